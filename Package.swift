@@ -1,0 +1,396 @@
+// swift-tools-version: 6.2
+// Every room and every edge of the house. `swift package tidy` holds the sources to this list.
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+func room(
+  _ name: String,
+  in folder: String,
+  _ dependencies: [Target.Dependency] = [],
+  packageAccess: Bool = true,
+  exclude: [String] = []
+) -> Target {
+  .target(
+    name: name,
+    dependencies: dependencies,
+    path: "\(folder)/\(name)",
+    exclude: exclude,
+    packageAccess: packageAccess,
+    swiftSettings: strict
+  )
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(
+    name: name,
+    dependencies: dependencies,
+    path: "Tests/\(name)",
+    swiftSettings: strict
+  )
+}
+
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
+let nioHPACK: Target.Dependency = .product(name: "NIOHPACK", package: "swift-nio-http2")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let lifecycle: Target.Dependency = .product(
+  name: "ServiceLifecycle",
+  package: "swift-service-lifecycle"
+)
+let unixSignals: Target.Dependency = .product(
+  name: "UnixSignals",
+  package: "swift-service-lifecycle"
+)
+let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
+let collections: Target.Dependency = .product(name: "Collections", package: "swift-collections")
+let argumentParser: Target.Dependency = .product(
+  name: "ArgumentParser",
+  package: "swift-argument-parser"
+)
+
+let package = Package(
+  name: "hearth",
+  platforms: [.macOS(.v15)],
+  products: [
+    .executable(name: "hearth", targets: ["HearthCLI"]),
+    .executable(name: "psst-functions", targets: ["PsstWorker"]),
+    .library(name: "FunctionsRuntime", targets: ["FunctionsRuntime"]),
+    .library(name: "FirestoreClient", targets: ["FirestoreClient"]),
+    .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
+    .plugin(name: "tidy", targets: ["Tidy"]),
+  ],
+  dependencies: [
+    // Sockets and event loops; nothing of ours could be as well tested.
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    // HTTP/2 framing, flow control and HPACK under our gRPC server.
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+    // HTTP/1.1 connections, requests, responses and the router of the control API.
+    .package(
+      url: "https://github.com/hummingbird-project/hummingbird",
+      from: "2.28.1",
+      traits: []
+    ),
+    // Currency types of HTTP requests and responses, shared with Hummingbird.
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    // The Firestore messages, binary and JSON.
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    // The command line: parsing, help and completions.
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    // The logging interface that the whole ecosystem shares.
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    // Ordered start, signals and graceful shutdown of long-lived services.
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    // Child processes with async streams and process groups on every platform.
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+    // Deque, OrderedDictionary and Heap.
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+  ],
+  targets: [
+    // Floor 0: C
+    .systemLibrary(
+      name: "CSQLite",
+      path: "Sources/CSQLite",
+      pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]
+    ),
+    .systemLibrary(
+      name: "CCurl",
+      path: "Sources/CCurl",
+      pkgConfig: "libcurl",
+      providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]
+    ),
+    .target(name: "CKernels", path: "Sources/CKernels", cSettings: [.unsafeFlags(["-O3"])]),
+
+    // Floor 1: plain values
+    room("DocumentModel", in: "Sources"),
+    room("RuntimeSupport", in: "Sources", [logging]),
+    room("FirestoreProtos", in: "Sources", [protobuf], exclude: ["README.md", "Definitions"]),
+
+    // Floor 2: contracts
+    room("Identity", in: "Sources", ["RuntimeSupport"]),
+    room("Events", in: "Sources", ["DocumentModel", "RuntimeSupport"]),
+    room("StorageEngine", in: "Sources", ["RuntimeSupport", collections]),
+    room("OutboundHTTP", in: "Sources", ["CCurl", "RuntimeSupport"]),
+
+    // Floor 3: contracts in use
+    room(
+      "QueryEngine",
+      in: "emulator/Firestore",
+      ["DocumentModel", "StorageEngine", "RuntimeSupport", collections, logging]
+    ),
+    room("VectorIndex", in: "emulator/Vectors", ["CKernels", "StorageEngine", "RuntimeSupport"]),
+    room(
+      "Invocation",
+      in: "Sources",
+      ["Events", "Identity", "RuntimeSupport", httpTypes, nioCore, logging]
+    ),
+    room(
+      "EventLog",
+      in: "Sources",
+      [
+        "DocumentModel", "Events", "Identity", "StorageEngine", "RuntimeSupport", collections,
+        lifecycle, logging,
+      ]
+    ),
+    room(
+      "HTTPSupport",
+      in: "Sources",
+      [
+        "RuntimeSupport", "Identity", hummingbird, hummingbirdCore, httpTypes, nioCore, nioPosix,
+        nioHTTP1, lifecycle, logging,
+      ]
+    ),
+    room(
+      "GRPCServer",
+      in: "Sources",
+      ["RuntimeSupport", protobuf, nioCore, nioHTTP2, nioHPACK, nioHTTP1, logging]
+    ),
+    room(
+      "FirestoreWire",
+      in: "Sources",
+      ["DocumentModel", "FirestoreProtos", "Events", "RuntimeSupport", protobuf]
+    ),
+    room(
+      "SQLiteStorage",
+      in: "Sources",
+      ["CSQLite", "StorageEngine", "RuntimeSupport", logging]
+    ),
+
+    // Floor 4: engines
+    room(
+      "DocumentStore",
+      in: "emulator/Firestore",
+      [
+        "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
+        "RuntimeSupport", collections, lifecycle, logging,
+      ]
+    ),
+    room(
+      "TriggerMatching",
+      in: "triggers",
+      ["DocumentModel", "Events", "Invocation", "RuntimeSupport"]
+    ),
+    room(
+      "WorkerPool",
+      in: "Sources",
+      [
+        "Invocation", "RuntimeSupport", "Events", httpTypes, nioCore, nioPosix, nioHTTP1,
+        subprocess, collections, lifecycle, logging,
+      ]
+    ),
+    room(
+      "FirestoreClient",
+      in: "Sources",
+      [
+        "DocumentModel", "FirestoreProtos", "FirestoreWire", "OutboundHTTP", "RuntimeSupport",
+        protobuf,
+      ]
+    ),
+
+    // Floor 5: services
+    room(
+      "FirestoreEmulator",
+      in: "emulator/Firestore",
+      [
+        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "GRPCServer",
+        "HTTPSupport", "Identity", "QueryEngine", "RuntimeSupport", protobuf, hummingbird,
+        hummingbirdCore, httpTypes, nioCore, lifecycle, logging,
+      ]
+    ),
+    room(
+      "VectorEmulator",
+      in: "emulator/Vectors",
+      [
+        "VectorIndex", "StorageEngine", "HTTPSupport", "RuntimeSupport", hummingbird,
+        hummingbirdCore, httpTypes, nioCore, lifecycle, logging,
+      ]
+    ),
+    room(
+      "TriggerDelivery",
+      in: "triggers",
+      [
+        "TriggerMatching", "EventLog", "Events", "Invocation", "StorageEngine", "DocumentModel",
+        "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, nioCore, collections, lifecycle,
+        logging,
+      ]
+    ),
+    room(
+      "FunctionsGateway",
+      in: "Sources",
+      [
+        "Invocation", "HTTPSupport", "RuntimeSupport", hummingbird, hummingbirdCore, httpTypes,
+        nioCore, lifecycle, logging,
+      ]
+    ),
+    room(
+      "FunctionsRuntime",
+      in: "Sources",
+      [
+        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "HTTPSupport", "Identity",
+        "Invocation", "RuntimeSupport", protobuf, hummingbirdCore, httpTypes, nioCore, lifecycle,
+        unixSignals, logging,
+      ]
+    ),
+    room(
+      "Deployment",
+      in: "Sources",
+      ["Invocation", "WorkerPool", "RuntimeSupport", subprocess, lifecycle, logging]
+    ),
+
+    // Floor 6: assembly
+    room(
+      "EmulatorSuite",
+      in: "Sources",
+      [
+        "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreEmulator",
+        "FunctionsGateway", "HTTPSupport", "Identity", "Invocation", "RuntimeSupport",
+        "SQLiteStorage", "StorageEngine", "TriggerDelivery", "TriggerMatching", "VectorEmulator",
+        "FirestoreWire", "WorkerPool", hummingbird, hummingbirdCore, httpTypes, nioCore, lifecycle,
+        logging,
+      ]
+    ),
+
+    // Floor 7: doors
+    .executableTarget(
+      name: "HearthCLI",
+      dependencies: [
+        "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP", "RuntimeSupport",
+        argumentParser, lifecycle, unixSignals, logging,
+      ],
+      path: "Sources/HearthCLI",
+      swiftSettings: strict
+    ),
+
+    // The application. `packageAccess: false`: it uses only what a stranger could.
+    .target(
+      name: "PsstModels",
+      dependencies: ["FirestoreClient"],
+      path: "functions/Models",
+      packageAccess: false,
+      swiftSettings: strict
+    ),
+    .target(
+      name: "PsstServices",
+      dependencies: ["PsstModels", "FirestoreClient", "OutboundHTTP"],
+      path: "functions/Services",
+      packageAccess: false,
+      swiftSettings: strict
+    ),
+    .target(
+      name: "PsstFunctions",
+      dependencies: ["PsstModels", "PsstServices", "FirestoreClient", "FunctionsRuntime"],
+      path: "functions",
+      exclude: ["Models", "Services", "Worker"],
+      packageAccess: false,
+      swiftSettings: strict
+    ),
+    .executableTarget(
+      name: "PsstWorker",
+      dependencies: ["PsstFunctions", "PsstServices", "FunctionsRuntime"],
+      path: "functions/Worker",
+      packageAccess: false,
+      swiftSettings: strict
+    ),
+
+    // Tests, and what stands in for the world in them
+    room("TestSupport", in: "Tests", ["RuntimeSupport", "StorageEngine", logging]),
+    tests("DocumentModelTests", ["DocumentModel", "TestSupport"]),
+    tests("RuntimeSupportTests", ["RuntimeSupport", "TestSupport"]),
+    tests("IdentityTests", ["Identity", "TestSupport"]),
+    tests("StorageConformance", ["StorageEngine", "SQLiteStorage", "TestSupport"]),
+    tests(
+      "EventLogTests",
+      ["EventLog", "StorageEngine", "DocumentModel", "Events", "Identity", "TestSupport"]
+    ),
+    tests(
+      "QueryEngineTests",
+      ["QueryEngine", "StorageEngine", "DocumentModel", "Events", "TestSupport"]
+    ),
+    tests(
+      "DocumentStoreTests",
+      [
+        "DocumentStore", "QueryEngine", "EventLog", "StorageEngine", "DocumentModel", "Events",
+        "Identity", "RuntimeSupport", "TestSupport",
+      ]
+    ),
+    tests("GRPCServerTests", ["GRPCServer", "HTTPSupport", "RuntimeSupport", "TestSupport"]),
+    tests("HTTPSupportTests", ["HTTPSupport", "RuntimeSupport", "TestSupport"]),
+    tests(
+      "FirestoreWireTests",
+      ["FirestoreWire", "FirestoreProtos", "DocumentModel", "Events", "TestSupport"]
+    ),
+    tests(
+      "FirestoreConformance",
+      [
+        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "DocumentStore", "DocumentModel",
+        "TestSupport",
+      ]
+    ),
+    tests(
+      "FunctionsRuntimeTests",
+      ["FunctionsRuntime", "Invocation", "Identity", "DocumentModel", "TestSupport"]
+    ),
+    tests("WorkerPoolTests", ["WorkerPool", "Invocation", "TestSupport"]),
+    tests("FunctionsGatewayTests", ["FunctionsGateway", "Invocation", "TestSupport"]),
+    tests("DeploymentTests", ["Deployment", "WorkerPool", "Invocation", "TestSupport"]),
+    tests("OutboundHTTPTests", ["OutboundHTTP", "TestSupport"]),
+    tests("FirestoreClientTests", ["FirestoreClient", "DocumentModel", "TestSupport"]),
+    tests(
+      "PsstTests",
+      [
+        "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FunctionsRuntime",
+        "TestSupport",
+      ]
+    ),
+    tests(
+      "TriggerMatchingTests",
+      ["TriggerMatching", "Invocation", "Events", "DocumentModel", "TestSupport"]
+    ),
+    tests(
+      "TriggerDeliveryTests",
+      [
+        "TriggerDelivery", "TriggerMatching", "EventLog", "Invocation", "StorageEngine", "Events",
+        "DocumentModel", "TestSupport",
+      ]
+    ),
+    tests("VectorIndexTests", ["VectorIndex", "StorageEngine", "TestSupport"]),
+    tests("VectorEmulatorTests", ["VectorEmulator", "VectorIndex", "TestSupport"]),
+    tests("JourneyTests", ["EmulatorSuite", "TestSupport"]),
+    .executableTarget(
+      name: "SampleFunctions",
+      dependencies: ["FunctionsRuntime"],
+      path: "Tests/SampleFunctions",
+      swiftSettings: strict
+    ),
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: ["RuntimeSupport", nioCore, nioPosix, nioHTTP1],
+      path: "Tests/Benchmarks",
+      swiftSettings: strict
+    ),
+
+    // Keeps the house: undeclared imports, floors, files that no target owns.
+    .plugin(
+      name: "Tidy",
+      capability: .command(
+        intent: .custom(verb: "tidy", description: "Check imports, floors and stray files")
+      ),
+      path: "Sources/Plugins/Tidy"
+    ),
+  ]
+)

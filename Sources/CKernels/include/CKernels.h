@@ -1,0 +1,3 @@
+#ifndef C_KERNELS_H
+#define C_KERNELS_H
+#endif

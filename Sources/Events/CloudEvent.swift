@@ -1,0 +1,37 @@
+/// A CloudEvents 1.0 event in memory.
+package struct CloudEvent: Sendable, Hashable {
+  package var id: String
+  package var source: String
+  package var type: String
+  package var subject: String?
+  /// RFC 3339.
+  package var time: String?
+  package var dataContentType: String?
+  package var dataSchema: String?
+  /// Extension attributes by lower-case name, such as `document` and `database`.
+  package var extensions: [String: String]
+  package var data: [UInt8]
+
+  /// An event; `specversion` is 1.0.
+  package init(
+    id: String,
+    source: String,
+    type: String,
+    subject: String? = nil,
+    time: String? = nil,
+    dataContentType: String? = nil,
+    dataSchema: String? = nil,
+    extensions: [String: String] = [:],
+    data: [UInt8] = []
+  ) {
+    self.id = id
+    self.source = source
+    self.type = type
+    self.subject = subject
+    self.time = time
+    self.dataContentType = dataContentType
+    self.dataSchema = dataSchema
+    self.extensions = extensions
+    self.data = data
+  }
+}
