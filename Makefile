@@ -1,0 +1,59 @@
+# `make start` runs Psst on the emulator, `make test` runs every test. Both install what they need.
+
+CONFIGURATION ?= release
+SWIFT_FOLDERS := Package.swift Sources emulator triggers functions Tests
+VENV := .build/venv
+JOURNEYS ?= 20
+
+.PHONY: help start build test unit compat journeys bench format lint tidy needs needs-python
+
+help:
+	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
+	@echo "make test      every test: rooms, conformance, journeys, the clients of others"
+	@echo "make build     .build/release/hearth and .build/release/psst-functions"
+	@echo "make compat    the Python clients against a started suite"
+	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
+	@echo "make bench     measurements, about a minute, release build"
+	@echo "make format    format the sources;  make lint, make tidy: the checks of CI"
+
+needs:
+	@sh Sources/Scripts/needs.sh
+
+needs-python: needs
+	@sh Sources/Scripts/needs.sh python $(VENV)
+
+build: needs
+	@echo "Building hearth and psst-functions (first time: several minutes) ..."
+	swift build -c $(CONFIGURATION) --product hearth
+	swift build -c $(CONFIGURATION) --product psst-functions
+
+start: build
+	@exec .build/$(CONFIGURATION)/hearth start
+
+test: unit compat
+
+unit: needs
+	swift build --build-tests
+	HEARTH_JOURNEYS=$(JOURNEYS) swift test --skip-build --parallel
+
+journeys: needs
+	swift build --build-tests
+	HEARTH_JOURNEYS=200 swift test --skip-build --filter JourneyTests
+
+compat: needs-python
+	swift build
+	$(VENV)/bin/python -m pytest -q Tests/Compatibility
+
+bench: build
+	swift build -c release --product Benchmarks
+	swift build -c release --product SampleFunctions
+	.build/release/Benchmarks
+
+format:
+	swift format -i -r -p $(SWIFT_FOLDERS)
+
+lint:
+	swift format lint --strict -r -p $(SWIFT_FOLDERS)
+
+tidy: needs
+	swift package --disable-sandbox tidy

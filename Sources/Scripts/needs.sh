@@ -1,0 +1,62 @@
+#!/bin/sh
+# Makes sure that what the build needs is there: the Swift toolchain and the system libraries.
+# `needs.sh python VENV` also makes a virtual environment with the clients that the compatibility
+# tests drive. Installs with apt-get when root on Debian; otherwise says what to run.
+set -eu
+
+fail() {
+  echo "hearth: $*" >&2
+  exit 1
+}
+
+install_packages() {
+  [ $# -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    fail "missing packages: $*. Run:  sudo apt-get install -y $*"
+  fi
+  echo "Installing $* ..."
+  log=$(mktemp)
+  if ! { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$@"; } \
+    >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    fail "apt-get could not install: $*"
+  fi
+  rm -f "$log"
+}
+
+command -v swift >/dev/null 2>&1 ||
+  fail "no Swift toolchain on the PATH. Install Swift 6.3 or newer from https://www.swift.org/install"
+version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
+case "$version" in
+  6.[3-9] | 6.[1-9][0-9] | [7-9].*) ;;
+  *) fail "Swift $version is too old; Hearth needs 6.3 or newer (https://www.swift.org/install)" ;;
+esac
+
+if command -v dpkg-query >/dev/null 2>&1; then
+  missing=
+  packages="libcurl4-openssl-dev libsqlite3-dev"
+  [ "${1:-}" = python ] && packages="$packages python3 python3-venv"
+  for package in $packages; do
+    case $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true) in
+      *"ok installed"*) continue ;;
+    esac
+    # A Python that was not installed by apt serves as well.
+    case $package in python3*) python3 -c 'import venv, ensurepip' 2>/dev/null && continue ;; esac
+    missing="$missing $package"
+  done
+  # shellcheck disable=SC2086
+  install_packages $missing
+fi
+
+if [ "${1:-}" = python ]; then
+  venv=$2
+  requirements=Tests/Compatibility/requirements.txt
+  if ! cmp -s "$requirements" "$venv/requirements.txt"; then
+    echo "Installing the Python clients into $venv ..."
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install -q --disable-pip-version-check -r "$requirements" ||
+      fail "pip could not install what $requirements lists"
+    cp "$requirements" "$venv/requirements.txt"
+  fi
+fi
