@@ -152,6 +152,11 @@ package struct WriteBatch: Sendable {
     case delete(Keyspace, key: [UInt8])
     /// Half-open; nil is unbounded.
     case deleteRange(Keyspace, from: [UInt8]?, to: [UInt8]?)
+
+    /// The key that `putAtSequence` writes when the commit gets `sequence`.
+    package static func key(prefix: [UInt8], sequence: UInt64) -> [UInt8] {
+      withUnsafeBytes(of: sequence.bigEndian) { prefix + $0 }
+    }
   }
 
   /// Sets a key.

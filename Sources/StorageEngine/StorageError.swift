@@ -42,4 +42,12 @@ package struct StorageError: StatusConvertible, CustomStringConvertible {
 
   package var statusMessage: String { message }
   package var description: String { "storage: \(message)" }
+
+  /// The refusal of a batch one of whose expectations did not hold.
+  package static func conflict(_ expectation: VersionExpectation) -> StorageError {
+    StorageError(
+      .conflict,
+      "a key of \(expectation.keyspace.name) changed since it was read; read it again and retry"
+    )
+  }
 }
