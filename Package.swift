@@ -311,7 +311,7 @@ let package = Package(
     room("TestSupport", in: "Tests", ["RuntimeSupport", "StorageEngine", logging]),
     tests("DocumentModelTests", ["DocumentModel", "TestSupport"]),
     tests("RuntimeSupportTests", ["RuntimeSupport", "TestSupport"]),
-    tests("IdentityTests", ["Identity", "TestSupport"]),
+    tests("IdentityTests", ["Identity", "RuntimeSupport", "TestSupport"]),
     tests("StorageConformance", ["StorageEngine", "SQLiteStorage", "TestSupport"]),
     tests(
       "EventLogTests",
