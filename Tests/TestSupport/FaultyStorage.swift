@@ -1,0 +1,102 @@
+package import StorageEngine
+import Synchronization
+
+/// A storage engine that passes everything on to another and fails or stalls when told to.
+package final class FaultyStorage: StorageEngine {
+  private typealias Submission = @Sendable () -> Void
+
+  private struct State {
+    var commitFailures: [StorageError] = []
+    var readFailures: [StorageError] = []
+    var isHolding = false
+    var held: [Submission] = []
+    var submitted = 0
+    var reads = 0
+  }
+
+  private let base: any StorageEngine
+  private let state = Mutex(State())
+
+  /// A wrapper without faults so far.
+  package init(_ base: any StorageEngine = MemoryStorage()) {
+    self.base = base
+  }
+
+  /// Refuses the next `count` batches with `error`, applying nothing of them.
+  package func failCommits(_ count: Int = 1, with error: StorageError) {
+    state.withLock { $0.commitFailures += Array(repeating: error, count: count) }
+  }
+
+  /// Fails the next `count` reads with `error`.
+  package func failReads(_ count: Int = 1, with error: StorageError) {
+    state.withLock { $0.readFailures += Array(repeating: error, count: count) }
+  }
+
+  /// Keeps batches back, as a stalled disk does, until `releaseCommits`.
+  package func holdCommits() {
+    state.withLock { $0.isHolding = true }
+  }
+
+  /// Hands on the batches kept back, in order, and holds no more.
+  package func releaseCommits() {
+    state.withLock { state in
+      state.isHolding = false
+      // Under the lock, so that no batch submitted meanwhile overtakes these; completions are
+      // never called inside `submit`.
+      for submission in state.held { submission() }
+      state.held = []
+    }
+  }
+
+  /// How many batches were submitted, refused ones included.
+  package var commitsSubmitted: Int { state.withLock { $0.submitted } }
+
+  /// How many reads were begun, failed ones included.
+  package var readsBegun: Int { state.withLock { $0.reads } }
+
+  package func read<Result: Sendable>(
+    _ body: (any StorageSnapshot) throws -> sending Result
+  ) async throws -> sending Result {
+    let failure = state.withLock { state in
+      state.reads += 1
+      return state.readFailures.isEmpty ? nil : state.readFailures.removeFirst()
+    }
+    if let failure { throw failure }
+    return try await base.read(body)
+  }
+
+  package func submit(
+    _ batch: WriteBatch,
+    expecting: [VersionExpectation],
+    durability: Durability,
+    completion: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+  ) {
+    state.withLock { state in
+      state.submitted += 1
+      var submission: Submission = { [base] in
+        base.submit(batch, expecting: expecting, durability: durability, completion: completion)
+      }
+      if !state.commitFailures.isEmpty {
+        let error = state.commitFailures.removeFirst()
+        // A commit of the base that does nothing would take a sequence; an expectation that
+        // cannot hold takes none and still completes on the engine's own thread.
+        submission = { [base] in
+          base.submit(
+            WriteBatch(),
+            expecting: [VersionExpectation(Keyspace("faults"), [], version: .max)],
+            durability: .relaxed,
+            completion: { _ in completion(.failure(error)) }
+          )
+        }
+      }
+      if state.isHolding { state.held.append(submission) } else { submission() }
+    }
+  }
+
+  package var sequence: UInt64 { base.sequence }
+
+  package func close() async throws {
+    releaseCommits()
+    try await base.close()
+  }
+}

@@ -1,0 +1,29 @@
+import Foundation
+
+/// Random numbers that a seed repeats.
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  /// The numbers that follow from `seed`.
+  package init(seed: UInt64) {
+    state = seed
+  }
+
+  /// Takes the seed from `HEARTH_TEST_SEED` or draws one, and prints it.
+  ///
+  /// Running a failed test again with the printed seed repeats it.
+  package static func forTest(_ name: String = #function) -> SeededGenerator {
+    let given = ProcessInfo.processInfo.environment["HEARTH_TEST_SEED"].flatMap { UInt64($0) }
+    let seed = given ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    print("\(name): HEARTH_TEST_SEED=\(seed)")
+    return SeededGenerator(seed: seed)
+  }
+
+  package mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}
