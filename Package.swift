@@ -357,9 +357,10 @@ let package = Package(
         "TestSupport",
       ]
     ),
+    tests("EventsTests", ["Events", "DocumentModel", "RuntimeSupport"]),
     tests(
       "TriggerMatchingTests",
-      ["TriggerMatching", "Invocation", "Events", "DocumentModel", "TestSupport"]
+      ["TriggerMatching", "Invocation", "Events", "DocumentModel", "RuntimeSupport"]
     ),
     tests(
       "TriggerDeliveryTests",
