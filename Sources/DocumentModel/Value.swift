@@ -63,7 +63,7 @@ extension Value: Hashable {
 }
 
 /// A point on the globe; latitude −90 to 90 and longitude −180 to 180, in degrees.
-public struct GeoPoint: Sendable, Hashable {
+public struct GeoPoint: Sendable, Hashable, Codable {
   /// Degrees north.
   public var latitude: Double
   /// Degrees east.
