@@ -328,8 +328,20 @@ let package = Package(
         "Identity", "RuntimeSupport", "TestSupport",
       ]
     ),
-    tests("GRPCServerTests", ["GRPCServer", "HTTPSupport", "RuntimeSupport", "TestSupport"]),
-    tests("HTTPSupportTests", ["HTTPSupport", "RuntimeSupport", "TestSupport"]),
+    tests(
+      "GRPCServerTests",
+      [
+        "GRPCServer", "HTTPSupport", "RuntimeSupport", "TestSupport", hummingbirdCore, protobuf,
+        nioCore, nioPosix, nioEmbedded, nioHTTP2, nioHPACK, lifecycle, logging,
+      ]
+    ),
+    tests(
+      "HTTPSupportTests",
+      [
+        "HTTPSupport", "RuntimeSupport", "TestSupport", hummingbirdCore, httpTypes, nioCore,
+        nioPosix, nioEmbedded, lifecycle, logging,
+      ]
+    ),
     tests(
       "FirestoreWireTests",
       ["FirestoreWire", "FirestoreProtos", "DocumentModel", "Events", "TestSupport"]

@@ -1,0 +1,214 @@
+import HTTPTypes
+package import HummingbirdCore
+package import Logging
+package import NIOCore
+import NIOPosix
+import ServiceLifecycle
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// One listening socket: HTTP/1.1, and HTTP/2 where a pipeline for it is given.
+///
+/// `run()` throws `ListenError` when the address cannot be had. On graceful shutdown it stops
+/// accepting, lets running requests finish for `drainTimeMax`, then cancels their tasks and closes
+/// their connections. Cancelling `run()` does the latter at once.
+package struct HTTPService: Service {
+  /// Answers one request; a thrown error becomes a Google JSON error body.
+  ///
+  /// Runs in the connection's own task: requests of one connection come one after the other, and
+  /// the task is cancelled when the drain time is over. The rest of an unread body is skipped.
+  package typealias Responder = @Sendable (Request, HTTPContext) async throws -> Response
+
+  private let address: ServerAddress
+  private let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
+  private let configuration: Configuration
+  private let eventLoopGroup: any EventLoopGroup
+  private let logger: Logger
+  private let onListening: @Sendable (ServerAddress) async -> Void
+  private let responder: Responder
+
+  /// A server that does nothing before `run()`.
+  ///
+  /// `http2` builds the pipeline of a connection that begins with the HTTP/2 preface; without it
+  /// such a connection is a malformed request. `onListening` gets the address with the real port;
+  /// connections made while it runs wait for its end.
+  package init(
+    address: ServerAddress,
+    http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
+    configuration: Configuration = Configuration(),
+    eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+    logger: Logger,
+    onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
+    responder: @escaping Responder
+  ) {
+    self.address = address
+    self.http2 = http2
+    self.configuration = configuration
+    self.eventLoopGroup = eventLoopGroup
+    self.logger = logger
+    self.onListening = onListening
+    self.responder = responder
+  }
+
+  /// The bounds of one listening socket.
+  package struct Configuration: Sendable {
+    /// Connections that the system completes before we accept them; Linux's usual cap.
+    package var backlog: Int
+    /// Open connections at once; below common limits of open files.
+    ///
+    /// More wait in the backlog.
+    package var connectionsMax: Int
+    /// How long a connection may be silent between or within requests.
+    ///
+    /// Longer than the 600 s of Google's front ends, so that a client which pools connections as
+    /// they do never writes into one that we are just closing.
+    package var idleTimeMax: Duration
+    /// How long a new connection may keep its protocol to itself.
+    package var sniffTimeMax: Duration
+    /// How long requests may still run after graceful shutdown began.
+    package var drainTimeMax: Duration
+    /// All header fields of a request together; tokens and cookies fit many times.
+    package var headerBytesMax: Int
+
+    /// The bounds; each has a default that suits a development machine.
+    package init(
+      backlog: Int = 1024,
+      connectionsMax: Int = 4096,
+      idleTimeMax: Duration = .seconds(620),
+      sniffTimeMax: Duration = .seconds(10),
+      drainTimeMax: Duration = .milliseconds(1500),
+      headerBytesMax: Int = 80 * 1024
+    ) {
+      self.backlog = backlog
+      self.connectionsMax = connectionsMax
+      self.idleTimeMax = idleTimeMax
+      self.sniffTimeMax = sniffTimeMax
+      self.drainTimeMax = drainTimeMax
+      self.headerBytesMax = headerBytesMax
+    }
+  }
+
+  /// Listens and serves until graceful shutdown or cancellation.
+  package func run() async throws {
+    let server = try makeServer()
+    defer { removeSocketFile() }
+    do {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await server.run() }
+        group.addTask {
+          try await gracefulShutdown()
+          try await Task.sleep(for: configuration.drainTimeMax)
+        }
+        // Whichever ends first ends the other: the server when it has drained, or the drain time.
+        defer { group.cancelAll() }
+        try await group.next()
+      }
+    } catch is CancellationError {
+      return
+    } catch let error where error is IOError || error is SocketAddressError {
+      throw ListenError(address, cause: error)
+    }
+  }
+
+  private func makeServer() throws -> any Service {
+    var decoder = HTTP1Channel.Configuration.DecoderConfiguration()
+    decoder.maxHeaderFieldSize = configuration.headerBytesMax
+    decoder.maxHeaderListSize = configuration.headerBytesMax
+    let http1Configuration = HTTP1Channel.Configuration(
+      idleTimeout: TimeAmount(configuration.idleTimeMax),
+      httpDecoderConfiguration: decoder
+    )
+    let sniffTimeMax = TimeAmount(configuration.sniffTimeMax)
+    let builder = HTTPServerBuilder { [http2] responder in
+      PortChildChannel(
+        http1: HTTP1Channel(responder: responder, configuration: http1Configuration),
+        http2: http2,
+        sniffTimeMax: sniffTimeMax
+      )
+    }
+    // Hummingbird announces itself at `info`; who starts us announces better.
+    var quiet = logger
+    if quiet.logLevel == .info { quiet.logLevel = .notice }
+    return try builder.buildServer(
+      configuration: ServerConfiguration(
+        address: bindAddress,
+        backlog: configuration.backlog,
+        reuseAddress: true,
+        availableConnectionsDelegate: MaximumAvailableConnections(configuration.connectionsMax)
+      ),
+      eventLoopGroup: eventLoopGroup,
+      logger: quiet,
+      responder: exchange,
+      onServerRunning: { [address, onListening] channel in
+        await onListening(address.bound(to: channel.localAddress))
+      }
+    )
+  }
+
+  private var bindAddress: BindAddress {
+    switch address {
+    case .tcp(let host, let port): .hostname(host, port: port)
+    case .unixSocket(let path): .unixDomainSocket(path: path)
+    }
+  }
+
+  private func removeSocketFile() {
+    if case .unixSocket(let path) = address { unlink(path) }
+  }
+}
+
+/// What a responder may know of the connection.
+package struct HTTPContext: Sendable {
+  package let channel: any Channel
+
+  /// The context of a connection.
+  package init(channel: any Channel) {
+    self.channel = channel
+  }
+
+  /// The client's address, or nil where there is none.
+  package var remoteAddress: SocketAddress? { channel.remoteAddress }
+}
+
+extension HTTPService {
+  /// Bodies up to this length are asked for when a client waits to be (`Expect: 100-continue`).
+  ///
+  /// Well above every limit of our doors, so that they, not this, refuse what is too long.
+  private static let expectedBytesMax = 64 * 1024 * 1024
+
+  /// Runs the responder for one request of an HTTP/1.1 connection and writes what it answers.
+  @Sendable private func exchange(
+    _ request: Request,
+    _ writer: consuming ResponseWriter,
+    _ channel: any Channel
+  ) async throws {
+    if let expectation = request.headers[.expect], expectation.lowercased() == "100-continue",
+      request.contentLength ?? 0 <= Self.expectedBytesMax
+    {
+      try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+    }
+    var response: Response
+    do {
+      response = try await responder(request, HTTPContext(channel: channel))
+    } catch {
+      response = .error(error)
+      logger.debug("A request failed", metadata: ["error": "\(error)"])
+    }
+    if request.method == .head { response = response.createHeadResponse() }
+    try await writer.write(response: response.head, body: response.body)
+  }
+}
+
+extension ServerAddress {
+  /// The same address with the port that the system gave.
+  fileprivate func bound(to socket: SocketAddress?) -> ServerAddress {
+    guard case .tcp(let host, let port) = self else { return self }
+    return .tcp(host: host, port: socket?.port ?? port)
+  }
+}
