@@ -360,7 +360,7 @@ let package = Package(
     tests("WorkerPoolTests", ["WorkerPool", "Invocation", "TestSupport"]),
     tests("FunctionsGatewayTests", ["FunctionsGateway", "Invocation", "TestSupport"]),
     tests("DeploymentTests", ["Deployment", "WorkerPool", "Invocation", "TestSupport"]),
-    tests("OutboundHTTPTests", ["OutboundHTTP", "TestSupport"]),
+    tests("OutboundHTTPTests", ["OutboundHTTP", "TestSupport", nioCore, nioPosix]),
     tests("FirestoreClientTests", ["FirestoreClient", "DocumentModel", "TestSupport"]),
     tests(
       "PsstTests",

@@ -1,0 +1,136 @@
+/// The head of a response.
+struct ResponseHead: Sendable {
+  var status: Int
+  var headers: OutboundHeaders
+}
+
+/// What has arrived of one response, and whether more may come: decided here, acted on outside.
+///
+/// The first ending wins; what was buffered before a whole end is still read, what was buffered
+/// before a failure is not.
+struct ResponseState {
+  /// Who reads the body.
+  enum Reading: Sendable, Equatable {
+    /// Collected here and taken once, at the end.
+    case whole
+    /// Taken piece by piece; past this many bytes the sender is held up.
+    case streamed(bufferBytesMax: Int)
+  }
+
+  /// What the receiver of bytes does next.
+  enum Intake: Equatable {
+    case stored
+    /// Not stored; give the same bytes again after a `resume`.
+    case pause
+    /// Not stored; the response has ended, give up.
+    case abort
+  }
+
+  /// What the reader of a streamed body gets.
+  enum Take: Equatable {
+    case wait
+    case chunk([UInt8], resume: Bool)
+    case end
+    case failure(OutboundHTTPError)
+  }
+
+  private enum Ending {
+    case complete
+    case failed(OutboundHTTPError)
+  }
+
+  private let reading: Reading
+  private let bytesMax: Int
+  private var head: ResponseHead?
+  private var buffer: [UInt8] = []
+  private var receivedBytes = 0
+  private var isPaused = false
+  private var ending: Ending?
+
+  /// Nothing has arrived; a body may have `bytesMax` bytes in all.
+  init(reading: Reading, bytesMax: Int) {
+    self.reading = reading
+    self.bytesMax = bytesMax
+  }
+
+  var isEnded: Bool { ending != nil }
+
+  /// Whether a waiting reader could have something to take.
+  var isReadable: Bool { reading != .whole || isEnded }
+
+  // MARK: What the connection says
+
+  /// The head is there, and no other will follow.
+  mutating func headArrived(_ head: ResponseHead) {
+    if self.head == nil { self.head = head }
+  }
+
+  /// A piece of the body is there.
+  mutating func received(_ bytes: UnsafeRawBufferPointer) -> Intake {
+    guard ending == nil else { return .abort }
+    if case .streamed(let bufferBytesMax) = reading, !buffer.isEmpty,
+      buffer.count + bytes.count > bufferBytesMax
+    {
+      isPaused = true
+      return .pause
+    }
+    guard bytes.count <= bytesMax - receivedBytes else {
+      ending = .failed(
+        OutboundHTTPError(.tooLarge, "the response has more than \(bytesMax) bytes")
+      )
+      return .abort
+    }
+    receivedBytes += bytes.count
+    buffer.append(contentsOf: bytes)
+    return .stored
+  }
+
+  /// The exchange is over; nil when all of it arrived.
+  ///
+  /// Returns whether this is news.
+  mutating func ended(_ error: OutboundHTTPError?) -> Bool {
+    guard ending == nil else { return false }
+    if let error {
+      ending = .failed(error)
+    } else if head == nil {
+      ending = .failed(OutboundHTTPError(.failed, "the server sent no response"))
+    } else {
+      ending = .complete
+    }
+    return true
+  }
+
+  // MARK: What the reader asks
+
+  /// The head, a failure, or nil for "not yet".
+  func takeHead() -> Result<ResponseHead, OutboundHTTPError>? {
+    if case .failed(let error) = ending { return .failure(error) }
+    return head.map { .success($0) }
+  }
+
+  /// The next piece of a streamed body.
+  mutating func takeChunk() -> Take {
+    if case .failed(let error) = ending { return .failure(error) }
+    if !buffer.isEmpty {
+      let chunk = buffer
+      let resume = isPaused
+      buffer = []
+      isPaused = false
+      return .chunk(chunk, resume: resume)
+    }
+    return ending == nil ? .wait : .end
+  }
+
+  /// The whole response, a failure, or nil for "not yet".
+  mutating func takeWhole() -> Result<OutboundResponse, OutboundHTTPError>? {
+    switch (ending, head) {
+    case (nil, _): return nil
+    case (.failed(let error), _): return .failure(error)
+    case (.complete, let head?):
+      let body = buffer
+      buffer = []
+      return .success(OutboundResponse(status: head.status, headers: head.headers, body: body))
+    case (.complete, nil): return nil
+    }
+  }
+}
