@@ -6,8 +6,8 @@ struct ResponseHead: Sendable {
 
 /// What has arrived of one response, and whether more may come: decided here, acted on outside.
 ///
-/// The first ending wins; what was buffered before a whole end is still read, what was buffered
-/// before a failure is not.
+/// The first ending wins. What a streamed body had brought before its end, good or bad, is still
+/// read; only a cancelled reader gets no more.
 struct ResponseState {
   /// Who reads the body.
   enum Reading: Sendable, Equatable {
@@ -58,6 +58,10 @@ struct ResponseState {
   /// Whether a waiting reader could have something to take.
   var isReadable: Bool { reading != .whole || isEnded }
 
+  private var isCancelled: Bool {
+    if case .failed(let error) = ending { error.kind == .cancelled } else { false }
+  }
+
   // MARK: What the connection says
 
   /// The head is there, and no other will follow.
@@ -104,21 +108,25 @@ struct ResponseState {
 
   /// The head, a failure, or nil for "not yet".
   func takeHead() -> Result<ResponseHead, OutboundHTTPError>? {
+    if let head, !isCancelled { return .success(head) }
     if case .failed(let error) = ending { return .failure(error) }
-    return head.map { .success($0) }
+    return nil
   }
 
   /// The next piece of a streamed body.
   mutating func takeChunk() -> Take {
-    if case .failed(let error) = ending { return .failure(error) }
-    if !buffer.isEmpty {
+    if !buffer.isEmpty, !isCancelled {
       let chunk = buffer
       let resume = isPaused
       buffer = []
       isPaused = false
       return .chunk(chunk, resume: resume)
     }
-    return ending == nil ? .wait : .end
+    return switch ending {
+    case nil: .wait
+    case .complete: .end
+    case .failed(let error): .failure(error)
+    }
   }
 
   /// The whole response, a failure, or nil for "not yet".

@@ -33,9 +33,10 @@ struct OutboundStreamTests {
   func backPressure() async throws {
     let line = String(repeating: "0123456789abcdef", count: 512)
     try await RawServer.run { _, connection in
-      try await connection.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-      for number in 0..<500 { try await connection.write("\(number) \(line)\n") }
-      throw RawServer.Hangup()
+      let lines = (0..<500).map { "\($0) \(line)\n" }
+      let length = lines.reduce(0) { $0 + $1.utf8.count }
+      try await connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n")
+      for line in lines { try await connection.write(line) }
     } _: { server in
       let client = OutboundClient(configuration: .init(streamBufferBytesMax: 1024))
       let response = try await client.stream(OutboundRequest(url: server.url))
@@ -79,9 +80,11 @@ struct OutboundStreamTests {
       throw RawServer.Hangup()
     } _: { server in
       let response = try await OutboundClient().stream(OutboundRequest(url: server.url))
-      let error = await #expect(throws: OutboundHTTPError.self) {
-        for try await _ in response.body {}
-      }
+      var pieces = response.body.makeAsyncIterator()
+      let piece = try await pieces.next()
+      #expect(piece == Array("half".utf8))
+
+      let error = await #expect(throws: OutboundHTTPError.self) { try await pieces.next() }
       #expect(error?.kind == .failed)
     }
   }

@@ -40,6 +40,19 @@ struct ResponseStateTests {
     #expect(state.takeChunk() == .end)
   }
 
+  @Test("What came before a failure is read, but not by a cancelled reader")
+  func failureAfterData() {
+    for (kind, isRead) in [(OutboundHTTPError.Kind.failed, true), (.cancelled, false)] {
+      let error = OutboundHTTPError(kind, "e")
+      var state = ResponseState(reading: .streamed(bufferBytesMax: 10), bytesMax: 1000)
+      state.headArrived(head)
+      #expect(received(&state, 1) == .stored)
+      _ = state.ended(error)
+      if isRead { #expect(state.takeChunk() == .chunk([7], resume: false)) }
+      #expect(state.takeChunk() == .failure(error))
+    }
+  }
+
   @Test("The first ending wins")
   func firstEnding() {
     var state = ResponseState(reading: .whole, bytesMax: 1000)
