@@ -344,7 +344,10 @@ let package = Package(
     ),
     tests(
       "FirestoreWireTests",
-      ["FirestoreWire", "FirestoreProtos", "DocumentModel", "Events", "TestSupport"]
+      [
+        "FirestoreWire", "FirestoreProtos", "DocumentModel", "Events", "RuntimeSupport", protobuf,
+        "TestSupport",
+      ]
     ),
     tests(
       "FirestoreConformance",
