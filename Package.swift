@@ -312,7 +312,10 @@ let package = Package(
     tests("DocumentModelTests", ["DocumentModel", "TestSupport"]),
     tests("RuntimeSupportTests", ["RuntimeSupport", "TestSupport"]),
     tests("IdentityTests", ["Identity", "RuntimeSupport", "TestSupport"]),
-    tests("StorageConformance", ["StorageEngine", "SQLiteStorage", "TestSupport"]),
+    tests(
+      "StorageConformance",
+      ["StorageEngine", "SQLiteStorage", "RuntimeSupport", "TestSupport"]
+    ),
     tests(
       "EventLogTests",
       ["EventLog", "StorageEngine", "DocumentModel", "Events", "Identity", "TestSupport"]

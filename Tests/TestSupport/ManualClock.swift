@@ -68,6 +68,8 @@ package final class ManualClock: Clock, Sendable {
       state.nextID += 1
       return state.nextID
     }
+    // A cancellation that came too late leaves its mark.
+    defer { state.withLock { _ = $0.cancelled.remove(id) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let (outcome, satisfied) = state.withLock {
@@ -90,7 +92,6 @@ package final class ManualClock: Clock, Sendable {
       }
       sleeper?.continuation.resume(throwing: CancellationError())
     }
-    _ = state.withLock { $0.cancelled.remove(id) }
   }
 
   /// Moves the clock and wakes, in order of their deadlines, those who are due.

@@ -1,0 +1,80 @@
+import StorageEngine
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The file's identity: whose it is, of which version, and how it is made.
+enum DatabaseFile {
+  /// "HRTH", in SQLite's field for the program that a file belongs to.
+  static let applicationID: UInt32 = 0x4852_5448
+  /// The layout described by `create`.
+  static let version: UInt32 = 1
+
+  static let selectSequence = "select value from meta where name = 'sequence'"
+  static let updateSequence = "update meta set value = ?1 where name = 'sequence'"
+
+  /// Refuses a file that is not ours or is cut short, before SQLite can touch it.
+  ///
+  /// A missing or empty file passes; it is a store that has yet to be made.
+  static func check(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { return }
+      throw StorageError(.failed, "cannot open \(path): \(systemError())")
+    }
+    defer { close(descriptor) }
+    var header = [UInt8](repeating: 0, count: 100)
+    let count = pread(descriptor, &header, header.count, 0)
+    guard count != 0 else { return }
+    // While the file is being made its journal can still undo all of it.
+    if access("\(path)-journal", F_OK) == 0 { return }
+    guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+      throw corrupt(path, "is not a database")
+    }
+    guard number(header, 68) == applicationID else {
+      throw corrupt(path, "belongs to another program")
+    }
+    guard number(header, 60) == version else {
+      throw corrupt(path, "has version \(number(header, 60)) and this program reads \(version)")
+    }
+    // While the log holds pages the file may rightly be shorter than its header says.
+    var status = stat()
+    if stat("\(path)-wal", &status) == 0, status.st_size > 0 { return }
+    guard fstat(descriptor, &status) == 0 else { return }
+    let pageBytes = Int(header[16]) << 8 | Int(header[17])
+    let bytes = Int(number(header, 28)) * (pageBytes == 1 ? 65_536 : pageBytes)
+    guard Int(status.st_size) >= bytes else {
+      throw corrupt(path, "has \(status.st_size) bytes of \(bytes)")
+    }
+  }
+
+  /// Makes the tables in one transaction when the file is empty.
+  ///
+  /// Runs before the write-ahead log is turned on, so that the identity is in the file itself.
+  static func create(_ connection: Connection) throws {
+    guard try connection.number("select count(*) from sqlite_schema") == 0 else { return }
+    try connection.execute(
+      """
+      begin immediate;
+      pragma application_id = \(applicationID);
+      pragma user_version = \(version);
+      create table meta (name text primary key, value integer not null) without rowid;
+      insert into meta values ('sequence', 0);
+      commit;
+      """
+    )
+  }
+
+  private static func corrupt(_ path: String, _ what: String) -> StorageError {
+    StorageError(.corrupt, "\(path) \(what); move it away or choose another data folder")
+  }
+
+  private static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}

@@ -1,0 +1,75 @@
+import StorageEngine
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The exclusive hold of one process on a data folder.
+///
+/// An advisory lock on the file `lock`, which holds the owner's process id. The system gives it
+/// back when the process ends in whatever way; it is not inherited by child processes.
+final class FolderLock: Sendable {
+  private let descriptor: Int32
+
+  /// Makes the folder if need be and takes the lock.
+  ///
+  /// Throws `StorageError` with kind `.inUse`, naming the process that holds it, or `.failed`.
+  init(folder: String) throws {
+    guard !folder.isEmpty else { throw StorageError(.failed, "the data folder has no name") }
+    try Self.makeFolder(folder)
+    let path = "\(folder)/lock"
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw StorageError(.failed, "cannot write to the data folder \(folder): \(systemError())")
+    }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let reason = errno
+      let owner = Self.owner(descriptor)
+      close(descriptor)
+      guard reason == EWOULDBLOCK else {
+        throw StorageError(.failed, "cannot lock \(path): \(systemError(reason))")
+      }
+      throw StorageError(
+        .inUse,
+        "the data folder \(folder) is in use by process \(owner); stop it or choose another folder"
+      )
+    }
+    self.descriptor = descriptor
+    let text = Array("\(getpid())\n".utf8)
+    // The lock holds without the number too; it only makes the other's error message better.
+    _ = ftruncate(descriptor, 0)
+    _ = pwrite(descriptor, text, text.count, 0)
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// Makes a folder and those above it, readable by the user only.
+  private static func makeFolder(_ path: String) throws {
+    var end = path.startIndex
+    while end < path.endIndex {
+      end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
+      let part = String(path[..<end])
+      if mkdir(part, 0o700) != 0, errno != EEXIST, end == path.endIndex {
+        throw StorageError(.failed, "cannot make the data folder \(path): \(systemError())")
+      }
+    }
+  }
+
+  private static func owner(_ descriptor: Int32) -> String {
+    var buffer = [UInt8](repeating: 0, count: 20)
+    let count = pread(descriptor, &buffer, buffer.count, 0)
+    let digits = buffer.prefix(max(count, 0)).prefix { (48...57).contains($0) }
+    return digits.isEmpty ? "unknown" : String(decoding: digits, as: UTF8.self)
+  }
+}
+
+/// The system's words for an error number.
+func systemError(_ number: Int32 = errno) -> String {
+  String(cString: strerror(number))
+}
