@@ -131,7 +131,7 @@ let package = Package(
     room(
       "QueryEngine",
       in: "emulator/Firestore",
-      ["DocumentModel", "StorageEngine", "RuntimeSupport", collections, logging]
+      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", collections, logging]
     ),
     room("VectorIndex", in: "emulator/Vectors", ["CKernels", "StorageEngine", "RuntimeSupport"]),
     room(

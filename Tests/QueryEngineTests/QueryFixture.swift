@@ -1,0 +1,155 @@
+import DocumentModel
+import Events
+import Logging
+import QueryEngine
+import StorageEngine
+
+/// A store with a query engine, written to as `DocumentStore` does.
+final class QueryFixture {
+  let storage: MemoryStorage
+  let engine: QueryEngine
+  var model: [String: Document] = [:]
+  private var time: Int64 = 0
+
+  static let database = DatabaseName(project: "p")
+
+  /// A store, empty unless one is given.
+  init(
+    _ configuration: QueryEngine.Configuration = .init(),
+    storage: MemoryStorage = MemoryStorage()
+  ) async throws {
+    self.storage = storage
+    engine = QueryEngine(configuration: configuration, logger: Logger(label: "test"))
+    try await engine.load(from: storage)
+  }
+
+  static func name(_ path: String) -> DocumentName {
+    DocumentName(database: database, path: ResourcePath(slashSeparated: path))
+  }
+
+  /// Sets documents to fields, or deletes them with nil, in one commit.
+  func write(_ writes: [(String, [String: Value]?)]) async throws {
+    time += 1
+    let now = Timestamp(microseconds: time)
+    var changes: [DocumentChange] = []
+    for (path, fields) in writes {
+      let before = model[path]
+      let after = fields.map {
+        Document(
+          name: Self.name(path),
+          fields: $0,
+          createTime: before?.createTime ?? now,
+          updateTime: now
+        )
+      }
+      model[path] = after
+      guard before != nil || after != nil else { continue }
+      changes.append(DocumentChange(name: Self.name(path), before: before, after: after))
+    }
+    let storage = storage
+    let committed = changes
+    try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Void, any Error>) in
+      engine.withIndexMaintenance { maintainer in
+        var batch = WriteBatch()
+        for change in committed {
+          let key = DocumentKeys.key(change.name)
+          if let after = change.after {
+            batch.put(DocumentKeys.keyspace, key, DocumentKeys.encode(after))
+          } else {
+            batch.delete(DocumentKeys.keyspace, key)
+          }
+          maintainer.append(change, to: &batch)
+        }
+        storage.submit(batch, expecting: [], durability: .synced) { result in
+          continuation.resume(with: result.map { _ in })
+        }
+      }
+    }
+  }
+
+  /// Sets one document.
+  func set(_ path: String, _ fields: [String: Value] = [:]) async throws {
+    try await write([(path, fields)])
+  }
+
+  /// The results and the cost of a query.
+  func run(
+    _ query: Query,
+    overlay: [DocumentName: Document?] = [:]
+  ) async throws -> (documents: [Document], statistics: QueryStatistics) {
+    let prepared = try engine.prepare(query)
+    let engine = engine
+    return try await storage.read { snapshot in
+      var documents: [Document] = []
+      let statistics = try engine.run(prepared, on: snapshot, overlay: overlay) { document in
+        documents.append(document)
+        return true
+      }
+      return (documents, statistics)
+    }
+  }
+
+  /// The paths of a query's results.
+  func paths(_ query: Query) async throws -> [String] {
+    try await run(query).documents.map(\.name.path.description)
+  }
+
+  /// The ids of a query's results.
+  func ids(_ query: Query) async throws -> [String] {
+    try await run(query).documents.map(\.name.id)
+  }
+}
+
+extension Query {
+  /// A query over the collection `c`, or the group when told.
+  static func c(
+    _ filter: Filter? = nil,
+    group: Bool = false,
+    parent: String = "",
+    orders: [Order] = [],
+    start: Cursor? = nil,
+    end: Cursor? = nil,
+    offset: Int = 0,
+    limit: Int? = nil,
+    projection: [FieldPath]? = nil
+  ) -> Query {
+    Query(
+      database: QueryFixture.database,
+      parent: ResourcePath(slashSeparated: parent),
+      collectionID: "c",
+      allDescendants: group,
+      filter: filter,
+      orders: orders,
+      start: start,
+      end: end,
+      offset: offset,
+      limit: limit,
+      projection: projection
+    )
+  }
+}
+
+extension Query.Filter {
+  /// A comparison of the field with a simple name.
+  static func field(_ name: String, _ comparison: Query.FieldOperator, _ value: Value) -> Self {
+    .field(FieldPath([name]), comparison, value)
+  }
+
+  /// A unary test of the field with a simple name.
+  static func unary(_ name: String, _ unary: Query.UnaryOperator) -> Self {
+    .unary(FieldPath([name]), unary)
+  }
+}
+
+extension Query.Order {
+  /// An order by the field with a simple name.
+  static func by(_ name: String, descending: Bool = false) -> Self {
+    Self(FieldPath([name]), descending: descending)
+  }
+}
+
+extension Value {
+  /// A reference to a document of the fixture's database.
+  static func name(_ path: String) -> Value { .reference(QueryFixture.name(path)) }
+}

@@ -1,0 +1,97 @@
+import DocumentModel
+
+/// The comparisons of a filter without its structure.
+struct FilterLeaves {
+  private(set) var all: [Leaf] = []
+  /// Whether an OR of more than one filter occurs.
+  private(set) var hasOr = false
+
+  /// One comparison; `comparison` is nil for a unary operator.
+  struct Leaf {
+    var path: FieldPath
+    var comparison: Query.FieldOperator?
+    var unary: Query.UnaryOperator?
+
+    /// Whether the operator says what a value is not.
+    var isNegative: Bool {
+      comparison == .notEqual || comparison == .notIn || unary == .isNotNull || unary == .isNotNaN
+    }
+
+    /// Whether the operator makes its field an implied order.
+    var isInequality: Bool {
+      switch comparison {
+      case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual: true
+      default: isNegative
+      }
+    }
+  }
+
+  /// The leaves of a filter, in the client's order.
+  init(_ filter: Query.Filter?) {
+    if let filter { collect(filter) }
+  }
+
+  /// The fields with an inequality, in order of their paths.
+  var inequalityPaths: [FieldPath] {
+    Set(all.filter(\.isInequality).map(\.path)).sorted()
+  }
+
+  private mutating func collect(_ filter: Query.Filter) {
+    switch filter {
+    case .and(let filters):
+      for filter in filters { collect(filter) }
+    case .or(let filters):
+      if filters.count > 1 { hasOr = true }
+      for filter in filters { collect(filter) }
+    case .field(let path, let comparison, _):
+      all.append(Leaf(path: path, comparison: comparison))
+    case .unary(let path, let unary):
+      all.append(Leaf(path: path, unary: unary))
+    }
+  }
+}
+
+/// The size of a filter's disjunctive normal form, computed without building it.
+struct NormalForm {
+  /// How many disjuncts there are; `in` and `array-contains-any` count as ORs of their values.
+  private(set) var disjuncts = 1
+  /// The most array memberships in one disjunct.
+  private(set) var arrayTermsMax = 0
+  /// The filters of the largest disjunct.
+  private(set) var terms = 0
+
+  /// Measures a filter.
+  init(_ filter: Query.Filter) {
+    switch filter {
+    case .and(let filters):
+      for form in filters.map(NormalForm.init) {
+        disjuncts = Self.bounded(disjuncts.multipliedReportingOverflow(by: form.disjuncts))
+        arrayTermsMax += form.arrayTermsMax
+        terms += form.terms
+      }
+    case .or(let filters):
+      disjuncts = 0
+      for form in filters.map(NormalForm.init) {
+        disjuncts = Self.bounded(disjuncts.addingReportingOverflow(form.disjuncts))
+        arrayTermsMax = max(arrayTermsMax, form.arrayTermsMax)
+        terms = max(terms, form.terms)
+      }
+    case .field(_, .in, .array(let values)):
+      disjuncts = values.count
+      terms = 1
+    case .field(_, .arrayContainsAny, .array(let values)):
+      disjuncts = values.count
+      arrayTermsMax = 1
+      terms = 1
+    case .field(_, .arrayContains, _):
+      arrayTermsMax = 1
+      terms = 1
+    case .field, .unary:
+      terms = 1
+    }
+  }
+
+  private static func bounded(_ result: (partialValue: Int, overflow: Bool)) -> Int {
+    result.overflow ? .max : result.partialValue
+  }
+}
