@@ -1,0 +1,113 @@
+import DocumentModel
+import Events
+import Identity
+
+extension CommitRecord {
+  private static let version: UInt8 = 1
+  private static let hasBefore: UInt8 = 1
+  private static let hasAfter: UInt8 = 2
+
+  /// The stored form, without the sequence, which is the key.
+  var encoded: [UInt8] {
+    var encoder = BinaryEncoder()
+    encoder.append(byte: Self.version)
+    encoder.append(signed: commitTime.microseconds)
+    encoder.append(database.project)
+    encoder.append(database.database)
+    encoder.append(auth)
+    encoder.append(UInt64(changes.count))
+    for change in changes { encoder.append(change) }
+    return encoder.bytes
+  }
+
+  /// Reads the stored form.
+  init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
+    var decoder = BinaryDecoder(encoded)
+    let version = try decoder.byte()
+    guard version == Self.version else {
+      throw CorruptDataError("event record of unknown version \(version)")
+    }
+    let commitTime = Timestamp(microseconds: try decoder.signed())
+    let database = DatabaseName(project: try decoder.text(), database: try decoder.text())
+    let auth = try decoder.auth()
+    var changes: [DocumentChange] = []
+    for _ in 0..<(try decoder.count()) { changes.append(try decoder.change(in: database)) }
+    guard decoder.isAtEnd else { throw CorruptDataError("event record has more than it says") }
+    self.init(
+      sequence: sequence,
+      commitTime: commitTime,
+      database: database,
+      changes: changes,
+      auth: auth
+    )
+  }
+
+  fileprivate static func sides(_ change: DocumentChange) -> UInt8 {
+    (change.before == nil ? 0 : hasBefore) | (change.after == nil ? 0 : hasAfter)
+  }
+
+  fileprivate static func includes(_ side: Side, _ sides: UInt8) -> Bool {
+    sides & (side == .before ? hasBefore : hasAfter) != 0
+  }
+
+  fileprivate enum Side {
+    case before, after
+  }
+}
+
+extension BinaryEncoder {
+  fileprivate mutating func append(_ auth: AuthContext) {
+    switch auth {
+    case .admin: append(byte: 0)
+    case .unauthenticated: append(byte: 1)
+    case .user(let user):
+      append(byte: 2)
+      append(user.uid)
+      append(user.claimsJSON)
+    }
+  }
+
+  /// The name once, without the database, which the record names for all.
+  fileprivate mutating func append(_ change: DocumentChange) {
+    append(UInt64(change.name.path.segments.count))
+    for segment in change.name.path.segments { append(segment) }
+    append(byte: CommitRecord.sides(change))
+    for document in [change.before, change.after] {
+      guard let document else { continue }
+      append(signed: document.createTime.microseconds)
+      append(signed: document.updateTime.microseconds)
+      append(document.fields)
+    }
+  }
+}
+
+extension BinaryDecoder {
+  fileprivate mutating func auth() throws(CorruptDataError) -> AuthContext {
+    switch try byte() {
+    case 0: return .admin
+    case 1: return .unauthenticated
+    case 2: return .user(UserIdentity(uid: try text(), claimsJSON: try text()))
+    case let tag: throw CorruptDataError("unknown kind of caller \(tag)")
+    }
+  }
+
+  fileprivate mutating func change(
+    in database: DatabaseName
+  ) throws(CorruptDataError) -> DocumentChange {
+    var segments: [String] = []
+    for _ in 0..<(try count()) { segments.append(try text()) }
+    let name = DocumentName(database: database, path: ResourcePath(segments))
+    let sides = try byte()
+    return DocumentChange(
+      name: name,
+      before: CommitRecord.includes(.before, sides) ? try document(name) : nil,
+      after: CommitRecord.includes(.after, sides) ? try document(name) : nil
+    )
+  }
+
+  private mutating func document(_ name: DocumentName) throws(CorruptDataError) -> Document {
+    let created = Timestamp(microseconds: try signed())
+    let updated = Timestamp(microseconds: try signed())
+    return Document(name: name, fields: try fields(), createTime: created, updateTime: updated)
+  }
+}

@@ -1,0 +1,130 @@
+package import DocumentModel
+package import Events
+package import Identity
+package import StorageEngine
+
+/// The log of what was committed, written in the batch of the documents themselves.
+///
+/// A record's key is its commit's sequence, 8 bytes big-endian; commits that change no document
+/// leave none.
+package enum EventLog {
+  /// Where the records are.
+  package static let keyspace = Keyspace("events")
+
+  /// One reading takes no more than about this many bytes, so that a page of large commits stays
+  /// small in memory.
+  package static let pageBytesMax = 4 << 20
+
+  private static let trimmedKeyspace = Keyspace("event_trim")
+
+  /// Adds the record of a commit to its batch; with no changes, nothing.
+  package static func append(
+    _ changes: [DocumentChange],
+    commitTime: Timestamp,
+    database: DatabaseName,
+    auth: AuthContext,
+    to batch: inout WriteBatch
+  ) {
+    guard !changes.isEmpty else { return }
+    let record = CommitRecord(
+      sequence: 0,
+      commitTime: commitTime,
+      database: database,
+      changes: changes,
+      auth: auth
+    )
+    batch.putAtSequence(keyspace, record.encoded)
+  }
+
+  /// The records that follow `sequence`, in order.
+  ///
+  /// At most `limit`, and no more once `pageBytesMax` is reached, but at least one if there is one.
+  /// Throws `CorruptDataError` for bytes that are not a record.
+  package static func records(
+    after sequence: UInt64,
+    limit: Int,
+    in snapshot: any StorageSnapshot
+  ) throws -> [CommitRecord] {
+    try entries(after: sequence, limit: limit, in: snapshot).map(\.record)
+  }
+
+  /// The last record's sequence, or 0 when the log is empty.
+  package static func lastSequence(in snapshot: any StorageSnapshot) throws -> UInt64 {
+    var last: UInt64 = 0
+    try snapshot.scan(keyspace, from: nil, to: nil, descending: true) { key, _ in
+      last = try decode(key: key)
+      return false
+    }
+    return last
+  }
+
+  /// How far the log has been trimmed: that record's sequence and time; nil before the first time.
+  ///
+  /// The past up to and including it can no longer be read.
+  package static func trimmedThrough(
+    in snapshot: any StorageSnapshot
+  ) throws -> (sequence: UInt64, commitTime: Timestamp)? {
+    guard let stored = try snapshot.get(trimmedKeyspace, []) else { return nil }
+    var decoder = BinaryDecoder(stored.bytes)
+    let sequence = try decoder.number()
+    return (sequence, Timestamp(microseconds: try decoder.signed()))
+  }
+
+  /// Deletes the records up to `record` and notes it.
+  static func trim(through record: CommitRecord, in batch: inout WriteBatch) {
+    batch.deleteRange(keyspace, from: nil, to: key(record.sequence + 1))
+    var encoder = BinaryEncoder()
+    encoder.append(record.sequence)
+    encoder.append(signed: record.commitTime.microseconds)
+    batch.put(trimmedKeyspace, [], encoder.bytes)
+  }
+
+  static func entries(
+    after sequence: UInt64,
+    limit: Int,
+    in snapshot: any StorageSnapshot
+  ) throws -> [EventEntry] {
+    var entries: [EventEntry] = []
+    guard limit > 0, sequence < .max else { return entries }
+    var bytes = 0
+    try snapshot.scan(keyspace, from: key(sequence + 1), to: nil, descending: false) { key, value in
+      let record = try CommitRecord(sequence: try decode(key: key), encoded: value.bytes)
+      entries.append(EventEntry(record: record, bytes: key.count + value.bytes.count))
+      bytes += value.bytes.count
+      return entries.count < limit && bytes < pageBytesMax
+    }
+    return entries
+  }
+
+  /// The sum of the sizes of at most `limit` records after `sequence`, and the last one's sequence.
+  static func measure(
+    after sequence: UInt64,
+    limit: Int,
+    in snapshot: any StorageSnapshot
+  ) throws -> (bytes: Int, count: Int, last: UInt64) {
+    var result = (bytes: 0, count: 0, last: sequence)
+    guard limit > 0, sequence < .max else { return result }
+    try snapshot.scan(keyspace, from: key(sequence + 1), to: nil, descending: false) { key, value in
+      result = (
+        result.bytes + key.count + value.bytes.count, result.count + 1, try decode(key: key)
+      )
+      return result.count < limit
+    }
+    return result
+  }
+
+  private static func key(_ sequence: UInt64) -> [UInt8] {
+    WriteBatch.Operation.key(prefix: [], sequence: sequence)
+  }
+
+  private static func decode(key: [UInt8]) throws(CorruptDataError) -> UInt64 {
+    guard key.count == 8 else { throw CorruptDataError("the key of an event record") }
+    return key.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+/// A record with its size in the log.
+struct EventEntry: Sendable {
+  var record: CommitRecord
+  var bytes: Int
+}

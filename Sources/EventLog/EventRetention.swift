@@ -1,0 +1,200 @@
+package import DocumentModel
+package import Logging
+import ServiceLifecycle
+package import StorageEngine
+import Synchronization
+
+/// Trims the log: records go when they are old enough and every cursor has passed them.
+///
+/// Past `bytesMax` they go as soon as every cursor has passed them; when a cursor keeps the log
+/// above the bound, `exceeded` names it and the store of documents refuses writes.
+package final class EventRetention: Service, Sendable {
+  /// Adds what must go together with a record to the batch that deletes it.
+  package typealias WillTrim = @Sendable (CommitRecord, inout WriteBatch) -> Void
+
+  /// Records trimmed in one batch, which a commit may have to wait for.
+  static let batchMax = 256
+  /// Ticks within the age: a record outlives its age by a sixtieth at most.
+  static let ticksPerAge = 60
+  /// While writes are refused only the cursors move, and nothing announces that.
+  static let exceededTick: Duration = .seconds(1)
+  /// Keys measured in one read at the start.
+  static let measurePage = 4096
+
+  private struct State {
+    var bytes = 0
+    /// Records up to here are in `bytes`.
+    var measuredThrough: UInt64 = 0
+    var exceeded: String?
+  }
+
+  private let storage: any StorageEngine
+  private let tailer: EventTailer
+  private let clock: any Clock<Duration>
+  private let now: @Sendable () -> Timestamp
+  private let policy: RetentionPolicy
+  private let holders: [String]
+  private let logger: Logger
+  private let willTrim: WillTrim?
+  private let state = Mutex(State())
+  private let kicks: AsyncStream<Void>
+  private let kick: AsyncStream<Void>.Continuation
+
+  /// Retention for a store's log; it works while `run` runs.
+  ///
+  /// `holders` are cursors that keep everything as long as they do not exist yet.
+  package init(
+    storage: any StorageEngine,
+    tailer: EventTailer,
+    clock: any Clock<Duration>,
+    now: @escaping @Sendable () -> Timestamp,
+    age: Duration = .seconds(3600),
+    bytesMax: Int = 256 << 20,
+    holders: [String] = [],
+    logger: Logger,
+    willTrim: WillTrim? = nil
+  ) {
+    self.storage = storage
+    self.tailer = tailer
+    self.clock = clock
+    self.now = now
+    self.policy = RetentionPolicy(age: age, bytesMax: bytesMax)
+    self.holders = holders
+    self.logger = logger
+    self.willTrim = willTrim
+    (kicks, kick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// The cursor that keeps the log above its bound, or nil while all is well.
+  package var exceeded: String? { state.withLock { $0.exceeded } }
+
+  /// The log's size in bytes, as far as it was measured.
+  package var bytes: Int { state.withLock { $0.bytes } }
+
+  /// Measures the log, then trims it when records are due, until cancelled or shut down.
+  package func run() async throws {
+    do {
+      try await measure()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await self.follow() }
+        group.addTask { await self.tick() }
+        group.addTask { try await self.trimWhenKicked() }
+        // The first to end does so because of a shutdown, a cancellation or an error.
+        defer { group.cancelAll() }
+        try await group.next()
+      }
+    } catch let error as StorageError where error.kind == .closed {
+      logger.debug("The store was closed under the event log's retention")
+    }
+  }
+
+  private func measure() async throws {
+    while true {
+      let after = state.withLock { $0.measuredThrough }
+      let page = try await storage.read { snapshot in
+        try EventLog.measure(after: after, limit: Self.measurePage, in: snapshot)
+      }
+      state.withLock { state in
+        state.bytes += page.bytes
+        state.measuredThrough = page.last
+      }
+      if page.count < Self.measurePage { return }
+    }
+  }
+
+  private func follow() async throws {
+    for try await entries in tailer.entries(after: state.withLock { $0.measuredThrough }) {
+      let isAbove = state.withLock { state in
+        for entry in entries {
+          state.bytes += entry.bytes
+          state.measuredThrough = entry.record.sequence
+        }
+        return state.bytes > policy.bytesMax
+      }
+      if isAbove { kick.yield() }
+    }
+  }
+
+  private func tick() async {
+    while !Task.isCancelled {
+      kick.yield()
+      let wait = exceeded == nil ? policy.age / Self.ticksPerAge : Self.exceededTick
+      // A cancelled sleep ends the loop, which is all that cancellation asks for.
+      try? await clock.sleep(for: wait)
+    }
+  }
+
+  private func trimWhenKicked() async throws {
+    for await _ in kicks.cancelOnGracefulShutdown() {
+      while try await trimBatch() {}
+    }
+  }
+
+  /// Trims one batch; true when there may be more.
+  private func trimBatch() async throws -> Bool {
+    let (entries, slowest) = try await storage.read { snapshot in
+      (
+        try EventLog.entries(after: 0, limit: Self.batchMax, in: snapshot),
+        try self.slowestCursor(in: snapshot)
+      )
+    }
+    let (bytes, measured) = state.withLock { ($0.bytes, $0.measuredThrough) }
+    let count = policy.trimmable(
+      entries,
+      bytes: bytes,
+      // What was not measured yet must not be subtracted.
+      upTo: min(slowest?.sequence ?? .max, measured),
+      now: now()
+    )
+    if let last = entries.prefix(count).last {
+      var batch = WriteBatch()
+      EventLog.trim(through: last.record, in: &batch)
+      for entry in entries.prefix(count) { willTrim?(entry.record, &batch) }
+      try await storage.commit(batch, durability: .relaxed)
+      logger.debug("Trimmed events", metadata: ["event.sequence": "\(last.record.sequence)"])
+    }
+    let trimmed = entries.prefix(count).reduce(0) { $0 + $1.bytes }
+    return state.withLock { state in
+      state.bytes -= trimmed
+      let isAbove = state.bytes > policy.bytesMax
+      // The cursor is to blame only when it stands before a record that would otherwise go.
+      let next = count < entries.count ? entries[count].record.sequence : nil
+      let isHeld = next.map { $0 > slowest?.sequence ?? .max } ?? false
+      state.exceeded = isAbove && isHeld ? slowest?.name : nil
+      return count > 0 && count == entries.count
+    }
+  }
+
+  private func slowestCursor(
+    in snapshot: any StorageSnapshot
+  ) throws -> (name: String, sequence: UInt64)? {
+    var cursors = try EventCursor.all(in: snapshot)
+    for holder in holders where cursors[holder] == nil { cursors[holder] = 0 }
+    return cursors.min { ($0.value, $0.key) < ($1.value, $1.key) }
+      .map { (name: $0.key, sequence: $0.value) }
+  }
+}
+
+/// Which records may go.
+struct RetentionPolicy: Sendable {
+  var age: Duration
+  var bytesMax: Int
+
+  /// How many of the oldest `entries` may go when all records together have `bytes`.
+  ///
+  /// None after sequence `upTo`; of the others those that are old, and those above the bound.
+  func trimmable(_ entries: [EventEntry], bytes: Int, upTo: UInt64, now: Timestamp) -> Int {
+    let ageMicroseconds = age / .microseconds(1)
+    var left = bytes
+    var count = 0
+    for entry in entries {
+      guard entry.record.sequence <= upTo else { break }
+      let isOld =
+        Double(now.microseconds - entry.record.commitTime.microseconds) >= ageMicroseconds
+      guard isOld || left > bytesMax else { break }
+      left -= entry.bytes
+      count += 1
+    }
+    return count
+  }
+}
