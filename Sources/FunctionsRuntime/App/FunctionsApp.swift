@@ -1,0 +1,74 @@
+package import Invocation
+
+/// All functions of one binary.
+///
+/// ```swift
+/// let chat = ChatFunctions(db: db)
+/// let app = FunctionsApp(defaults: .init(region: "europe-west1")) {
+///   chat.embedMessage
+///   chat.semanticSearch
+/// }
+/// try await app.run()
+/// ```
+public struct FunctionsApp: Sendable {
+  package let functions: [FunctionDefinition]
+
+  /// An app of the functions that the block lists.
+  ///
+  /// `defaults` are the options of functions that do not set their own.
+  public init(
+    defaults: FunctionOptions = FunctionOptions(),
+    @FunctionsBuilder _ functions: () -> [FunctionDefinition]
+  ) {
+    self.functions = functions().map { function in
+      var function = function
+      function.options = function.options.falling(backTo: defaults)
+      // A default of `retry` speaks to the triggers among the functions only.
+      if function.trigger == .callable, defaults.retry == function.options.retry {
+        function.options.retry = nil
+      }
+      return function
+    }
+  }
+
+  /// What the binary offers, once everything is checked.
+  ///
+  /// Throws `InvalidFunctions` with all that is wrong, each with what to change.
+  package func manifest() throws(InvalidFunctions) -> FunctionManifest {
+    let problems = FunctionsValidation.problems(in: functions)
+    guard problems.isEmpty else { throw InvalidFunctions(problems: problems) }
+    let endpoints = functions.map { ($0.name, FunctionEndpoint($0)) }
+    return FunctionManifest(endpoints: Dictionary(endpoints) { first, _ in first })
+  }
+}
+
+/// Why an app does not start: its functions cannot be deployed as they are declared.
+package struct InvalidFunctions: Error, CustomStringConvertible, Equatable {
+  package var problems: [String]
+
+  package var description: String { problems.joined(separator: "\n") }
+}
+
+extension FunctionEndpoint {
+  /// The manifest's form of a function that has been checked.
+  fileprivate init(_ function: FunctionDefinition) {
+    let options = function.options
+    self.init(entryPoint: function.name, region: [options.region ?? "us-central1"])
+    timeoutSeconds = options.timeout.map(\.wholeSeconds)
+    availableMemoryMb = options.memory?.rawValue
+    concurrency = options.concurrency
+    minInstances = options.minInstances
+    maxInstances = options.maxInstances
+    secretEnvironmentVariables = options.secrets?.map { SecretVariable(key: $0) }
+    switch function.trigger {
+    case .callable:
+      callableTrigger = CallableTrigger()
+    case .document(let kind, let pattern):
+      eventTrigger = EventTrigger(
+        kind: kind,
+        pattern: pattern,
+        retry: options.retry ?? false
+      )
+    }
+  }
+}

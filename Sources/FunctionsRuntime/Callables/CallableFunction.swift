@@ -1,0 +1,62 @@
+import Invocation
+
+/// Declares a callable function: what clients reach with `httpsCallable(name)`.
+///
+/// The body's `data` is decoded before the handler runs; what does not decode is answered with
+/// `INVALID_ARGUMENT` and the path at fault. Keys without a property are ignored. Use `Value.self`
+/// to take any JSON. What the handler returns is encoded as the `result`. When the client goes away
+/// the handler's task is cancelled.
+public func onCall<Payload: Decodable & Sendable, Reply: Encodable & SendableMetatype>(
+  _ name: String,
+  _ payload: Payload.Type,
+  options: FunctionOptions = FunctionOptions(),
+  handler: @escaping @Sendable (CallableRequest<Payload>) async throws -> Reply
+) -> some CloudFunction<CallableRequest<Payload>, Reply> {
+  CallableFunction(name: name, options: options, handler: handler) { reply, encoder in
+    try encoder.encode(reply)
+  }
+}
+
+/// Declares a callable function that returns nothing: clients get the result `null`.
+public func onCall<Payload: Decodable & Sendable>(
+  _ name: String,
+  _ payload: Payload.Type,
+  options: FunctionOptions = FunctionOptions(),
+  handler: @escaping @Sendable (CallableRequest<Payload>) async throws -> Void
+) -> some CloudFunction<CallableRequest<Payload>, Void> {
+  CallableFunction(name: name, options: options, handler: handler) { _, _ in .null }
+}
+
+struct CallableFunction<Payload: Decodable & Sendable, Reply>: CloudFunction {
+  let name: String
+  let options: FunctionOptions
+  let handler: @Sendable (CallableRequest<Payload>) async throws -> Reply
+  let encode: @Sendable (Reply, ValueEncoder) throws -> Value
+
+  var definition: FunctionDefinition {
+    FunctionDefinition(name: name, trigger: .callable, options: options) { request, scope in
+      await CallableExchange(scope: scope).reply(to: request) { call, coding in
+        let payload: Payload
+        do {
+          payload = try coding.decoder.decode(Payload.self, from: call.data)
+        } catch let error as ValueCodingError {
+          throw CallableError(.invalidArgument, "The request is refused: \(error.below("data")).")
+        }
+        let reply = try await handler(
+          CallableRequest(
+            data: payload,
+            auth: call.auth,
+            instanceIDToken: call.instanceIDToken,
+            invocationID: request.id,
+            logger: scope.logger
+          )
+        )
+        return try encode(reply, coding.encoder)
+      }
+    }
+  }
+
+  func callAsFunction(_ input: CallableRequest<Payload>) async throws -> Reply {
+    try await handler(input)
+  }
+}

@@ -1,0 +1,196 @@
+import FunctionsRuntime
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Callables that behave and misbehave as their request tells them.
+struct SampleCallables: Sendable {
+  /// What `count` answers as the version of the binary.
+  let version: String
+  private let gates = Gates()
+  private let counter = Counter()
+
+  init(version: String) {
+    self.version = version
+  }
+
+  /// Answers with what it was sent.
+  var echo: some CloudFunction<CallableRequest<Value>, Value> {
+    onCall("echo", Value.self, options: .init(dates: .rfc3339)) { $0.data }
+  }
+
+  /// Answers with the caller's uid.
+  var whoAmI: some CloudFunction<CallableRequest<Value>, String> {
+    onCall("whoAmI", Value.self) { try $0.requireUser() }
+  }
+
+  /// Answers `true` to administrators.
+  var adminOnly: some CloudFunction<CallableRequest<Value>, Bool> {
+    onCall("adminOnly", Value.self) { request in
+      try request.requireAdmin()
+      return true
+    }
+  }
+
+  struct Failure: Codable, Sendable {
+    /// The canonical code's name, or `plain` for an error that clients must not see.
+    var code: String
+    var message: String?
+    var details: Value?
+  }
+
+  /// Fails as the request says.
+  var failing: some CloudFunction<CallableRequest<Failure>, Bool> {
+    onCall("failing", Failure.self) { request in
+      let message = request.data.message ?? "failed as asked"
+      guard let code = StatusCode(name: request.data.code) else { throw PlainError(text: message) }
+      throw CallableError(code, message, details: request.data.details)
+    }
+  }
+
+  struct PlainError: Error {
+    var text: String
+  }
+
+  /// Ends its worker.
+  var crash: some CloudFunction<CallableRequest<Value>, Bool> {
+    onCall("crash", Value.self) { _ in fatalError("crashed as asked") }
+  }
+
+  struct Hang: Codable, Sendable {
+    /// Whether to ignore cancellation, too.
+    var isStubborn: Bool?
+  }
+
+  /// Never answers by itself.
+  var hang: some CloudFunction<CallableRequest<Hang>, Bool> {
+    onCall("hang", Hang.self, options: .init(timeout: .seconds(2))) { request in
+      repeat {
+        do {
+          try await Task.sleep(for: .seconds(3600))
+        } catch {
+          request.logger.notice("Cancelled")
+        }
+        // Cancelled sleeps end at once; a stubborn function should not burn the test's processor.
+        if request.data.isStubborn == true { usleep(10_000) }
+      } while request.data.isStubborn == true
+      return true
+    }
+  }
+
+  struct Flood: Codable, Sendable {
+    var lines: Int
+    var lineBytes: Int?
+  }
+
+  /// Prints as many lines as asked, then answers with their number.
+  var flood: some CloudFunction<CallableRequest<Flood>, Int> {
+    onCall("flood", Flood.self) { request in
+      let line = String(repeating: "x", count: request.data.lineBytes ?? 100)
+      for number in 0..<request.data.lines { print(number, line) }
+      return request.data.lines
+    }
+  }
+
+  /// Logs a message at `info`, prints it, and writes it to a logger of its own.
+  var log: some CloudFunction<CallableRequest<String>, Bool> {
+    onCall("log", String.self) { request in
+      request.logger.info("\(request.data)", metadata: ["from": "request"])
+      Logger(label: "library").warning("\(request.data)", metadata: ["from": "library"])
+      print(request.data)
+      return true
+    }
+  }
+
+  struct Slow: Codable, Sendable {
+    var milliseconds: Int
+    var text: String
+  }
+
+  /// Answers after a while.
+  var slowEcho: some CloudFunction<CallableRequest<Slow>, String> {
+    onCall("slowEcho", Slow.self) { request in
+      try await Task.sleep(for: .milliseconds(request.data.milliseconds))
+      return request.data.text
+    }
+  }
+
+  struct Gate: Codable, Sendable {
+    var key: String
+    var opens: Bool?
+  }
+
+  /// Waits until another call with the same key opens the gate: a test decides when it ends.
+  ///
+  /// Answers with the number of calls that had been waiting.
+  var gate: some CloudFunction<CallableRequest<Gate>, Int> {
+    onCall("gate", Gate.self) { [gates] request in
+      if request.data.opens == true { return await gates.open(request.data.key) }
+      return try await gates.wait(request.data.key)
+    }
+  }
+
+  struct Count: Codable, Sendable, Equatable {
+    var calls: Int
+    var process: Int32
+    var version: String
+  }
+
+  /// Answers with how often this worker has been asked, and which worker it is.
+  var count: some CloudFunction<CallableRequest<Value>, Count> {
+    onCall("count", Value.self) { [counter, version] _ in
+      Count(calls: counter.next(), process: getpid(), version: version)
+    }
+  }
+
+  /// Answers with the names of the worker's environment variables.
+  var environment: some CloudFunction<CallableRequest<Value>, [String]> {
+    onCall("environment", Value.self) { _ in
+      ProcessInfo.processInfo.environment.keys.sorted()
+    }
+  }
+}
+
+/// Numbers from 1.
+private final class Counter: Sendable {
+  private let value = Mutex(0)
+
+  func next() -> Int {
+    value.withLock { value in
+      value += 1
+      return value
+    }
+  }
+}
+
+/// Gates by key; an opened gate stays open.
+private actor Gates {
+  private var waiting: [String: [CheckedContinuation<Void, Never>]] = [:]
+  private var opened: Set<String> = []
+
+  func wait(_ key: String) async throws -> Int {
+    if !opened.contains(key) {
+      await withCheckedContinuation { waiting[key, default: []].append($0) }
+    }
+    return 0
+  }
+
+  func open(_ key: String) -> Int {
+    opened.insert(key)
+    let continuations = waiting.removeValue(forKey: key) ?? []
+    for continuation in continuations { continuation.resume() }
+    return continuations.count
+  }
+}

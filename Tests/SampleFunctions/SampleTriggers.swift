@@ -1,0 +1,112 @@
+import FunctionsRuntime
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Triggers that tell a file what they were given, and fail as their names say.
+struct SampleTriggers: Sendable {
+  let output: SampleOutput
+
+  struct Thing: Codable, Sendable, Equatable {
+    var n: Int
+  }
+
+  /// Records every write below `things`.
+  var recordWrite: some CloudFunction<DocumentEvent<Change<Thing>>, Void> {
+    onDocumentWritten(
+      "recordWrite",
+      at: "things/{thingId}",
+      as: Thing.self,
+      options: .init(retry: true)
+    ) { event in
+      let kind =
+        switch event.data {
+        case .created: "created"
+        case .updated: "updated"
+        case .deleted: "deleted"
+        }
+      output.append("recordWrite", kind, try event.params.thingId, event.id)
+      event.logger.info("Recorded", metadata: ["event": "\(event.id)"])
+    }
+  }
+
+  /// Fails on the first delivery of each event, and records the ones after it.
+  var failOnce: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated("failOnce", at: "failOnce/{id}", options: .init(retry: true)) { event in
+      guard output.contains("failOnce", "begun", try event.params.id, event.id) else {
+        output.append("failOnce", "begun", try event.params.id, event.id)
+        throw EventError.retry(after: .milliseconds(10), "failed as asked")
+      }
+      output.append("failOnce", "done", try event.params.id, event.id)
+    }
+  }
+
+  /// Ends its worker on the first delivery of each event, and records the ones after it.
+  var crashOnce: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated("crashOnce", at: "crashOnce/{id}") { event in
+      guard output.contains("crashOnce", "begun", try event.params.id, event.id) else {
+        output.append("crashOnce", "begun", try event.params.id, event.id)
+        fatalError("crashed as asked")
+      }
+      output.append("crashOnce", "done", try event.params.id, event.id)
+    }
+  }
+
+  /// Fails on every delivery; worth trying again.
+  var failAlways: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated("failAlways", at: "failAlways/{id}", options: .init(retry: true)) { event in
+      output.append("failAlways", "begun", try event.params.id, event.id)
+      throw SampleCallables.PlainError(text: "failed as asked")
+    }
+  }
+
+  /// Fails and says that trying again cannot help.
+  var failForGood: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated("failForGood", at: "failForGood/{id}", options: .init(retry: true)) { event in
+      output.append("failForGood", "begun", try event.params.id, event.id)
+      throw EventError.permanent("failed as asked")
+    }
+  }
+
+  /// Fails without a retry policy.
+  var failWithoutRetry: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated("failWithoutRetry", at: "failWithoutRetry/{id}") { event in
+      output.append("failWithoutRetry", "begun", try event.params.id, event.id)
+      throw SampleCallables.PlainError(text: "failed as asked")
+    }
+  }
+}
+
+/// A file that survives workers, one line a record: `function step id event`.
+struct SampleOutput: Sendable {
+  /// Nil records nothing.
+  let path: String?
+
+  /// Adds a line; whole, whoever else is writing.
+  func append(_ words: String...) {
+    guard let path else { return }
+    let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT, 0o644)
+    guard descriptor >= 0 else { return }
+    let line = Array((words.joined(separator: " ") + "\n").utf8)
+    _ = write(descriptor, line, line.count)
+    close(descriptor)
+  }
+
+  /// Whether the file has the line.
+  func contains(_ words: String...) -> Bool {
+    guard let path, let file = fopen(path, "r") else { return false }
+    defer { fclose(file) }
+    let wanted = words.joined(separator: " ")
+    var buffer: [CChar] = Array(repeating: 0, count: 4096)
+    while fgets(&buffer, CInt(buffer.count), file) != nil {
+      let line = buffer.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }
+      if String(decoding: line, as: UTF8.self) == wanted { return true }
+    }
+    return false
+  }
+}
