@@ -1,0 +1,175 @@
+import DocumentModel
+import RuntimeSupport
+import Testing
+
+@testable import DocumentStore
+
+@Suite("Transaction table")
+struct TransactionTableTests {
+  let a = TransactionID(bytes: [1])
+  let b = TransactionID(bytes: [2])
+
+  @Test("A token is good until its transaction ends, and then is not, in clients' words")
+  func lifeCycle() throws {
+    var table = TransactionTable()
+    _ = try table.begin(a, .readWrite(), in: database, at: .zero)
+    _ = try table.beginCall(a, in: database, at: .zero)
+    table.endCall(a, at: .zero)
+    _ = try table.startCommit(a, in: database, at: .zero)
+    table.end(a, .committed)
+
+    let expired = StatusError.invalidArgument(
+      "The referenced transaction has expired or is no longer valid."
+    )
+    #expect(throws: expired) { try table.beginCall(a, in: database, at: .zero) }
+    #expect(throws: expired) { try table.startCommit(a, in: database, at: .zero) }
+    #expect(throws: expired) { try table.beginCall(b, in: database, at: .zero) }
+  }
+
+  @Test("Rolling back twice, or what never was, is fine; after a commit it is ABORTED")
+  func rollBack() throws {
+    var table = TransactionTable()
+    let owner = try table.begin(a, .readWrite(), in: database, at: .zero).owner
+    #expect(try table.rollBack(a, in: database) == owner)
+    #expect(try table.rollBack(a, in: database) == nil)
+    #expect(try table.rollBack(TransactionID(bytes: [9]), in: database) == nil)
+
+    _ = try table.begin(b, .readWrite(), in: database, at: .zero)
+    _ = try table.startCommit(b, in: database, at: .zero)
+    #expect(throws: StatusError.self) { try table.rollBack(b, in: database) }
+    table.end(b, .committed)
+    let error = try #require(throws: StatusError.self) { try table.rollBack(b, in: database) }
+    #expect(error.statusCode == .aborted)
+  }
+
+  @Test("After a failed commit a rollback is fine")
+  func rollBackAfterFailure() throws {
+    var table = TransactionTable()
+    _ = try table.begin(a, .readWrite(), in: database, at: .zero)
+    _ = try table.startCommit(a, in: database, at: .zero)
+    table.end(a, .aborted)
+
+    #expect(try table.rollBack(a, in: database) == nil)
+  }
+
+  @Test("A token is refused in another database")
+  func foreignDatabase() throws {
+    var table = TransactionTable()
+    let other = DatabaseName(project: "p", database: "other")
+    _ = try table.begin(a, .readWrite(), in: database, at: .zero)
+
+    let error = try #require(throws: StatusError.self) {
+      try table.beginCall(a, in: other, at: .zero)
+    }
+    #expect(error.statusCode == .invalidArgument)
+    #expect(throws: StatusError.self) { try table.rollBack(a, in: other) }
+    _ = try table.beginCall(a, in: database, at: .zero)
+  }
+
+  @Test("A transaction expires after 60 s without a request, but not during one")
+  func idle() throws {
+    var table = TransactionTable()
+    _ = try table.begin(a, .readWrite(), in: database, at: .zero)
+    _ = try table.beginCall(a, in: database, at: .seconds(59))
+    #expect(table.expire(at: .seconds(200)).isEmpty)
+    table.endCall(a, at: .seconds(200))
+    #expect(table.expire(at: .seconds(259)).isEmpty)
+    #expect(table.expire(at: .seconds(260)).count == 1)
+    #expect(throws: TransactionTable.expired) {
+      try table.beginCall(a, in: database, at: .seconds(260))
+    }
+  }
+
+  @Test("A transaction expires after 270 s in any case, unless it is committing")
+  func lifetime() throws {
+    var table = TransactionTable()
+    for id in [a, b] { _ = try table.begin(id, .readWrite(), in: database, at: .zero) }
+    for second in stride(from: 50, to: 270, by: 50) {
+      for id in [a, b] {
+        _ = try table.beginCall(id, in: database, at: .seconds(second))
+        table.endCall(id, at: .seconds(second))
+      }
+    }
+    _ = try table.startCommit(b, in: database, at: .seconds(269))
+
+    #expect(table.expire(at: .seconds(269)).isEmpty)
+    #expect(table.expire(at: .seconds(270)).count == 1)
+    #expect(table.isOpen(b))
+    #expect(!table.isOpen(a))
+  }
+
+  @Test("Expiry counts even before it is swept")
+  func expiryWithoutSweep() throws {
+    var table = TransactionTable()
+    _ = try table.begin(a, .readWrite(), in: database, at: .zero)
+
+    #expect(throws: TransactionTable.expired) {
+      try table.startCommit(a, in: database, at: .seconds(60))
+    }
+  }
+
+  @Test("A retry takes the age of the former transaction, ended or not; any token is accepted")
+  func retryAge() throws {
+    var table = TransactionTable()
+    let first = try table.begin(a, .readWrite(), in: database, at: .zero)
+    let second = try table.begin(b, .readWrite(), in: database, at: .zero)
+    table.end(a, .aborted)
+
+    let retry = try table.begin(
+      TransactionID(bytes: [3]),
+      .readWrite(retry: a),
+      in: database,
+      at: .zero
+    )
+    let stranger = try table.begin(
+      TransactionID(bytes: [4]),
+      .readWrite(retry: TransactionID(bytes: [77])),
+      in: database,
+      at: .zero
+    )
+
+    #expect(first.owner < retry.owner)
+    #expect(retry.owner < second.owner)
+    #expect(second.owner < stranger.owner)
+  }
+
+  @Test("More open transactions than allowed are refused, and ended ones forgotten in time")
+  func bounds() throws {
+    var table = TransactionTable(limits: .init(openMax: 2, endedMax: 4))
+    for byte in 1...2 as ClosedRange<UInt8> {
+      _ = try table.begin(TransactionID(bytes: [byte]), .readWrite(), in: database, at: .zero)
+    }
+    let error = try #require(throws: StatusError.self) {
+      try table.begin(TransactionID(bytes: [3]), .readWrite(), in: database, at: .zero)
+    }
+    #expect(error.statusCode == .resourceExhausted)
+
+    table.end(TransactionID(bytes: [1]), .committed)
+    for byte in 10...20 as ClosedRange<UInt8> {
+      _ = try table.begin(TransactionID(bytes: [byte]), .readWrite(), in: database, at: .zero)
+      table.end(TransactionID(bytes: [byte]), .aborted)
+    }
+    #expect(try table.rollBack(TransactionID(bytes: [1]), in: database) == nil)
+  }
+
+  @Test("The first read decides a transaction's time")
+  func pinning() throws {
+    var table = TransactionTable()
+    _ = try table.begin(a, .readOnly(), in: database, at: .zero)
+
+    #expect(table.pin(a, to: time(5)) == time(5))
+    #expect(table.pin(a, to: time(6)) == time(5))
+  }
+
+  @Test("A reset ends the transactions of its database alone")
+  func endAll() throws {
+    var table = TransactionTable()
+    let other = DatabaseName(project: "p", database: "other")
+    _ = try table.begin(a, .readWrite(), in: database, at: .zero)
+    _ = try table.begin(b, .readWrite(), in: other, at: .zero)
+
+    #expect(table.endAll(in: database).count == 1)
+    #expect(!table.isOpen(a))
+    #expect(table.isOpen(b))
+  }
+}

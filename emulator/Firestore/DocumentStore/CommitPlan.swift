@@ -1,0 +1,200 @@
+package import DocumentModel
+import Events
+import RuntimeSupport
+
+/// What the writes of one commit do to the documents they name, worked out on values alone.
+///
+/// Writes to one document see one another in order. Preconditions are not looked at until
+/// `checkPreconditions`, because access is decided before them. Times are those of the request
+/// until `changes(at:)` puts the commit's in.
+struct CommitPlan: Sendable {
+  /// One write with the states around it.
+  struct Step: Sendable {
+    var write: Write
+    /// The index in `documents`.
+    var document: Int
+    var before: State?
+    var after: State?
+    var transformResults: [Value] = []
+  }
+
+  /// A document that the commit names, with its state before and after the whole commit.
+  struct NamedDocument: Sendable {
+    var name: DocumentName
+    var original: Document?
+    var final: State?
+
+    /// Whether the commit leaves a state that differs from the stored one.
+    ///
+    /// Content alone counts: writing back what is stored changes nothing, but deleting and creating
+    /// again does.
+    var isChanged: Bool {
+      guard let original else { return final != nil }
+      guard let final else { return true }
+      return final.createTime == nil || final.fields != original.fields
+    }
+  }
+
+  /// The content of an existing document.
+  struct State: Sendable {
+    var fields: [String: Value]
+    /// Nil for a document that this commit creates.
+    var createTime: Timestamp?
+  }
+
+  private(set) var steps: [Step] = []
+  private(set) var documents: [NamedDocument] = []
+  /// The value of every server timestamp, in whole milliseconds.
+  let requestTime: Timestamp
+
+  /// Applies `writes` in order to what `stored` returns, which is asked once for each document.
+  init(
+    _ writes: [Write],
+    requestTime: Timestamp,
+    stored: (DocumentName) throws -> Document?
+  ) rethrows {
+    self.requestTime = requestTime.flooredToMillisecond
+    var indexes: [DocumentName: Int] = [:]
+    for write in writes {
+      if indexes[write.name] == nil {
+        let original = try stored(write.name)
+        indexes[write.name] = documents.count
+        documents.append(
+          NamedDocument(
+            name: write.name,
+            original: original,
+            final: original.map { State(fields: $0.fields, createTime: $0.createTime) }
+          )
+        )
+      }
+      if let index = indexes[write.name] { apply(write, toDocument: index) }
+    }
+  }
+
+  private mutating func apply(_ write: Write, toDocument index: Int) {
+    let before = documents[index].final
+    var step = Step(write: write, document: index, before: before, after: before)
+    switch write.operation {
+    case .delete: step.after = nil
+    case .verify: break
+    case .update(_, let fields, let mask, let transforms):
+      var state = before ?? State(fields: [:], createTime: nil)
+      if let mask {
+        for path in mask where !path.isDocumentID {
+          state.fields.set(fields[path], at: path)
+        }
+      } else {
+        state.fields = fields
+      }
+      for transform in transforms {
+        step.transformResults.append(
+          transform.apply(to: &state.fields, requestTime: requestTime)
+        )
+      }
+      step.after = state
+    }
+    documents[index].final = step.after
+    steps.append(step)
+  }
+
+  /// Checks preconditions and sizes in the order of the writes and throws for the first that fails.
+  ///
+  /// `exists` is held against the state that the earlier writes left, `update_time` against the
+  /// version that was stored before the commit.
+  func checkPreconditions() throws(StatusError) {
+    for step in steps {
+      let document = documents[step.document]
+      switch step.write.precondition {
+      case .none: break
+      case .exists(true):
+        guard step.before != nil else {
+          throw StatusError(.notFound, "No document to update: \(document.name)")
+        }
+      case .exists(false):
+        guard step.before == nil else {
+          throw StatusError(.alreadyExists, "Document already exists: \(document.name)")
+        }
+      case .updateTime(let required):
+        let stored = document.original?.updateTime
+        guard stored == required else {
+          throw StatusError(
+            .failedPrecondition,
+            "the stored version (\(stored?.microseconds ?? 0)) does not match the required base "
+              + "version (\(required.microseconds))"
+          )
+        }
+      }
+      try checkSize(step, document.name)
+    }
+  }
+
+  private func checkSize(_ step: Step, _ name: DocumentName) throws(StatusError) {
+    guard case .update = step.write.operation, let after = step.after else { return }
+    let size = StorageSize.document(name, after.fields)
+    guard size > DocumentLimits.documentBytesMax else { return }
+    throw .invalidArgument(
+      "Document '\(name)' cannot be written because its size (\(Self.grouped(size)) bytes) exceeds "
+        + "the maximum allowed size of \(Self.grouped(DocumentLimits.documentBytesMax)) bytes."
+    )
+  }
+
+  /// The changes that the commit makes, at most one a document, in order of first mention.
+  func changes(at commitTime: Timestamp) -> [DocumentChange] {
+    documents.filter(\.isChanged).map { document in
+      DocumentChange(
+        name: document.name,
+        before: document.original,
+        after: document.final.map { Self.document(document.name, $0, at: commitTime) }
+      )
+    }
+  }
+
+  /// The answers to the writes: an update tells the version that its document has afterwards.
+  func results(at commitTime: Timestamp) -> [WriteResult] {
+    steps.map { step in
+      guard case .update = step.write.operation else { return WriteResult() }
+      let document = documents[step.document]
+      let updateTime =
+        document.final == nil
+        ? nil : document.isChanged ? commitTime : document.original?.updateTime
+      return WriteResult(updateTime: updateTime, transformResults: step.transformResults)
+    }
+  }
+
+  /// A state as a document; what this commit makes or changes carries `time`.
+  static func document(_ name: DocumentName, _ state: State, at time: Timestamp) -> Document {
+    Document(
+      name: name,
+      fields: state.fields,
+      createTime: state.createTime ?? time,
+      updateTime: time
+    )
+  }
+
+  /// A number with commas between groups of three digits.
+  private static func grouped(_ number: Int) -> String {
+    var digits = String(number)
+    var groups: [String] = []
+    while digits.count > 3 {
+      groups.insert(String(digits.suffix(3)), at: 0)
+      digits.removeLast(3)
+    }
+    return ([digits] + groups).joined(separator: ",")
+  }
+}
+
+/// The answer to one write.
+package struct WriteResult: Sendable, Hashable {
+  /// The version of the document after the commit; nil for deletes and verifies.
+  ///
+  /// Older than the commit when the commit left the document as it was.
+  package var updateTime: Timestamp?
+  /// One value for each transform, in order: the new value, or null for array transforms.
+  package var transformResults: [Value]
+
+  /// A result; an empty one stands for a delete, a verify or a failed write of a batch.
+  package init(updateTime: Timestamp? = nil, transformResults: [Value] = []) {
+    self.updateTime = updateTime
+    self.transformResults = transformResults
+  }
+}
