@@ -322,7 +322,10 @@ let package = Package(
     ),
     tests(
       "QueryEngineTests",
-      ["QueryEngine", "StorageEngine", "DocumentModel", "Events", "TestSupport"]
+      [
+        "QueryEngine", "StorageEngine", "DocumentModel", "Events", "RuntimeSupport", "TestSupport",
+        logging,
+      ]
     ),
     tests(
       "DocumentStoreTests",

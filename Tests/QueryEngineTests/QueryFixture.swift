@@ -5,7 +5,9 @@ import QueryEngine
 import StorageEngine
 
 /// A store with a query engine, written to as `DocumentStore` does.
-final class QueryFixture {
+///
+/// `@unchecked`: a test uses it from one task at a time.
+final class QueryFixture: @unchecked Sendable {
   let storage: MemoryStorage
   let engine: QueryEngine
   var model: [String: Document] = [:]

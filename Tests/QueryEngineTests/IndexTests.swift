@@ -1,0 +1,265 @@
+import DocumentModel
+import QueryEngine
+import StorageEngine
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Indexes")
+struct IndexTests {
+  @Test("A scan of more candidates than allowed asks for the index made for its query")
+  func wishes() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 10))
+    try await Self.fill(fixture, 11)
+    try await fixture.write((0..<10).map { ("d/x/c/\($0)", ["a": .integer(1)]) })
+    let a = Query.Filter.field("a", .equal, .integer(1))
+    let queries: [Query] = [
+      .c(a, parent: "d/x"),
+      .c(),
+      .c(a, limit: 1),
+    ]
+    for query in queries { _ = try await fixture.run(query) }
+    try await fixture.engine.buildIndexes()
+    #expect(fixture.engine.indexes().isEmpty)
+
+    _ = try await fixture.run(.c(.and([.field("b", .lessThan, .integer(9)), a])))
+    _ = try await fixture.run(.c(group: true))
+    _ = try await fixture.run(.c(orders: [.by("b", descending: true), .by("a")]))
+    try await fixture.engine.buildIndexes()
+    #expect(
+      fixture.engine.indexes().map(\.definition.description) == [
+        "c (collection group): __name__ ↑", "c: a ↑, b ↑", "c: b ↑, a ↓, __name__ ↓",
+      ]
+    )
+    #expect(!fixture.engine.indexes().map(\.isReady).contains(false))
+  }
+
+  @Test("With an index, the cost follows the result and not the collection")
+  func cost() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 50))
+    try await Self.fill(fixture, 400)
+    let few = Query.c(
+      .and([
+        .field("a", .equal, .integer(1)), .field("b", .greaterThanOrEqual, .integer(10)),
+        .field("b", .lessThan, .integer(20)),
+      ])
+    )
+    let top = Query.c(orders: [.by("b", descending: true)], limit: 5)
+    let merged = Query.c(
+      .and([.field("a", .equal, .integer(1)), .field("b", .equal, .integer(7))])
+    )
+    let either = Query.c(.field("b", .in, .array([.integer(3), .integer(2)])), limit: 2)
+    for query in [few, top, merged, either] {
+      #expect(try await fixture.run(query).statistics.scanned > 200)
+    }
+    try await fixture.engine.buildIndexes()
+
+    #expect(try await fixture.run(few).statistics.scanned == 10)
+    #expect(try await fixture.run(top).statistics.scanned == 5)
+    // Each disjunct's first entry, and the one after the first result.
+    #expect(try await fixture.run(either).statistics.scanned <= 3)
+    #expect(try await fixture.run(merged).statistics.scanned == 1)
+  }
+
+  @Test("Of several usable indexes, the one with the fewest entries is read")
+  func selectivity() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
+    try await Self.fill(fixture, 200)
+    let a = Query.Filter.field("a", .equal, .integer(1))
+    let b = Query.Filter.field("b", .equal, .integer(7))
+    _ = try await fixture.run(.c(a))
+    _ = try await fixture.run(.c(b))
+    try await fixture.engine.buildIndexes()
+
+    let (_, statistics) = try await fixture.run(.c(.and([a, b])))
+    #expect(statistics.indexes.map(\.description) == ["c: b ↑"])
+    #expect(statistics.scanned == 1)
+  }
+
+  @Test("Values that tie in the index come in their true order", arguments: [false, true])
+  func longValues(descending: Bool) async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
+    let long = String(repeating: "x", count: 1490)
+    let texts = (0..<20).map { long + String(repeating: "x", count: $0) }
+    try await fixture.write(
+      texts.shuffled().enumerated().map { ("c/\($0.offset)", ["f": .string($0.element)]) }
+    )
+    let order = Query.c(orders: [.by("f", descending: descending)])
+    let middle = Query.c(
+      .and([
+        .field("f", .greaterThan, .string(texts[5])), .field("f", .lessThan, .string(texts[15])),
+      ]),
+      orders: [.by("f", descending: descending)]
+    )
+    let one = Query.c(.field("f", .equal, .string(texts[17])))
+    for query in [order, middle, one] { _ = try await fixture.run(query) }
+    try await fixture.engine.buildIndexes()
+
+    for (query, expected) in [(order, texts[...]), (middle, texts[6..<15]), (one, texts[17...17])] {
+      let (documents, statistics) = try await fixture.run(query)
+      let found = documents.map { $0.fields["f"] }
+      let wanted = expected.map { Value?.some(.string($0)) }
+      #expect(found == (descending ? wanted.reversed() : wanted))
+      #expect(!statistics.indexes.isEmpty)
+    }
+  }
+
+  @Test("A write between reading and indexing a document is not undone")
+  func conflict() async throws {
+    // engine                 writer
+    // reads c/1 (a: 1)
+    //                        writes c/1 (a: 2) and its entry
+    // commits a: 1 → refused
+    // reads c/1 (a: 2), commits
+    let storage = InterleavedStorage()
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0), storage: storage.base)
+    try await fixture.set("c/1", ["a": .integer(1)])
+    try await fixture.set("c/2", ["a": .integer(1)])
+    try await fixture.engine.load(from: storage)
+    let query = Query.c(.field("a", .equal, .integer(1)))
+    _ = try await fixture.run(query)
+    storage.afterRead { try await fixture.set("c/1", ["a": .integer(2)]) }
+    try await fixture.engine.buildIndexes()
+
+    #expect(storage.refusals == 1)
+    #expect(try await fixture.ids(query) == ["2"])
+    #expect(try await fixture.ids(.c(.field("a", .equal, .integer(2)))) == ["1"])
+    try await RandomQueryTests.expectEntriesMatchDocuments(fixture)
+  }
+
+  @Test("A snapshot older than an index does not use it")
+  func olderSnapshot() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
+    try await Self.fill(fixture, 20)
+    let query = Query.c(.field("a", .equal, .integer(1)))
+    _ = try await fixture.run(query)
+    let prepared = try fixture.engine.prepare(query)
+    let engine = fixture.engine
+    let old = try await fixture.storage.read { OldSnapshot(base: $0) }
+    try await engine.buildIndexes()
+    var statistics = try engine.run(prepared, on: old) { _ in true }
+
+    #expect(statistics.indexes.isEmpty)
+    #expect(statistics.returned == 20)
+    statistics = try await fixture.run(query).statistics
+    #expect(statistics.indexes.count == 1)
+  }
+
+  @Test("A reset empties the indexes of its database alone")
+  func reset() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
+    try await Self.fill(fixture, 5)
+    let query = Query.c(.field("a", .equal, .integer(1)))
+    _ = try await fixture.run(query)
+    try await fixture.engine.buildIndexes()
+    var other = WriteBatch()
+    fixture.engine.reset(DatabaseName(project: "other"), in: &other)
+    #expect(other.operations.isEmpty)
+
+    var batch = WriteBatch()
+    let prefix = DocumentKeys.databasePrefix(QueryFixture.database)
+    batch.deleteRange(DocumentKeys.keyspace, from: prefix, to: keyAfter(prefix: prefix))
+    fixture.engine.reset(QueryFixture.database, in: &batch)
+    try await fixture.storage.commit(batch)
+    fixture.model = [:]
+    #expect(try await fixture.ids(query) == [])
+    try await fixture.set("c/new", ["a": .integer(1)])
+    let (documents, statistics) = try await fixture.run(query)
+    #expect(documents.map(\.name.id) == ["new"])
+    #expect(statistics.scanned == 1)
+  }
+
+  @Test("The background task builds what queries ask for and ends when cancelled")
+  func background() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
+    try await Self.fill(fixture, 5)
+    let engine = fixture.engine
+    let query = Query.c(.field("a", .equal, .integer(1)))
+    _ = try await fixture.run(query)
+
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await engine.run() }
+      while !engine.indexes().contains(where: \.isReady) { await Task.yield() }
+      group.cancelAll()
+      try await group.waitForAll()
+    }
+    #expect(try await fixture.run(query).statistics.indexes.count == 1)
+  }
+
+  /// Documents with a constant `a` and a distinct `b`.
+  static func fill(_ fixture: QueryFixture, _ count: Int) async throws {
+    try await fixture.write(
+      (0..<count).map { ("c/\($0)", ["a": .integer(1), "b": .integer(Int64($0))]) }
+    )
+  }
+}
+
+/// Lets something happen between a read and what follows from it.
+final class InterleavedStorage: StorageEngine {
+  let base = MemoryStorage()
+  private let state = Mutex(State())
+
+  private struct State {
+    var hook: (@Sendable () async throws -> Void)?
+    var refusals = 0
+  }
+
+  /// How many commits were refused because of an expectation.
+  var refusals: Int { state.withLock(\.refusals) }
+
+  /// Runs `hook` after the next read of something.
+  func afterRead(_ hook: @escaping @Sendable () async throws -> Void) {
+    state.withLock { $0.hook = hook }
+  }
+
+  func read<Result: Sendable>(
+    _ body: (any StorageSnapshot) throws -> sending Result
+  ) async throws -> sending Result {
+    let result = try await base.read(body)
+    let hook = state.withLock { state in
+      defer { state.hook = nil }
+      return state.hook
+    }
+    try await hook?()
+    return result
+  }
+
+  func submit(
+    _ batch: WriteBatch,
+    expecting: [VersionExpectation],
+    durability: Durability,
+    completion: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+  ) {
+    base.submit(batch, expecting: expecting, durability: durability) { result in
+      if case .failure = result { self.state.withLock { $0.refusals += 1 } }
+      completion(result)
+    }
+  }
+
+  var sequence: UInt64 { base.sequence }
+
+  func close() async throws { try await base.close() }
+}
+
+/// A snapshot that a test keeps; `MemoryStorage` allows it.
+///
+/// `@unchecked`: the snapshot of `MemoryStorage` is a value.
+struct OldSnapshot: StorageSnapshot, @unchecked Sendable {
+  let base: any StorageSnapshot
+
+  var sequence: UInt64 { base.sequence }
+
+  func get(_ keyspace: Keyspace, _ key: [UInt8]) throws -> StoredValue? {
+    try base.get(keyspace, key)
+  }
+
+  func scan(
+    _ keyspace: Keyspace,
+    from: [UInt8]?,
+    to: [UInt8]?,
+    descending: Bool,
+    _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
+  ) throws {
+    try base.scan(keyspace, from: from, to: to, descending: descending, body)
+  }
+}

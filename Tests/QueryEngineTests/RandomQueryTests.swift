@@ -1,0 +1,203 @@
+import DocumentModel
+import QueryEngine
+import StorageEngine
+import TestSupport
+import Testing
+
+@Suite("Random queries agree with their plain meaning")
+struct RandomQueryTests {
+  /// Every query asks for an index at once.
+  static let eager = QueryEngine.Configuration(scanCandidatesMax: 0, backfillDocumentsMax: 7)
+
+  static func seeds(_ count: Int) -> [UInt64] {
+    var generator = SeededGenerator.forTest("RandomQueryTests")
+    return (0..<count).map { _ in generator.next() }
+  }
+
+  @Test("By scan, by index, after changes and as of an older time", arguments: seeds(6))
+  func agree(seed: UInt64) async throws {
+    var random = RandomQueries(seed: seed)
+    let fixture = try await QueryFixture(Self.eager)
+    try await Self.write(140, to: fixture, &random)
+    let queries = try Self.queries(120, fixture, &random)
+
+    for query in queries { try await Self.expectAgreement(query, fixture) }
+    try await fixture.engine.buildIndexes()
+    var indexed = 0
+    for query in queries {
+      let statistics = try await Self.expectAgreement(query, fixture)
+      indexed += statistics.indexes.isEmpty ? 0 : 1
+    }
+    #expect(indexed > queries.count / 4, "seed \(seed)")
+    let before = fixture.model
+    try await Self.write(80, to: fixture, &random)
+    let overlay = Self.overlay(from: fixture.model, to: before)
+    for query in queries {
+      try await Self.expectAgreement(query, fixture)
+      try await Self.expectAgreement(query, fixture, overlay: overlay, model: before)
+    }
+    try await Self.expectEntriesMatchDocuments(fixture)
+  }
+
+  @Test("After a crash in the middle of building, with writes on both sides", arguments: seeds(4))
+  func resume(seed: UInt64) async throws {
+    var random = RandomQueries(seed: seed)
+    var fixture = try await QueryFixture(Self.eager)
+    try await Self.write(120, to: fixture, &random)
+    let queries = try Self.queries(60, fixture, &random)
+    for query in queries { try await Self.expectAgreement(query, fixture) }
+
+    for _ in 0..<6 {
+      try await fixture.engine.buildIndexes(commitsMax: random.count(1...40))
+      try await Self.write(10, to: fixture, &random)
+      let model = fixture.model
+      fixture = try await QueryFixture(Self.eager, storage: fixture.storage)
+      fixture.model = model
+      try await Self.write(10, to: fixture, &random)
+      for query in queries { try await Self.expectAgreement(query, fixture) }
+    }
+    try await fixture.engine.buildIndexes()
+    for query in queries { try await Self.expectAgreement(query, fixture) }
+    try await Self.expectEntriesMatchDocuments(fixture)
+  }
+
+  @Test("Read in pages, the results are the same", arguments: seeds(4))
+  func pages(seed: UInt64) async throws {
+    var random = RandomQueries(seed: seed)
+    let fixture = try await QueryFixture(Self.eager)
+    try await Self.write(100, to: fixture, &random)
+    let queries = try Self.queries(60, fixture, &random)
+    for query in queries { _ = try await fixture.run(query) }
+    if random.chance(50) { try await fixture.engine.buildIndexes() }
+
+    for query in queries where query.projection == nil {
+      var next = try fixture.engine.prepare(query)
+      var paged: [Document] = []
+      while true {
+        let page = try await Self.page(next, 3, fixture)
+        paged += page
+        guard let last = page.last, page.count == 3 else { break }
+        next = next.continuing(after: last, returned: page.count)
+      }
+      #expect(paged == ReferenceEvaluator(query: query).results(fixture.model.values))
+    }
+  }
+
+  @Test("With few indexes allowed, the least used make room", arguments: seeds(2))
+  func room(seed: UInt64) async throws {
+    var random = RandomQueries(seed: seed)
+    var configuration = Self.eager
+    configuration.indexesMax = 3
+    configuration.removalEntriesMax = 5
+    let fixture = try await QueryFixture(configuration)
+    try await Self.write(80, to: fixture, &random)
+
+    for query in try Self.queries(60, fixture, &random) {
+      try await Self.expectAgreement(query, fixture)
+      try await fixture.engine.buildIndexes()
+      try await Self.expectAgreement(query, fixture)
+      try await Self.write(1, to: fixture, &random)
+      #expect(fixture.engine.indexes().count <= 3)
+    }
+    try await Self.expectEntriesMatchDocuments(fixture)
+  }
+
+  // MARK: Parts
+
+  static func write(_ count: Int, to fixture: QueryFixture, _ random: inout RandomQueries)
+    async throws
+  {
+    var left = count
+    while left > 0 {
+      let size = min(left, random.count(1...6))
+      var writes: [String: [String: Value]?] = [:]
+      for _ in 0..<size {
+        writes[random.path()] = .some(random.chance(20) ? nil : random.fields())
+      }
+      try await fixture.write(writes.map { ($0.key, $0.value) })
+      left -= size
+    }
+  }
+
+  /// Random queries that the validation accepts.
+  static func queries(
+    _ count: Int,
+    _ fixture: QueryFixture,
+    _ random: inout RandomQueries
+  ) throws -> [Query] {
+    let documents = fixture.model.values.sorted { $0.name < $1.name }
+    var queries: [Query] = []
+    var refused = 0
+    while queries.count < count {
+      let query = random.query(documents)
+      do {
+        _ = try fixture.engine.prepare(query)
+        queries.append(query)
+      } catch {
+        refused += 1
+      }
+    }
+    #expect(refused < count * 2)
+    return queries
+  }
+
+  @discardableResult
+  static func expectAgreement(
+    _ query: Query,
+    _ fixture: QueryFixture,
+    overlay: [DocumentName: Document?] = [:],
+    model: [String: Document]? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> QueryStatistics {
+    let expected = ReferenceEvaluator(query: query).results((model ?? fixture.model).values)
+    let (documents, statistics) = try await fixture.run(query, overlay: overlay)
+    #expect(
+      documents == expected,
+      "\(query) by \(statistics.indexes)",
+      sourceLocation: sourceLocation
+    )
+    return statistics
+  }
+
+  static func overlay(
+    from new: [String: Document],
+    to old: [String: Document]
+  ) -> [DocumentName: Document?] {
+    var overlay: [DocumentName: Document?] = [:]
+    for path in Set(new.keys).union(old.keys) where new[path] != old[path] {
+      overlay[QueryFixture.name(path)] = .some(old[path])
+    }
+    return overlay
+  }
+
+  private static func page(
+    _ query: PreparedQuery,
+    _ size: Int,
+    _ fixture: QueryFixture
+  ) async throws -> [Document] {
+    let engine = fixture.engine
+    return try await fixture.storage.read { snapshot in
+      var page: [Document] = []
+      _ = try engine.run(query, on: snapshot) { document in
+        page.append(document)
+        return page.count < size
+      }
+      return page
+    }
+  }
+
+  /// Deletes everything and looks for entries left behind.
+  static func expectEntriesMatchDocuments(_ fixture: QueryFixture) async throws {
+    try await fixture.engine.buildIndexes()
+    try await fixture.write(fixture.model.keys.map { ($0, nil) })
+    let left = try await fixture.storage.read { snapshot in
+      var count = 0
+      try snapshot.scan(Keyspace("index_entries"), prefix: []) { _, _ in
+        count += 1
+        return true
+      }
+      return count
+    }
+    #expect(left == 0)
+  }
+}

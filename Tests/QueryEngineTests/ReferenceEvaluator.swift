@@ -1,0 +1,156 @@
+import DocumentModel
+
+/// What a query means, written down as plainly as possible: look at everything, filter, sort, cut.
+///
+/// Shares nothing with the engine but the order of values.
+struct ReferenceEvaluator {
+  let query: Query
+
+  /// The results among all documents of a database.
+  func results(_ documents: some Collection<Document>) -> [Document] {
+    let orders = orders
+    let sorted =
+      documents
+      .filter { document in
+        isInScope(document.name)
+          && orders.allSatisfy { value(document, $0.path) != nil }
+          && (query.filter.map { holds($0, document) } ?? true)
+      }
+      .filter { document in
+        if let start = query.start {
+          let side = compare(document, start.values, orders)
+          if side < 0 || (side == 0 && !start.before) { return false }
+        }
+        if let end = query.end {
+          let side = compare(document, end.values, orders)
+          if side > 0 || (side == 0 && end.before) { return false }
+        }
+        return true
+      }
+      .sorted { left, right in
+        for order in orders {
+          guard let a = value(left, order.path), let b = value(right, order.path) else { continue }
+          let side = ValueOrder.compare(a, b).rawValue * (order.descending ? -1 : 1)
+          if side != 0 { return side < 0 }
+        }
+        return false
+      }
+    return sorted.dropFirst(query.offset).prefix(query.limit ?? .max).map { $0 }
+  }
+
+  /// Explicit orders, then inequality fields by path, then the name.
+  var orders: [Query.Order] {
+    var orders = query.orders
+    let descending = orders.last?.descending ?? false
+    var inequalities: Set<FieldPath> = []
+    func visit(_ filter: Query.Filter) {
+      switch filter {
+      case .and(let filters), .or(let filters): filters.forEach(visit)
+      case .field(let path, let comparison, _):
+        let ranges: [Query.FieldOperator] = [
+          .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .notEqual, .notIn,
+        ]
+        if ranges.contains(comparison) { inequalities.insert(path) }
+      case .unary(let path, let unary):
+        if unary == .isNotNull || unary == .isNotNaN { inequalities.insert(path) }
+      }
+    }
+    if let filter = query.filter { visit(filter) }
+    for path in inequalities.sorted() + [.documentID]
+    where path == .documentID || !path.isDocumentID {
+      if !orders.contains(where: { $0.path == path }) {
+        orders.append(Query.Order(path, descending: descending))
+      }
+    }
+    // The name was among the inequalities: it still comes last.
+    if let index = orders.firstIndex(where: { $0.path.isDocumentID }), query.orders.count <= index {
+      orders.append(orders.remove(at: index))
+    }
+    return orders
+  }
+
+  private func isInScope(_ name: DocumentName) -> Bool {
+    let depth = query.parent.segments.count
+    guard name.database == query.database,
+      Array(name.path.segments.prefix(depth)) == query.parent.segments,
+      name.path.segments.count > depth
+    else { return false }
+    if !query.allDescendants, name.path.segments.count != depth + 2 { return false }
+    return query.collectionID.map { $0 == name.path.segments[name.path.segments.count - 2] } ?? true
+  }
+
+  private func value(_ document: Document, _ path: FieldPath) -> Value? {
+    if path.isDocumentID { return .reference(document.name) }
+    var current: Value = .map(document.fields)
+    for segment in path.segments {
+      guard case .map(let fields) = current, let next = fields[segment] else { return nil }
+      current = next
+    }
+    return current
+  }
+
+  private func compare(
+    _ document: Document,
+    _ values: [Value],
+    _ orders: [Query.Order]
+  ) -> Int {
+    for (order, operand) in zip(orders, values) {
+      guard let own = value(document, order.path) else { continue }
+      let side = ValueOrder.compare(own, operand).rawValue * (order.descending ? -1 : 1)
+      if side != 0 { return side }
+    }
+    return 0
+  }
+
+  private func holds(_ filter: Query.Filter, _ document: Document) -> Bool {
+    switch filter {
+    case .and(let filters): return filters.allSatisfy { holds($0, document) }
+    case .or(let filters): return filters.contains { holds($0, document) }
+    case .unary(let path, let unary):
+      guard let value = value(document, path) else { return false }
+      switch unary {
+      case .isNull: return value == .null
+      case .isNotNull: return value != .null
+      case .isNaN: return isNaN(value)
+      case .isNotNaN: return value != .null && !isNaN(value)
+      }
+    case .field(let path, let comparison, let operand):
+      guard let value = value(document, path) else { return false }
+      return holds(value, comparison, operand)
+    }
+  }
+
+  private func holds(_ value: Value, _ comparison: Query.FieldOperator, _ operand: Value) -> Bool {
+    func equals(_ other: Value) -> Bool { ValueOrder.compare(value, other) == .equal }
+    let operands: [Value] = if case .array(let list) = operand { list } else { [] }
+    let elements: [Value] = if case .array(let list) = value { list } else { [] }
+    func shares(_ wanted: [Value]) -> Bool {
+      elements.contains { element in
+        wanted.contains {
+          $0 != .null && !isNaN($0) && ValueOrder.compare($0, element) == .equal
+        }
+      }
+    }
+    let comparable =
+      operand != .null && !isNaN(operand) && !isNaN(value)
+      && ValueOrder.typeClass(value) == ValueOrder.typeClass(operand)
+    let side = ValueOrder.compare(value, operand).rawValue
+    switch comparison {
+    case .equal: return equals(operand)
+    case .notEqual: return value != .null && !equals(operand)
+    case .lessThan: return comparable && side < 0
+    case .lessThanOrEqual: return comparable && side <= 0
+    case .greaterThan: return comparable && side > 0
+    case .greaterThanOrEqual: return comparable && side >= 0
+    case .in: return value != .null && !isNaN(value) && operands.contains(where: equals)
+    case .notIn:
+      return value != .null && !operands.contains(.null) && !operands.contains(where: equals)
+    case .arrayContains: return shares([operand])
+    case .arrayContainsAny: return shares(operands)
+    }
+  }
+
+  private func isNaN(_ value: Value) -> Bool {
+    if case .double(let number) = value { number.isNaN } else { false }
+  }
+}
