@@ -1,0 +1,116 @@
+import NIOCore
+import RuntimeSupport
+import SwiftProtobuf
+
+/// Messages to framed bytes and back, without a copy of the bytes in between.
+enum GRPCFraming {
+  /// A flag byte, which is 0 without compression, and four bytes of length.
+  static let prefixBytes = 5
+
+  /// Decodes a message; throws `INVALID_ARGUMENT` when the bytes are not one.
+  static func message<M: Message>(_ bytes: ByteBuffer) throws -> M {
+    do {
+      return try M(serializedBytes: MessageBytes(received: bytes))
+    } catch is BinaryDecodingError {
+      throw StatusError.invalidArgument("The request is not a valid \(M.protoMessageName) message.")
+    }
+  }
+
+  /// Encodes a message behind its prefix.
+  static func frame(_ message: some Message) throws -> ByteBuffer {
+    let bytes: MessageBytes = try message.serializedBytes()
+    return bytes.framed
+  }
+}
+
+/// The bytes of one message inside a `ByteBuffer` that has its prefix before them.
+private struct MessageBytes: SwiftProtobufContiguousBytes {
+  private(set) var framed: ByteBuffer
+  private let offset: Int
+
+  /// Room for a message of `count` bytes, its prefix written already.
+  init(repeating byte: UInt8, count: Int) {
+    framed = ByteBufferAllocator().buffer(capacity: GRPCFraming.prefixBytes + count)
+    framed.writeInteger(0 as UInt8)
+    framed.writeInteger(UInt32(count))
+    framed.writeRepeatingByte(byte, count: count)
+    offset = GRPCFraming.prefixBytes
+  }
+
+  init(_ sequence: some Sequence<UInt8>) {
+    let bytes = ByteBuffer(bytes: sequence)
+    self.init(repeating: 0, count: bytes.readableBytes)
+    framed.setBuffer(bytes, at: framed.readerIndex + offset)
+  }
+
+  /// A message as it came, without prefix.
+  init(received bytes: ByteBuffer) {
+    framed = bytes
+    offset = 0
+  }
+
+  var count: Int { framed.readableBytes - offset }
+
+  func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+    try framed.withUnsafeReadableBytes { try body(UnsafeRawBufferPointer(rebasing: $0[offset...])) }
+  }
+
+  mutating func withUnsafeMutableBytes<R>(
+    _ body: (UnsafeMutableRawBufferPointer) throws -> R
+  ) rethrows -> R {
+    let offset = offset
+    return try framed.withUnsafeMutableReadableBytes {
+      try body(UnsafeMutableRawBufferPointer(rebasing: $0[offset...]))
+    }
+  }
+}
+
+/// Splits the bytes of a stream into messages, wherever the frames of HTTP/2 cut them.
+struct GRPCMessageDecoder {
+  private let bytesMax: Int
+  private var buffer = ByteBuffer()
+
+  /// A decoder that refuses messages longer than `bytesMax`, before it has buffered them.
+  init(bytesMax: Int) {
+    self.bytesMax = bytesMax
+  }
+
+  /// Whether no part of a message is held.
+  var isEmpty: Bool { buffer.readableBytes == 0 }
+
+  /// Takes the next bytes of the stream.
+  mutating func append(_ bytes: ByteBuffer) {
+    if buffer.readableBytes == 0 {
+      buffer = bytes
+    } else {
+      buffer.writeImmutableBuffer(bytes)
+    }
+  }
+
+  /// The next whole message, nil while it is incomplete; throws what ends the call.
+  mutating func next() throws(StatusError) -> ByteBuffer? {
+    guard let flag = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else { return nil }
+    guard flag == 0 else {
+      throw flag == 1
+        ? StatusError(.internal, "A message is compressed, but grpc-encoding names no compression.")
+        : StatusError.invalidArgument("The request is not made of gRPC messages.")
+    }
+    guard let length = buffer.getInteger(at: buffer.readerIndex + 1, as: UInt32.self) else {
+      return nil
+    }
+    guard length <= bytesMax else {
+      // Clients retry RESOURCE_EXHAUSTED, the status that gRPC libraries use here; this never helps.
+      throw StatusError.invalidArgument(
+        "Request payload size exceeds the limit: \(bytesMax) bytes."
+      )
+    }
+    guard buffer.readableBytes >= GRPCFraming.prefixBytes + Int(length) else { return nil }
+    buffer.moveReaderIndex(forwardBy: GRPCFraming.prefixBytes)
+    return buffer.readSlice(length: Int(length))
+  }
+
+  /// Forgets what is held.
+  mutating func clear() {
+    buffer = ByteBuffer()
+  }
+}

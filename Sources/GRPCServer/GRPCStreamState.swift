@@ -1,0 +1,161 @@
+import NIOCore
+import RuntimeSupport
+
+/// What one stream has seen and said, and what is to be done next.
+///
+/// The owner reports what happens, then acts on `next()` until it is nil.
+struct GRPCStreamState {
+  private enum Inbound {
+    case awaitingHead
+    /// The one request of the call, once it is there.
+    case one(ByteBuffer?)
+    case many
+    /// The client has finished, or nothing it sends matters any more.
+    case over
+  }
+
+  private enum Outbound {
+    case idle
+    case headSent
+    case ended
+  }
+
+  private var inbound = Inbound.awaitingHead
+  private var outbound = Outbound.idle
+  private var decoder: GRPCMessageDecoder
+  private var clientFinished = false
+
+  /// The state of a stream that has just been opened.
+  init(requestBytesMax: Int) {
+    decoder = GRPCMessageDecoder(bytesMax: requestBytesMax)
+  }
+
+  /// What the owner is to do.
+  enum Action: Equatable {
+    /// Run the call with its one request.
+    case call(ByteBuffer)
+    /// Hand the request to the running call.
+    case deliver(ByteBuffer)
+    /// Tell the running call that no request follows.
+    case finishRequests
+    /// End the call with this status.
+    case fail(StatusError)
+  }
+
+  /// How a call's end is written.
+  struct End: Equatable {
+    /// Whether no head was sent, so that the trailers carry its fields.
+    var trailersOnly: Bool
+    /// Whether the client is still sending and has to be told to stop.
+    var reset: Bool
+  }
+
+  /// The head was accepted.
+  mutating func opened(takesOneRequest: Bool) {
+    guard case .awaitingHead = inbound else { return }
+    inbound = takesOneRequest ? .one(nil) : .many
+  }
+
+  /// Whether the next headers are the first.
+  var isAwaitingHead: Bool {
+    if case .awaitingHead = inbound { true } else { false }
+  }
+
+  /// Bytes of the request stream arrived.
+  mutating func received(_ bytes: ByteBuffer) {
+    switch inbound {
+    case .one, .many: decoder.append(bytes)
+    case .awaitingHead, .over: break
+    }
+  }
+
+  /// The client has sent all it will.
+  mutating func receivedEnd() {
+    clientFinished = true
+  }
+
+  /// The next thing to do, or nil until more arrives.
+  mutating func next() -> Action? {
+    switch inbound {
+    case .awaitingHead, .over:
+      return nil
+    case .one(let request):
+      return nextOfOne(request)
+    case .many:
+      do {
+        if let message = try decoder.next() { return .deliver(message) }
+      } catch {
+        return fail(error)
+      }
+      guard clientFinished else { return nil }
+      guard decoder.isEmpty else { return fail(Self.truncated) }
+      inbound = .over
+      return .finishRequests
+    }
+  }
+
+  private mutating func nextOfOne(_ present: ByteBuffer?) -> Action? {
+    var request = present
+    do {
+      while let message = try decoder.next() {
+        guard request == nil else { return fail(Self.wrongCount) }
+        request = message
+      }
+    } catch {
+      return fail(error)
+    }
+    inbound = .one(request)
+    guard clientFinished else { return nil }
+    guard decoder.isEmpty else { return fail(Self.truncated) }
+    guard let request else { return fail(Self.wrongCount) }
+    inbound = .over
+    return .call(request)
+  }
+
+  private mutating func fail(_ error: StatusError) -> Action {
+    inbound = .over
+    decoder.clear()
+    return .fail(error)
+  }
+
+  /// A reply is about to be written: whether the head goes before it; nil when it is too late.
+  mutating func sending() -> Bool? {
+    switch outbound {
+    case .idle:
+      outbound = .headSent
+      return true
+    case .headSent: return false
+    case .ended: return nil
+    }
+  }
+
+  /// The call is about to end: how; nil when it has ended already.
+  mutating func end() -> End? {
+    guard outbound != .ended else { return nil }
+    let end = End(trailersOnly: outbound == .idle, reset: !clientFinished)
+    outbound = .ended
+    inbound = .over
+    decoder.clear()
+    return end
+  }
+
+  /// Whether the call's end has been written.
+  var isEnded: Bool { outbound == .ended }
+
+  /// The stream is gone; nothing can be written any more.
+  mutating func closed() {
+    outbound = .ended
+    inbound = .over
+    decoder.clear()
+  }
+
+  private static let truncated = StatusError.invalidArgument(
+    "The request stream ended within a message."
+  )
+
+  /// The status that gRPC lists for a wrong number of requests.
+  private static let wrongCount = StatusError(
+    .unimplemented,
+    "The method takes exactly one request message."
+  )
+}

@@ -1,0 +1,209 @@
+import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+import RuntimeSupport
+import Testing
+
+private func request(
+  _ method: HTTPRequest.Method = .get,
+  path: String = "/",
+  authority: String? = "localhost:5001",
+  headers: HTTPFields = [:]
+) -> Request {
+  Request(
+    head: HTTPRequest(
+      method: method,
+      scheme: "http",
+      authority: authority,
+      path: path,
+      headerFields: headers
+    ),
+    body: RequestBody(buffer: ByteBuffer())
+  )
+}
+
+@Suite("CORS policy")
+struct CORSPolicyTests {
+  @Test("A callable's preflight reflects origin and headers and allows POST")
+  func callablePreflight() throws {
+    let preflight = try #require(
+      CORSPolicy.callables.preflight(
+        request(
+          .options,
+          headers: [
+            .origin: "https://a.example", .accessControlRequestHeaders: "authorization,x-b",
+          ]
+        )
+      )
+    )
+
+    #expect(preflight.status == .noContent)
+    #expect(preflight.headers[.accessControlAllowOrigin] == "https://a.example")
+    #expect(preflight.headers[.accessControlAllowMethods] == "POST")
+    #expect(preflight.headers[.accessControlAllowHeaders] == "authorization,x-b")
+    #expect(preflight.headers[.vary] == "Origin, Access-Control-Request-Headers")
+    #expect(preflight.headers[.contentLength] == "0")
+    #expect(preflight.headers[.accessControlAllowCredentials] == nil)
+  }
+
+  @Test("Firestore's preflight is a 200 that allows credentials and exposes its headers")
+  func firestorePreflight() throws {
+    let preflight = try #require(
+      CORSPolicy.firestore.preflight(request(.options, headers: [.origin: "https://a.example"]))
+    )
+
+    #expect(preflight.status == .ok)
+    #expect(preflight.headers[.accessControlAllowCredentials] == "true")
+    #expect(
+      preflight.headers[.accessControlAllowMethods] == "GET,POST,PUT,PATCH,DELETE,HEAD"
+    )
+    #expect(
+      preflight.headers[.accessControlExposeHeaders]?.contains("X-HTTP-Session-Id") == true
+    )
+  }
+
+  @Test("Other methods are no preflight; their replies get origin and Vary, errors too")
+  func replies() {
+    let post = request(.post, headers: [.origin: "https://a.example"])
+    var reply = Response.error(.unauthenticated, "No.")
+    CORSPolicy.callables.apply(to: &reply, for: post)
+    var plain = Response.text("x")
+    plain.headers[.vary] = "Accept"
+    CORSPolicy.callables.apply(to: &plain, for: request(.post))
+
+    #expect(CORSPolicy.callables.preflight(post) == nil)
+    #expect(reply.headers[.accessControlAllowOrigin] == "https://a.example")
+    #expect(reply.headers[.vary] == "Origin")
+    #expect(plain.headers[.accessControlAllowOrigin] == nil)
+    #expect(plain.headers[.vary] == "Accept, Origin")
+  }
+}
+
+@Suite("Loopback guard")
+struct LoopbackGuardTests {
+  @Test(
+    "Loopback hosts and origins pass",
+    arguments: [
+      ("localhost", nil), ("localhost:4400", nil), ("127.0.0.1:80", "http://localhost:4000"),
+      ("127.8.9.1", nil), ("[::1]:4400", "http://[::1]:4000"), ("LOCALHOST", nil),
+    ] as [(String, String?)]
+  )
+  func passes(host: String, origin: String?) {
+    var headers = HTTPFields()
+    headers[.origin] = origin
+
+    #expect(LoopbackGuard().refusal(of: request(authority: host, headers: headers)) == nil)
+  }
+
+  @Test(
+    "Foreign hosts and origins get 403",
+    arguments: [
+      ("evil.example", nil), ("localhost.evil.example", nil), ("127.0.0.1.evil.example", nil),
+      ("localhost", "https://evil.example"), ("localhost", "null"),
+      ("localhost", "http://localhost.evil.example"), ("", nil), ("192.168.1.2:4400", nil),
+      ("127.0.0.300", nil), ("localhost@evil.example", nil),
+    ] as [(String, String?)]
+  )
+  func refuses(host: String, origin: String?) {
+    var headers = HTTPFields()
+    headers[.origin] = origin
+    let refusal = LoopbackGuard().refusal(of: request(authority: host, headers: headers))
+
+    #expect(refusal?.status == .forbidden)
+  }
+
+  @Test("A request without Host is refused, and a host that the user named passes")
+  func named() {
+    #expect(LoopbackGuard().refusal(of: request(authority: nil))?.status == .forbidden)
+    let guarded = LoopbackGuard(allowing: ["192.168.1.2"])
+    #expect(guarded.refusal(of: request(authority: "192.168.1.2:4400")) == nil)
+  }
+}
+
+@Suite("Request target")
+struct RequestTargetTests {
+  @Test("Query parameters keep order and repeats, and decode escapes and plus signs")
+  func query() {
+    let query = request(path: "/a?mask=a.b&mask=c%20d&x=1+2&flag&bad=%zz&e=%C3%A9&=v").query
+
+    #expect(query.all("mask") == ["a.b", "c d"])
+    #expect(query["mask"] == "a.b")
+    #expect(query["x"] == "1 2")
+    #expect(query["flag"] == "")
+    #expect(query["bad"] == "%zz")
+    #expect(query["e"] == "é")
+    #expect(query[""] == "v")
+    #expect(query["none"] == nil)
+    #expect(request(path: "/a").query.items == [])
+  }
+
+  @Test("Path segments are split before they are decoded")
+  func segments() {
+    #expect(
+      request(path: "/v1/a%2Fb/%28default%29?x=/").pathSegments == ["v1", "a/b", "(default)"]
+    )
+    #expect(request(path: "/").pathSegments == [])
+    #expect(request(path: "/a/").pathSegments == ["a", ""])
+    #expect(request(path: "/a%2").pathSegments == nil)
+    #expect(request(path: "/%FF").pathSegments == nil)
+  }
+}
+
+@Suite("JSON replies")
+struct JSONReplyTests {
+  private struct Point: Encodable {
+    let y = 2
+    let x = "a/b"
+  }
+
+  @Test("Quoting escapes quotes, backslashes and control characters only")
+  func quoting() {
+    #expect(jsonQuoted("a\"b\\c\n\u{1}é/\u{1F600}") == "\"a\\\"b\\\\c\\n\\u0001é/\u{1F600}\"")
+  }
+
+  @Test("Encoded values have sorted keys and a JSON content type")
+  func encoding() async throws {
+    let reply = try Response.json(encoding: Point())
+
+    #expect(try await text(of: reply) == #"{"x":"a/b","y":2}"#)
+    #expect(reply.headers[.contentType] == "application/json; charset=utf-8")
+    #expect(reply.headers[.contentLength] == "17")
+  }
+
+  @Test("Errors carry their status; those without one tell the client nothing")
+  func errors() async throws {
+    struct Secret: Error {}
+    let callable = Response.error(.notFound, "No x.", form: .callable)
+    let large = Response.error(BodyTooLarge(bytesMax: 7), httpStatus: 413)
+    let secret = Response.error(Secret())
+    let cancelled = Response.error(CancellationError())
+
+    #expect(callable.status == .notFound)
+    #expect(try await text(of: callable) == #"{"error":{"message":"No x.","status":"NOT_FOUND"}}"#)
+    #expect(large.status.code == 413)
+    #expect(secret.status == .internalServerError)
+    #expect(
+      try await text(of: secret)
+        == #"{"error":{"code":500,"message":"Internal error.","status":"INTERNAL"}}"#
+    )
+    #expect(cancelled.status.code == 499)
+  }
+
+  private func text(of response: Response) async throws -> String {
+    let collected = Collected()
+    try await response.body.write(collected)
+    return String(buffer: collected.bytes)
+  }
+
+  private final class Collected: ResponseBodyWriter, @unchecked Sendable {
+    // Unchecked: one task writes, then the same task reads.
+    var bytes = ByteBuffer()
+
+    func write(_ buffer: ByteBuffer) async throws {
+      bytes.writeImmutableBuffer(buffer)
+    }
+
+    func finish(_ trailingHeaders: HTTPFields?) async throws {}
+  }
+}
