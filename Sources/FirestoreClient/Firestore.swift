@@ -1,0 +1,116 @@
+@_exported public import DocumentModel
+import FirestoreProtos
+import FirestoreWire
+public import OutboundHTTP
+import RuntimeSupport
+
+/// A Firestore database, as a function or a server sees it.
+///
+/// A value; copies share connections. Reads and writes are those of the server client: access rules
+/// do not apply, unless `acting(as:)` says otherwise.
+public struct Firestore: Sendable {
+  /// The database's name.
+  public let database: DatabaseName
+  let calls: FirestoreCalls
+
+  /// A database reached over HTTP as the settings say.
+  public init(
+    _ settings: FirestoreSettings,
+    http: any HTTPTransport = OutboundClient()
+  ) {
+    self.init(
+      project: settings.project,
+      database: settings.database,
+      transport: RESTTransport(
+        endpoint: settings.endpoint,
+        timeout: settings.timeout,
+        responseBytesMax: settings.responseBytesMax,
+        http: http
+      ),
+      credential: settings.credential
+    )
+  }
+
+  /// A database reached in any other way, such as straight through an emulator's handlers.
+  package init(
+    project: String,
+    database: String = "(default)",
+    transport: any FirestoreTransport,
+    credential: FirestoreCredential = .admin,
+    retries: RetryPolicy = RetryPolicy(),
+    makeID: @escaping @Sendable () -> String = { RandomID.make() }
+  ) {
+    self.database = DatabaseName(project: project, database: database)
+    calls = FirestoreCalls(
+      transport: transport,
+      credential: credential,
+      retries: retries,
+      makeID: makeID
+    )
+  }
+
+  private init(database: DatabaseName, calls: FirestoreCalls) {
+    self.database = database
+    self.calls = calls
+  }
+
+  /// The same database with the rights of someone else.
+  ///
+  /// With a user's token the access rules decide what is read and written.
+  public func acting(as credential: FirestoreCredential) -> Firestore {
+    var calls = calls
+    calls.credential = credential
+    return Firestore(database: database, calls: calls)
+  }
+
+  // MARK: References
+
+  /// A collection by its path, such as `chats` or `chats/c1/messages`.
+  ///
+  /// Every slash separates: put an id that comes from outside in `document(_:)` of a reference,
+  /// which refuses slashes. A path that names no collection throws where it is used.
+  public func collection(_ path: String) -> CollectionReference {
+    CollectionReference(firestore: self, resourcePath: ResourcePath(slashSeparated: path))
+  }
+
+  /// A document by its path, such as `chats/c1`.
+  ///
+  /// Every slash separates, see `collection(_:)`.
+  public func document(_ path: String) -> DocumentReference {
+    DocumentReference(firestore: self, resourcePath: ResourcePath(slashSeparated: path))
+  }
+
+  /// A document by its full name, as reference values and events hold it.
+  ///
+  /// The document must be of this database; another throws where it is used.
+  public func document(_ name: DocumentName) -> DocumentReference {
+    let path = name.database == database ? name.path : ResourcePath()
+    return DocumentReference(firestore: self, resourcePath: path)
+  }
+
+  /// All collections of one id, wherever they are.
+  public func collectionGroup(_ id: String) -> DocumentQuery {
+    DocumentQuery(
+      firestore: self,
+      query: Query(database: database, collectionID: id, allDescendants: true)
+    )
+  }
+
+  /// The collections at the root.
+  public func listCollections() async throws -> [CollectionReference] {
+    try await calls.listCollectionIDs(database: database, parent: ResourcePath())
+      .map { collection($0) }
+  }
+
+  // MARK: Many documents
+
+  /// Reads documents at one moment, in the order given; missing ones have `exists` false.
+  public func getAll(_ references: [DocumentReference]) async throws -> [DocumentSnapshot] {
+    try await calls.get(references, of: self, transaction: nil)
+  }
+
+  /// An empty batch of writes that are committed together or not at all.
+  public func batch() -> WriteBatch {
+    WriteBatch(firestore: self)
+  }
+}

@@ -1,0 +1,70 @@
+package import RuntimeSupport
+
+/// When a failed call is made again, and after which wait.
+package struct RetryPolicy: Sendable {
+  /// Attempts of one call or one transaction, the first included; as the official clients.
+  package var attemptsMax: Int
+  /// The waits before chance shortens them.
+  package var backOff: BackOff
+  /// Waits; a test hands in its own clock.
+  package var sleep: @Sendable (Duration) async throws -> Void
+  /// Gives a number from 0 up to 1.
+  package var random: @Sendable () -> Double
+
+  /// A policy; waits are shortened by up to a half, so that clients that failed together part.
+  package init(
+    attemptsMax: Int = 5,
+    backOff: BackOff = BackOff(initial: .milliseconds(100), maximum: .seconds(5)),
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+    random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+  ) {
+    self.attemptsMax = attemptsMax
+    self.backOff = backOff
+    self.sleep = sleep
+    self.random = random
+  }
+
+  /// The wait after failure number `failures`, counted from 1.
+  func delay(afterFailures failures: Int) -> Duration {
+    backOff.delay(afterFailures: failures) * (1 - random() / 2)
+  }
+
+  /// Whether a call that failed so may be made again at once or later.
+  ///
+  /// A call that is not idempotent only when the server has surely not acted.
+  func allowsAgain(_ error: FirestoreError, isIdempotent: Bool) -> Bool {
+    error.code == .unavailable && (isIdempotent || !error.mayHaveActed)
+  }
+
+  /// Whether a transaction that failed so may run again from its start.
+  ///
+  /// The codes of the Node client, which the server's documentation follows.
+  func allowsTransactionAgain(_ error: FirestoreError) -> Bool {
+    switch error.code {
+    case .aborted, .cancelled, .unknown, .deadlineExceeded, .internal, .unavailable,
+      .unauthenticated, .resourceExhausted:
+      true
+    case .invalidArgument: error.message.contains("transaction has expired")
+    default: false
+    }
+  }
+
+  /// Makes a call until it succeeds, may not be made again, or has been made often enough.
+  func run<Output: Sendable>(
+    isIdempotent: Bool,
+    _ call: () async throws -> Output
+  ) async throws -> Output {
+    var failures = 0
+    while true {
+      do {
+        return try await call()
+      } catch let error as FirestoreError {
+        failures += 1
+        guard failures < attemptsMax, allowsAgain(error, isIdempotent: isIdempotent),
+          !Task.isCancelled
+        else { throw error }
+        try await sleep(delay(afterFailures: failures))
+      }
+    }
+  }
+}
