@@ -370,7 +370,10 @@ let package = Package(
     tests("FunctionsGatewayTests", ["FunctionsGateway", "Invocation", "TestSupport"]),
     tests("DeploymentTests", ["Deployment", "WorkerPool", "Invocation", "TestSupport"]),
     tests("OutboundHTTPTests", ["OutboundHTTP", "TestSupport", nioCore, nioPosix]),
-    tests("FirestoreClientTests", ["FirestoreClient", "DocumentModel", "TestSupport"]),
+    tests(
+      "FirestoreClientTests",
+      ["FirestoreClient", "DocumentModel", "OutboundHTTP", "TestSupport"]
+    ),
     tests(
       "PsstTests",
       [
