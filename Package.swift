@@ -318,7 +318,10 @@ let package = Package(
     ),
     tests(
       "EventLogTests",
-      ["EventLog", "StorageEngine", "DocumentModel", "Events", "Identity", "TestSupport"]
+      [
+        "EventLog", "StorageEngine", "DocumentModel", "Events", "Identity", "TestSupport",
+        lifecycle,
+      ]
     ),
     tests(
       "QueryEngineTests",

@@ -124,6 +124,11 @@ package struct BinaryEncoder: Sendable {
 package struct BinaryDecoder: Sendable {
   private let bytes: [UInt8]
   private var index = 0
+  private var depth = 0
+
+  /// Values are never nested as deep (writes refuse more than 20 levels), so that corrupt bytes
+  /// cannot exhaust the stack.
+  private static let depthMax = 100
 
   /// A reader of a whole stored value.
   package init(_ bytes: [UInt8]) {
@@ -145,7 +150,9 @@ package struct BinaryDecoder: Sendable {
     var shift: UInt64 = 0
     while true {
       let next = try byte()
-      guard shift < 64 else { throw CorruptDataError("number of more than 64 bits") }
+      guard shift < 63 || (shift == 63 && next <= 1) else {
+        throw CorruptDataError("number of more than 64 bits")
+      }
       result |= UInt64(next & 0x7F) << shift
       if next < 0x80 { return result }
       shift += 7
@@ -175,8 +182,12 @@ package struct BinaryDecoder: Sendable {
   /// Reads text.
   package mutating func text() throws(CorruptDataError) -> String {
     let length = try count()
-    defer { index += length }
-    return String(decoding: bytes[index..<index + length], as: UTF8.self)
+    let slice = bytes[index..<index + length]
+    index += length
+    guard let text = String(validating: slice, as: UTF8.self) else {
+      throw CorruptDataError("text that is not UTF-8")
+    }
+    return text
   }
 
   /// Reads a double.
@@ -198,6 +209,9 @@ package struct BinaryDecoder: Sendable {
 
   /// Reads a value.
   package mutating func value() throws(CorruptDataError) -> Value {
+    depth += 1
+    defer { depth -= 1 }
+    guard depth <= Self.depthMax else { throw CorruptDataError("values nested too deep") }
     switch try byte() {
     case 0: return .null
     case 1: return .boolean(false)

@@ -22,7 +22,13 @@ public struct FieldPath: Sendable, Hashable {
 
   /// Whether this path is `other` or lies below it.
   public func isBelowOrEqual(to other: FieldPath) -> Bool {
-    segments.count >= other.segments.count && zip(segments, other.segments).allSatisfy(==)
+    segments.count >= other.segments.count
+      && zip(segments, other.segments).allSatisfy { $0.isIdentical(to: $1) }
+  }
+
+  /// Whether the segments are the same bytes.
+  public static func == (left: FieldPath, right: FieldPath) -> Bool {
+    left.segments.areIdentical(to: right.segments)
   }
 }
 

@@ -40,6 +40,13 @@ public struct ResourcePath: Sendable, Hashable {
   }
 }
 
+extension ResourcePath {
+  /// Whether the segments are the same bytes; equivalent spellings are other documents.
+  public static func == (left: ResourcePath, right: ResourcePath) -> Bool {
+    left.segments.areIdentical(to: right.segments)
+  }
+}
+
 extension ResourcePath: CustomStringConvertible {
   /// The segments joined by slashes.
   public var description: String { segments.joined(separator: "/") }
@@ -76,6 +83,13 @@ public struct DatabaseName: Sendable, Hashable {
       !parts[3].isEmpty
     else { return nil }
     self.init(project: String(parts[1]), database: String(parts[3]))
+  }
+}
+
+extension DatabaseName {
+  /// Whether both parts are the same bytes.
+  public static func == (left: DatabaseName, right: DatabaseName) -> Bool {
+    left.project.isIdentical(to: right.project) && left.database.isIdentical(to: right.database)
   }
 }
 

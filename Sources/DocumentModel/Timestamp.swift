@@ -23,11 +23,12 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 
   /// Whole seconds since 1970, rounded down.
   public var seconds: Int64 {
-    microseconds >= 0 ? microseconds / 1_000_000 : (microseconds - 999_999) / 1_000_000
+    let whole = microseconds / 1_000_000
+    return microseconds % 1_000_000 < 0 ? whole - 1 : whole
   }
 
   /// Nanoseconds after `seconds`, a multiple of 1000.
-  public var nanoseconds: Int32 { Int32((microseconds - seconds * 1_000_000) * 1000) }
+  public var nanoseconds: Int32 { Int32(Self.floorMod(microseconds, 1_000_000) * 1000) }
 
   /// This time rounded down to the millisecond, the resolution of server timestamps.
   public var flooredToMillisecond: Timestamp {

@@ -1,7 +1,9 @@
 /// One Firestore value.
 ///
 /// Equality is exact: `3` and `3.0` differ, `-0.0` and `0.0` differ, every NaN equals every NaN.
-/// Queries and array transforms compare with `ValueOrder` instead.
+/// Queries and array transforms compare with `ValueOrder` instead. Text is equal when its bytes are;
+/// a map cannot hold two keys that differ only in Unicode normalization, because its dictionary and
+/// that of the wire format take them for one.
 public indirect enum Value: Sendable {
   case null
   case boolean(Bool)
@@ -27,14 +29,15 @@ extension Value: Hashable {
     case (.integer(let a), .integer(let b)): a == b
     case (.double(let a), .double(let b)): Self.identity(a) == Self.identity(b)
     case (.timestamp(let a), .timestamp(let b)): a == b
-    // Swift's own string equality folds canonically equivalent scalars; Firestore's does not.
-    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.string(let a), .string(let b)): a.isIdentical(to: b)
     case (.bytes(let a), .bytes(let b)): a == b
     case (.reference(let a), .reference(let b)): a == b
-    case (.geoPoint(let a), .geoPoint(let b)): a == b
+    case (.geoPoint(let a), .geoPoint(let b)):
+      Self.identity(a.latitude) == Self.identity(b.latitude)
+        && Self.identity(a.longitude) == Self.identity(b.longitude)
     case (.array(let a), .array(let b)): a == b
     case (.vector(let a), .vector(let b)): a.map(Self.identity) == b.map(Self.identity)
-    case (.map(let a), .map(let b)): a == b
+    case (.map(let a), .map(let b)): a == b && Self.haveIdenticalKeys(a, b)
     default: false
     }
   }
@@ -47,13 +50,23 @@ extension Value: Hashable {
     case .integer(let value): hasher.combine(value)
     case .double(let value): hasher.combine(Self.identity(value))
     case .timestamp(let value): hasher.combine(value)
-    case .string(let value): for byte in value.utf8 { hasher.combine(byte) }
+    // Identical strings hash alike; that equivalent ones do so too is allowed.
+    case .string(let value): hasher.combine(value)
     case .bytes(let value): hasher.combine(value)
     case .reference(let value): hasher.combine(value)
-    case .geoPoint(let value): hasher.combine(value)
+    case .geoPoint(let value):
+      hasher.combine(Self.identity(value.latitude))
+      hasher.combine(Self.identity(value.longitude))
     case .array(let value): hasher.combine(value)
     case .vector(let value): hasher.combine(value.map(Self.identity))
     case .map(let value): hasher.combine(value)
+    }
+  }
+
+  /// Whether two maps that are equal as dictionaries spell their keys alike.
+  private static func haveIdenticalKeys(_ a: [String: Value], _ b: [String: Value]) -> Bool {
+    a.keys.allSatisfy { key in
+      b.index(forKey: key).map { b[$0].key.isIdentical(to: key) } ?? false
     }
   }
 

@@ -34,7 +34,9 @@ package enum ValueOrder {
     case (.timestamp(let a), .timestamp(let b)): return compare(a.microseconds, b.microseconds)
     case (.string(let a), .string(let b)): return compareBytes(a.utf8, b.utf8)
     case (.bytes(let a), .bytes(let b)): return compareBytes(a, b)
-    case (.reference(let a), .reference(let b)): return a == b ? .equal : a < b ? .less : .greater
+    case (.reference(let a), .reference(let b)):
+      // By order and not by equality: no two ids that order alike differ, see `numericID`.
+      return a < b ? .less : b < a ? .greater : .equal
     case (.geoPoint(let a), .geoPoint(let b)):
       let latitude = compareDoubles(a.latitude, b.latitude)
       return latitude != .equal ? latitude : compareDoubles(a.longitude, b.longitude)

@@ -1,0 +1,206 @@
+import EventLog
+import ServiceLifecycle
+import StorageEngine
+import TestSupport
+import Testing
+
+@Suite("Event tailer", .timeLimit(.minutes(1)))
+struct EventTailerTests {
+  /// Runs a tailer over `storage` beside `body`.
+  private func withTailer<Result: Sendable>(
+    _ storage: any StorageEngine,
+    ringCapacity: Int = 1024,
+    _ body: @Sendable (EventTailer) async throws -> Result
+  ) async throws -> Result {
+    let tailer = EventTailer(storage: storage, ringCapacity: ringCapacity, logger: .silent)
+    return try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await tailer.run() }
+      let result = try await body(tailer)
+      group.cancelAll()
+      try await group.waitForAll()
+      return result
+    }
+  }
+
+  /// The sequences of the next `count` records that a follower gets.
+  private static func follow(
+    _ tailer: EventTailer,
+    after sequence: UInt64,
+    count: Int
+  ) async throws -> [UInt64] {
+    var sequences: [UInt64] = []
+    for try await records in tailer.records(after: sequence) {
+      #expect(!records.isEmpty)
+      sequences += records.map(\.sequence)
+      if sequences.count >= count { break }
+    }
+    return sequences
+  }
+
+  @Test("A follower gets what was there and what comes")
+  func followsOldAndNew() async throws {
+    let storage = MemoryStorage()
+    for number in 0..<3 { try await commit(change(number), to: storage) }
+    let sequences = try await withTailer(storage) { tailer in
+      async let followed = Self.follow(tailer, after: 1, count: 5)
+      for number in 3..<6 {
+        try await commitOther(to: storage)
+        try await commit(change(number), to: storage)
+        tailer.wake()
+      }
+      return try await followed
+    }
+
+    #expect(sequences == [2, 3, 5, 7, 9])
+  }
+
+  @Test(
+    "Followers of every pace see every record once and in order",
+    arguments: [1, 3, 1024]
+  )
+  func nobodyMissesAnything(ringCapacity: Int) async throws {
+    let storage = MemoryStorage()
+    let count = 300
+    try await withTailer(storage, ringCapacity: ringCapacity) { tailer in
+      try await withThrowingTaskGroup(of: [UInt64].self) { group in
+        for follower in 0..<6 {
+          group.addTask {
+            var sequences: [UInt64] = []
+            for try await records in tailer.records(after: 0) {
+              sequences += records.map(\.sequence)
+              // Some dawdle, and fall out of a small ring.
+              for _ in 0..<follower * 5 { await Task.yield() }
+              if sequences.count >= count { break }
+            }
+            return sequences
+          }
+        }
+        var committed: [UInt64] = []
+        for number in 0..<count {
+          if number.isMultiple(of: 7) { try await commitOther(to: storage) }
+          committed.append(try await commit(change(number), to: storage))
+          tailer.wake()
+        }
+        for try await sequences in group { #expect(sequences == committed) }
+      }
+    }
+  }
+
+  @Test("A wake-up before the tailer runs is not lost, nor are commits without one")
+  func wakesEarly() async throws {
+    let storage = MemoryStorage()
+    let tailer = EventTailer(storage: storage, logger: .silent)
+    try await commit(change(1), to: storage)
+    tailer.wake()
+    let sequences = try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await tailer.run() }
+      defer { group.cancelAll() }
+      return try await Self.follow(tailer, after: 0, count: 1)
+    }
+
+    #expect(sequences == [1])
+  }
+
+  @Test("A cancelled follower ends")
+  func cancellationEnds() async throws {
+    let storage = MemoryStorage()
+    let count = try await withTailer(storage) { tailer in
+      await withTaskGroup(of: Int.self) { group in
+        group.addTask {
+          var count = 0
+          do {
+            for try await records in tailer.records(after: 0) { count += records.count }
+          } catch {
+            Issue.record(error)
+          }
+          return count
+        }
+        group.cancelAll()
+        return await group.reduce(0, +)
+      }
+    }
+
+    #expect(count == 0)
+  }
+
+  @Test("Followers end when the tailer does")
+  func endsFollowers() async throws {
+    let storage = MemoryStorage()
+    try await commit(change(1), to: storage)
+    let tailer = EventTailer(storage: storage, logger: .silent)
+    let run = Task { try await tailer.run() }
+    var iterator = tailer.records(after: 0).makeAsyncIterator()
+    let first = try await iterator.next()
+    run.cancel()
+    let second = try await iterator.next()
+    try await run.value
+
+    #expect(first?.map(\.sequence) == [1])
+    #expect(second == nil)
+  }
+
+  @Test("A graceful shutdown ends the tailer and its followers")
+  func shutsDown() async throws {
+    let storage = MemoryStorage()
+    let tailer = EventTailer(storage: storage, logger: .silent)
+    let follower = Follower(tailer: tailer)
+    let group = ServiceGroup(services: [tailer, follower], logger: .silent)
+    async let running: Void = group.run()
+    try await commit(change(1), to: storage)
+    tailer.wake()
+    await follower.seen.first { _ in true }
+    await group.triggerGracefulShutdown()
+
+    try await running
+  }
+
+  private struct Follower: Service {
+    let tailer: EventTailer
+    let seen: AsyncStream<Void>
+    private let sink: AsyncStream<Void>.Continuation
+
+    init(tailer: EventTailer) {
+      self.tailer = tailer
+      (seen, sink) = AsyncStream.makeStream()
+    }
+
+    func run() async throws {
+      for try await _ in tailer.records(after: 0) { sink.yield() }
+      // A service that returns by itself before the shutdown would fail its group.
+    }
+  }
+
+  @Test("A store closed under the tailer ends it quietly")
+  func survivesClosing() async throws {
+    let storage = FaultyStorage()
+    let tailer = EventTailer(storage: storage, logger: .silent)
+    try await commit(change(1), to: storage)
+    let run = Task { try await tailer.run() }
+    var iterator = tailer.records(after: 0).makeAsyncIterator()
+    _ = try await iterator.next()
+    storage.failReads(with: StorageError(.closed, "the store is closed"))
+    try await commit(change(2), to: storage)
+    tailer.wake()
+
+    try await run.value
+  }
+
+  @Test("A failing read ends the tailer with that error")
+  func reportsFailures() async throws {
+    let storage = FaultyStorage()
+    let tailer = EventTailer(storage: storage, logger: .silent)
+    try await commit(change(1), to: storage)
+    storage.failReads(with: StorageError(.failed, "broken"))
+    var iterator = tailer.records(after: 0).makeAsyncIterator()
+    // The tailer starts beyond this record; the next one makes it read.
+    let run = Task { try await tailer.run() }
+    await #expect(throws: StorageError.self) {
+      while try await iterator.next() != nil {}
+    }
+    storage.failReads(with: StorageError(.failed, "broken"))
+    try await commit(change(2), to: storage)
+    tailer.wake()
+
+    await #expect(throws: StorageError.self) { try await run.value }
+  }
+}

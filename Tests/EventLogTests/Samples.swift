@@ -1,0 +1,54 @@
+import DocumentModel
+import EventLog
+import Events
+import Identity
+import StorageEngine
+
+let database = DatabaseName(project: "demo-test")
+
+/// A change of one small document.
+func change(_ number: Int, before: Int? = nil, after: Int? = 1, text: String = "") -> DocumentChange
+{
+  let name = DocumentName(database: database, path: ResourcePath(["items", "i\(number)"]))
+  func document(_ value: Int) -> Document {
+    Document(
+      name: name,
+      fields: ["value": .integer(Int64(value)), "text": .string(text)],
+      createTime: Timestamp(microseconds: 1),
+      updateTime: Timestamp(microseconds: Int64(value))
+    )
+  }
+  return DocumentChange(name: name, before: before.map(document), after: after.map(document))
+}
+
+/// Commits one change at a time of day and returns its sequence.
+@discardableResult
+func commit(
+  _ change: DocumentChange,
+  at microseconds: Int64 = 0,
+  to storage: any StorageEngine
+) async throws -> UInt64 {
+  var batch = WriteBatch()
+  EventLog.append(
+    [change],
+    commitTime: Timestamp(microseconds: microseconds),
+    database: database,
+    auth: .admin,
+    to: &batch
+  )
+  return try await storage.commit(batch)
+}
+
+/// Takes a sequence without an event, as the commits of other rooms do.
+func commitOther(to storage: any StorageEngine) async throws {
+  var batch = WriteBatch()
+  batch.put(Keyspace("other"), [1], [1])
+  try await storage.commit(batch)
+}
+
+/// The sequences of the records in the log.
+func logged(_ storage: any StorageEngine) async throws -> [UInt64] {
+  try await storage.read { snapshot in
+    try EventLog.records(after: 0, limit: .max, in: snapshot).map(\.sequence)
+  }
+}
