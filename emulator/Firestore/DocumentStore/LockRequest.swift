@@ -1,5 +1,6 @@
 import DocumentModel
 import Events
+import QueryEngine
 
 /// Whose locks: a transaction, or one commit outside transactions.
 ///
@@ -47,6 +48,15 @@ struct QueryRange: Sendable {
   /// Whether a document of the scope answers the query's filter; limits and cursors are left out,
   /// so that the range is never too narrow.
   var matches: @Sendable (Document) -> Bool = { _ in true }
+
+  /// The keys of documents among which all of the scope are, and perhaps others.
+  var keys: KeyRange {
+    if let collectionID, !allDescendants {
+      let collection = parent.appending(collectionID)
+      return KeyRange(prefix: DocumentKeys.collectionPrefix(database, collection))
+    }
+    return KeyRange(prefix: DocumentKeys.descendantsPrefix(database, parent))
+  }
 
   /// Whether a change can change what the query answers.
   func covers(_ change: DocumentChange) -> Bool {

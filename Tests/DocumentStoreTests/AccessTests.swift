@@ -1,0 +1,159 @@
+import DocumentModel
+import Identity
+import RuntimeSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import DocumentStore
+
+@Suite("Access")
+struct AccessTests {
+  /// Lets a user read and write documents whose `owner` is theirs, before and after.
+  struct OwnerPolicy: AccessPolicy {
+    static let denied = StatusError(.permissionDenied, "Missing or insufficient permissions.")
+
+    private func require(_ document: Document?, _ auth: AuthContext) throws {
+      guard case .user(let user) = auth, let document else { throw Self.denied }
+      guard document.fields["owner"] == .string(user.uid) else { throw Self.denied }
+    }
+
+    func authorizeRead(
+      _ name: DocumentName,
+      _ document: Document?,
+      auth: AuthContext,
+      view: AccessView
+    ) throws {
+      try require(document, auth)
+    }
+
+    func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws {
+      throw Self.denied
+    }
+
+    func authorizeCollectionList(
+      _ parent: ResourcePath,
+      in database: DatabaseName,
+      auth: AuthContext,
+      view: AccessView
+    ) throws {
+      throw Self.denied
+    }
+
+    func authorizeWrites(
+      _ writes: [AccessWrite],
+      auth: AuthContext,
+      view: AccessView
+    ) throws {
+      for write in writes {
+        if write.before != nil { try require(write.before, auth) }
+        if write.after != nil { try require(write.after, auth) }
+        // Every write needs a log entry in the same commit.
+        guard try view.documentAfter(name("log/entry")) != nil else { throw Self.denied }
+        if let stamp = write.after?.fields["at"], stamp != .timestamp(view.requestTime) {
+          throw Self.denied
+        }
+      }
+    }
+  }
+
+  let user = AuthContext.user(UserIdentity(uid: "u1", claimsJSON: "{}"))
+  let stranger = AuthContext.user(UserIdentity(uid: "u2", claimsJSON: "{}"))
+  let mine: [String: Value] = ["owner": .string("u1")]
+
+  @Test("The policy sees the state before and after a commit, and what it refuses leaves nothing")
+  func writes() async throws {
+    let fixture = StoreFixture(access: OwnerPolicy())
+    let stamp = FieldTransform(path("at"), .requestTime)
+    try await fixture.commit(
+      set("log/entry", mine),
+      set("c/d", mine, transforms: [stamp]),
+      auth: user
+    )
+    #expect(
+      await code { try await fixture.commit(delete("c/d"), auth: stranger) } == .permissionDenied
+    )
+    #expect(
+      await code { try await fixture.commit(delete("log/entry"), auth: user) } == .permissionDenied
+    )
+    #expect(try await fixture.events().count == 1)
+    try await fixture.commit(delete("log/entry"), auth: .admin)
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("Access is decided before preconditions, and bad input before access")
+  func orderOfChecks() async throws {
+    let fixture = StoreFixture(access: OwnerPolicy())
+
+    let failing = set("c/d", ["owner": .string("u1")], if: .exists(true))
+    #expect(await code { try await fixture.commit(failing, auth: stranger) } == .permissionDenied)
+    #expect(await code { try await fixture.commit(failing, auth: .admin) } == .notFound)
+    #expect(
+      await code { try await fixture.commit(failing, set("c/__x__"), auth: stranger) }
+        == .invalidArgument
+    )
+  }
+
+  @Test("Reads, queries and lists are asked for, but never the administrator's")
+  func reads() async throws {
+    let fixture = StoreFixture(access: OwnerPolicy())
+    try await fixture.commit(set("c/d", mine))
+    func outcomes(_ auth: AuthContext) async -> [StatusCode] {
+      let lookUp = await code {
+        try await fixture.store.lookUp([name("c/d")], mask: nil, at: .latest, auth: auth)
+      }
+      let query = await code {
+        try await fixture.store.query(all("c"), at: .latest, auth: auth)
+      }
+      let list = await code {
+        try await fixture.store.listDocuments(
+          parent: ResourcePath(),
+          collectionID: "c",
+          database: database,
+          pageSize: 0,
+          pageToken: nil,
+          orders: [],
+          mask: nil,
+          showMissing: false,
+          at: .latest,
+          auth: auth
+        ).documents
+      }
+      let collections = await code {
+        try await fixture.store.listCollectionIDs(
+          parent: ResourcePath(),
+          database: database,
+          pageSize: 0,
+          pageToken: nil,
+          at: .latest,
+          auth: auth
+        ).collectionIDs
+      }
+      return [lookUp, query, list, collections]
+    }
+
+    #expect(await outcomes(.admin) == [.ok, .ok, .ok, .ok])
+    let denied = StatusCode.permissionDenied
+    #expect(await outcomes(user) == [.ok, denied, denied, denied])
+    #expect(await outcomes(stranger) == [denied, denied, denied, denied])
+  }
+
+  @Test("A refused read leaves no transaction that it began")
+  func refusedNewTransaction() async throws {
+    let fixture = StoreFixture(access: OwnerPolicy())
+    try await fixture.commit(set("c/d", mine))
+
+    let outcome = await code {
+      try await fixture.store.lookUp(
+        [name("c/d")],
+        mask: nil,
+        at: .newTransaction(.readWrite()),
+        auth: stranger
+      )
+    }
+
+    #expect(outcome == .permissionDenied)
+    #expect(fixture.store.transactions.withLock { $0.openCount } == 0)
+    #expect(fixture.store.locks.isEmpty)
+  }
+}

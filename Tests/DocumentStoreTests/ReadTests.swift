@@ -1,0 +1,261 @@
+import DocumentModel
+import Identity
+import RuntimeSupport
+import StorageEngine
+import TestSupport
+import Testing
+
+@testable import DocumentStore
+
+@Suite("Reads")
+struct ReadTests {
+  @Test("A look-up answers in order, missing documents too, with the masked fields only")
+  func lookUp() async throws {
+    let fixture = StoreFixture()
+    try await fixture.commit(
+      set("c/a", ["x": .integer(1), "m": .map(["y": .integer(2), "z": .integer(3)])]),
+      set("c/b")
+    )
+
+    let result = try await fixture.store.lookUp(
+      [name("c/b"), name("c/none"), name("c/a")],
+      mask: [path("m.y"), path("absent"), .documentID],
+      at: .latest,
+      auth: .admin
+    )
+
+    #expect(result.documents.map(\.name.id) == ["b", "none", "a"])
+    #expect(
+      result.documents.map(\.document?.fields) == [[:], nil, ["m": .map(["y": .integer(2)])]]
+    )
+    #expect(result.newTransaction == nil)
+  }
+
+  @Test("Names that could not be written cannot be read either")
+  func badNames() async throws {
+    let fixture = StoreFixture()
+    let other = DocumentName(
+      database: DatabaseName(project: "other"),
+      path: ResourcePath(["c", "d"])
+    )
+    for names in [[name("c/__x__")], [name("c")], [name("c/d"), other]] {
+      let outcome = await code {
+        try await fixture.store.lookUp(names, mask: nil, at: .latest, auth: .admin)
+      }
+      #expect(outcome == .invalidArgument)
+    }
+    let nameless = await code {
+      try await fixture.store.lookUp([], mask: nil, at: .latest, auth: .admin)
+    }
+    #expect(nameless == .invalidArgument)
+  }
+
+  @Test("A read time is not before the version it shows and before every later commit")
+  func readTimes() async throws {
+    let fixture = StoreFixture()
+    fixture.stopWallClock(at: time(7_000_000))
+    let commit = try await fixture.commit(set("c/d"))
+    let read = try await fixture.store.lookUp([name("c/d")], mask: nil, at: .latest, auth: .admin)
+    let later = try await fixture.commit(set("c/d", ["v": .null]))
+
+    #expect(commit.commitTime <= read.readTime)
+    #expect(read.readTime < later.commitTime)
+  }
+
+  @Test("A read at a time sees exactly the commits up to it, by name, query and list")
+  func readsInThePast() async throws {
+    let fixture = StoreFixture()
+    // Each step: what it does and what collection c then holds.
+    var states: [(Timestamp, [String: Int64])] = []
+    let steps: [([Write], [String: Int64])] = [
+      ([set("c/a", ["n": .integer(1)])], ["a": 1]),
+      ([set("c/a", ["n": .integer(2)]), set("c/b", ["n": .integer(3)])], ["a": 2, "b": 3]),
+      ([delete("c/a")], ["b": 3]),
+      ([set("c/a", ["n": .integer(4)]), set("x/y/c/z", ["n": .integer(9)])], ["a": 4, "b": 3]),
+      ([delete("c/b"), set("c/c", ["n": .integer(5)])], ["a": 4, "c": 5]),
+    ]
+    for (writes, state) in steps {
+      let result = try await fixture.store.commit(
+        writes,
+        database: database,
+        transaction: nil,
+        auth: .admin
+      )
+      states.append((result.commitTime, state))
+    }
+    func numbers(_ documents: [Document]) -> [String: Int64] {
+      Dictionary(
+        uniqueKeysWithValues: documents.map { document in
+          if case .integer(let n) = document.fields["n"] {
+            (document.name.id, n)
+          } else {
+            (document.name.id, -1)
+          }
+        }
+      )
+    }
+    for (commitTime, state) in states {
+      let now = ReadConsistency.readTime(commitTime)
+      let justBefore = ReadConsistency.readTime(time(commitTime.microseconds - 1))
+      let looked = try await fixture.store.lookUp(
+        ["a", "b", "c"].map { name("c/\($0)") },
+        mask: nil,
+        at: now,
+        auth: .admin
+      )
+      #expect(looked.readTime == commitTime)
+      #expect(numbers(looked.documents.compactMap(\.document)) == state)
+      let found = try await fixture.store.query(all("c"), at: now, auth: .admin)
+      #expect(numbers(found.documents) == state)
+      let listed = try await fixture.store.listDocuments(
+        parent: ResourcePath(),
+        collectionID: "c",
+        database: database,
+        pageSize: 10,
+        pageToken: nil,
+        orders: [],
+        mask: nil,
+        showMissing: false,
+        at: now,
+        auth: .admin
+      )
+      #expect(numbers(listed.documents.compactMap(\.document)) == state)
+      let before = try await fixture.store.query(all("c"), at: justBefore, auth: .admin)
+      #expect(numbers(before.documents) != state)
+    }
+    var group = all("c")
+    group.allDescendants = true
+    #expect(try await fixture.ids(group, at: .readTime(states[2].0)) == ["b"])
+    #expect(try await fixture.ids(group) == ["a", "c", "z"])
+  }
+
+  @Test("A filter and an order in the past use the values of then")
+  func filtersInThePast() async throws {
+    let fixture = StoreFixture()
+    let then = try await fixture.commit(
+      set("c/a", ["n": .integer(1)]),
+      set("c/b", ["n": .integer(9)])
+    ).commitTime
+    try await fixture.commit(set("c/a", ["n": .integer(20)]), set("c/b", ["n": .integer(2)]))
+    var query = all("c")
+    query.filter = .field(path("n"), .greaterThan, .integer(5))
+
+    #expect(try await fixture.ids(query, at: .readTime(then)) == ["b"])
+    #expect(try await fixture.ids(query) == ["a"])
+  }
+
+  @Test("A time ahead is refused, and one of more than an hour ago, in production's words")
+  func readTimeRange() async throws {
+    let fixture = StoreFixture()
+    let start = time(1_700_000_000_000_000)
+    fixture.stopWallClock(at: start)
+    func read(_ time: Timestamp) async throws -> Any {
+      try await fixture.get("c/d", at: .readTime(time)) as Any
+    }
+    let hour: Int64 = 3_600_000_000
+    _ = try await read(start)
+    _ = try await read(time(start.microseconds - hour))
+
+    await #expect(
+      throws: StatusError(
+        .invalidArgument,
+        "The requested 'read_time' cannot be in the future."
+      )
+    ) { try await read(time(start.microseconds + 1)) }
+    await #expect(
+      throws: StatusError(.failedPrecondition, "The requested snapshot version is too old.")
+    ) { try await read(time(start.microseconds - hour - 1)) }
+  }
+
+  @Test("A read at a time waits for a commit of that time that is on its way")
+  func readWaitsForCommit() async throws {
+    let fixture = StoreFixture()
+    fixture.storage.holdCommits()
+    async let commit = fixture.commit(set("c/d", ["v": .integer(1)]))
+    while fixture.storage.commitsSubmitted < 1 { await Task.yield() }
+    fixture.passWallClock(1)
+    let asked = time(1_700_000_000_900_000)
+    async let read = fixture.get("c/d", at: .readTime(asked))
+    while fixture.storage.commitsSubmitted < 2 { await Task.yield() }
+    fixture.storage.releaseCommits()
+
+    let result = try await commit
+    #expect(result.commitTime <= asked)
+    #expect(try await read == ["v": .integer(1)])
+  }
+
+  @Test("A query of many pages shows one moment, though documents change between pages")
+  func pagedQuery() async throws {
+    let fixture = StoreFixture(configuration: .init(queryPageDocumentsMax: 3))
+    for index in 10..<21 { try await fixture.commit(set("c/d\(index)", ["n": .integer(1)])) }
+    var pages: [[String]] = []
+    var query = all("c")
+    query.offset = 1
+    query.limit = 9
+    query.projection = [.documentID]
+    query.orders = [Query.Order(path("n")), Query.Order(.documentID, descending: true)]
+    try await fixture.store.query(query, at: .latest, auth: .admin) { page in
+      pages.append(page.documents.map(\.name.id))
+      #expect(page.skipped == (pages.count == 1 ? 1 : 0))
+      #expect(page.documents.allSatisfy { $0.fields.isEmpty })
+      #expect(page.isLast == (pages.count == 3))
+      try await fixture.commit(delete("c/d11"), set("c/d10a", ["n": .integer(1)]))
+    }
+
+    #expect(
+      pages == [["d19", "d18", "d17"], ["d16", "d15", "d14"], ["d13", "d12", "d11"]]
+    )
+  }
+
+  @Test("A query in pages of bytes returns all, and too large a collection is refused")
+  func byteBounds() async throws {
+    let fixture = StoreFixture(
+      configuration: .init(queryPageBytesMax: 2000, queryResultBytesMax: 20_000)
+    )
+    for index in 10..<20 {
+      try await fixture.commit(
+        set("c/d\(index)", ["s": .string(String(repeating: "x", count: 900))])
+      )
+    }
+    #expect(try await fixture.ids(all("c")).count == 10)
+
+    try await fixture.commit(
+      set("c/e", ["s": .string(String(repeating: "x", count: 15_000))])
+    )
+    #expect(await code { try await fixture.ids(all("c")) } == .resourceExhausted)
+  }
+
+  @Test("An empty result is one page with a read time")
+  func emptyQuery() async throws {
+    let fixture = StoreFixture()
+    var pages = 0
+    try await fixture.store.query(all("c"), at: .latest, auth: .admin) { page in
+      pages += 1
+      #expect(page.documents.isEmpty)
+      #expect(page.isLast)
+    }
+
+    #expect(pages == 1)
+  }
+
+  @Test("Versions are forgotten with the record of the commit that overwrote them")
+  func forgetting() async throws {
+    let fixture = StoreFixture()
+    let then = try await fixture.commit(set("c/a", ["v": .integer(1)])).commitTime
+    try await fixture.commit(set("c/a", ["v": .integer(2)]))
+    #expect(try await fixture.get("c/a", at: .readTime(then)) == ["v": .integer(1)])
+    var batch = WriteBatch()
+    for record in try await fixture.events() { PastVersions.forget(record, in: &batch) }
+    try await fixture.storage.commit(batch)
+
+    let left = try await fixture.storage.read { snapshot in
+      var count = 0
+      try snapshot.scan(PastVersions.keyspace, prefix: []) { _, _ in
+        count += 1
+        return true
+      }
+      return count
+    }
+    #expect(left == 0)
+  }
+}

@@ -1,0 +1,119 @@
+import DocumentModel
+import EventLog
+import Identity
+import Logging
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+import TestSupport
+
+@testable import DocumentStore
+
+/// A store over memory with clocks in the test's hand.
+///
+/// The wall clock goes a millisecond further with every look at it, unless it is stopped.
+final class StoreFixture: Sendable {
+  let storage: FaultyStorage
+  let clock = ManualClock()
+  let queryEngine: QueryEngine
+  let store: DocumentStore
+  private let wall: WallClock
+
+  /// A wall clock that tests set.
+  final class WallClock: Sendable {
+    let state = Mutex((time: Int64(1_700_000_000_000_000), step: Int64(1000)))
+
+    func now() -> Timestamp {
+      state.withLock { state in
+        state.time += state.step
+        return Timestamp(microseconds: state.time)
+      }
+    }
+  }
+
+  init(
+    storage: FaultyStorage = FaultyStorage(),
+    access: any AccessPolicy = OpenAccess(),
+    configuration: DocumentStore.Configuration = .init(),
+    exceededCursor: @escaping @Sendable () -> String? = { nil }
+  ) {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let wall = WallClock()
+    self.wall = wall
+    self.storage = storage
+    queryEngine = QueryEngine(logger: logger)
+    store = DocumentStore(
+      storage: storage,
+      queryEngine: queryEngine,
+      tailer: EventTailer(storage: storage, logger: logger),
+      accessPolicy: access,
+      now: wall.now,
+      clock: clock,
+      configuration: configuration,
+      exceededCursor: exceededCursor,
+      logger: logger
+    )
+  }
+
+  /// Sets the wall clock, which then stands still.
+  func stopWallClock(at time: Timestamp) {
+    wall.state.withLock { $0 = (time.microseconds, 0) }
+  }
+
+  /// Moves the wall clock forward.
+  func passWallClock(_ seconds: Int64) {
+    wall.state.withLock { $0.time += seconds * 1_000_000 }
+  }
+
+  @discardableResult
+  func commit(
+    _ writes: Write...,
+    in transaction: TransactionID? = nil,
+    auth: AuthContext = .admin
+  ) async throws -> CommitResult {
+    try await store.commit(writes, database: database, transaction: transaction, auth: auth)
+  }
+
+  func get(
+    _ path: String,
+    at consistency: ReadConsistency = .latest
+  ) async throws -> [String: Value]? {
+    try await store.lookUp([name(path)], mask: nil, at: consistency, auth: .admin)
+      .documents[0].document?.fields
+  }
+
+  func ids(_ query: Query, at consistency: ReadConsistency = .latest) async throws -> [String] {
+    try await store.query(query, at: consistency, auth: .admin).documents.map(\.name.id)
+  }
+
+  func begin(_ options: TransactionOptions = .readWrite()) async throws -> TransactionID {
+    try await store.begin(options, database: database, auth: .admin)
+  }
+
+  func events() async throws -> [CommitRecord] {
+    try await storage.read { try EventLog.records(after: 0, limit: 10_000, in: $0) }
+  }
+
+  /// Returns once `count` requests wait for locks.
+  func waitForLockWaiters(_ count: Int) async {
+    // Each waiting request sleeps until its deadline on the manual clock.
+    await clock.waitForSleepers(count)
+    while store.locks.waitingCount < count { await Task.yield() }
+  }
+}
+
+func all(_ collection: String) -> Query {
+  Query(database: database, collectionID: collection)
+}
+
+func code(_ body: () async throws -> some Any) async -> StatusCode {
+  do {
+    _ = try await body()
+    return .ok
+  } catch let error as any StatusConvertible {
+    return error.statusCode
+  } catch {
+    return .unknown
+  }
+}

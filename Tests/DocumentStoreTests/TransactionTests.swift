@@ -1,0 +1,447 @@
+import DocumentModel
+import EventLog
+import Events
+import Identity
+import RuntimeSupport
+import TestSupport
+import Testing
+
+@testable import DocumentStore
+
+/// Columns above each interleaving: time runs down, one column for each party.
+@Suite("Transactions")
+struct TransactionTests {
+  static let expired = StatusError.invalidArgument(
+    "The referenced transaction has expired or is no longer valid."
+  )
+
+  @Test("A transaction reads, writes and commits; its token is then invalid")
+  func journey() async throws {
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/d", ["n": .integer(1)]))
+    let read = try await fixture.store.lookUp(
+      [name("c/d")],
+      mask: nil,
+      at: .newTransaction(.readWrite()),
+      auth: .admin
+    )
+    let id = try #require(read.newTransaction)
+    try await fixture.commit(set("c/d", ["n": .integer(2)]), in: id)
+
+    #expect(try await fixture.get("c/d") == ["n": .integer(2)])
+    await #expect(throws: Self.expired) { try await fixture.get("c/d", at: .transaction(id)) }
+    await #expect(throws: Self.expired) { try await fixture.commit(in: id) }
+    let late = await code { try await fixture.store.rollback(id, database: database) }
+    #expect(late == .aborted)
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A failed commit ends its transaction, and rolling back afterwards is fine, even twice")
+  func failedCommit() async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin()
+    _ = try await fixture.get("c/d", at: .transaction(id))
+    let outcome = await code {
+      try await fixture.commit(set("c/none", if: .exists(true)), in: id)
+    }
+
+    #expect(outcome == .notFound)
+    await #expect(throws: Self.expired) { try await fixture.commit(in: id) }
+    for _ in 0..<2 { try await fixture.store.rollback(id, database: database) }
+    try await fixture.store.rollback(TransactionID(bytes: [1]), database: database)
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test(
+    "A plain write waits for what a transaction has read, missing documents too",
+    arguments: ["c/present", "c/missing"]
+  )
+  func plainWriteWaits(path: String) async throws {
+    // transaction     plain
+    // read d
+    //                 set d waits
+    // commit          granted
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/present"))
+    let id = try await fixture.begin()
+    _ = try await fixture.get(path, at: .transaction(id))
+    async let plain = fixture.commit(set(path, ["by": .string("plain")]))
+    await fixture.waitForLockWaiters(1)
+    let committed = try await fixture.commit(set(path, ["by": .string("tx")]), in: id)
+
+    #expect(try await plain.commitTime > committed.commitTime)
+    #expect(try await fixture.get(path) == ["by": .string("plain")])
+    #expect(try await fixture.events().suffix(2).map(\.changes.count) == [1, 1])
+  }
+
+  @Test("Reads outside of transactions and writes of other documents do not wait")
+  func whatDoesNotWait() async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin()
+    _ = try await fixture.get("c/d", at: .transaction(id))
+    try await fixture.commit(set("c/other"))
+    #expect(try await fixture.get("c/d") == nil)
+    let second = try await fixture.begin()
+    _ = try await fixture.get("c/d", at: .transaction(second))
+  }
+
+  @Test("Who waits for 15 seconds is told ABORTED; the holder goes on")
+  func lockTimeout() async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin()
+    _ = try await fixture.get("c/d", at: .transaction(id))
+    async let plain = code { try await fixture.commit(set("c/d")) }
+    await fixture.waitForLockWaiters(1)
+    fixture.clock.advance(by: .seconds(15))
+
+    #expect(await plain == .aborted)
+    try await fixture.commit(set("c/d"), in: id)
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("Of two transactions that read and write one document, the later is ABORTED")
+  func contention() async throws {
+    // one             two
+    // read d
+    //                 read d
+    // set d waits
+    //                 set d: ABORTED
+    // granted
+    let fixture = StoreFixture()
+    let one = try await fixture.begin()
+    let two = try await fixture.begin()
+    _ = try await fixture.get("c/d", at: .transaction(one))
+    _ = try await fixture.get("c/d", at: .transaction(two))
+    async let first = fixture.commit(set("c/d", ["by": .integer(1)]), in: one)
+    await fixture.waitForLockWaiters(1)
+    let second = await code { try await fixture.commit(set("c/d", ["by": .integer(2)]), in: two) }
+
+    #expect(second == .aborted)
+    _ = try await first
+    #expect(try await fixture.get("c/d") == ["by": .integer(1)])
+    await #expect(throws: Self.expired) { try await fixture.get("c/d", at: .transaction(two)) }
+    try await fixture.store.rollback(two, database: database)
+  }
+
+  @Test("A retry has the age of the transaction it retries, and so wins over younger ones")
+  func retryPriority() async throws {
+    // former   other          retry of former
+    // begins   begins
+    // ends                    begins
+    //          read d         read d
+    //          set d waits
+    //          ABORTED        set d granted
+    let fixture = StoreFixture()
+    let former = try await fixture.begin()
+    let other = try await fixture.begin()
+    try await fixture.store.rollback(former, database: database)
+    let retry = try await fixture.begin(.readWrite(retry: former))
+    _ = try await fixture.get("c/d", at: .transaction(other))
+    _ = try await fixture.get("c/d", at: .transaction(retry))
+    async let loser = code { try await fixture.commit(set("c/d"), in: other) }
+    await fixture.waitForLockWaiters(1)
+    try await fixture.commit(set("c/d"), in: retry)
+
+    #expect(await loser == .aborted)
+  }
+
+  @Test("A transaction's query holds off what would enter, leave or change its results")
+  func queryLocks() async throws {
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/in", ["n": .integer(5)]), set("c/out", ["n": .integer(1)]))
+    var query = all("c")
+    query.filter = .field(path("n"), .greaterThan, .integer(3))
+    let blocked: [Write] = [
+      set("c/new", ["n": .integer(9)]), delete("c/in"), set("c/out", ["n": .integer(4)]),
+      set("c/in", ["n": .integer(0)]), set("c/in", ["n": .integer(6)]),
+    ]
+    for write in blocked {
+      let id = try await fixture.begin()
+      #expect(try await fixture.ids(query, at: .transaction(id)) == ["in"])
+      async let plain = fixture.commit(write)
+      await fixture.waitForLockWaiters(1)
+      // What the query does not ask for is free.
+      try await fixture.commit(
+        set("c/small", ["n": .integer(0)]),
+        delete("c/small"),
+        set("e/x", ["n": .integer(9)])
+      )
+      #expect(try await fixture.ids(query, at: .transaction(id)) == ["in"])
+      try await fixture.store.rollback(id, database: database)
+      _ = try await plain
+      try await fixture.commit(
+        set("c/in", ["n": .integer(5)]),
+        set("c/out", ["n": .integer(1)]),
+        delete("c/new")
+      )
+    }
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A waiting write that a query holds off does not hold the document meanwhile")
+  func waitingHoldsNothing() async throws {
+    // transaction          plain
+    // query c
+    //                      set c/d waits for the query
+    // read c/d granted
+    // set c/d granted
+    // commit               granted
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/d", ["n": .integer(1)]))
+    let id = try await fixture.begin()
+    _ = try await fixture.ids(all("c"), at: .transaction(id))
+    async let plain = fixture.commit(set("c/d", ["n": .integer(3)]))
+    await fixture.waitForLockWaiters(1)
+    #expect(try await fixture.get("c/d", at: .transaction(id)) == ["n": .integer(1)])
+    try await fixture.commit(set("c/d", ["n": .integer(2)]), in: id)
+
+    _ = try await plain
+    #expect(try await fixture.get("c/d") == ["n": .integer(3)])
+  }
+
+  @Test("A read-only transaction sees one moment, takes no locks and may not write")
+  func readOnly() async throws {
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/a", ["n": .integer(1)]), set("c/b", ["n": .integer(1)]))
+    let id = try await fixture.begin(.readOnly())
+    #expect(try await fixture.get("c/a", at: .transaction(id)) == ["n": .integer(1)])
+    try await fixture.commit(set("c/b", ["n": .integer(2)]), delete("c/a"), set("c/c"))
+
+    #expect(try await fixture.get("c/b", at: .transaction(id)) == ["n": .integer(1)])
+    #expect(try await fixture.ids(all("c"), at: .transaction(id)) == ["a", "b"])
+    try await fixture.commit(in: id)
+    let writer = try await fixture.begin(.readOnly())
+    await #expect(
+      throws: StatusError.invalidArgument(
+        "Cannot modify entities in a read-only transaction."
+      )
+    ) { try await fixture.commit(set("c/a"), in: writer) }
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A read-only transaction of an earlier time reads as of then; a bad time begins none")
+  func readOnlyAtATime() async throws {
+    let fixture = StoreFixture()
+    let then = try await fixture.commit(set("c/a", ["n": .integer(1)])).commitTime
+    try await fixture.commit(set("c/a", ["n": .integer(2)]))
+    let id = try await fixture.begin(.readOnly(readTime: then))
+    #expect(try await fixture.get("c/a", at: .transaction(id)) == ["n": .integer(1)])
+
+    let future = time(then.microseconds + 1_000_000_000)
+    #expect(await code { try await fixture.begin(.readOnly(readTime: future)) } == .invalidArgument)
+    #expect(
+      await code { try await fixture.begin(.readOnly(readTime: time(0))) } == .failedPrecondition
+    )
+  }
+
+  @Test("An optimistic transaction takes no locks and commits when nothing it read has changed")
+  func optimisticSuccess() async throws {
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/d", ["n": .integer(1)]))
+    let id = try await fixture.begin(.readWrite(optimistic: true))
+    _ = try await fixture.get("c/d", at: .transaction(id))
+    _ = try await fixture.ids(all("c"), at: .transaction(id))
+    try await fixture.commit(set("e/x"), set("c/d", ["n": .integer(1)]))
+    try await fixture.commit(set("c/d", ["n": .integer(2)]), in: id)
+
+    #expect(try await fixture.get("c/d") == ["n": .integer(2)])
+  }
+
+  @Test("An optimistic transaction is ABORTED when a document it read has changed, or appeared")
+  func optimisticConflict() async throws {
+    for (write, expected) in [
+      (set("c/present", ["n": .integer(2)]), StatusCode.aborted),
+      (delete("c/present"), .aborted), (set("c/missing"), .aborted),
+      (set("c/other"), .ok),
+    ] {
+      let fixture = StoreFixture()
+      try await fixture.commit(set("c/present", ["n": .integer(1)]))
+      let id = try await fixture.begin(.readWrite(optimistic: true))
+      _ = try await fixture.get("c/present", at: .transaction(id))
+      _ = try await fixture.get("c/missing", at: .transaction(id))
+      try await fixture.commit(write)
+      // Later reads still show the moment of the first.
+      #expect(try await fixture.get("c/present", at: .transaction(id)) == ["n": .integer(1)])
+
+      #expect(await code { try await fixture.commit(set("e/x"), in: id) } == expected)
+      #expect(fixture.store.locks.isEmpty)
+    }
+  }
+
+  @Test("An optimistic transaction is ABORTED by a phantom, but not by what its filter leaves out")
+  func optimisticPhantom() async throws {
+    for (write, expected) in [
+      (set("c/new", ["n": .integer(9)]), StatusCode.aborted),
+      (set("c/in", ["n": .integer(1)]), .aborted), (delete("c/in"), .aborted),
+      (set("c/out", ["n": .integer(2)]), .ok), (set("e/new", ["n": .integer(9)]), .ok),
+    ] {
+      let fixture = StoreFixture()
+      try await fixture.commit(set("c/in", ["n": .integer(5)]), set("c/out", ["n": .integer(1)]))
+      var query = all("c")
+      query.filter = .field(path("n"), .greaterThan, .integer(3))
+      let id = try await fixture.begin(.readWrite(optimistic: true))
+      #expect(try await fixture.ids(query, at: .transaction(id)) == ["in"])
+      try await fixture.commit(write)
+
+      #expect(await code { try await fixture.commit(set("e/x"), in: id) } == expected)
+    }
+  }
+
+  @Test("An optimistic transaction that only read never conflicts")
+  func optimisticReader() async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin(.readWrite(optimistic: true))
+    _ = try await fixture.get("c/d", at: .transaction(id))
+    try await fixture.commit(set("c/d"))
+    try await fixture.commit(in: id)
+  }
+
+  @Test("An idle transaction loses its locks after 60 seconds, and those who wait are let in")
+  func expiry() async throws {
+    let fixture = StoreFixture(configuration: .init(lockWait: .seconds(300)))
+    let id = try await fixture.begin()
+    _ = try await fixture.get("c/d", at: .transaction(id))
+    async let plain = fixture.commit(set("c/d"))
+    await fixture.waitForLockWaiters(1)
+    fixture.clock.advance(by: .seconds(59))
+    fixture.store.expireTransactions()
+    #expect(fixture.store.locks.waitingCount == 1)
+    fixture.clock.advance(by: .seconds(1))
+    fixture.store.expireTransactions()
+
+    _ = try await plain
+    await #expect(throws: Self.expired) { try await fixture.get("c/d", at: .transaction(id)) }
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("The running store expires transactions by itself")
+  func sweeping() async throws {
+    let fixture = StoreFixture(configuration: .init(lockWait: .seconds(300)))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await fixture.store.run() }
+      await fixture.clock.waitForSleepers(1)
+      let id = try await fixture.begin()
+      _ = try await fixture.get("c/d", at: .transaction(id))
+      async let plain = fixture.commit(set("c/d"))
+      await fixture.clock.waitForSleepers(2)
+      fixture.clock.advance(by: .seconds(61))
+      _ = try await plain
+      group.cancelAll()
+    }
+  }
+
+  @Test("A cancelled wait gives up its place and ends the transaction's commit")
+  func cancellation() async throws {
+    let fixture = StoreFixture()
+    let holder = try await fixture.begin()
+    _ = try await fixture.get("c/d", at: .transaction(holder))
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        await #expect(throws: CancellationError.self) {
+          try await fixture.commit(set("c/d"))
+        }
+      }
+      await fixture.waitForLockWaiters(1)
+      group.cancelAll()
+    }
+
+    #expect(fixture.store.locks.waitingCount == 0)
+    try await fixture.commit(set("c/d"), in: holder)
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A token is refused in another database")
+  func foreignDatabase() async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin()
+    let other = DatabaseName(project: "p", database: "other")
+
+    let outcome = await code {
+      try await fixture.store.commit([], database: other, transaction: id, auth: .admin)
+    }
+
+    #expect(outcome == .invalidArgument)
+    try await fixture.commit(in: id)
+  }
+
+  @Test(
+    "Money moved between accounts at random, by all kinds of transactions, neither appears nor vanishes"
+  )
+  func bank() async throws {
+    let seed = UInt64.random(in: 0 ... .max)
+    let fixture = StoreFixture()
+    let accounts = (0..<6).map { "bank/a\($0)" }
+    for account in accounts { try await fixture.commit(set(account, ["n": .integer(100)])) }
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for worker in 0..<8 {
+        group.addTask {
+          var generator = SeededGenerator(seed: seed &+ UInt64(worker))
+          var moved = 0
+          while moved < 25 {
+            if try await Self.transfer(fixture, accounts, &generator) { moved += 1 }
+          }
+          return moved
+        }
+      }
+      group.addTask {
+        for _ in 0..<40 {
+          let sum = try await Self.total(fixture, .newTransaction(.readOnly()))
+          #expect(sum == 600, "seed \(seed)")
+        }
+        return 0
+      }
+      try await group.waitForAll()
+    }
+
+    #expect(try await Self.total(fixture, .latest) == 600, "seed \(seed)")
+    #expect(fixture.store.locks.isEmpty, "seed \(seed)")
+    // Every record conserves the total by itself: no half of a transfer was committed.
+    for record in try await fixture.events().dropFirst(accounts.count) {
+      let before = record.changes.reduce(0) { $0 + Self.number($1.before) }
+      let after = record.changes.reduce(0) { $0 + Self.number($1.after) }
+      #expect(before == after, "seed \(seed)")
+    }
+  }
+
+  private static func number(_ document: Document?) -> Int64 {
+    if case .integer(let n) = document?.fields["n"] { n } else { 0 }
+  }
+
+  private static func total(
+    _ fixture: StoreFixture,
+    _ consistency: ReadConsistency
+  ) async throws -> Int64 {
+    try await fixture.store.query(all("bank"), at: consistency, auth: .admin).documents
+      .reduce(0) { $0 + number($1) }
+  }
+
+  /// One attempt, by a pessimistic or an optimistic transaction; false when it was aborted.
+  private static func transfer(
+    _ fixture: StoreFixture,
+    _ accounts: [String],
+    _ generator: inout SeededGenerator
+  ) async throws -> Bool {
+    let pair = accounts.shuffled(using: &generator).prefix(2)
+    let amount = Int64.random(in: 1...30, using: &generator)
+    let optimistic = Bool.random(using: &generator)
+    let byQuery = Int.random(in: 0..<4, using: &generator) == 0
+    do {
+      let id = try await fixture.begin(.readWrite(optimistic: optimistic))
+      if byQuery { _ = try await total(fixture, .transaction(id)) }
+      var balances: [Int64] = []
+      for account in pair {
+        let fields = try await fixture.get(account, at: .transaction(id)) ?? [:]
+        if case .integer(let n) = fields["n"] { balances.append(n) }
+      }
+      let moved = min(amount, balances[0])
+      try await fixture.commit(
+        set(pair[0], ["n": .integer(balances[0] - moved)]),
+        set(pair[1], ["n": .integer(balances[1] + moved)]),
+        in: id
+      )
+      return true
+    } catch let error as StatusError where error.statusCode == .aborted {
+      return false
+    }
+  }
+}

@@ -1,0 +1,41 @@
+package import DocumentModel
+import QueryEngine
+import StorageEngine
+import Synchronization
+
+extension DocumentStore {
+  /// Deletes every document of a database with its past, at once.
+  ///
+  /// Open transactions of the database end; commits under way finish first and later ones wait. No
+  /// event is recorded, so that clearing between two tests fires no function.
+  package func reset(_ database: DatabaseName) async throws {
+    let ended = transactions.withLock { $0.endAll(in: database) }
+    for owner in ended { locks.release(owner) }
+    let owner = makeOwner()
+    do {
+      try await locks.acquire(
+        LockRequest(documents: [Self.lockKey(database): .exclusive]),
+        by: owner,
+        until: lockDeadline()
+      )
+    } catch {
+      locks.release(owner)
+      throw error
+    }
+    let _: Void = try await withCheckedThrowingContinuation { continuation in
+      queryEngine.withIndexMaintenance { _ in
+        var batch = WriteBatch()
+        StoredClock.write(nextCommitTime(notBefore: Timestamp(microseconds: 0)), to: &batch)
+        let prefix = DocumentKeys.databasePrefix(database)
+        for keyspace in [DocumentKeys.keyspace, PastVersions.keyspace] {
+          batch.deleteRange(keyspace, from: prefix, to: keyAfter(prefix: prefix))
+        }
+        queryEngine.reset(database, in: &batch)
+        storage.submit(batch, expecting: [], durability: .synced) { [locks] result in
+          locks.release(owner)
+          continuation.resume(with: result.map { _ in })
+        }
+      }
+    }
+  }
+}

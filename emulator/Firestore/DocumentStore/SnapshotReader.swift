@@ -1,0 +1,48 @@
+import DocumentModel
+import EventLog
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+
+/// A storage snapshot read as of a time.
+struct SnapshotReader {
+  let snapshot: any StorageSnapshot
+  /// Nil for what the snapshot holds itself.
+  let time: Timestamp?
+  let overlayBytesMax: Int
+
+  /// One document.
+  func document(_ name: DocumentName) throws -> Document? {
+    let key = DocumentKeys.key(name)
+    let current = try snapshot.get(DocumentKeys.keyspace, key).map {
+      try DocumentKeys.decode($0.bytes)
+    }
+    guard let time else { return current }
+    return try PastVersions.document(key, at: time, current: current, in: snapshot)
+  }
+
+  /// What differs from the snapshot at the time, among the documents of a range.
+  func overlay(_ range: KeyRange) throws -> [DocumentName: Document?] {
+    guard let time else { return [:] }
+    return try PastVersions.overlay(range, at: time, bytesMax: overlayBytesMax, in: snapshot)
+  }
+}
+
+/// The time of the last commit, kept with the documents.
+enum StoredClock {
+  private static let keyspace = Keyspace("commit_clock")
+
+  /// The time of the last commit that a snapshot shows.
+  static func read(_ snapshot: any StorageSnapshot) throws -> Timestamp {
+    guard let stored = try snapshot.get(keyspace, []) else { return Timestamp(microseconds: 0) }
+    var decoder = BinaryDecoder(stored.bytes)
+    return Timestamp(microseconds: try decoder.signed())
+  }
+
+  /// Adds the commit's own time to its batch.
+  static func write(_ time: Timestamp, to batch: inout WriteBatch) {
+    var encoder = BinaryEncoder()
+    encoder.append(signed: time.microseconds)
+    batch.put(keyspace, [], encoder.bytes)
+  }
+}
