@@ -44,19 +44,13 @@ extension WireFormat {
     }
   }
 
-  /// Reads a document's fields.
+  /// Reads a document's fields; their names are the store's to check.
   package static func fields(
     _ protos: [String: Google_Firestore_V1_Value]
   ) throws(StatusError) -> [String: Value] {
     var fields: [String: Value] = [:]
     fields.reserveCapacity(protos.count)
     for (key, proto) in protos {
-      guard !key.isEmpty else {
-        throw .invalidArgument("The property.name is the empty string.")
-      }
-      guard !ResourceNameParser.isReserved(key) else {
-        throw .invalidArgument("field name '\(key)' is reserved.")
-      }
       fields[key] = try value(proto)
     }
     return fields
@@ -199,7 +193,12 @@ extension WireFormat {
   private static func mapOrVector(
     _ protos: [String: Google_Firestore_V1_Value]
   ) throws(StatusError) -> Value {
-    guard let type = protos[typeKey] else { return .map(try fields(protos)) }
+    guard let type = protos[typeKey] else {
+      for key in protos.keys where ResourceNameParser.isReserved(key) {
+        throw .invalidArgument("field name '\(key)' is reserved.")
+      }
+      return .map(try fields(protos))
+    }
     guard case .stringValue(vectorType) = type.valueType else {
       throw .invalidArgument("field name '\(typeKey)' is reserved.")
     }

@@ -69,10 +69,6 @@ struct ValueFormatTests {
       ),
       (#"{"mapValue":{"fields":{"__a__":{"nullValue":null}}}}"#, "field name '__a__' is reserved."),
       (
-        #"{"mapValue":{"fields":{"":{"nullValue":null}}}}"#,
-        "The property.name is the empty string."
-      ),
-      (
         #"{"mapValue":{"fields":{"__type__":{"stringValue":"x"}}}}"#,
         "field name '__type__' is reserved."
       ),
