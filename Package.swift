@@ -208,8 +208,8 @@ let package = Package(
       in: "emulator/Firestore",
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "GRPCServer",
-        "HTTPSupport", "Identity", "QueryEngine", "RuntimeSupport", protobuf, hummingbird,
-        hummingbirdCore, httpTypes, nioCore, lifecycle, logging,
+        "HTTPSupport", "Identity", "RuntimeSupport", protobuf, hummingbirdCore, httpTypes, nioCore,
+        nioHPACK, logging,
       ]
     ),
     room(
@@ -361,7 +361,10 @@ let package = Package(
     tests(
       "FirestoreConformance",
       [
-        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "DocumentStore", "DocumentModel",
+        "FirestoreEmulator", "FirestoreProtos", "DocumentStore", "QueryEngine", "EventLog",
+        "StorageEngine", "DocumentModel", "HTTPSupport", "Identity", "OutboundHTTP",
+        "RuntimeSupport", protobuf, httpTypes, nioCore, nioPosix, nioHTTP2, nioHPACK, lifecycle,
+        logging,
         "TestSupport",
       ]
     ),

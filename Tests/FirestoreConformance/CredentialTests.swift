@@ -1,0 +1,59 @@
+import Identity
+import Logging
+import RuntimeSupport
+import TestSupport
+import Testing
+
+@Suite("Credentials and projects at the doors")
+struct CredentialTests {
+  private let read = #"{"name":"projects/demo-psst/databases/(default)/documents/c/a"}"#
+
+  @Test(
+    "Owner, a test token and nobody get in; the store decides what they may",
+    arguments: DoorKind.allCases
+  )
+  func accepted(door: DoorKind) async throws {
+    try await withFirestore { firestore in
+      let token = try UnsignedToken.mint(uid: "u1")
+
+      for authorization in ["Bearer owner", "Bearer \(token)", nil] {
+        let error = await #expect(throws: StatusError.self) {
+          try await firestore.door(door).call(.getDocument, read, authorization: authorization)
+        }
+        #expect(error?.statusCode == .notFound)
+      }
+    }
+  }
+
+  @Test(
+    "A malformed credential is UNAUTHENTICATED",
+    arguments: DoorKind.allCases,
+    ["Bearer x", "Basic eDp5", "Bearer a.b.c", "owner"]
+  )
+  func refused(door: DoorKind, authorization: String) async throws {
+    try await withFirestore { firestore in
+      let error = await #expect(throws: StatusError.self) {
+        try await firestore.door(door).call(.getDocument, read, authorization: authorization)
+      }
+      #expect(error?.statusCode == .unauthenticated)
+    }
+  }
+
+  @Test("Another project than the suite's is served and logged once")
+  func otherProject() async throws {
+    try await withFirestore { firestore in
+      let request = #"{"name":"projects/wrong/databases/(default)/documents/c/a"}"#
+      for door in DoorKind.allCases + DoorKind.allCases {
+        for request in [request, read] {
+          await #expect(throws: StatusError.self) {
+            try await firestore.door(door).call(.getDocument, request, authorization: nil)
+          }
+        }
+      }
+      let warnings = firestore.log.entries(atLeast: .warning)
+
+      #expect(warnings.count == 1)
+      #expect(warnings.first?.metadata["firestore.requestedProject"] == "wrong")
+    }
+  }
+}

@@ -1,0 +1,258 @@
+import RuntimeSupport
+
+/// Queries and aggregations.
+let queryScenarios: [Scenario] = [
+  Scenario(
+    "Filters, orders, cursors, offset and limit choose and order documents",
+    [
+      people,
+      .query(c, finds: "c/ann", "c/bob", "c/cat", "c/dan"),
+      .query(
+        #"\#(c),"where":\#(field("age", "GREATER_THAN", #"{"doubleValue":20.5}"#))"#,
+        finds: "c/bob",
+        "c/cat"
+      ),
+      .query(
+        #"\#(c),"where":\#(field("age", "NOT_EQUAL", #"{"integerValue":"30"}"#))"#,
+        finds: "c/ann",
+        "c/dan"
+      ),
+      .query(
+        #"\#(c),"where":\#(field("tags", "ARRAY_CONTAINS", #"{"stringValue":"x"}"#))"#,
+        finds: "c/ann",
+        "c/cat"
+      ),
+      .query(
+        #"\#(c),"where":\#(field("age", "IN", list(#"{"integerValue":"20"}"#, #"{"stringValue":"old"}"#)))"#,
+        finds: "c/ann",
+        "c/dan"
+      ),
+      .query(
+        #"\#(c),"orderBy":[\#(order("age", "DESCENDING"))]"#,
+        finds: "c/dan",
+        "c/cat",
+        "c/bob",
+        "c/ann"
+      ),
+      .query(
+        #"\#(c),"orderBy":[\#(order("age"))],"startAt":{"values":[{"integerValue":"30"}],"before":true},"limit":2"#,
+        finds: "c/bob",
+        "c/cat"
+      ),
+      .query(
+        #"\#(c),"orderBy":[\#(order("age"))],"startAt":{"values":[{"integerValue":"30"}]}"#,
+        finds: "c/dan"
+      ),
+      .query(
+        #"\#(c),"orderBy":[\#(order("age"))],"endAt":{"values":[{"integerValue":"30"}],"before":true}"#,
+        finds: "c/ann"
+      ),
+      .query(#"\#(c),"limit":0"#),
+    ]
+  ),
+  Scenario(
+    "And, or, null and not-a-number",
+    [
+      .store([
+        "c/a": #"{"v":{"nullValue":null}}"#, "c/b": #"{"v":{"doubleValue":"NaN"}}"#,
+        "c/c": #"{"v":{"integerValue":"1"},"w":{"integerValue":"1"}}"#, "c/d": "{}",
+      ]),
+      .query(#"\#(c),"where":\#(unary("v", "IS_NULL"))"#, finds: "c/a"),
+      .query(#"\#(c),"where":\#(unary("v", "IS_NAN"))"#, finds: "c/b"),
+      .query(#"\#(c),"where":\#(unary("v", "IS_NOT_NULL"))"#, finds: "c/b", "c/c"),
+      .query(
+        #"\#(c),"where":\#(composite("OR", unary("v", "IS_NULL"), field("w", "EQUAL", #"{"doubleValue":1}"#)))"#,
+        finds: "c/a",
+        "c/c"
+      ),
+      .query(
+        #"\#(c),"where":\#(composite("AND", unary("v", "IS_NAN"), field("w", "EQUAL", #"{"doubleValue":1}"#)))"#
+      ),
+    ]
+  ),
+  Scenario(
+    "An offset is counted, a projection cuts, and an empty result still tells its time",
+    [
+      people,
+      .ok(
+        .runQuery,
+        #"""
+        {"parent":"$R","structuredQuery":{\#(c),"offset":2,"limit":1,
+         "select":{"fields":[{"fieldPath":"age"}]}}}
+        """#,
+        #"""
+        [{"skippedResults":2,
+          "document":{"name":"$R/c/cat","fields":{"age":{"integerValue":"30"}}}}]
+        """#
+      ),
+      .ok(
+        .runQuery,
+        #"{"parent":"$R","structuredQuery":{"from":[{"collectionId":"none"}]}}"#,
+        "[{}]"
+      )
+      .keeping("readTime", as: "$time"),
+    ]
+  ),
+  Scenario(
+    "A collection group reaches below its parent only",
+    [
+      .store(["a/1/m/x": "{}", "a/2/m/y": "{}", "m/z": "{}", "a/1/n/m": "{}"]),
+      .query(
+        #""from":[{"collectionId":"m","allDescendants":true}]"#,
+        finds: "a/1/m/x",
+        "a/2/m/y",
+        "m/z"
+      ),
+      .ok(
+        .runQuery,
+        #"{"parent":"$R/a/1","structuredQuery":{"from":[{"collectionId":"m","allDescendants":true}]}}"#,
+        #"[{"document":{"name":"$R/a/1/m/x"}}]"#
+      ),
+      .ok(
+        .runQuery,
+        #"{"parent":"$R/a/1","structuredQuery":{"from":[{"allDescendants":true}]}}"#,
+        #"[{"document":{"name":"$R/a/1/m/x"}},{"document":{"name":"$R/a/1/n/m"}}]"#
+      ),
+    ]
+  ),
+  Scenario(
+    "Counts, sums and averages are of documents that have every field in question",
+    [
+      .store([
+        "c/a": #"{"n":{"integerValue":"1"},"k":{"integerValue":"1"}}"#,
+        "c/b": #"{"n":{"doubleValue":2.5},"k":{"stringValue":"x"}}"#,
+        "c/c": #"{"n":{"stringValue":"x"},"k":{"integerValue":"4"}}"#, "c/d": "{}",
+      ]),
+      aggregate(#"{"count":{}}"#, #"{"field_1":{"integerValue":"4"}}"#),
+      aggregate(#"{"alias":"all","count":{"upTo":"3"}}"#, #"{"all":{"integerValue":"3"}}"#),
+      aggregate(
+        #"{"sum":{"field":{"fieldPath":"k"}}},{"count":{}}"#,
+        #"{"field_1":{"integerValue":"5"},"field_2":{"integerValue":"3"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}},{"alias":"a","avg":{"field":{"fieldPath":"n"}}}"#,
+        #"{"s":{"doubleValue":3.5},"a":{"doubleValue":1.75}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"z"}}},{"alias":"a","avg":{"field":{"fieldPath":"z"}}}"#,
+        #"{"s":{"integerValue":"0"},"a":{"nullValue":null}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"k"}}}"#,
+        query: #"\#(c),"limit":1,"offset":1,"orderBy":[\#(order("__name__", "DESCENDING"))]"#,
+        #"{"s":{"integerValue":"0"}}"#
+      ),
+    ]
+  ),
+  Scenario(
+    "A sum past 64 bits becomes a double",
+    [
+      .store([
+        "c/a": #"{"n":{"integerValue":"9223372036854775807"}}"#,
+        "c/b": #"{"n":{"integerValue":"1"}}"#,
+      ]),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        #"{"s":{"doubleValue":9.223372036854775808e18}}"#
+      ),
+    ]
+  ),
+  Scenario(
+    "Malformed queries are refused in production's words",
+    [
+      refused(#""from":[]"#, "StructuredQuery.from must have a collection selector."),
+      refused(#"\#(c),"limit":-1"#, "limit is negative"),
+      refused(#"\#(c),"offset":-1"#, "offset is negative"),
+      refused(#"\#(c),"where":{}"#, "Unknown Filter type."),
+      refused(
+        #"\#(c),"where":\#(field("a", "IN", #"{"integerValue":"1"}"#))"#,
+        "'IN' requires an ArrayValue."
+      ),
+      refused(
+        #"\#(c),"orderBy":[\#(order("a"))],"startAt":{"values":[\#(one),\#(one),\#(one)]}"#,
+        "Cursor has too many values."
+      ),
+      .fails(
+        .runQuery,
+        #"{"parent":"$R/c","structuredQuery":{\#(c)}}"#,
+        .invalidArgument,
+        #"Document parent name "$R/c" lacks "/" at index 50."#
+      ),
+      .fails(
+        .runQuery,
+        #"{"parent":"$R"}"#,
+        .invalidArgument,
+        "only structured queries are supported"
+      ),
+      .fails(
+        .runAggregationQuery,
+        #"{"parent":"$R","structuredAggregationQuery":{"structuredQuery":{\#(c)}}}"#,
+        .invalidArgument,
+        "Aggregations can not be empty."
+      ),
+      .fails(
+        .runAggregationQuery,
+        #"""
+        {"parent":"$R","structuredAggregationQuery":{"structuredQuery":{\#(c)},
+         "aggregations":[{"alias":"a","count":{}},{"alias":"a","count":{}}]}}
+        """#,
+        .invalidArgument,
+        "Aggregation aliases contain duplicate alias: a."
+      ),
+    ]
+  ),
+]
+
+private let c = #""from":[{"collectionId":"c"}]"#
+private let one = #"{"integerValue":"1"}"#
+
+private let people = Scenario.Step.store([
+  "c/ann": #"{"age":{"integerValue":"20"},"tags":\#(list(#"{"stringValue":"x"}"#))}"#,
+  "c/bob": #"{"age":{"doubleValue":30}}"#,
+  "c/cat": #"{"age":{"integerValue":"30"},"tags":\#(list(#"{"stringValue":"x"}"#))}"#,
+  "c/dan": #"{"age":{"stringValue":"old"}}"#,
+])
+
+private func list(_ values: String...) -> String {
+  #"{"arrayValue":{"values":[\#(values.joined(separator: ","))]}}"#
+}
+
+private func field(_ path: String, _ op: String, _ value: String) -> String {
+  #"{"fieldFilter":{"field":{"fieldPath":"\#(path)"},"op":"\#(op)","value":\#(value)}}"#
+}
+
+private func unary(_ path: String, _ op: String) -> String {
+  #"{"unaryFilter":{"field":{"fieldPath":"\#(path)"},"op":"\#(op)"}}"#
+}
+
+private func composite(_ op: String, _ filters: String...) -> String {
+  #"{"compositeFilter":{"op":"\#(op)","filters":[\#(filters.joined(separator: ","))]}}"#
+}
+
+private func order(_ path: String, _ direction: String = "ASCENDING") -> String {
+  #"{"field":{"fieldPath":"\#(path)"},"direction":"\#(direction)"}"#
+}
+
+private func refused(_ query: String, _ message: String) -> Scenario.Step {
+  .fails(
+    .runQuery,
+    #"{"parent":"$R","structuredQuery":{\#(query)}}"#,
+    .invalidArgument,
+    message
+  )
+}
+
+private func aggregate(
+  _ aggregations: String,
+  query: String = c,
+  _ results: String
+) -> Scenario.Step {
+  .ok(
+    .runAggregationQuery,
+    #"""
+    {"parent":"$R","structuredAggregationQuery":{"structuredQuery":{\#(query)},
+     "aggregations":[\#(aggregations)]}}
+    """#,
+    #"[{"result":{"aggregateFields":\#(results)}}]"#
+  )
+}

@@ -1,0 +1,164 @@
+import DocumentModel
+import FirestoreProtos
+import FirestoreWire
+import RuntimeSupport
+import SwiftProtobuf
+
+/// One member of an aggregation query.
+struct Aggregation: Sendable, Hashable {
+  /// Production's bound on one request.
+  static let countMax = 5
+
+  var alias: String
+  var kind: Kind
+
+  /// What is computed.
+  enum Kind: Sendable, Hashable {
+    case count(upTo: Int64?)
+    case sum(FieldPath)
+    case average(FieldPath)
+  }
+
+  /// The field whose values count, which a document must have to be counted at all.
+  var field: FieldPath? {
+    switch kind {
+    case .count: nil
+    case .sum(let path), .average(let path): path
+    }
+  }
+
+  /// Reads the members of a request, naming those without alias `field_1`, `field_2`, ….
+  static func read(
+    _ protos: [Google_Firestore_V1_StructuredAggregationQuery.Aggregation]
+  ) throws(StatusError) -> [Aggregation] {
+    guard !protos.isEmpty else { throw .invalidArgument("Aggregations can not be empty.") }
+    guard protos.count <= countMax else {
+      throw .invalidArgument(
+        "The maximum number of aggregations allowed in an aggregation query is \(countMax). "
+          + "Received: \(protos.count)"
+      )
+    }
+    var aggregations: [Aggregation] = []
+    var unnamed = 0
+    for proto in protos {
+      var alias = proto.alias
+      if alias.isEmpty {
+        unnamed += 1
+        alias = "field_\(unnamed)"
+      }
+      guard !(alias.utf8.count > 4 && alias.hasPrefix("__") && alias.hasSuffix("__")) else {
+        throw .invalidArgument("The property.name \"\(alias)\" is reserved.")
+      }
+      guard !aggregations.contains(where: { $0.alias == alias }) else {
+        throw .invalidArgument("Aggregation aliases contain duplicate alias: \(alias).")
+      }
+      aggregations.append(Aggregation(alias: alias, kind: try kind(proto)))
+    }
+    return aggregations
+  }
+
+  private static func kind(
+    _ proto: Google_Firestore_V1_StructuredAggregationQuery.Aggregation
+  ) throws(StatusError) -> Kind {
+    switch proto.operator {
+    case .count(let count):
+      guard count.hasUpTo else { return .count(upTo: nil) }
+      guard count.upTo.value > 0 else {
+        throw .invalidArgument("Count up_to must be greater than zero.")
+      }
+      return .count(upTo: count.upTo.value)
+    case .sum(let sum): return .sum(try WireFormat.fieldPath(sum.field.fieldPath))
+    case .avg(let average): return .average(try WireFormat.fieldPath(average.field.fieldPath))
+    case nil: throw .invalidArgument("Operator field in Aggregation is not set.")
+    }
+  }
+}
+
+/// Works out aggregations from a query's documents.
+///
+/// A document counts only if it has every field that is summed or averaged, as production's indexes
+/// have it; so offset and limit are applied here, after that.
+struct AggregationEvaluation: Sendable {
+  /// The query to run, with no more than the fields in question.
+  let baseQuery: Query
+  private let aggregations: [Aggregation]
+  private let fields: [FieldPath]
+  private var toSkip: Int
+  private var room: Int
+  private var count: Int64 = 0
+  private var totals: [FieldPath: Total] = [:]
+
+  /// An evaluation that has seen no document.
+  init(_ aggregations: [Aggregation], of query: Query) {
+    self.aggregations = aggregations
+    self.fields = Array(Set(aggregations.compactMap(\.field)))
+    var base = query
+    base.projection = fields.isEmpty ? [.documentID] : fields
+    if fields.isEmpty {
+      toSkip = 0
+      room = .max
+    } else {
+      toSkip = query.offset
+      room = query.limit ?? .max
+      base.offset = 0
+      base.limit = nil
+    }
+    self.baseQuery = base
+  }
+
+  /// Takes the next document in the query's order.
+  mutating func add(_ document: Document) {
+    let values = fields.compactMap { document.fields[$0] }
+    guard values.count == fields.count else { return }
+    if toSkip > 0 {
+      toSkip -= 1
+      return
+    }
+    guard room > 0 else { return }
+    room -= 1
+    count += 1
+    for (field, value) in zip(fields, values) { totals[field, default: Total()].add(value) }
+  }
+
+  /// The results by alias.
+  var results: [String: Value] {
+    var results: [String: Value] = [:]
+    for aggregation in aggregations {
+      results[aggregation.alias] =
+        switch aggregation.kind {
+        case .count(let bound): .integer(min(count, bound ?? .max))
+        case .sum(let field): (totals[field] ?? Total()).sum
+        case .average(let field): (totals[field] ?? Total()).average
+        }
+    }
+    return results
+  }
+
+  /// The numbers of one field; whole ones are summed exactly, however large.
+  private struct Total: Sendable {
+    private var integers: Int128 = 0
+    private var doubles = 0.0
+    private var hasDoubles = false
+    private var count = 0
+
+    mutating func add(_ value: Value) {
+      switch value {
+      case .integer(let number): integers += Int128(number)
+      case .double(let number):
+        doubles += number
+        hasDoubles = true
+      default: return
+      }
+      count += 1
+    }
+
+    var sum: Value {
+      if !hasDoubles, let whole = Int64(exactly: integers) { return .integer(whole) }
+      return .double(Double(integers) + doubles)
+    }
+
+    var average: Value {
+      count == 0 ? .null : .double((Double(integers) + doubles) / Double(count))
+    }
+  }
+}

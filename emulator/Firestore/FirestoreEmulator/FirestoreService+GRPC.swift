@@ -1,0 +1,64 @@
+import FirestoreProtos
+package import GRPCServer
+import Identity
+import NIOHPACK
+import SwiftProtobuf
+
+extension FirestoreService {
+  /// The gRPC service with a method for each handler.
+  package var grpcService: GRPCService {
+    var service = GRPCService(name: "google.firestore.v1.Firestore")
+    unary("GetDocument", of: &service, getDocument)
+    unary("ListDocuments", of: &service, listDocuments)
+    unary("CreateDocument", of: &service, createDocument)
+    unary("UpdateDocument", of: &service, updateDocument)
+    unary("DeleteDocument", of: &service, deleteDocument)
+    unary("Commit", of: &service, commit)
+    unary("BatchWrite", of: &service, batchWrite)
+    unary("BeginTransaction", of: &service, beginTransaction)
+    unary("Rollback", of: &service, rollback)
+    unary("ListCollectionIds", of: &service, listCollectionIDs)
+    streaming("BatchGetDocuments", of: &service, batchGetDocuments)
+    streaming("RunQuery", of: &service, runQuery)
+    streaming("RunAggregationQuery", of: &service, runAggregationQuery)
+    return service
+  }
+
+  private func unary<Request: Message, Reply: Message>(
+    _ method: String,
+    of service: inout GRPCService,
+    _ handler: @escaping @Sendable (Request, AuthContext) async throws -> Reply
+  ) {
+    service.unary(method) { (request: Request, context) in
+      try await handler(request, try self.authenticate(context))
+    }
+  }
+
+  private func streaming<Request: Message, Reply: Message>(
+    _ method: String,
+    of service: inout GRPCService,
+    _ handler: @escaping @Sendable (Request, AuthContext) async throws -> ReplyMessages<Reply>
+  ) {
+    service.serverStreaming(method) { (request: Request, stream, context) in
+      for reply in try await handler(request, try self.authenticate(context)) {
+        try await stream.send(reply)
+      }
+    }
+  }
+
+  /// Who asks, by a call's metadata.
+  ///
+  /// Server libraries send `Bearer owner` to an emulator. Mobile ones send nothing while nobody is
+  /// signed in, but can be told by the headers that they do send; a call with neither is a tool's,
+  /// for which the official emulator lifts the rules.
+  private func authenticate(_ context: GRPCContext) throws -> AuthContext {
+    if let authorization = context.metadata.first(name: "authorization") {
+      return try authenticate(authorization: authorization)
+    }
+    let client = context.metadata.first(name: "x-goog-api-client") ?? ""
+    let isMobile =
+      context.metadata.contains(name: "x-firebase-gmpid") || client.contains("gl-objc")
+      || client.contains("gl-cpp") || client.contains("gl-js") || client.contains("fire/")
+    return isMobile ? .unauthenticated : .admin
+  }
+}

@@ -1,0 +1,85 @@
+import DocumentModel
+import DocumentStore
+package import FirestoreProtos
+import FirestoreWire
+package import Identity
+import RuntimeSupport
+import SwiftProtobuf
+
+extension FirestoreService {
+  /// Runs a query; an empty result is one message with only its read time.
+  package func runQuery(
+    _ request: Google_Firestore_V1_RunQueryRequest,
+    auth: AuthContext
+  ) async throws -> ReplyMessages<Google_Firestore_V1_RunQueryResponse> {
+    guard case .structuredQuery(let structured) = request.queryType else {
+      throw StatusError.invalidArgument("only structured queries are supported")
+    }
+    guard !request.hasExplainOptions else { throw Self.explainUnimplemented }
+    let query = try WireFormat.query(structured, parent: request.parent)
+    note(query.database)
+    let consistency: ReadConsistency =
+      switch request.consistencySelector {
+      case .transaction(let id): .transaction(TransactionID(id))
+      case .newTransaction(let options): .newTransaction(try transactionOptions(options))
+      case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
+      case nil: .latest
+      }
+    let result = try await store.query(query, at: consistency, auth: auth)
+    let readTime = WireFormat.proto(result.readTime)
+    let lead = result.newTransaction == nil ? 0 : 1
+    let bodies = max(result.documents.count, 1)
+    return ReplyMessages(count: lead + bodies) { index in
+      .with { reply in
+        guard index >= lead else {
+          if let id = result.newTransaction { reply.transaction = id.data }
+          return
+        }
+        let position = index - lead
+        if position < result.documents.count {
+          reply.document = WireFormat.proto(result.documents[position])
+        }
+        if position == 0 { reply.skippedResults = Int32(clamping: result.skipped) }
+        reply.readTime = readTime
+        if position == bodies - 1 { reply.done = true }
+      }
+    }
+  }
+
+  /// Counts, sums and averages over a query's results; the reply is one message.
+  package func runAggregationQuery(
+    _ request: Google_Firestore_V1_RunAggregationQueryRequest,
+    auth: AuthContext
+  ) async throws -> ReplyMessages<Google_Firestore_V1_RunAggregationQueryResponse> {
+    guard case .structuredAggregationQuery(let structured) = request.queryType else {
+      throw StatusError.invalidArgument("only structured aggregation queries are supported")
+    }
+    guard !request.hasExplainOptions else { throw Self.explainUnimplemented }
+    let aggregations = try Aggregation.read(structured.aggregations)
+    let query = try WireFormat.query(structured.structuredQuery, parent: request.parent)
+    note(query.database)
+    let consistency: ReadConsistency =
+      switch request.consistencySelector {
+      case .transaction(let id): .transaction(TransactionID(id))
+      case .newTransaction(let options): .newTransaction(try transactionOptions(options))
+      case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
+      case nil: .latest
+      }
+    var evaluation = AggregationEvaluation(aggregations, of: query)
+    let result = try await store.query(evaluation.baseQuery, at: consistency, auth: auth)
+    for document in result.documents { evaluation.add(document) }
+    let fields = WireFormat.proto(evaluation.results)
+    return ReplyMessages(count: 1) { _ in
+      .with {
+        $0.result.aggregateFields = fields
+        $0.readTime = WireFormat.proto(result.readTime)
+        if let id = result.newTransaction { $0.transaction = id.data }
+      }
+    }
+  }
+
+  private static let explainUnimplemented = StatusError(
+    .unimplemented,
+    "explain_options are not supported yet."
+  )
+}

@@ -1,0 +1,166 @@
+import DocumentModel
+import DocumentStore
+import FirestoreProtos
+import HTTPSupport
+import HTTPTypes
+package import HummingbirdCore
+import Identity
+import NIOCore
+import RuntimeSupport
+import SwiftProtobuf
+
+extension FirestoreService {
+  /// The longest body; production's limit, which gRPC has too.
+  static let bodyBytesMax = 10 * 1024 * 1024
+
+  /// Answers one HTTP request.
+  package func respond(to request: Request) async -> Response {
+    if let preflight = CORSPolicy.firestore.preflight(request) { return preflight }
+    var response = await answer(request)
+    CORSPolicy.firestore.apply(to: &response, for: request)
+    return response
+  }
+
+  private func answer(_ request: Request) async -> Response {
+    guard let route = RESTRoute(method: request.method, path: request.uri.path) else {
+      return .error(
+        .notFound,
+        "The requested URL was not found on this server: \(request.method) \(request.uri.path)"
+      )
+    }
+    do {
+      return try await answer(route, request)
+    } catch {
+      let told = told(error)
+      let body = JSONPayload.error(told)
+      return .json(
+        route.isStreamed ? "[\(body)]" : body,
+        status: .numbered(told.statusCode.httpStatus)
+      )
+    }
+  }
+
+  private func answer(_ route: RESTRoute, _ request: Request) async throws -> Response {
+    switch route {
+    case .liveness:
+      return .text("Ok")
+    case .reset(let database):
+      try await store.reset(database)
+      return .json("{}")
+    default:
+      let auth = try authenticate(authorization: request.headers[.authorization])
+      let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
+      var parameters = RESTParameters(request.query)
+      return try await answer(route, body, &parameters, auth)
+    }
+  }
+
+  private func answer(
+    _ route: RESTRoute,
+    _ body: ByteBuffer,
+    _ parameters: inout RESTParameters,
+    _ auth: AuthContext
+  ) async throws -> Response {
+    switch route {
+    case .liveness, .reset:
+      // Answered before the body was read.
+      throw StatusError(.internal, "Internal error.")
+    case .getDocument(let name):
+      let request = try Google_Firestore_V1_GetDocumentRequest(name: name, &parameters)
+      return try await one(getDocument, request, auth)
+    case .listDocuments(let parent, let collectionID):
+      let request = try Google_Firestore_V1_ListDocumentsRequest(
+        parent: parent,
+        collectionID: collectionID,
+        &parameters
+      )
+      return try await one(listDocuments, request, auth)
+    case .createDocument(let parent, let collectionID):
+      let request = try Google_Firestore_V1_CreateDocumentRequest(
+        parent: parent,
+        collectionID: collectionID,
+        document: try JSONPayload.message(body),
+        &parameters
+      )
+      return try await one(createDocument, request, auth)
+    case .updateDocument(let name):
+      let request = try Google_Firestore_V1_UpdateDocumentRequest(
+        name: name,
+        document: try JSONPayload.message(body),
+        &parameters
+      )
+      return try await one(updateDocument, request, auth)
+    case .deleteDocument(let name):
+      let request = try Google_Firestore_V1_DeleteDocumentRequest(name: name, &parameters)
+      return try await one(deleteDocument, request, auth)
+    case .database(let verb, let name):
+      try parameters.finish()
+      return try await answer(verb, database: name, body, auth)
+    case .parent(let verb, let name):
+      try parameters.finish()
+      return try await answer(verb, parent: name, body, auth)
+    }
+  }
+
+  private func answer(
+    _ verb: RESTRoute.DatabaseVerb,
+    database: String,
+    _ body: ByteBuffer,
+    _ auth: AuthContext
+  ) async throws -> Response {
+    switch verb {
+    case .batchGet: try await many(batchGetDocuments, body, auth) { $0.database = database }
+    case .beginTransaction: try await one(beginTransaction, body, auth) { $0.database = database }
+    case .commit: try await one(commit, body, auth) { $0.database = database }
+    case .rollback: try await one(rollback, body, auth) { $0.database = database }
+    case .batchWrite: try await one(batchWrite, body, auth) { $0.database = database }
+    }
+  }
+
+  private func answer(
+    _ verb: RESTRoute.ParentVerb,
+    parent: String,
+    _ body: ByteBuffer,
+    _ auth: AuthContext
+  ) async throws -> Response {
+    switch verb {
+    case .runQuery: try await many(runQuery, body, auth) { $0.parent = parent }
+    case .runAggregationQuery:
+      try await many(runAggregationQuery, body, auth) { $0.parent = parent }
+    case .listCollectionIds: try await one(listCollectionIDs, body, auth) { $0.parent = parent }
+    }
+  }
+
+  /// Calls a handler and writes its one reply.
+  private func one<Input, Reply: Message>(
+    _ handler: (Input, AuthContext) async throws -> Reply,
+    _ request: Input,
+    _ auth: AuthContext
+  ) async throws -> Response {
+    .json(ByteBuffer(bytes: try await handler(request, auth).jsonUTF8Bytes() as [UInt8]))
+  }
+
+  /// Calls a handler with a body's message, into which the path's part is put.
+  private func one<Input: Message, Reply: Message>(
+    _ handler: (Input, AuthContext) async throws -> Reply,
+    _ body: ByteBuffer,
+    _ auth: AuthContext,
+    _ bind: (inout Input) -> Void
+  ) async throws -> Response {
+    var request: Input = try JSONPayload.message(body)
+    bind(&request)
+    return try await one(handler, request, auth)
+  }
+
+  /// Calls a handler and writes its replies as an array, as they are made.
+  private func many<Input: Message, Reply: Message>(
+    _ handler: (Input, AuthContext) async throws -> ReplyMessages<Reply>,
+    _ body: ByteBuffer,
+    _ auth: AuthContext,
+    _ bind: (inout Input) -> Void
+  ) async throws -> Response {
+    var request: Input = try JSONPayload.message(body)
+    bind(&request)
+    return JSONPayload.array(try await handler(request, auth))
+  }
+}

@@ -1,0 +1,159 @@
+import DocumentModel
+import DocumentStore
+package import FirestoreProtos
+import FirestoreWire
+package import Identity
+import RuntimeSupport
+import SwiftProtobuf
+
+extension FirestoreService {
+  /// Documents on a page when the client does not say.
+  static let pageSizeDefault = 300
+
+  /// Reads one document; `NOT_FOUND` when it is missing.
+  package func getDocument(
+    _ request: Google_Firestore_V1_GetDocumentRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_Document {
+    let name = try documentName(request.name)
+    let consistency: ReadConsistency =
+      switch request.consistencySelector {
+      case .transaction(let id): .transaction(TransactionID(id))
+      case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
+      case nil: .latest
+      }
+    let result = try await store.lookUp(
+      [name],
+      mask: request.hasMask ? try WireFormat.mask(request.mask) : nil,
+      at: consistency,
+      auth: auth
+    )
+    guard let document = result.documents.first?.document else {
+      throw StatusError(.notFound, "Document (\(name)) not found.")
+    }
+    return WireFormat.proto(document)
+  }
+
+  /// Reads documents at one time, each name once; missing ones are part of the answer.
+  package func batchGetDocuments(
+    _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
+    auth: AuthContext
+  ) async throws -> ReplyMessages<Google_Firestore_V1_BatchGetDocumentsResponse> {
+    let database = try database(request.database)
+    var names: [DocumentName] = []
+    var seen: Set<DocumentName> = []
+    for text in request.documents {
+      let name = try documentName(text, in: database)
+      if seen.insert(name).inserted { names.append(name) }
+    }
+    let mask = request.hasMask ? try WireFormat.mask(request.mask) : nil
+    let consistency: ReadConsistency
+    switch request.consistencySelector {
+    case .transaction(let id): consistency = .transaction(TransactionID(id))
+    case .newTransaction(let options):
+      let options = try transactionOptions(options)
+      // Without documents there is nothing to read, but the client wants its transaction.
+      if names.isEmpty { return try await onlyTransaction(options, database, auth) }
+      consistency = .newTransaction(options)
+    case .readTime(let time): consistency = .readTime(try WireFormat.commitTimestamp(time))
+    case nil: consistency = .latest
+    }
+    if names.isEmpty { return ReplyMessages(count: 0) { _ in .init() } }
+
+    let result = try await store.lookUp(names, mask: mask, at: consistency, auth: auth)
+    let readTime = WireFormat.proto(result.readTime)
+    let lead = result.newTransaction == nil ? 0 : 1
+    return ReplyMessages(count: lead + result.documents.count) { index in
+      .with { reply in
+        guard index >= lead else {
+          if let id = result.newTransaction { reply.transaction = id.data }
+          return
+        }
+        let (name, document) = result.documents[index - lead]
+        if let document {
+          reply.found = WireFormat.proto(document)
+        } else {
+          reply.missing = name.description
+        }
+        reply.readTime = readTime
+      }
+    }
+  }
+
+  /// Lists a collection's documents page by page.
+  package func listDocuments(
+    _ request: Google_Firestore_V1_ListDocumentsRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_ListDocumentsResponse {
+    let (database, parent) = try parent(request.parent)
+    if !request.collectionID.isEmpty { try WireFormat.checkCollectionID(request.collectionID) }
+    guard request.pageSize >= 0 else {
+      throw StatusError.invalidArgument("Page size must be nonnegative.")
+    }
+    let orders = try WireFormat.orders(clause: request.orderBy)
+    guard orders.isEmpty || !request.showMissing else {
+      throw StatusError.invalidArgument("cannot specify an order when show_missing is true")
+    }
+    let consistency: ReadConsistency =
+      switch request.consistencySelector {
+      case .transaction(let id): .transaction(TransactionID(id))
+      case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
+      case nil: .latest
+      }
+    let page = try await store.listDocuments(
+      parent: parent,
+      collectionID: request.collectionID.isEmpty ? nil : request.collectionID,
+      database: database,
+      pageSize: request.pageSize == 0 ? Self.pageSizeDefault : Int(request.pageSize),
+      pageToken: request.pageToken.isEmpty ? nil : request.pageToken,
+      orders: orders,
+      mask: request.hasMask ? try WireFormat.mask(request.mask) : nil,
+      showMissing: request.showMissing,
+      at: consistency,
+      auth: auth
+    )
+    return .with {
+      $0.documents = page.documents.map { listed in
+        listed.document.map { WireFormat.proto($0) } ?? .with { $0.name = listed.name.description }
+      }
+      $0.nextPageToken = page.nextPageToken ?? ""
+    }
+  }
+
+  /// Lists the ids of the collections directly below a document or the root, page by page.
+  package func listCollectionIDs(
+    _ request: Google_Firestore_V1_ListCollectionIdsRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_ListCollectionIdsResponse {
+    let (database, parent) = try parent(request.parent)
+    guard request.pageSize >= 0 else {
+      throw StatusError.invalidArgument("page_size must be greater than or equal to zero.")
+    }
+    let consistency: ReadConsistency =
+      switch request.consistencySelector {
+      case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
+      case nil: .latest
+      }
+    let page = try await store.listCollectionIDs(
+      parent: parent,
+      database: database,
+      pageSize: request.pageSize == 0 ? Self.pageSizeDefault : Int(request.pageSize),
+      pageToken: request.pageToken.isEmpty ? nil : request.pageToken,
+      at: consistency,
+      auth: auth
+    )
+    return .with {
+      $0.collectionIds = page.collectionIDs
+      $0.nextPageToken = page.nextPageToken ?? ""
+    }
+  }
+
+  private func onlyTransaction(
+    _ options: TransactionOptions,
+    _ database: DatabaseName,
+    _ auth: AuthContext
+  ) async throws -> ReplyMessages<Google_Firestore_V1_BatchGetDocumentsResponse> {
+    let id = try await store.begin(options, database: database, auth: auth)
+    return ReplyMessages(count: 1) { _ in .with { $0.transaction = id.data } }
+  }
+}

@@ -1,0 +1,95 @@
+import DocumentModel
+import DocumentStore
+import FirestoreProtos
+import FirestoreWire
+import HTTPSupport
+import Logging
+import RuntimeSupport
+import SwiftProtobuf
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What the handlers share: the parts that many requests have.
+extension FirestoreService {
+  /// Reads a database's name.
+  func database(_ text: String) throws -> DatabaseName {
+    let database = try WireFormat.database(text)
+    note(database)
+    return database
+  }
+
+  /// Reads a document's name.
+  func documentName(_ text: String) throws -> DocumentName {
+    let name = try WireFormat.documentName(text)
+    note(name.database)
+    return name
+  }
+
+  /// Reads the name of a document that must be in the request's database.
+  func documentName(_ text: String, in database: DatabaseName) throws -> DocumentName {
+    let name = try WireFormat.documentName(text)
+    try check(name, isIn: database)
+    return name
+  }
+
+  /// Refuses a document of another database than the request's.
+  func check(_ name: DocumentName, isIn database: DatabaseName) throws {
+    guard name.database == database else {
+      throw StatusError.invalidArgument(
+        "Document \"\(name)\" is not in the request's database \"\(database)\"."
+      )
+    }
+  }
+
+  /// Reads the name of a document or of a database's root.
+  func parent(_ text: String) throws -> (database: DatabaseName, path: ResourcePath) {
+    let parent = try WireFormat.parent(text)
+    note(parent.database)
+    return parent
+  }
+
+  /// Reads the options of a new transaction; read-write by default.
+  func transactionOptions(
+    _ proto: Google_Firestore_V1_TransactionOptions
+  ) throws -> TransactionOptions {
+    switch proto.mode {
+    case .readOnly(let options):
+      guard case .readTime(let time) = options.consistencySelector else {
+        return .readOnly(readTime: nil)
+      }
+      return .readOnly(readTime: try WireFormat.commitTimestamp(time))
+    case .readWrite(let options):
+      return .readWrite(
+        retry: options.retryTransaction.isEmpty ? nil : TransactionID(options.retryTransaction),
+        optimistic: options.concurrencyMode == .optimistic
+      )
+    case nil:
+      return .readWrite(retry: nil, optimistic: false)
+    }
+  }
+
+  /// What a client is told of an error; logs the cause of one that has no status, which is a bug.
+  func told(_ error: any Error) -> any StatusConvertible {
+    switch error {
+    case let error as any StatusConvertible: return error
+    case is CancellationError: return StatusError(.cancelled, "The request was cancelled.")
+    default:
+      logger.error("A Firestore request failed inside", metadata: ["error": "\(error)"])
+      return StatusError(.internal, "Internal error.")
+    }
+  }
+}
+
+extension TransactionID {
+  /// The id in a message.
+  init(_ data: Data) {
+    self.init(bytes: Array(data))
+  }
+
+  /// The id for a message.
+  var data: Data { Data(bytes) }
+}

@@ -1,0 +1,206 @@
+import DocumentModel
+import DocumentStore
+package import FirestoreProtos
+import FirestoreWire
+package import Identity
+import RuntimeSupport
+package import SwiftProtobuf
+
+extension FirestoreService {
+  /// Creates a document, naming it when the client does not.
+  package func createDocument(
+    _ request: Google_Firestore_V1_CreateDocumentRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_Document {
+    let (database, parent) = try parent(request.parent)
+    guard !request.collectionID.isEmpty else {
+      throw StatusError.invalidArgument("collectionId is the empty string.")
+    }
+    try WireFormat.checkCollectionID(request.collectionID)
+    guard request.document.name.isEmpty else {
+      throw StatusError.invalidArgument("document.name must not be set")
+    }
+    let id = request.documentID.isEmpty ? makeID() : request.documentID
+    try WireFormat.checkDocumentID(id)
+    let name = DocumentName(
+      database: database,
+      path: parent.appending(request.collectionID).appending(id)
+    )
+    let fields = try WireFormat.fields(request.document.fields)
+    let mask = request.hasMask ? try WireFormat.mask(request.mask) : nil
+    let result = try await store.commit(
+      [
+        Write(
+          .update(name, fields: fields, mask: nil, transforms: []),
+          precondition: .exists(false)
+        )
+      ],
+      database: database,
+      transaction: nil,
+      auth: auth
+    )
+    let document = Document(
+      name: name,
+      fields: fields.keeping(mask),
+      createTime: result.commitTime,
+      updateTime: result.commitTime
+    )
+    return WireFormat.proto(document)
+  }
+
+  /// Updates a document, or creates it where no precondition forbids that.
+  package func updateDocument(
+    _ request: Google_Firestore_V1_UpdateDocumentRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_Document {
+    let name = try documentName(request.document.name)
+    let mask = request.hasMask ? try WireFormat.mask(request.mask) : nil
+    let write = Write(
+      .update(
+        name,
+        fields: try WireFormat.fields(request.document.fields),
+        mask: request.hasUpdateMask ? try WireFormat.mask(request.updateMask) : nil,
+        transforms: []
+      ),
+      precondition: try WireFormat.precondition(request.currentDocument)
+    )
+    let result = try await store.commit(
+      [write],
+      database: name.database,
+      transaction: nil,
+      auth: auth
+    )
+    // The answer is the document as this commit left it, whatever came after, and belongs to who
+    // was allowed to write it.
+    let stored = try await store.lookUp(
+      [name],
+      mask: mask,
+      at: .readTime(result.commitTime),
+      auth: .admin
+    )
+    guard let document = stored.documents.first?.document else {
+      throw StatusError(.aborted, "The database was reset during the update.")
+    }
+    return WireFormat.proto(document)
+  }
+
+  /// Deletes a document; a missing one is no error.
+  package func deleteDocument(
+    _ request: Google_Firestore_V1_DeleteDocumentRequest,
+    auth: AuthContext
+  ) async throws -> Google_Protobuf_Empty {
+    let name = try documentName(request.name)
+    let precondition = try WireFormat.precondition(request.currentDocument)
+    _ = try await store.commit(
+      [Write(.delete(name), precondition: precondition)],
+      database: name.database,
+      transaction: nil,
+      auth: auth
+    )
+    return Google_Protobuf_Empty()
+  }
+
+  /// Applies writes all together, or none of them.
+  package func commit(
+    _ request: Google_Firestore_V1_CommitRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_CommitResponse {
+    let database = try database(request.database)
+    let result = try await store.commit(
+      try writes(request.writes, in: database),
+      database: database,
+      transaction: request.transaction.isEmpty ? nil : TransactionID(request.transaction),
+      auth: auth
+    )
+    return .with {
+      $0.writeResults = result.results.map(Self.proto)
+      $0.commitTime = WireFormat.proto(result.commitTime)
+    }
+  }
+
+  /// Applies writes each for itself; the answer has a status for each.
+  package func batchWrite(
+    _ request: Google_Firestore_V1_BatchWriteRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_BatchWriteResponse {
+    let database = try database(request.database)
+    let writes = try writes(request.writes, in: database)
+    guard Set(writes.map(\.name)).count == writes.count else {
+      throw StatusError.invalidArgument(
+        "the same document cannot be written more than once in a single request"
+      )
+    }
+    let results = try await store.batchWrite(writes, database: database, auth: auth)
+    return .with { reply in
+      for result in results {
+        switch result {
+        case .success(let result):
+          reply.writeResults.append(Self.proto(result))
+          reply.status.append(Google_Rpc_Status())
+        case .failure(let error):
+          reply.writeResults.append(Google_Firestore_V1_WriteResult())
+          reply.status.append(status(of: error))
+        }
+      }
+    }
+  }
+
+  /// Begins a transaction; read-write unless the options say otherwise.
+  package func beginTransaction(
+    _ request: Google_Firestore_V1_BeginTransactionRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_BeginTransactionResponse {
+    let database = try database(request.database)
+    let options = try transactionOptions(request.options)
+    let id = try await store.begin(options, database: database, auth: auth)
+    return .with { $0.transaction = id.data }
+  }
+
+  /// Ends a transaction without writing.
+  package func rollback(
+    _ request: Google_Firestore_V1_RollbackRequest,
+    auth: AuthContext
+  ) async throws -> Google_Protobuf_Empty {
+    let database = try database(request.database)
+    try await store.rollback(TransactionID(request.transaction), database: database)
+    return Google_Protobuf_Empty()
+  }
+
+  private func writes(
+    _ protos: [Google_Firestore_V1_Write],
+    in database: DatabaseName
+  ) throws -> [Write] {
+    try protos.map { proto in
+      let write = try WireFormat.write(proto)
+      try check(write.name, isIn: database)
+      return write
+    }
+  }
+
+  private static func proto(_ result: WriteResult) -> Google_Firestore_V1_WriteResult {
+    .with {
+      if let time = result.updateTime { $0.updateTime = WireFormat.proto(time) }
+      $0.transformResults = result.transformResults.map { WireFormat.proto($0) }
+    }
+  }
+
+  private func status(of error: any Error) -> Google_Rpc_Status {
+    let told = told(error)
+    return .with {
+      $0.code = Int32(told.statusCode.rawValue)
+      $0.message = told.statusMessage
+    }
+  }
+}
+
+extension [String: Value] {
+  /// The fields that a mask lets through; all of them without one.
+  func keeping(_ mask: [FieldPath]?) -> [String: Value] {
+    guard let mask else { return self }
+    var kept: [String: Value] = [:]
+    for path in mask {
+      if let value = self[path] { kept.set(value, at: path) }
+    }
+    return kept
+  }
+}

@@ -1,0 +1,85 @@
+import DocumentModel
+package import DocumentStore
+package import GRPCServer
+package import HTTPSupport
+package import Identity
+package import Logging
+import NIOCore
+import RuntimeSupport
+import Synchronization
+
+/// Firestore as clients see it: gRPC and REST on one port, over one `DocumentStore`.
+///
+/// Each RPC has one handler, which takes the request's message and says nothing of transports. Both
+/// doors call it, and so can a test in the same process.
+package final class FirestoreService: Sendable {
+  /// Projects that are named in the log when clients use them; a bound against random ids.
+  private static let loggedProjectsMax = 16
+
+  let store: DocumentStore
+  let makeID: @Sendable () -> String
+  let logger: Logger
+  private let project: String
+  private let credentials: CredentialReader
+  private let loggedProjects = Mutex<Set<String>>([])
+
+  /// The doors of a store; `project` is the one that the suite serves.
+  ///
+  /// Every project's documents are kept apart and any may be used, but a project other than the
+  /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
+  /// id.
+  package init(
+    store: DocumentStore,
+    project: String,
+    credentials: CredentialReader = CredentialReader(mode: .emulator),
+    makeID: @escaping @Sendable () -> String = { RandomID.make() },
+    logger: Logger
+  ) {
+    self.store = store
+    self.project = project
+    self.credentials = credentials
+    self.makeID = makeID
+    self.logger = logger
+  }
+
+  /// One listening socket with both doors behind it.
+  package func httpService(
+    address: ServerAddress,
+    grpcConfiguration: GRPCServer.Configuration = GRPCServer.Configuration(),
+    configuration: HTTPService.Configuration = HTTPService.Configuration(),
+    onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in }
+  ) -> HTTPService {
+    let server = GRPCServer(
+      services: [grpcService],
+      configuration: grpcConfiguration,
+      logger: logger
+    )
+    return HTTPService(
+      address: address,
+      http2: server.configure,
+      configuration: configuration,
+      logger: logger,
+      onListening: onListening
+    ) { request, _ in await self.respond(to: request) }
+  }
+
+  /// Who asks, by a REST request's `Authorization` header.
+  func authenticate(authorization: String?) throws -> AuthContext {
+    try credentials.authenticate(authorization: authorization)
+  }
+
+  /// Logs the first use of each project that is not the suite's.
+  func note(_ database: DatabaseName) {
+    guard database.project != project else { return }
+    let isNew = loggedProjects.withLock { projects in
+      projects.count < Self.loggedProjectsMax && projects.insert(database.project).inserted
+    }
+    guard isNew else { return }
+    logger.warning(
+      "A client uses another project than this suite serves; its writes fire no functions",
+      metadata: [
+        "firestore.requestedProject": "\(database.project)", "firestore.project": "\(project)",
+      ]
+    )
+  }
+}

@@ -1,0 +1,103 @@
+import DocumentModel
+import HTTPSupport
+import HTTPTypes
+
+/// What a REST request's method and path ask for.
+enum RESTRoute: Hashable {
+  case liveness
+  case reset(DatabaseName)
+  /// The name is as the path spells it, unchecked.
+  case getDocument(name: String)
+  case updateDocument(name: String)
+  case deleteDocument(name: String)
+  case listDocuments(parent: String, collectionID: String)
+  case createDocument(parent: String, collectionID: String)
+  /// A verb of a whole database.
+  case database(DatabaseVerb, name: String)
+  /// A verb below a document or the root.
+  case parent(ParentVerb, name: String)
+
+  /// Verbs that stand behind `documents` only.
+  enum DatabaseVerb: String, Hashable {
+    case batchGet, beginTransaction, commit, rollback, batchWrite
+  }
+
+  /// Verbs that stand behind `documents` or a document.
+  enum ParentVerb: String, Hashable {
+    case runQuery, runAggregationQuery, listCollectionIds
+  }
+
+  /// Whether the answer, and an error, is an array.
+  var isStreamed: Bool {
+    switch self {
+    case .database(.batchGet, _), .parent(.runQuery, _), .parent(.runAggregationQuery, _): true
+    default: false
+    }
+  }
+
+  /// The route of a method and a path still percent-encoded; nil when there is none.
+  init?(method: HTTPRequest.Method, path: String) {
+    if path == "/" {
+      guard method == .get else { return nil }
+      self = .liveness
+      return
+    }
+    guard var segments = Self.decoded(path) else { return nil }
+    if segments.starts(with: ["emulator", "v1"]) {
+      guard method == .delete, segments.count == 7, segments[6] == "documents",
+        let database = DatabaseName(segments[2..<6].joined(separator: "/"))
+      else { return nil }
+      self = .reset(database)
+      return
+    }
+    guard segments.first == "v1", segments.count >= 6, segments[1] == "projects",
+      segments[3] == "databases"
+    else { return nil }
+
+    // An encoded colon belongs to an id, so the verb is looked for in what was sent.
+    if method == .post, let colon = path.lastIndex(of: ":") {
+      let verb = String(path[path.index(after: colon)...])
+      if let rest = Self.decoded(String(path[..<colon])), rest.count >= 6, rest[5] == "documents" {
+        if let verb = DatabaseVerb(rawValue: verb), rest.count == 6 {
+          self = .database(verb, name: rest[1..<5].joined(separator: "/"))
+          return
+        }
+        if let verb = ParentVerb(rawValue: verb) {
+          self = .parent(verb, name: rest.dropFirst().joined(separator: "/"))
+          return
+        }
+      }
+    }
+    guard segments[5] == "documents", segments.count > 6 else { return nil }
+    segments.removeFirst()
+    self.init(method: method, documentPath: segments)
+  }
+
+  /// The route of a path from `projects` on, with something behind `documents`.
+  private init?(method: HTTPRequest.Method, documentPath segments: [String]) {
+    let name = segments.joined(separator: "/")
+    let parent = segments.dropLast().joined(separator: "/")
+    let id = segments[segments.count - 1]
+    switch method {
+    // A name that ends in a slash is a document's, and refused as such.
+    case .get where segments.count.isMultiple(of: 2) && !id.isEmpty:
+      self = .listDocuments(parent: parent, collectionID: id)
+    case .get: self = .getDocument(name: name)
+    case .post: self = .createDocument(parent: parent, collectionID: id)
+    case .patch: self = .updateDocument(name: name)
+    case .delete: self = .deleteDocument(name: name)
+    default: return nil
+    }
+  }
+
+  /// The segments behind the first slash, each decoded; nil when an escape is malformed.
+  private static func decoded(_ path: String) -> [String]? {
+    guard path.utf8.first == UInt8(ascii: "/") else { return nil }
+    var segments: [String] = []
+    for segment in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+      guard let decoded = percentDecoded(segment) else { return nil }
+      segments.append(decoded)
+    }
+    return segments
+  }
+}

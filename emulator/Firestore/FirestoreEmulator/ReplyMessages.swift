@@ -1,0 +1,18 @@
+/// The messages of a streamed reply, each made when it is taken.
+///
+/// The work that can fail is done before there is one, so a reply once begun comes to its end.
+package struct ReplyMessages<Message>: Sequence, Sendable {
+  private let count: Int
+  private let make: @Sendable (Int) -> Message
+
+  /// As many messages as `count`; `make` gets their numbers from 0 on, in order.
+  init(count: Int, make: @escaping @Sendable (Int) -> Message) {
+    self.count = count
+    self.make = make
+  }
+
+  /// The messages from the first on.
+  package func makeIterator() -> some IteratorProtocol<Message> {
+    (0..<count).lazy.map(make).makeIterator()
+  }
+}
