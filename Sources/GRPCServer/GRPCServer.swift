@@ -129,7 +129,7 @@ package struct GRPCServer: Sendable {
           try stream.pipeline.syncOperations.addHandler(GRPCStreamHandler(connection))
         }
       }
-      try channel.pipeline.syncOperations.addHandlers(http2, manager, ConnectionEndHandler())
+      try channel.pipeline.syncOperations.addHandlers(http2, manager, ConnectionEndHandler(logger))
     }
   }
 }
@@ -195,6 +195,12 @@ extension GRPCServer.Configuration {
 private final class ConnectionEndHandler: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
 
+  private let logger: Logger
+
+  init(_ logger: Logger) {
+    self.logger = logger
+  }
+
   /// A listener that keeps half-closed connections tells us of a client's leaving like this only.
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case ChannelEvent.inputClosed = event { context.close(promise: nil) }
@@ -204,6 +210,7 @@ private final class ConnectionEndHandler: ChannelInboundHandler {
   /// NIO has answered the error, with a reset for one stream or GOAWAY for all.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     if error is NIOHTTP2Errors.StreamError { return }
+    logger.debug("An HTTP/2 connection failed", metadata: ["error": "\(error)"])
     context.close(promise: nil)
   }
 }
