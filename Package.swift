@@ -301,7 +301,9 @@ let package = Package(
     ),
     .executableTarget(
       name: "PsstWorker",
-      dependencies: ["PsstFunctions", "PsstServices", "FunctionsRuntime"],
+      dependencies: [
+        "PsstFunctions", "PsstServices", "FirestoreClient", "FunctionsRuntime", "OutboundHTTP",
+      ],
       path: "functions/Worker",
       packageAccess: false,
       swiftSettings: strict
@@ -384,7 +386,8 @@ let package = Package(
       "PsstTests",
       [
         "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FunctionsRuntime",
-        "TestSupport",
+        "DocumentModel", "FirestoreProtos", "FirestoreWire", "OutboundHTTP", "TestSupport",
+        protobuf,
       ]
     ),
     tests("EventsTests", ["Events", "DocumentModel", "RuntimeSupport"]),

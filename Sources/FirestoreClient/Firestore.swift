@@ -31,6 +31,24 @@ public struct Firestore: Sendable {
     )
   }
 
+  /// A database as an environment describes it, see `FirestoreSettings(environment:)`.
+  ///
+  /// What the environment lacks throws with the first call and not here, because a functions binary
+  /// also runs without any of it, to write its manifest.
+  public init(
+    environment: [String: String],
+    http: @autoclosure () -> any HTTPTransport = OutboundClient()
+  ) {
+    do {
+      self.init(try FirestoreSettings(environment: environment), http: http())
+    } catch {
+      self.init(
+        project: environment["GCLOUD_PROJECT"] ?? "unknown",
+        transport: UnavailableTransport(reason: error)
+      )
+    }
+  }
+
   /// A database reached in any other way, such as straight through an emulator's handlers.
   package init(
     project: String,

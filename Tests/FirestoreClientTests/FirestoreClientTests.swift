@@ -324,3 +324,15 @@ final class WaitLog: Sendable {
   var all: [Duration] { waits.withLock { $0 } }
   func add(_ wait: Duration) { waits.withLock { $0.append(wait) } }
 }
+
+@Suite("A database without an environment")
+struct UnavailableTests {
+  @Test("The first call says what is missing")
+  func missing() async throws {
+    let error = await #expect(throws: FirestoreError.self) {
+      try await Firestore(environment: [:]).document("a/1").get()
+    }
+    #expect(error?.code == .failedPrecondition)
+    #expect(error?.message.hasPrefix("FIRESTORE_EMULATOR_HOST") == true)
+  }
+}

@@ -1,0 +1,121 @@
+import OutboundHTTP
+@testable import PsstServices
+import Testing
+
+@Suite("Embeddings")
+struct EmbeddingTests {
+  private func similarity(_ left: String, _ right: String) -> Double {
+    let vectors = LexicalEmbedding().embed([left, right])
+    return zip(vectors[0], vectors[1]).reduce(0) { $0 + Double($1.0 * $1.1) }
+  }
+
+  @Test("Texts that share words are close, others are not, and all have unit length")
+  func lexical() {
+    let threshold = LexicalEmbedding().model.relevanceThreshold
+    #expect(similarity("sore knee", "My knee is sore since Monday") > threshold)
+    #expect(similarity("squats", "I was squatting yesterday") > threshold)
+    #expect(similarity("sore knee", "Breakfast was oats and berries") < threshold)
+    #expect(similarity("is it on the", "where is it on the map") < 0.9)
+    for text in ["a", "🏋️", "…", "knee knee", ""] {
+      #expect(abs(similarity(text, text) - 1) < 1e-5)
+    }
+  }
+
+  @Test("Texts are embedded in order, whichever form the answer has", arguments: [true, false])
+  func forms(isBase64: Bool) async throws {
+    let providers = ProviderStandIn()
+    if !isBase64 { providers.answersWithArrays() }
+    guard case .openAI(let baseURL, let key, let model) = World.tinyModel else { return }
+    let embedding = OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: providers)
+    let texts = ["sore knee", "oats", "squats"]
+    let vectors = try await embedding.embed(texts)
+
+    #expect(vectors == LexicalEmbedding().embed(texts).map { Array($0.prefix(512)) })
+    #expect(providers.requests.map { $0.headers["authorization"] } == ["Bearer key"])
+  }
+
+  @Test("Requests stay within the service's limits")
+  func batches() {
+    let short = Array(repeating: "word", count: 5000)
+    #expect(OpenAIEmbedding.batches(short).map(\.count) == [2048, 2048, 904])
+    let long = Array(repeating: String(repeating: "é", count: 4096), count: 40)
+    #expect(OpenAIEmbedding.batches(long).map(\.count) == [36, 4])
+    #expect(OpenAIEmbedding.batches([]).isEmpty)
+    #expect(OpenAIEmbedding.clipped(String(repeating: "é", count: 9000)).utf8.count == 8192)
+    #expect(OpenAIEmbedding.clipped("short") == "short")
+  }
+
+  @Test("A model that gives vectors of another length is refused")
+  func dimension() async throws {
+    guard case .openAI(let baseURL, let key, var model) = World.tinyModel else { return }
+    model.dimension = 100
+    let embedding = OpenAIEmbedding(
+      model: model,
+      baseURL: baseURL,
+      key: key,
+      http: ProviderStandIn()
+    )
+    let error = await #expect(throws: ServiceError.self) { try await embedding.embed(["a"]) }
+    #expect(error?.kind == .misconfigured)
+  }
+
+  @Test("The cache forgets what was used longest ago")
+  func cache() async throws {
+    let providers = ProviderStandIn()
+    guard case .openAI(let baseURL, let key, let model) = World.tinyModel else { return }
+    let embedding = OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: providers)
+    let cache = EmbeddingCache(entriesMax: 2)
+    for text in ["a", "b", "a", "c", "a", "b"] {
+      _ = try await cache.vector(of: text, by: embedding)
+    }
+    #expect(providers.requests.count == 4)
+  }
+}
+
+@Suite("Settings of Psst")
+struct PsstSettingsTests {
+  @Test("Without a provider the embedding is lexical and the vectors are the emulator's")
+  func defaults() throws {
+    let settings = try PsstSettings(environment: [
+      "OPENAI_API_KEY": "", "HEARTH_VECTORS_HOST": "http://127.0.0.1:9",
+    ])
+    guard case .lexical = settings.embedding else {
+      Issue.record("a provider without a key")
+      return
+    }
+    #expect(settings.vectors.host == "http://127.0.0.1:9")
+    #expect(settings.vectors.index == "chat-messages")
+  }
+
+  @Test("A key asks for the usual model, with its own dimension and threshold")
+  func openAI() throws {
+    let settings = try PsstSettings(environment: [
+      "OPENAI_API_KEY": "k", "PINECONE_HOST": "api.pinecone.io",
+    ])
+    guard case .openAI(let baseURL, "k", let model) = settings.embedding else {
+      Issue.record("no provider")
+      return
+    }
+    #expect(baseURL == "https://api.openai.com/v1")
+    #expect(model.name == "text-embedding-3-small")
+    #expect(model.dimension == 1536)
+    #expect(model.relevanceThreshold == 0.3)
+    #expect(!model.isDegraded)
+    #expect(settings.vectors.host == "https://api.pinecone.io")
+  }
+
+  @Test("A model of unknown length needs its dimension, and numbers must be numbers")
+  func unknownModel() throws {
+    var environment = ["OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "PSST_EMBEDDING_MODEL": "mine"]
+    #expect(throws: ServiceError.self) { try PsstSettings(environment: environment) }
+    environment["PSST_EMBEDDING_DIMENSION"] = "many"
+    #expect(throws: ServiceError.self) { try PsstSettings(environment: environment) }
+    environment["PSST_EMBEDDING_DIMENSION"] = "64"
+    guard case .openAI(_, nil, let model) = try PsstSettings(environment: environment).embedding
+    else {
+      Issue.record("no provider")
+      return
+    }
+    #expect(model.dimension == 64)
+  }
+}

@@ -1,0 +1,209 @@
+import FirestoreClient
+import FunctionsRuntime
+import OutboundHTTP
+import PsstFunctions
+import PsstServices
+import Testing
+
+@Suite("semanticSearch")
+struct SemanticSearchTests {
+  private func world() async throws -> World {
+    let world = World()
+    try await world.say("m1", "My knee is sore since Monday")
+    try await world.say("m2", "Breakfast was oats and berries")
+    try await world.say("m3", "The left knee hurts when I squat", by: "tina")
+    world.chat("c2", ["tina", "cora"])
+    try await world.say("m4", "Sore knee, sore knee", by: "cora", in: "c2")
+    return world
+  }
+
+  @Test("Relevant messages of the caller's chats come best first")
+  func finds() async throws {
+    let reply = try await world().search("sore knee")
+
+    #expect(reply.results.map(\.messageId) == ["m1", "m3"])
+    let first = try #require(reply.results.first)
+    #expect(first.chatId == "c1")
+    #expect(first.senderId == "carl")
+    #expect(first.senderName == "Carl")
+    #expect(first.timestamp == 1_714_557_600_123)
+    #expect(first.score > reply.results[1].score)
+    #expect(reply.provider == "lexical")
+    #expect(reply.model == "hashed-words-1")
+    #expect(reply.degraded)
+  }
+
+  @Test("Limit, chat and score narrow the results")
+  func narrows() async throws {
+    let world = try await world()
+    #expect(try await world.search("sore knee", limit: 1).results.map(\.messageId) == ["m1"])
+    #expect(
+      try await world.search("knee", as: "tina", chatId: "c2").results.map(\.chatId) == ["c2"]
+    )
+    #expect(try await world.search("sore knee", minScore: 0.99).results.isEmpty)
+    #expect(try await world.search("sore knee", minScore: -1).results.count == 3)
+    #expect(try await world.search("sore knee", chatId: "c2").results.isEmpty)
+  }
+
+  @Test("Who has left a chat finds nothing of it, even before the vectors know")
+  func leftMember() async throws {
+    let world = try await world()
+    world.chat("c1", ["tina"])
+    #expect(try await world.search("sore knee").results.isEmpty)
+  }
+
+  @Test("Hits that may not be shown do not crowd out those that may")
+  func crowdedOut() async throws {
+    let world = World()
+    world.chat("old", ["carl", "cora"])
+    for number in 0..<60 { try await world.say("o\(number)", "sore knee", in: "old") }
+    try await world.say("m1", "my sore knee again, and much else besides")
+    world.chat("old", ["cora"])
+
+    #expect(try await world.search("sore knee", limit: 2).results.map(\.messageId) == ["m1"])
+  }
+
+  @Test("A message that is gone is not shown, and an edited one as it is now")
+  func stale() async throws {
+    let world = try await world()
+    world.store.put("chats/c1/messages/m3", nil)
+    world.store.put("chats/c1/messages/m1", World.message("My knee is fine"))
+    let reply = try await world.search("sore knee")
+    #expect(reply.results.map(\.text) == ["My knee is fine"])
+  }
+
+  @Test("A repeated query asks the provider once")
+  func cache() async throws {
+    let world = World(World.tinyModel)
+    try await world.say("m1", "knee")
+    let before = world.providers.count("/embeddings")
+    for _ in 0..<3 { _ = try await world.search("  sore knee ") }
+    #expect(world.providers.count("/embeddings") == before + 1)
+  }
+
+  @Test(
+    "Requests that make no sense are refused",
+    arguments: [
+      SemanticSearchQueryCase(query: "  "), SemanticSearchQueryCase(query: "a", limit: 0),
+      SemanticSearchQueryCase(query: "a", limit: 51),
+      SemanticSearchQueryCase(query: "a", chatId: "a/b"),
+      SemanticSearchQueryCase(query: "a", minScore: 2),
+      SemanticSearchQueryCase(query: String(repeating: "a", count: 1001)),
+    ]
+  )
+  func refusals(query: SemanticSearchQueryCase) async throws {
+    let world = World()
+    let error = await #expect(throws: CallableError.self) {
+      try await world.search(
+        query.query,
+        limit: query.limit,
+        chatId: query.chatId,
+        minScore: query.minScore
+      )
+    }
+    #expect(error?.code == .invalidArgument)
+    #expect(world.providers.requests.isEmpty)
+  }
+
+  @Test("Only who is signed in may search", arguments: [CallableAuth.unauthenticated, .admin])
+  func unauthenticated(auth: CallableAuth) async throws {
+    let error = await #expect(throws: CallableError.self) {
+      try await World().functions.semanticSearch(
+        CallableRequest(data: .init(query: "knee"), auth: auth)
+      )
+    }
+    #expect(error?.code == .unauthenticated)
+  }
+
+  @Test(
+    "Failures of the provider have the codes that clients act on",
+    arguments: [
+      (OutboundResponse(status: 503), StatusCode.unavailable, 3),
+      (OutboundResponse(status: 401), .failedPrecondition, 1),
+      (
+        OutboundResponse(
+          status: 429,
+          body: Array(#"{"error":{"code":"insufficient_quota","message":"m"}}"#.utf8)
+        ), .resourceExhausted, 1
+      ),
+      (OutboundResponse(status: 429, headers: ["retry-after": "60"]), .resourceExhausted, 1),
+    ]
+  )
+  func failures(fault: OutboundResponse, code: StatusCode, attempts: Int) async throws {
+    let world = World(World.tinyModel)
+    world.providers.fail(fault, fault, fault)
+    let error = await #expect(throws: CallableError.self) { try await world.search("knee") }
+    #expect(error?.code == code)
+    #expect(world.providers.count("/embeddings") == attempts)
+    #expect(world.logged("Search failed") != nil)
+  }
+}
+
+/// What a refused query asks.
+struct SemanticSearchQueryCase: Sendable {
+  var query: String
+  var limit: Int?
+  var chatId: String?
+  var minScore: Double?
+}
+
+@Suite("refreshChatMembers")
+struct RefreshChatMembersTests {
+  @Test("New members are in the chat's vectors, and no text is embedded again")
+  func refreshes() async throws {
+    let world = World(World.tinyModel)
+    for number in 0..<5 { try await world.say("m\(number)", "message number \(number)") }
+    let vectors = world.providers.records.mapValues(\.values)
+    let embedded = world.providers.count("/embeddings")
+    world.chat("c1", ["tina", "carl", "cora"])
+    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
+
+    #expect(
+      world.providers.records.values.allSatisfy {
+        $0.metadata["members"] == .strings(["tina", "carl", "cora"])
+      }
+    )
+    #expect(world.providers.records.mapValues(\.values) == vectors)
+    #expect(world.providers.count("/embeddings") == embedded)
+    #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "5")
+  }
+
+  @Test("A trainer who leaves is in no vector any more")
+  func trainerLeaves() async throws {
+    let world = World()
+    try await world.say("m1", "Hello there")
+    #expect(world.providers.records["m1"]?.metadata["trainerId"] == .string("tina"))
+    world.chat("c1", ["carl", "cora"])
+    try await world.refresh(from: ["tina", "carl"], to: ["carl", "cora"])
+    #expect(world.providers.records["m1"]?.metadata["trainerId"] == nil)
+  }
+
+  @Test("A second run finds nothing left to do, page after page")
+  func pages() async throws {
+    let world = World()
+    for number in 0..<230 { try await world.say("m\(number)", "message \(number)") }
+    world.chat("c1", ["tina", "carl", "cora"])
+    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
+    #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "230")
+    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
+    #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "230")
+  }
+
+  @Test("A new last message is no change of members")
+  func sameMembers() async throws {
+    let world = World()
+    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl"])
+    #expect(world.logged("Chat skipped") != nil)
+    #expect(world.providers.requests.isEmpty)
+    #expect(world.store.reads == 0)
+  }
+
+  @Test("A late event does what the chat is now, not what it was")
+  func lateEvent() async throws {
+    let world = World()
+    try await world.say("m1", "Hello there")
+    world.chat("c1", ["tina"])
+    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
+    #expect(world.providers.records["m1"]?.metadata["members"] == .strings(["tina"]))
+  }
+}

@@ -1,0 +1,47 @@
+public import FunctionsRuntime
+import PsstServices
+
+extension MessageFunctions {
+  /// Keeps one vector for each message with text: made, replaced and deleted with the message.
+  ///
+  /// Acts on the message as it is now, whatever the event said, so that events may come twice and
+  /// in any order. A provider that fails is tried again later; the message itself never waits.
+  public var embedMessage: some CloudFunction<DocumentEvent<Change<Document>>, Void> {
+    onDocumentWritten(
+      "embedMessage",
+      at: "chats/{chatId}/messages/{messageId}",
+      options: FunctionOptions(retry: true, secrets: Self.secrets)
+    ) { event in
+      let chatID = try event.params.chatId
+      let messageID = try event.params.messageId
+      var logger = event.logger
+      logger[metadataKey: "chat.id"] = "\(chatID)"
+      logger[metadataKey: "message.id"] = "\(messageID)"
+      do {
+        switch try await services.indexer.index(chatID: chatID, messageID: messageID) {
+        case .indexed:
+          logger.info("Message embedded", metadata: services.modelMetadata)
+        case .skipped(let reason):
+          logger.info("Message skipped", metadata: ["reason": "\(reason.rawValue)"])
+        case .deleted:
+          logger.info("Message is gone, vector deleted")
+        }
+      } catch let error as ServiceError {
+        throw error.eventError
+      } catch let error as ValueCodingError {
+        throw EventError.permanent("A document of the chat is malformed", cause: error)
+      }
+    }
+  }
+}
+
+extension MessageServices {
+  /// Which model made a vector, for logs.
+  var modelMetadata: Logger.Metadata {
+    [
+      "embedding.provider": "\(search.model.provider)",
+      "embedding.model": "\(search.model.name)",
+      "embedding.degraded": "\(search.model.isDegraded)",
+    ]
+  }
+}

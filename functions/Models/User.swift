@@ -1,0 +1,27 @@
+/// A person, `users/{uid}`.
+public struct User: Codable, Sendable, Hashable {
+  /// What others see; never blank.
+  public var displayName: String
+  /// The person's address.
+  public var email: String?
+  /// Trainer or client; nil for users stored before roles existed.
+  public var role: Role?
+
+  /// A person.
+  public init(displayName: String, email: String? = nil, role: Role? = nil) {
+    self.displayName = displayName
+    self.email = email
+    self.role = role
+  }
+
+  /// The two kinds of user; a role never changes once written.
+  public enum Role: String, Codable, Sendable, Hashable {
+    case trainer, client
+  }
+
+  /// The role, where a user without one counts as a trainer.
+  public var effectiveRole: Role { role ?? .trainer }
+
+  /// Where users are stored.
+  public static let collection = "users"
+}

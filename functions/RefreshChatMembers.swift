@@ -1,0 +1,40 @@
+public import FunctionsRuntime
+import PsstServices
+
+extension MessageFunctions {
+  /// Brings `members` and `trainerId` in a chat's vectors up to date when its members changed.
+  ///
+  /// Acts on the chat as it is now. Search does not depend on it for safety: it checks membership
+  /// itself; this lets new members find old messages.
+  public var refreshChatMembers: some CloudFunction<DocumentEvent<DocumentUpdate<Document>>, Void> {
+    onDocumentUpdated(
+      "refreshChatMembers",
+      at: "chats/{chatId}",
+      options: FunctionOptions(timeout: .seconds(540), retry: true, secrets: Self.secrets)
+    ) { event in
+      let chatID = try event.params.chatId
+      var logger = event.logger
+      logger[metadataKey: "chat.id"] = "\(chatID)"
+      let watched = ["members", "isGroupChat"]
+      guard watched.contains(where: { event.data.before.fields[$0] != event.data.after.fields[$0] })
+      else {
+        logger.info("Chat skipped", metadata: ["reason": "its members are the same"])
+        return
+      }
+      do {
+        let refresh = try await services.indexer.refreshMembers(ofChat: chatID)
+        logger.info(
+          "Chat's vectors refreshed",
+          metadata: [
+            "vectors.refreshed": "\(refresh.refreshed)",
+            "vectors.unchanged": "\(refresh.unchanged)",
+          ]
+        )
+      } catch let error as ServiceError {
+        throw error.eventError
+      } catch let error as ValueCodingError {
+        throw EventError.permanent("A document of the chat is malformed", cause: error)
+      }
+    }
+  }
+}

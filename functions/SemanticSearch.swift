@@ -1,0 +1,143 @@
+public import FunctionsRuntime
+import PsstServices
+
+extension MessageFunctions {
+  /// Finds messages by their meaning, in chats whose member the caller is now.
+  public var semanticSearch:
+    some CloudFunction<CallableRequest<SemanticSearchQuery>, SemanticSearchReply>
+  {
+    onCall(
+      "semanticSearch",
+      SemanticSearchQuery.self,
+      options: FunctionOptions(secrets: Self.secrets)
+    ) { request in
+      let uid = try request.requireUser()
+      let query = try request.data.checked()
+      do {
+        let hits = try await services.search.search(
+          query.query,
+          as: uid,
+          limit: query.limit ?? SemanticSearchQuery.limitDefault,
+          chatID: query.chatId,
+          minScore: query.minScore
+        )
+        request.logger.info(
+          "Search answered",
+          metadata: services.modelMetadata.merging([
+            "results": "\(hits.count)", "score.top": "\(hits.first?.score ?? 0)",
+          ]) { $1 }
+        )
+        return SemanticSearchReply(hits, model: services.search.model)
+      } catch let error as ServiceError {
+        // The client gets no more than the kind; the reason is for whoever reads the log.
+        request.logger.error("Search failed", metadata: ["reason": "\(error)"])
+        throw error.callableError
+      }
+    }
+  }
+}
+
+/// What `semanticSearch` is asked.
+public struct SemanticSearchQuery: Codable, Sendable, Hashable {
+  /// What to look for.
+  public var query: String
+  /// How many messages at most; 10 unless given, 50 at most.
+  public var limit: Int?
+  /// One chat to look in; all chats of the caller unless given.
+  public var chatId: String?
+  /// Scores below are left out; the model's own threshold unless given.
+  public var minScore: Double?
+
+  static let limitDefault = 10
+  static let limits = 1...50
+  /// A question is short; what is longer costs tokens and means less.
+  static let queryCharactersMax = 1000
+
+  /// A query.
+  public init(query: String, limit: Int? = nil, chatId: String? = nil, minScore: Double? = nil) {
+    self.query = query
+    self.limit = limit
+    self.chatId = chatId
+    self.minScore = minScore
+  }
+
+  /// The query if it makes sense; else throws `invalid-argument` with what to change.
+  func checked() throws -> SemanticSearchQuery {
+    var checked = self
+    checked.query = query.trimmingBlanks
+    guard !checked.query.isEmpty else {
+      throw CallableError(.invalidArgument, "query must not be blank.")
+    }
+    guard query.count <= Self.queryCharactersMax else {
+      throw CallableError(
+        .invalidArgument,
+        "query has more than \(Self.queryCharactersMax) characters."
+      )
+    }
+    if let limit, !Self.limits.contains(limit) {
+      throw CallableError(.invalidArgument, "limit must be from 1 to 50.")
+    }
+    if let chatId, chatId.isEmpty || chatId.contains("/") {
+      throw CallableError(.invalidArgument, "chatId must be the id of a chat.")
+    }
+    if let minScore, !(-1...1).contains(minScore) {
+      throw CallableError(.invalidArgument, "minScore must be from -1 to 1.")
+    }
+    return checked
+  }
+}
+
+/// What `semanticSearch` answers.
+public struct SemanticSearchReply: Codable, Sendable, Hashable {
+  /// The messages, best first.
+  public var results: [Result]
+  /// Who ran the model; `lexical` when none is configured.
+  public var provider: String
+  /// The model's name.
+  public var model: String
+  /// Whether the results rest on words in common and not on meaning.
+  public var degraded: Bool
+
+  /// One message found.
+  public struct Result: Codable, Sendable, Hashable {
+    /// The message's id.
+    public var messageId: String
+    /// The chat it is in.
+    public var chatId: String
+    /// Who wrote it.
+    public var senderId: String
+    /// Their name; empty if unknown.
+    public var senderName: String
+    /// The message as it is now.
+    public var text: String
+    /// Milliseconds since 1970.
+    public var timestamp: Int64
+    /// How close the message is to the query; 1 at most.
+    public var score: Double
+  }
+
+  init(_ hits: [MessageSearch.Hit], model: EmbeddingModel) {
+    results = hits.map { hit in
+      Result(
+        messageId: hit.messageID,
+        chatId: hit.chatID,
+        senderId: hit.senderID,
+        senderName: hit.senderName,
+        text: hit.text,
+        timestamp: hit.timestamp,
+        score: hit.score
+      )
+    }
+    provider = model.provider
+    self.model = model.name
+    degraded = model.isDegraded
+  }
+}
+
+extension String {
+  fileprivate var trimmingBlanks: String {
+    var text = self[...].drop(while: \.isWhitespace)
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return String(text)
+  }
+}

@@ -1,0 +1,47 @@
+/// Turns texts into vectors that lie close together where meanings do.
+public protocol EmbeddingProvider: Sendable {
+  /// What makes the vectors; vectors of two models never share an index.
+  var model: EmbeddingModel { get }
+
+  /// One vector of unit length for each text, in order; blank texts are the caller's to leave out.
+  ///
+  /// Throws `ServiceError`.
+  func embed(_ texts: [String]) async throws -> [[Float]]
+}
+
+/// A model, and what belongs to it.
+public struct EmbeddingModel: Sendable, Hashable {
+  /// Who runs it: `openai` for any server that speaks that protocol, or `lexical`.
+  public var provider: String
+  /// The model's name.
+  public var name: String
+  /// Numbers in a vector.
+  public var dimension: Int
+  /// Scores from here on count as relevant; a number of this model and no other.
+  public var relevanceThreshold: Double
+  /// Whether it only stands in for a model and does not know meanings.
+  public var isDegraded: Bool
+
+  /// A model.
+  public init(
+    provider: String,
+    name: String,
+    dimension: Int,
+    relevanceThreshold: Double,
+    isDegraded: Bool = false
+  ) {
+    self.provider = provider
+    self.name = name
+    self.dimension = dimension
+    self.relevanceThreshold = relevanceThreshold
+    self.isDegraded = isDegraded
+  }
+
+  /// The models whose dimension and threshold are known.
+  static let known: [String: (dimension: Int, threshold: Double)] = [
+    "text-embedding-3-small": (1536, 0.3),
+    "text-embedding-3-large": (3072, 0.3),
+    "text-embedding-ada-002": (1536, 0.7),
+    "all-MiniLM-L6-v2": (384, 0.25),
+  ]
+}

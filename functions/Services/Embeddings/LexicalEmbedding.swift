@@ -1,0 +1,62 @@
+/// Stands in for a model where none is configured: texts are close when they share words.
+///
+/// Hashed word features; says of itself that it is `lexical` and degraded, because it finds "sore
+/// knee" in "my knee is sore" and not in "my leg hurts".
+public struct LexicalEmbedding: EmbeddingProvider {
+  /// Wide enough that words of a message seldom fall together.
+  private static let dimension = 1024
+
+  /// What makes the vectors.
+  public let model = EmbeddingModel(
+    provider: "lexical",
+    name: "hashed-words-1",
+    dimension: LexicalEmbedding.dimension,
+    relevanceThreshold: 0.2,
+    isDegraded: true
+  )
+
+  /// The one and only.
+  public init() {}
+
+  /// One vector of unit length for each text.
+  public func embed(_ texts: [String]) -> [[Float]] { texts.map(vector) }
+
+  private func vector(_ text: String) -> [Float] {
+    var vector = [Float](repeating: 0, count: Self.dimension)
+    let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }
+    for word in words {
+      let weight: Float = Self.frequentWords.contains(String(word)) ? 0.2 : 1
+      add(String(word), weight, to: &vector)
+      // The beginning brings forms of a word together: "squat", "squats", "squatting".
+      if word.count > 3 { add("\(word.prefix(4))*", weight / 2, to: &vector) }
+    }
+    // Nothing but signs, say an emoji: the text is its own only word.
+    if words.isEmpty { add(text, 1, to: &vector) }
+    var length: Float = 0
+    for number in vector { length += number * number }
+    guard length > 0 else {
+      // All words cancelled each other out; any fixed direction is better than none.
+      vector[0] = 1
+      return vector
+    }
+    let scale = 1 / length.squareRoot()
+    return vector.map { $0 * scale }
+  }
+
+  private func add(_ feature: String, _ weight: Float, to vector: inout [Float]) {
+    // FNV-1a: the same on every machine, which Swift's own hashes are not.
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in feature.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    // Its low bits repeat for similar words; folding mixes the high ones in.
+    hash ^= hash >> 32
+    vector[Int(hash % UInt64(Self.dimension))] += hash & (1 << 31) == 0 ? weight : -weight
+  }
+
+  /// Words that say little about what a message is about.
+  private static let frequentWords: Set<String> = [
+    "a", "am", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "had",
+    "has", "have", "he", "her", "his", "i", "if", "in", "is", "it", "its", "just", "me", "my", "no",
+    "not", "of", "on", "or", "our", "she", "so", "that", "the", "their", "them", "then", "there",
+    "they", "this", "to", "up", "was", "we", "were", "what", "when", "will", "with", "you", "your",
+  ]
+}

@@ -1,0 +1,47 @@
+public import FirestoreClient
+public import OutboundHTTP
+
+/// All that the functions on messages need, put together once.
+public struct MessageServices: Sendable {
+  /// Keeps vectors as the messages are.
+  public let indexer: MessageIndexer
+  /// Finds messages.
+  public let search: MessageSearch
+  /// The index that both use.
+  public let vectors: PineconeIndex
+
+  /// Services over a database and the providers that the settings name.
+  public init(
+    firestore: Firestore,
+    settings: PsstSettings,
+    http: any HTTPTransport,
+    retries: ServiceRetries = ServiceRetries()
+  ) {
+    let embeddings: any EmbeddingProvider =
+      switch settings.embedding {
+      case .lexical: LexicalEmbedding()
+      case .openAI(let baseURL, let key, let model):
+        OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
+      }
+    vectors = PineconeIndex(
+      settings: settings.vectors,
+      model: embeddings.model,
+      http: http,
+      retries: retries
+    )
+    indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
+    search = MessageSearch(firestore: firestore, embeddings: embeddings, vectors: vectors)
+  }
+
+  /// Throws when the index holds vectors of another model, so that a deployment fails and not each
+  /// message by itself.
+  ///
+  /// An index service that cannot be asked right now is no reason: the first use asks again.
+  public func checkIndex() async throws {
+    do {
+      try await vectors.prepare()
+    } catch let error as ServiceError where error.kind != .misconfigured {
+      return
+    }
+  }
+}

@@ -1,0 +1,123 @@
+public import FirestoreClient
+import PsstModels
+
+/// Finds messages by what they mean, among those that the asker may read now.
+public struct MessageSearch: Sendable {
+  private let firestore: Firestore
+  private let embeddings: any EmbeddingProvider
+  private let vectors: PineconeIndex
+  private let cache: EmbeddingCache
+
+  /// Hits asked for at once, in relation to those wanted: some may not be shown any more.
+  private static let surplus = 3
+  /// However many hits may not be shown, no more than these are looked at.
+  private static let hitsMax = 1000
+  /// Hits checked against the database together.
+  private static let checkedTogether = 50
+
+  /// A search in the messages of a database.
+  public init(
+    firestore: Firestore,
+    embeddings: any EmbeddingProvider,
+    vectors: PineconeIndex,
+    cache: EmbeddingCache = EmbeddingCache()
+  ) {
+    self.firestore = firestore
+    self.embeddings = embeddings
+    self.vectors = vectors
+    self.cache = cache
+  }
+
+  /// The model whose scores the results have.
+  public var model: EmbeddingModel { embeddings.model }
+
+  /// One message found.
+  public struct Hit: Sendable, Hashable {
+    /// The message's id.
+    public var messageID: String
+    /// The chat it is in.
+    public var chatID: String
+    /// Who wrote it.
+    public var senderID: String
+    /// Their name when it was indexed; empty if unknown.
+    public var senderName: String
+    /// The message as it is now.
+    public var text: String
+    /// Milliseconds since 1970.
+    public var timestamp: Int64
+    /// How close it is to the query; 1 at most.
+    public var score: Double
+  }
+
+  /// The messages closest to a query, best first.
+  ///
+  /// Membership is checked in the database for each hit, because vectors follow it with a delay.
+  /// `minScore` is the model's threshold unless given. Throws `ServiceError` or `FirestoreError`.
+  public func search(
+    _ query: String,
+    as userID: String,
+    limit: Int,
+    chatID: String? = nil,
+    minScore: Double? = nil
+  ) async throws -> [Hit] {
+    let vector = try await cache.vector(of: query, by: embeddings)
+    let threshold = minScore ?? model.relevanceThreshold
+    let isMember = VectorFilter.equal(MetadataField.members, .string(userID))
+    let filter = chatID.map {
+      VectorFilter.and([isMember, .equal(MetadataField.chatID, .string($0))])
+    }
+    var topK = min(limit * Self.surplus, Self.hitsMax)
+    while true {
+      let matches = try await vectors.query(vector, topK: topK, filter: filter ?? isMember)
+      let relevant = matches.filter { $0.score >= threshold }
+      let hits = try await readable(relevant, by: userID, limit: limit)
+      let isAll = relevant.count < topK || topK == Self.hitsMax
+      if hits.count >= limit || isAll { return hits }
+      topK = min(topK * 4, Self.hitsMax)
+    }
+  }
+
+  /// The first hits, at most `limit`, that are still there and in chats of the user.
+  private func readable(
+    _ matches: [VectorMatch],
+    by userID: String,
+    limit: Int
+  ) async throws -> [Hit] {
+    var hits: [Hit] = []
+    for start in stride(from: 0, to: matches.count, by: Self.checkedTogether) {
+      let part = matches[start..<min(start + Self.checkedTogether, matches.count)]
+      hits += try await checked(Array(part), by: userID)
+      if hits.count >= limit { break }
+    }
+    return Array(hits.prefix(limit))
+  }
+
+  private func checked(_ matches: [VectorMatch], by userID: String) async throws -> [Hit] {
+    let places = matches.compactMap { match in
+      match.metadata?[MetadataField.chatID]?.string.map { (match: match, chatID: $0) }
+    }
+    let chats = firestore.collection(Chat.collection)
+    let references = places.flatMap { place in
+      let chat = chats.document(place.chatID)
+      return [chat, chat.collection(Message.collection).document(place.match.id)]
+    }
+    let snapshots = try await firestore.getAll(references)
+    return try places.enumerated().compactMap { index, place in
+      let chat = snapshots[2 * index]
+      let stored = snapshots[2 * index + 1]
+      guard chat.exists, stored.exists,
+        try chat.data(as: Chat.self).members.contains(userID)
+      else { return nil }
+      let message = try stored.data(as: Message.self)
+      return Hit(
+        messageID: place.match.id,
+        chatID: place.chatID,
+        senderID: message.senderID,
+        senderName: place.match.metadata?[MetadataField.senderName]?.string ?? "",
+        text: message.text,
+        timestamp: message.timestamp.milliseconds,
+        score: place.match.score
+      )
+    }
+  }
+}

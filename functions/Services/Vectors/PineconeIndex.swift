@@ -1,0 +1,265 @@
+public import OutboundHTTP
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// One index of a service that speaks Pinecone's REST API: the emulator's, or Pinecone.
+///
+/// Made for the vectors of one embedding model. The index is made on first use and tagged with the
+/// model; an index of another model is refused, never filled or searched.
+public final class PineconeIndex: Sendable {
+  /// The model whose vectors the index holds.
+  public let model: EmbeddingModel
+  private let settings: VectorSettings
+  private let call: ServiceCall
+  private let retries: ServiceRetries
+  /// The data plane's address, once the index is known to be there and of the right model.
+  private let dataPlane = Mutex<String?>(nil)
+
+  private static let apiVersion = "2025-10"
+  private static let providerTag = "embedding_provider"
+  private static let modelTag = "embedding_model"
+  /// 1536 numbers are 15 to 30 KB of JSON, and a request may have 2 MB.
+  private static let upsertMax = 60
+  /// Ids go into the address, which servers bound.
+  private static let fetchMax = 100
+  /// The service's own limit.
+  private static let deleteMax = 1000
+
+  /// An index that has not been looked at yet.
+  public init(
+    settings: VectorSettings,
+    model: EmbeddingModel,
+    http: any HTTPTransport,
+    retries: ServiceRetries = ServiceRetries()
+  ) {
+    self.settings = settings
+    self.model = model
+    self.retries = retries
+    call = ServiceCall(service: "the vector index", http: http)
+  }
+
+  // MARK: Control plane
+
+  /// Makes the index if it is missing, and checks that it is of this model.
+  ///
+  /// Throws `misconfigured` with what to do when the index is of another model.
+  public func prepare() async throws {
+    _ = try await address()
+  }
+
+  private func address() async throws -> String {
+    if let address = dataPlane.withLock({ $0 }) { return address }
+    let description = try await describeOrCreate()
+    try check(description)
+    let address = dataAddress(description.host)
+    dataPlane.withLock { $0 = address }
+    return address
+  }
+
+  private func describeOrCreate() async throws -> IndexDescription {
+    do {
+      return try await describe()
+    } catch let error as ServiceError where error.kind == .notFound {
+      do {
+        return try await create()
+      } catch let error as ServiceError where error.kind == .alreadyExists {
+        // Somebody else was faster.
+        return try await describe()
+      }
+    }
+  }
+
+  private func describe() async throws -> IndexDescription {
+    try await retries.run {
+      try await call.send(
+        request("GET", settings.host, ["indexes", settings.index]),
+        as: IndexDescription.self
+      )
+    }
+  }
+
+  private func create() async throws -> IndexDescription {
+    let body = CreateIndex(
+      name: settings.index,
+      dimension: model.dimension,
+      metric: "cosine",
+      spec: .init(serverless: .init(cloud: settings.cloud, region: settings.region)),
+      tags: [Self.providerTag: model.provider, Self.modelTag: model.name]
+    )
+    return try await retries.run {
+      try await call.send(
+        try request("POST", settings.host, ["indexes"], body: body),
+        as: IndexDescription.self
+      )
+    }
+  }
+
+  private func check(_ description: IndexDescription) throws {
+    let tags = description.tags ?? [:]
+    let found = "\(tags[Self.providerTag] ?? "unknown")/\(tags[Self.modelTag] ?? "unknown")"
+    let wanted = "\(model.provider)/\(model.name)"
+    guard found == wanted, description.dimension == model.dimension else {
+      throw ServiceError(
+        .misconfigured,
+        """
+        index \(settings.index) holds vectors of \(found) with \(description.dimension ?? 0) \
+        dimensions, but \(wanted) with \(model.dimension) is configured. Go back to that model, or \
+        re-index: delete the index with `curl -X DELETE \(settings.host)/indexes/\(settings.index)`\
+         and run `hearth call backfillEmbeddings --admin --data '{"dryRun": false}'`
+        """
+      )
+    }
+  }
+
+  /// A host may come without a scheme; a local control plane has a local data plane.
+  private func dataAddress(_ host: String) -> String {
+    if host.contains("://") { return host }
+    return (settings.host.hasPrefix("http://") ? "http://" : "https://") + host
+  }
+
+  // MARK: Data plane
+
+  /// Writes records, replacing those of the same ids.
+  public func upsert(_ records: [VectorRecord]) async throws {
+    for start in stride(from: 0, to: records.count, by: Self.upsertMax) {
+      let body = Upsert(
+        vectors: Array(records[start..<min(start + Self.upsertMax, records.count)])
+      )
+      let _: Ignored = try await post(["vectors", "upsert"], body)
+    }
+  }
+
+  /// The records closest to a vector, best first.
+  public func query(
+    _ vector: [Float],
+    topK: Int,
+    filter: VectorFilter? = nil
+  ) async throws -> [VectorMatch] {
+    let body = Query(vector: vector, topK: topK, filter: filter)
+    let reply: QueryReply = try await post(["query"], body)
+    return reply.matches
+  }
+
+  /// Records by their ids; those that are not there are absent.
+  public func fetch(_ ids: [String]) async throws -> [String: VectorRecord] {
+    var found: [String: VectorRecord] = [:]
+    for start in stride(from: 0, to: ids.count, by: Self.fetchMax) {
+      let part = ids[start..<min(start + Self.fetchMax, ids.count)]
+      let reply: FetchReply = try await send { address in
+        self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
+      }
+      found.merge(reply.vectors) { $1 }
+    }
+    return found
+  }
+
+  /// Deletes records; those that are not there are no error.
+  public func delete(_ ids: [String]) async throws {
+    for start in stride(from: 0, to: ids.count, by: Self.deleteMax) {
+      let body = Delete(ids: Array(ids[start..<min(start + Self.deleteMax, ids.count)]))
+      let _: Ignored = try await post(["vectors", "delete"], body)
+    }
+  }
+
+  private func post<Reply: Decodable>(
+    _ path: [String],
+    _ body: some Encodable & Sendable
+  ) async throws -> Reply {
+    try await send { address in try self.request("POST", address, path, body: body) }
+  }
+
+  private func send<Reply: Decodable>(
+    _ makeRequest: (_ address: String) throws -> OutboundRequest
+  ) async throws -> Reply {
+    do {
+      let request = try makeRequest(try await address())
+      return try await retries.run { try await call.send(request, as: Reply.self) }
+    } catch let error as ServiceError where error.kind == .notFound {
+      // The index was deleted since it was last looked at: look, and make it, once more.
+      dataPlane.withLock { $0 = nil }
+      let request = try makeRequest(try await address())
+      return try await retries.run { try await call.send(request, as: Reply.self) }
+    }
+  }
+
+  // MARK: Requests
+
+  private func request(
+    _ method: String,
+    _ base: String,
+    _ path: [String],
+    query: [(name: String, value: String)] = []
+  ) -> OutboundRequest {
+    OutboundRequest(
+      method: method,
+      url: OutboundURL.make(base: base, path: path, query: query),
+      headers: [
+        "Api-Key": settings.key ?? "emulator", "X-Pinecone-Api-Version": Self.apiVersion,
+        "Content-Type": "application/json",
+      ],
+      timeout: .seconds(20)
+    )
+  }
+
+  private func request(
+    _ method: String,
+    _ base: String,
+    _ path: [String],
+    body: some Encodable
+  ) throws -> OutboundRequest {
+    var request = request(method, base, path)
+    request.body = Array(try JSONEncoder().encode(body))
+    return request
+  }
+
+  private struct IndexDescription: Decodable {
+    var host: String
+    var dimension: Int?
+    var tags: [String: String]?
+  }
+
+  private struct CreateIndex: Encodable {
+    struct Spec: Encodable {
+      struct Serverless: Encodable {
+        var cloud: String
+        var region: String
+      }
+      var serverless: Serverless
+    }
+    var name: String
+    var dimension: Int
+    var metric: String
+    var spec: Spec
+    var tags: [String: String]
+  }
+
+  private struct Upsert: Encodable {
+    var vectors: [VectorRecord]
+  }
+
+  private struct Query: Encodable {
+    var vector: [Float]
+    var topK: Int
+    var filter: VectorFilter?
+    var includeMetadata = true
+  }
+
+  private struct QueryReply: Decodable {
+    var matches: [VectorMatch]
+  }
+
+  private struct FetchReply: Decodable {
+    var vectors: [String: VectorRecord]
+  }
+
+  private struct Delete: Encodable {
+    var ids: [String]
+  }
+
+  private struct Ignored: Decodable {}
+}
