@@ -28,7 +28,7 @@ public struct LexicalEmbedding: EmbeddingProvider {
       let weight: Float = Self.frequentWords.contains(String(word)) ? 0.2 : 1
       add(String(word), weight, to: &vector)
       // The beginning brings forms of a word together: "squat", "squats", "squatting".
-      if word.count > 3 { add("\(word.prefix(4))*", weight / 2, to: &vector) }
+      if word.count > 3 { add("\(word.prefix(4))*", weight * 0.8, to: &vector) }
     }
     // Nothing but signs, say an emoji: the text is its own only word.
     if words.isEmpty { add(text, 1, to: &vector) }
