@@ -372,7 +372,11 @@ let package = Package(
     ),
     tests(
       "FunctionsRuntimeTests",
-      ["FunctionsRuntime", "Invocation", "Identity", "DocumentModel", "TestSupport"]
+      [
+        "FunctionsRuntime", "SampleFunctions", "DocumentModel", "Events", "FirestoreProtos",
+        "FirestoreWire", "HTTPSupport", "Identity", "Invocation", "RuntimeSupport", "TestSupport",
+        protobuf, httpTypes, nioCore, nioPosix, logging,
+      ]
     ),
     tests("WorkerPoolTests", ["WorkerPool", "Invocation", "TestSupport"]),
     tests("FunctionsGatewayTests", ["FunctionsGateway", "Invocation", "TestSupport"]),

@@ -1,1 +1,334 @@
+import DocumentModel
+import FunctionsRuntime
+import HTTPTypes
+import Identity
+import Invocation
+import NIOCore
+import RuntimeSupport
+import TestSupport
 import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Callable protocol")
+struct CallableProtocolTests {
+  struct Prompt: Codable, Sendable {
+    var text: String
+    var limit: Int?
+    var inner: Inner?
+
+    struct Inner: Codable, Sendable {
+      var numbers: [Int]
+    }
+  }
+
+  struct Failure: Error {}
+
+  private func harness(mode: CredentialReader.Mode = .emulator) throws -> HostHarness {
+    try HostHarness(mode: mode) {
+      onCall("echo", Value.self) { $0.data }
+      onCall("text", Prompt.self) { "\($0.data.text):\($0.data.limit ?? -1)" }
+      onCall("whoAmI", Value.self) { try $0.requireUser() }
+      onCall("admin", Value.self) { request in
+        try request.requireAdmin()
+        return true
+      }
+      onCall("auth", Value.self) { request in
+        switch request.auth {
+        case .unauthenticated: "nobody"
+        case .user(let user): "user \(user.uid)"
+        case .admin: "admin"
+        }
+      }
+      onCall("nothing", Value?.self) { _ in }
+      onCall("fails", String.self) { request -> Bool in
+        guard let code = StatusCode(name: request.data) else { throw Failure() }
+        throw CallableError(code, "as asked", details: ["big": Int64.max, "small": 1])
+      }
+      onCall("infinite", Value.self) { _ in Double.infinity }
+      onCall("large", Value.self) { _ in [Int64.max, -9_007_199_254_740_991, .min] }
+      onCall("date", Date.self) { $0.data.addingTimeInterval(1) }
+      onCall("isoDate", Date.self, options: .init(dates: .rfc3339)) {
+        $0.data.addingTimeInterval(1)
+      }
+      onCall("unsigned", UInt64.self) { $0.data }
+    }
+  }
+
+  @Test("A result comes back as result, also null")
+  func result() async throws {
+    let harness = try harness()
+
+    let echoed = try await harness.call(
+      "echo",
+      #" {"data": {"b": [1, 2.5, null, true], "a": "é"}} "#
+    )
+    #expect(echoed.status == 200)
+    #expect(echoed.body == #"{"result":{"a":"é","b":[1,2.5,null,true]}}"#)
+    #expect(echoed.headers[.contentType] == "application/json; charset=utf-8")
+    #expect(echoed.headers[.contentLength] == String(echoed.body.utf8.count))
+    #expect(try await harness.call("nothing", #"{"data":null}"#).body == #"{"result":null}"#)
+    #expect(
+      try await harness.call("text", #"{"data":{"text":"x","limit":3.0,"more":[]}}"#).body
+        == #"{"result":"x:3"}"#
+    )
+    #expect(harness.log.entries.isEmpty)
+  }
+
+  @Test(
+    "Content types are compared without case and parameters",
+    arguments: ["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"]
+  )
+  func contentTypes(type: String) async throws {
+    #expect(try await harness().call("echo", #"{"data":1}"#, contentType: type).status == 200)
+  }
+
+  @Test(
+    "A malformed envelope is INVALID_ARGUMENT and says what to change",
+    arguments: [
+      ("", "The body is empty"), ("{", "not JSON: an unexpected end at byte 1"),
+      (#"{"data":1}x"#, "an unexpected character at byte 10"), ("[]", "must be an object"),
+      ("{}", "'data' is missing"), (#"{"data":1,"extra":2}"#, "'extra' is not expected"),
+      (#"{"dat":1}"#, "'dat' is not expected"),
+      (#"{"data":{"text":5}}"#, "'data.text' is an integer, not a string"),
+      (#"{"data":{}}"#, "'data.text' is missing"),
+      (
+        #"{"data":{"text":"x","inner":{"numbers":[1,"2"]}}}"#, "'data.inner.numbers[1]' is a string"
+      ),
+      (#"{"data":7}"#, "'data' is an integer, not a map"),
+      (#"{"data":{"text":"x","limit":1.5}}"#, "'data.limit' is a double"),
+      (#"{"data":{"text":{"@type":"x","value":"1"}}}"#, "'data.text' has an unknown '@type'"),
+      (
+        #"{"data":[{"@type":"type.googleapis.com/google.protobuf.Int64Value","value":"1x"}]}"#,
+        "'data[0]' wraps an integer"
+      ),
+    ]
+  )
+  func badEnvelope(body: String, message: String) async throws {
+    let reply = try await harness().call("text", body, headers: [.origin: "https://a.example"])
+
+    #expect(reply.status == 400)
+    #expect(reply.body.contains(#""status":"INVALID_ARGUMENT""#))
+    #expect(reply.body.contains(message), "\(reply.body)")
+    #expect(reply.headers[.accessControlAllowOrigin] == "https://a.example")
+  }
+
+  @Test("Other methods and content types are refused with 400")
+  func badHeads() async throws {
+    let harness = try harness()
+    let replies = [
+      try await harness.call("echo", #"{"data":1}"#, method: .get),
+      try await harness.call("echo", #"{"data":1}"#, method: .put),
+      try await harness.call("echo", #"{"data":1}"#, contentType: "text/plain"),
+      try await harness.call("echo", #"{"data":1}"#, contentType: nil),
+    ]
+
+    for reply in replies {
+      #expect(reply.status == 400)
+      #expect(reply.body.contains("INVALID_ARGUMENT"))
+    }
+  }
+
+  @Test("Every code has its HTTP status, message and details", arguments: StatusCode.allCases)
+  func codes(code: StatusCode) async throws {
+    let reply = try await harness().call("fails", #"{"data":"\#(code.name)"}"#)
+    let shown = code == .ok ? StatusCode.internal : code
+
+    #expect(reply.status == shown.httpStatus)
+    #expect(
+      reply.body == #"{"error":{"details":{"big":{"@type":"#
+        + #""type.googleapis.com/google.protobuf.Int64Value","value":"9223372036854775807"},"#
+        + #""small":1},"message":"as asked","status":"\#(shown.name)"}}"#
+    )
+  }
+
+  @Test("Any other error is INTERNAL without its text, and logged with it")
+  func otherErrors() async throws {
+    let harness = try harness()
+    let thrown = try await harness.call("fails", #"{"data":"plain"}"#)
+    let unwritable = try await harness.call("infinite", #"{"data":null}"#)
+
+    for reply in [thrown, unwritable] {
+      #expect(reply.status == 500)
+      #expect(reply.body == #"{"error":{"message":"INTERNAL","status":"INTERNAL"}}"#)
+    }
+    let errors = harness.log.entries(atLeast: .error)
+    #expect(
+      errors.map { $0.metadata["error"] } == ["Failure()", "is inf, which JSON cannot express"]
+    )
+  }
+
+  @Test("Integers are read bare or wrapped, and wrapped where JavaScript could not hold them")
+  func integers() async throws {
+    let harness = try harness()
+    let wrapped = #"{"@type":"type.googleapis.com/google.protobuf.Int64Value","value":"7"}"#
+    let huge =
+      #"{"@type":"type.googleapis.com/google.protobuf.UInt64Value","value":"18446744073709551615"}"#
+
+    #expect(
+      try await harness.call("text", #"{"data":{"text":"x","limit":\#(wrapped)}}"#).body
+        == #"{"result":"x:7"}"#
+    )
+    #expect(try await harness.call("echo", #"{"data":[\#(wrapped)]}"#).body == #"{"result":[7]}"#)
+    for sent in [huge, "18446744073709551615"] {
+      #expect(
+        try await harness.call("unsigned", #"{"data":\#(sent)}"#).body == #"{"result":\#(huge)}"#
+      )
+    }
+    #expect(
+      try await harness.call("large", #"{"data":0}"#).body
+        == #"{"result":[{"@type":"type.googleapis.com/google.protobuf.Int64Value","value":"#
+        + #""9223372036854775807"},-9007199254740991,{"@type":"#
+        + #""type.googleapis.com/google.protobuf.Int64Value","value":"-9223372036854775808"}]}"#
+    )
+  }
+
+  @Test("Dates are seconds since 2001 unless the function says otherwise")
+  func dates() async throws {
+    let harness = try harness()
+
+    #expect(try await harness.call("date", #"{"data":0.5}"#).body == #"{"result":1.5}"#)
+    #expect(
+      try await harness.call("isoDate", #"{"data":"2026-07-01T12:00:00Z"}"#).body
+        == #"{"result":"2026-07-01T12:00:01Z"}"#
+    )
+  }
+
+  @Test("Browsers may call from anywhere: preflights, replies and errors carry CORS headers")
+  func cors() async throws {
+    let harness = try harness()
+    let origin = "https://app.example"
+    let preflight = try await harness.call(
+      "echo",
+      "",
+      method: .options,
+      contentType: nil,
+      headers: [.origin: origin, .accessControlRequestHeaders: "authorization,content-type"]
+    )
+
+    #expect(preflight.status == 204)
+    #expect(preflight.headers[.accessControlAllowOrigin] == origin)
+    #expect(preflight.headers[.accessControlAllowMethods] == "POST")
+    #expect(preflight.headers[.accessControlAllowHeaders] == "authorization,content-type")
+    #expect(preflight.headers[.contentLength] == "0")
+    #expect(preflight.headers[.vary] == "Origin, Access-Control-Request-Headers")
+    let body = #"{"data":"NOT_FOUND"}"#
+    let replies = [
+      try await harness.call("echo", body, headers: [.origin: origin]),
+      try await harness.call("fails", body, headers: [.origin: origin]),
+      try await harness.call("echo", body, authorization: "x", headers: [.origin: origin]),
+      try await harness.call("none", body, headers: [.origin: origin]),
+    ]
+    #expect(replies.map(\.status) == [200, 404, 401, 404])
+    for reply in replies {
+      #expect(reply.headers[.accessControlAllowOrigin] == origin)
+      #expect(reply.headers[.vary] == "Origin")
+    }
+    #expect(try await harness.call("echo", body).headers[.accessControlAllowOrigin] == nil)
+  }
+
+  @Test("Tokens: none is nobody, a good one its user, owner the administrator")
+  func tokens() async throws {
+    let harness = try harness()
+    let alice = "Bearer \(try UnsignedToken.mint(uid: "alice"))"
+    let root = "Bearer \(try UnsignedToken.mint(uid: "root", claims: ["admin": true]))"
+    func status(_ name: String, _ authorization: String?) async throws -> Int {
+      try await harness.call(name, #"{"data":null}"#, authorization: authorization).status
+    }
+
+    #expect(try await harness.call("auth", #"{"data":1}"#).body.contains("nobody"))
+    #expect(
+      try await harness.call("auth", #"{"data":1}"#, authorization: alice).body
+        .contains("user alice")
+    )
+    #expect(
+      try await harness.call("auth", #"{"data":1}"#, authorization: "Bearer owner").body
+        .contains("admin")
+    )
+    #expect(try await status("whoAmI", alice) == 200)
+    #expect(try await status("whoAmI", nil) == 401)
+    #expect(try await status("whoAmI", "Bearer owner") == 401)
+    #expect(try await status("admin", "Bearer owner") == 200)
+    #expect(try await status("admin", root) == 200)
+    #expect(try await status("admin", alice) == 403)
+    #expect(try await status("admin", nil) == 401)
+  }
+
+  @Test("A bad token is refused before the handler runs, an App Check token is ignored")
+  func badTokens() async throws {
+    let calls = Calls()
+    let harness = try HostHarness {
+      onCall("count", Value.self) { _ in await calls.add() }
+    }
+    for header in ["Bearer nonsense", "Basic abc", "Bearer", ""] {
+      let reply = try await harness.call("count", #"{"data":1}"#, authorization: header)
+
+      #expect(reply.status == 401)
+      #expect(reply.body.contains(#""status":"UNAUTHENTICATED""#))
+    }
+    #expect(await calls.count == 0)
+    let appCheck: HTTPFields = [fieldName("x-firebase-appcheck"): "garbage"]
+    #expect(try await harness.call("count", #"{"data":1}"#, headers: appCheck).status == 200)
+  }
+
+  @Test("In production owner and unsigned tokens are refused, and a call without token works")
+  func production() async throws {
+    let harness = try harness(mode: .production)
+    let alice = "Bearer \(try UnsignedToken.mint(uid: "alice"))"
+
+    for header in ["Bearer owner", alice, alice + "c2ln"] {
+      #expect(try await harness.call("auth", #"{"data":1}"#, authorization: header).status == 401)
+    }
+    #expect(try await harness.call("auth", #"{"data":1}"#).status == 200)
+  }
+
+  @Test("A body over 10 MiB is 413, one below is not")
+  func tooLarge() async throws {
+    let harness = try harness()
+    func body(_ count: Int) -> String {
+      #"{"data":""# + String(repeating: "a", count: count - 11) + #""}"#
+    }
+
+    #expect(try await harness.call("text", body(FunctionHost.bodyBytesMax)).status == 400)
+    let refused = try await harness.call("text", body(FunctionHost.bodyBytesMax + 1))
+    #expect(refused.status == 413)
+    #expect(refused.body.contains("exceeds the limit: 10485760 bytes"))
+  }
+
+  @Test("An unknown function is 404 with the names there are")
+  func unknown() async throws {
+    let reply = try await harness().call("ecco", #"{"data":1}"#)
+
+    #expect(reply.status == 404)
+    #expect(reply.body.contains("admin, auth, date, echo"))
+  }
+
+  @Test("Cancelling the caller cancels the handler")
+  func cancellation() async throws {
+    let started = AsyncStream<Void>.makeStream()
+    let harness = try HostHarness {
+      onCall("hang", Value.self) { _ in
+        started.continuation.yield()
+        try await Task.sleep(for: .seconds(3600))
+      }
+    }
+    let call = Task { try await harness.call("hang", #"{"data":1}"#) }
+    for await _ in started.stream { break }
+    call.cancel()
+
+    let reply = try await call.value
+    #expect(reply.status == 499)
+    #expect(reply.body.contains("CANCELLED"))
+    #expect(harness.log.entries.isEmpty)
+  }
+
+  private actor Calls {
+    var count = 0
+
+    func add() { count += 1 }
+  }
+}

@@ -74,9 +74,10 @@ struct SampleCallables: Sendable {
     var isStubborn: Bool?
   }
 
-  /// Never answers by itself.
+  /// Logs that it has begun and never answers by itself.
   var hang: some CloudFunction<CallableRequest<Hang>, Bool> {
     onCall("hang", Hang.self, options: .init(timeout: .seconds(2))) { request in
+      request.logger.info("Begun")
       repeat {
         do {
           try await Task.sleep(for: .seconds(3600))
@@ -119,9 +120,10 @@ struct SampleCallables: Sendable {
     var text: String
   }
 
-  /// Answers after a while.
+  /// Logs that it has begun and answers after a while.
   var slowEcho: some CloudFunction<CallableRequest<Slow>, String> {
     onCall("slowEcho", Slow.self) { request in
+      request.logger.info("Begun")
       try await Task.sleep(for: .milliseconds(request.data.milliseconds))
       return request.data.text
     }

@@ -54,8 +54,11 @@ extension FunctionsApp {
     )
     if settings.endsWithStandardInput { StandardStreams.exitWhenInputEnds() }
     let logger = Logger(label: "worker")
+    let server = WorkerServer.service(host: host, address: settings.address, logger: logger) {
+      logger.debug("The worker listens", metadata: ["address": "\($0)"])
+    }
     let group = ServiceGroup(
-      services: [WorkerServer.service(host: host, address: settings.address, logger: logger)],
+      services: [server],
       gracefulShutdownSignals: [.sigterm, .sigint],
       logger: logger
     )

@@ -17,7 +17,9 @@ public func onCall<Payload: Decodable & Sendable, Reply: Encodable & SendableMet
   }
 }
 
+// Disfavoured, because a closure that is one `switch` or `if` expression would fit both.
 /// Declares a callable function that returns nothing: clients get the result `null`.
+@_disfavoredOverload
 public func onCall<Payload: Decodable & Sendable>(
   _ name: String,
   _ payload: Payload.Type,

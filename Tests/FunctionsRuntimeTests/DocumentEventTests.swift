@@ -1,0 +1,276 @@
+import DocumentModel
+import Events
+import FunctionsRuntime
+import HTTPTypes
+import Invocation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Document events")
+struct DocumentEventTests {
+  struct Message: Codable, Sendable, Equatable {
+    var text: String
+    var sentAt: Timestamp?
+  }
+
+  /// What the handlers were given.
+  private final class Seen<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+
+    func add(_ element: Element) { elements.withLock { $0.append(element) } }
+    var all: [Element] { elements.withLock { $0 } }
+  }
+
+  struct Failure: Error {}
+
+  private let pattern = "chats/{chatId}/messages/{messageId}"
+  private let hello: [String: Value] = [
+    "text": .string("hello"), "sentAt": .timestamp(Timestamp(microseconds: 7)),
+  ]
+
+  @Test("A created document arrives decoded, with its place, parameters and ids")
+  func created() async throws {
+    let seen = Seen<DocumentEvent<Message>>()
+    let harness = try HostHarness {
+      onDocumentCreated("f", at: pattern, as: Message.self) { event in
+        event.logger.info("seen")
+        seen.add(event)
+      }
+    }
+    let reply = try await harness.deliver(.created, to: "f", after: hello) {
+      $0.headerFields[fieldName("x-hearth-attempt")] = "3"
+    }
+
+    #expect(reply.status == 204)
+    let event = try #require(seen.all.first)
+    #expect(seen.all.count == 1)
+    #expect(event.data == Message(text: "hello", sentAt: Timestamp(microseconds: 7)))
+    #expect(try event.params.chatId == "c1")
+    #expect(try event.params["messageId"] == "m1")
+    #expect(event.path.description == "chats/c1/messages/m1")
+    #expect(
+      event.documentName.description
+        == "projects/demo-test/databases/(default)/documents/chats/c1/messages/m1"
+    )
+    #expect(event.id == "event-1")
+    #expect(event.invocationID == "invocation-1")
+    #expect(event.attempt == 3)
+    #expect(event.time?.description == "2026-07-01T12:00:00Z")
+    #expect(harness.log.entries.map(\.message) == ["seen"])
+  }
+
+  @Test("An update has both versions and the fields that differ, a deletion the old one")
+  func updatedAndDeleted() async throws {
+    let updates = Seen<DocumentUpdate<Message>>()
+    let deletions = Seen<Message>()
+    let harness = try HostHarness {
+      onDocumentUpdated("u", at: pattern, as: Message.self) { updates.add($0.data) }
+      onDocumentDeleted("d", at: pattern, as: Message.self) { deletions.add($0.data) }
+    }
+    let changed: [String: Value] = ["text": .string("bye")]
+
+    #expect(
+      try await harness.deliver(.updated, to: "u", before: hello, after: changed).status == 204
+    )
+    #expect(try await harness.deliver(.deleted, to: "d", before: hello).status == 204)
+    let update = DocumentUpdate(
+      before: Message(text: "hello", sentAt: Timestamp(microseconds: 7)),
+      after: Message(text: "bye"),
+      changedFields: [FieldPath(["sentAt"]), FieldPath(["text"])]
+    )
+    #expect(updates.all == [update])
+    #expect(deletions.all == [update.before])
+  }
+
+  @Test("A written event tells by its case what happened")
+  func written() async throws {
+    let seen = Seen<Change<Message>>()
+    let harness = try HostHarness {
+      onDocumentWritten("w", at: pattern, as: Message.self) { seen.add($0.data) }
+    }
+    let bye: [String: Value] = ["text": .string("bye")]
+    _ = try await harness.deliver(.written, to: "w", after: bye)
+    _ = try await harness.deliver(.written, to: "w", before: bye, after: ["text": .string("!")])
+    _ = try await harness.deliver(.written, to: "w", before: bye)
+
+    #expect(
+      seen.all == [
+        .created(Message(text: "bye")),
+        .updated(
+          before: Message(text: "bye"),
+          after: Message(text: "!"),
+          fields: [FieldPath(["text"])]
+        ),
+        .deleted(Message(text: "bye")),
+      ]
+    )
+    #expect(seen.all.map { $0.before?.text } == [nil, "bye", "bye"])
+    #expect(seen.all.map { $0.after?.text } == ["bye", "!", nil])
+  }
+
+  @Test("Without a type, or as Document, the stored document arrives with fields and times")
+  func raw() async throws {
+    let seen = Seen<Document?>()
+    let harness = try HostHarness {
+      onDocumentCreated("c", at: pattern) { seen.add($0.data) }
+      onDocumentUpdated("u", at: pattern, as: Document.self) { seen.add($0.data.after) }
+      onDocumentDeleted("d", at: pattern) { seen.add($0.data) }
+      onDocumentWritten("w", at: pattern, as: Document.self) { seen.add($0.data.after) }
+    }
+    let odd: [String: Value] = ["n": .vector([1]), "m": .map(["k": .null])]
+    let created = try await harness.deliver(.created, to: "c", after: odd)
+    #expect(created.status == 204, "\(created.body)")
+    _ = try await harness.deliver(.updated, to: "u", before: [:], after: odd)
+    _ = try await harness.deliver(.deleted, to: "d", before: odd)
+    _ = try await harness.deliver(.written, to: "w", after: odd)
+
+    #expect(seen.all.map { $0?.fields } == [odd, odd, odd, odd])
+    #expect(seen.all.first??.updateTime == Timestamp(microseconds: 2))
+  }
+
+  @Test("An event that cannot reach the handler is 400, never to be tried again, and logged")
+  func refused() async throws {
+    let harness = try HostHarness {
+      onDocumentCreated("f", at: pattern, as: Message.self) { _ in Issue.record("was called") }
+    }
+    func replies() async throws -> [(HostHarness.Reply, String)] {
+      [
+        (
+          try await harness.deliver(.created, to: "f", after: ["text": .integer(1)]),
+          "chats/c1/messages/m1 does not decode as Message: 'text' is an integer, not a string."
+        ),
+        (try await harness.deliver(.created, to: "f", body: [0xFF]), "not a DocumentEventData"),
+        (try await harness.deliver(.created, to: "f", body: []), "neither a value nor"),
+        (try await harness.deliver(.created, to: "f", before: hello), "lacks a document"),
+        (try await harness.deliver(.deleted, to: "f", before: hello), "The function wants google"),
+        (
+          try await harness.deliver(.created, to: "f", after: hello, path: "other/o1"),
+          "does not match the pattern"
+        ),
+        (
+          try await harness.deliver(.created, to: "f", after: hello) {
+            $0.headerFields[fieldName("ce-type")] = "google.cloud.storage.object.v1.finalized"
+          }, "is not one of a Firestore document"
+        ),
+        (
+          try await harness.deliver(.created, to: "f", after: hello) {
+            $0.headerFields[fieldName("ce-id")] = nil
+          }, "The header ce-id is missing"
+        ),
+        (
+          try await harness.deliver(.created, to: "f", after: hello) {
+            $0.headerFields[fieldName("ce-specversion")] = "0.3"
+          }, "ce-specversion must be 1.0"
+        ),
+        (
+          try await harness.deliver(.created, to: "f", after: hello) {
+            $0.headerFields[.contentType] = "text/plain"
+          }, "is not application/protobuf"
+        ),
+        (
+          try await harness.deliver(.created, to: "f", after: hello) { $0.method = .get },
+          "comes by POST"
+        ),
+      ]
+    }
+    for (reply, message) in try await replies() {
+      #expect(reply.status == 400)
+      #expect(reply.headers[RetryAdvice.header] == "never")
+      #expect(reply.body.contains(message), "\(reply.body)")
+    }
+    #expect(harness.log.entries(atLeast: .error).count == 11)
+  }
+
+  @Test("A failing handler is 500; its error may advise on trying again, and stays in the log")
+  func failures() async throws {
+    let harness = try HostHarness {
+      onDocumentCreated("plain", at: pattern) { _ in throw Failure() }
+      onDocumentCreated("permanent", at: pattern) { _ in
+        throw EventError.permanent("hopeless", cause: Failure())
+      }
+      onDocumentCreated("later", at: pattern) { _ in
+        throw EventError.retry(after: .milliseconds(2500), "busy")
+      }
+      onDocumentCreated("noParam", at: pattern) { event in _ = try event.params.chatID }
+    }
+    func advice(_ name: String) async throws -> String? {
+      let reply = try await harness.deliver(.created, to: name, after: hello)
+      #expect(reply.status == 500)
+      #expect(!reply.body.contains("hopeless"))
+      return reply.headers[RetryAdvice.header]
+    }
+
+    #expect(try await advice("plain") == nil)
+    #expect(try await advice("permanent") == "never")
+    #expect(try await advice("later") == "after=2.5")
+    #expect(try await advice("noParam") == "never")
+    #expect(
+      harness.log.entries(atLeast: .error).map { $0.metadata["error"] } == [
+        "Failure()", "hopeless (Failure())", "busy",
+        "The trigger's pattern captures no 'chatID'; it captures: chatId, messageId.",
+      ]
+    )
+  }
+
+  @Test("The documents may come as JSON, too")
+  func jsonData() async throws {
+    let seen = Seen<Message>()
+    let harness = try HostHarness {
+      onDocumentCreated("f", at: pattern, as: Message.self) { seen.add($0.data) }
+    }
+    let name = "projects/p/databases/(default)/documents/chats/c1/messages/m1"
+    let json = #"""
+      {"value": {"name": "\#(name)", "fields": {"text": {"stringValue": "x"}},
+      "createTime": "2026-07-01T12:00:00Z", "updateTime": "2026-07-01T12:00:00Z"}, "oldValue": {}}
+      """#
+    let reply = try await harness.deliver(
+      .created,
+      to: "f",
+      change: { $0.headerFields[.contentType] = "application/json; charset=utf-8" },
+      body: Array(json.utf8)
+    )
+
+    #expect(reply.status == 204, "\(reply.body)")
+    #expect(seen.all == [Message(text: "x")])
+  }
+}
+
+@Suite("Functions as values")
+struct CloudFunctionTests {
+  struct ChatFunctions: Sendable {
+    let greeting: String
+    let record: @Sendable (String) -> Void
+
+    var greet: some CloudFunction<CallableRequest<String>, String> {
+      onCall("greet", String.self) { request in
+        "\(greeting), \(request.data) (\(try request.requireUser()))"
+      }
+    }
+
+    var audit: some CloudFunction<DocumentEvent<Change<[String: Value]>>, Void> {
+      onDocumentWritten("audit", at: "chats/{chatId}", as: [String: Value].self) { event in
+        record(try event.params.chatId)
+      }
+    }
+  }
+
+  @Test("A declaration is called like any function, and reads its parameters from the path")
+  func directCalls() async throws {
+    let recorded = Mutex<[String]>([])
+    let functions = ChatFunctions(greeting: "Hello") { chat in
+      recorded.withLock { $0.append(chat) }
+    }
+    let greet = functions.greet
+    let audit = functions.audit
+
+    #expect(greet.name == "greet")
+    #expect(try await greet(CallableRequest(data: "A", auth: .user("u1"))) == "Hello, A (u1)")
+    await #expect(throws: CallableError.self) { try await greet(CallableRequest(data: "A")) }
+    try await audit(DocumentEvent(path: "chats/c9", data: .created([:])))
+    #expect(recorded.withLock { $0 } == ["c9"])
+    await #expect(throws: EventError.self) {
+      try await audit(DocumentEvent(path: "users/u1", data: .created([:])))
+    }
+  }
+}

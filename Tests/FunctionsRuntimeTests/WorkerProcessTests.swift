@@ -1,0 +1,185 @@
+import Foundation
+import FunctionsRuntime
+import HTTPSupport
+import Invocation
+import TestSupport
+import Testing
+
+/// The sample functions as a process of their own, as a worker pool runs them.
+private final class SampleWorker: Sendable {
+  let socket: String
+  private let folder: TemporaryFolder
+  private let process: Process
+  private let input = Pipe()
+  private let lines: AsyncStream<WorkerLogLine>
+
+  init(_ environment: [String: String] = [:]) throws {
+    folder = try TemporaryFolder()
+    socket = folder.path("w.sock")
+    process = Process()
+    process.executableURL = Self.executable
+    process.environment = [
+      "HEARTH_SOCKET": socket, "FUNCTIONS_EMULATOR": "true", "LOG_LEVEL": "debug",
+      "PATH": "/usr/bin:/bin",
+    ].merging(environment) { $1 }
+    process.standardInput = input
+    let output = Pipe()
+    process.standardOutput = output
+    let (lines, continuation) = AsyncStream<WorkerLogLine>.makeStream()
+    self.lines = lines
+    let reader = output.fileHandleForReading
+    // A thread of its own that ends with the process: the end of its output ends the loop.
+    Thread.detachNewThread {
+      var rest = Data()
+      while case let data = reader.availableData, !data.isEmpty {
+        rest.append(data)
+        while let end = rest.firstIndex(of: 10) {
+          let line = Data(rest[rest.startIndex..<end])
+          rest = Data(rest[(end + 1)...])
+          // Lines that are not of this form are the function's own output.
+          if let parsed = try? JSONDecoder().decode(WorkerLogLine.self, from: line) {
+            continuation.yield(parsed)
+          }
+        }
+      }
+      continuation.finish()
+    }
+    try process.run()
+  }
+
+  static var executable: URL {
+    URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+      .appending(path: "SampleFunctions")
+  }
+
+  var address: ServerAddress { .unixSocket(path: socket) }
+
+  /// Waits for a line with this message; nil when the process ended without one.
+  @discardableResult
+  func line(_ message: String) async -> WorkerLogLine? {
+    await lines.first { $0.message == message }
+  }
+
+  func terminate() { process.terminate() }
+
+  func closeInput() throws { try input.fileHandleForWriting.close() }
+
+  /// The exit status, once the output has ended.
+  func exitStatus() async -> Int32 {
+    for await _ in lines {}
+    return await blocking { [process] in
+      process.waitUntilExit()
+      return process.terminationStatus
+    }
+  }
+}
+
+/// Runs what blocks on a thread of its own.
+///
+/// On the shared ones it could wait for a process that another test, waiting for a thread, has to
+/// end.
+private func blocking<Result: Sendable>(
+  _ work: @escaping @Sendable () -> Result
+) async -> Result {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: work()) }
+  }
+}
+
+@Suite("Worker process", .timeLimit(.minutes(1)))
+struct WorkerProcessTests {
+  @Test("SIGTERM lets a running invocation finish and ends with 0; its log line carries its id")
+  func drain() async throws {
+    let worker = try SampleWorker(["FUNCTION_TARGET": "slowEcho"])
+    await worker.line("The worker listens")
+    let reply = try await RawClient.with(worker.address) { client in
+      let json = #"{"data":{"milliseconds":200,"text":"done"}}"#
+      try await client.send(
+        raw: "POST / HTTP/1.1\r\nhost: x\r\nfunction-execution-id: i-77\r\n"
+          + "content-type: application/json\r\ncontent-length: \(json.utf8.count)\r\n\r\n\(json)"
+      )
+      #expect(await worker.line("Begun")?.executionID == "i-77")
+      worker.terminate()
+      return try await client.receive(until: "}")
+    }
+
+    #expect(reply.hasSuffix(#"{"result":"done"}"#))
+    #expect(await worker.exitStatus() == 0)
+  }
+
+  @Test("A worker whose server is gone ends at once, in the middle of a call")
+  func orphan() async throws {
+    let worker = try SampleWorker(["FUNCTION_TARGET": "hang"])
+    await worker.line("The worker listens")
+    try await RawClient.with(worker.address) { client in
+      try await client.send("", #"{"data":{"isStubborn":true}}"#)
+      await worker.line("Begun")
+      try worker.closeInput()
+      _ = try? await client.receive(until: "}")
+    }
+
+    #expect(await worker.exitStatus() == 0)
+  }
+
+  private func run(
+    _ environment: [String: String]
+  ) async throws -> (status: Int32, errors: String) {
+    let process = Process()
+    process.executableURL = SampleWorker.executable
+    process.environment = environment
+    let errors = Pipe()
+    process.standardError = errors
+    let input = Pipe()
+    process.standardInput = input
+    // Open until the process has ended, which nothing depends on.
+    defer { try? input.fileHandleForWriting.close() }
+    try process.run()
+    return await blocking { [process] in
+      let bytes = errors.fileHandleForReading.readDataToEndOfFile()
+      process.waitUntilExit()
+      return (process.terminationStatus, String(decoding: bytes, as: UTF8.self))
+    }
+  }
+
+  @Test("Asked for its manifest, a binary writes it and ends")
+  func manifest() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("manifest.json")
+    let result = try await run(["FUNCTIONS_MANIFEST_OUTPUT_PATH": path])
+
+    #expect(result.status == 0)
+    #expect(result.errors == "")
+    let manifest = try JSONDecoder()
+      .decode(FunctionManifest.self, from: Data(contentsOf: URL(filePath: path)))
+    #expect(manifest.specVersion == "v1alpha1")
+    #expect(manifest.endpoints["echo"]?.callableTrigger != nil)
+    #expect(manifest.endpoints["failOnce"]?.eventTrigger?.retry == true)
+  }
+
+  @Test("What cannot start says why on standard error and ends with 1")
+  func refusals() async throws {
+    let folder = try TemporaryFolder()
+    let cases: [([String: String], String)] = [
+      (
+        ["SAMPLE_INVALID": "1", "FUNCTIONS_MANIFEST_OUTPUT_PATH": folder.path("m")],
+        "Two functions are named \"echo\"; give each a name of its own.\n"
+      ),
+      (["FUNCTION_TARGET": "none", "PORT": "0"], "FUNCTION_TARGET is \"none\""),
+      (["PORT": "x"], "PORT is \"x\""),
+      (
+        ["FUNCTIONS_MANIFEST_OUTPUT_PATH": folder.path("none/m")],
+        "The manifest cannot be written"
+      ),
+      (
+        ["HEARTH_SOCKET": "/" + String(repeating: "a", count: 200)],
+        "is too long"
+      ),
+    ]
+    for (environment, message) in cases {
+      let result = try await run(environment)
+
+      #expect(result.status == 1)
+      #expect(result.errors.contains(message), "\(result.errors)")
+    }
+  }
+}
