@@ -336,7 +336,7 @@ let package = Package(
       "DocumentStoreTests",
       [
         "DocumentStore", "QueryEngine", "EventLog", "StorageEngine", "DocumentModel", "Events",
-        "Identity", "RuntimeSupport", "TestSupport",
+        "Identity", "RuntimeSupport", "TestSupport", logging,
       ]
     ),
     tests(

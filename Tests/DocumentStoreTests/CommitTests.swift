@@ -9,7 +9,7 @@ import Testing
 
 @testable import DocumentStore
 
-@Suite("Commits")
+@Suite("Commits", .timeLimit(.minutes(1)))
 struct CommitTests {
   @Test("A commit creates, updates and deletes at once, and leaves one event with all of it")
   func journey() async throws {
