@@ -378,9 +378,27 @@ let package = Package(
         protobuf, httpTypes, nioCore, nioPosix, logging,
       ]
     ),
-    tests("WorkerPoolTests", ["WorkerPool", "Invocation", "TestSupport"]),
-    tests("FunctionsGatewayTests", ["FunctionsGateway", "Invocation", "TestSupport"]),
-    tests("DeploymentTests", ["Deployment", "WorkerPool", "Invocation", "TestSupport"]),
+    tests(
+      "WorkerPoolTests",
+      [
+        "WorkerPool", "Invocation", "RuntimeSupport", "TestSupport", httpTypes, nioCore, nioPosix,
+        nioHTTP1, logging,
+      ]
+    ),
+    tests(
+      "FunctionsGatewayTests",
+      [
+        "FunctionsGateway", "HTTPSupport", "Invocation", "RuntimeSupport", "TestSupport",
+        hummingbirdCore, httpTypes, nioCore, nioEmbedded, logging,
+      ]
+    ),
+    tests(
+      "DeploymentTests",
+      [
+        "Deployment", "WorkerPool", "Invocation", "RuntimeSupport", "TestSupport", httpTypes,
+        nioCore, logging,
+      ]
+    ),
     tests("OutboundHTTPTests", ["OutboundHTTP", "TestSupport", nioCore, nioPosix]),
     tests(
       "FirestoreClientTests",

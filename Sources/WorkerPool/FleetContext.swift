@@ -1,0 +1,149 @@
+import Logging
+import NIOCore
+import Synchronization
+
+/// What all versions and workers of the fleet share: settings, time, and the gate of starts.
+final class FleetContext: Sendable {
+  private struct State {
+    var versions: [ObjectIdentifier: FunctionVersion] = [:]
+    var gate: StartGate<ObjectIdentifier>
+    /// Workers waiting at the gate.
+    var queued: [ObjectIdentifier: WorkerProcess] = [:]
+    var isClosing = false
+  }
+
+  let configuration: WorkerFleet.Configuration
+  let time: PoolTime
+  let alarm: Alarm
+  let log: FunctionLogStore
+  let logger: Logger
+  /// Workers to be run by the fleet's service.
+  let launches: AsyncStream<WorkerProcess>
+  private let launch: AsyncStream<WorkerProcess>.Continuation
+  private let state: Mutex<State>
+  private let socketsMade = Atomic<Int>(0)
+  private let socketFolderPath = Mutex<String?>(nil)
+
+  init(
+    _ configuration: WorkerFleet.Configuration,
+    time: PoolTime,
+    log: FunctionLogStore,
+    logger: Logger
+  ) {
+    self.configuration = configuration
+    self.time = time
+    self.alarm = Alarm(time)
+    self.log = log
+    self.logger = logger
+    // Bounded by `workersMax`: the gate lets no more pass.
+    (launches, launch) = AsyncStream.makeStream()
+    state = Mutex(
+      State(
+        gate: StartGate(
+          startingMax: max(1, configuration.startsMax),
+          liveMax: max(1, configuration.workersMax)
+        )
+      )
+    )
+  }
+
+  // MARK: Versions
+
+  func add(_ version: FunctionVersion) {
+    state.withLock { $0.versions[ObjectIdentifier(version)] = version }
+  }
+
+  /// The version is retired and empty.
+  func remove(_ version: FunctionVersion) {
+    let closes = state.withLock { state in
+      state.versions[ObjectIdentifier(version)] = nil
+      return state.isClosing && state.versions.isEmpty
+    }
+    if closes { closeLaunches() }
+  }
+
+  /// Lets the service end once no version is left; all must have been retired.
+  func closeLaunchesWhenEmpty() {
+    let closes = state.withLock { state in
+      state.isClosing = true
+      return state.versions.isEmpty
+    }
+    if closes { closeLaunches() }
+  }
+
+  /// All versions with workers, the retired ones included.
+  var versions: [FunctionVersion] { state.withLock { Array($0.versions.values) } }
+
+  /// Does what is due in all versions.
+  func advance() {
+    for version in versions { version.advance() }
+  }
+
+  // MARK: Starts
+
+  func requestStart(_ worker: WorkerProcess) {
+    let id = ObjectIdentifier(worker)
+    pass { state in
+      state.queued[id] = worker
+      return state.gate.request(id)
+    }
+  }
+
+  func ready(_ worker: WorkerProcess) {
+    pass { $0.gate.ready(ObjectIdentifier(worker)) }
+  }
+
+  func exited(_ worker: WorkerProcess) {
+    pass { state in
+      state.queued[ObjectIdentifier(worker)] = nil
+      return state.gate.exited(ObjectIdentifier(worker))
+    }
+  }
+
+  /// No worker is launched after this.
+  func closeLaunches() {
+    launch.finish()
+  }
+
+  private func pass(_ change: (inout State) -> [ObjectIdentifier]) {
+    let (admitted, needsRoom) = state.withLock { state in
+      let admitted = change(&state).compactMap { state.queued.removeValue(forKey: $0) }
+      return (admitted, state.gate.needsRoom)
+    }
+    for worker in admitted {
+      // After the service has ended nothing runs the worker, so it counts as gone at once.
+      if case .terminated = launch.yield(worker) { worker.neverRan() }
+    }
+    if needsRoom { makeRoom() }
+  }
+
+  /// Stops the worker that has been idle longest, of whichever function.
+  private func makeRoom() {
+    let idle = versions.compactMap { version in version.idleSince.map { (version, $0) } }
+    idle.min { $0.1 < $1.1 }?.0.yieldIdleWorker()
+  }
+
+  // MARK: Sockets
+
+  func makeSocketFolder() throws -> String {
+    try socketFolderPath.withLock { path in
+      if let path { return path }
+      let made = try SocketFolder.make(in: configuration.socketFolder)
+      path = made
+      return made
+    }
+  }
+
+  func removeSocketFolder() {
+    socketFolderPath.withLock { path in
+      if let path { SocketFolder.remove(path) }
+      path = nil
+    }
+  }
+
+  /// A path for the next worker's socket.
+  func nextSocketPath() throws -> String {
+    let number = socketsMade.wrappingAdd(1, ordering: .relaxed).newValue
+    return "\(try makeSocketFolder())/\(number)"
+  }
+}

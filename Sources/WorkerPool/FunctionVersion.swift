@@ -1,0 +1,324 @@
+import Invocation
+import Logging
+import RuntimeSupport
+import Synchronization
+
+/// One deployed version of one function: its scheduler, and the workers and exchanges it decides on.
+final class FunctionVersion: Sendable {
+  private struct State {
+    var scheduler: FunctionScheduler
+    var workers: [FunctionScheduler.WorkerID: WorkerProcess] = [:]
+    var exchanges: [FunctionScheduler.InvocationID: Exchange] = [:]
+    var exchangesMade: UInt64 = 0
+    var start: StartOutcome = .pending([])
+    var isRemoved = false
+  }
+
+  /// How the first start of a worker went.
+  private enum StartOutcome {
+    case pending([CheckedContinuation<Void, any Error>])
+    case known(Result<Void, any Error>)
+  }
+
+  let function: DeployedFunction
+  let context: FleetContext
+  private let timeout: Duration
+  private let state: Mutex<State>
+
+  /// A version without workers.
+  init(_ function: DeployedFunction, in context: FleetContext) {
+    self.function = function
+    self.context = context
+    self.timeout =
+      function.endpoint.timeoutSeconds.map { .seconds($0) } ?? WorkerFleet.timeoutDefault
+    state = Mutex(
+      State(
+        scheduler: FunctionScheduler(
+          limits: FunctionScheduler.Limits(function.endpoint, context.configuration)
+        )
+      )
+    )
+    context.add(self)
+  }
+
+  // MARK: Invocations
+
+  /// Takes an exchange on; its caller hears the outcome through it.
+  func submit(_ exchange: Exchange) {
+    let now = context.time.now()
+    submit(exchange, deadline: now + min(exchange.request.timeout ?? timeout, timeout))
+  }
+
+  /// Takes an exchange over that waited for the version before.
+  func submit(_ exchange: Exchange, deadline: Duration) {
+    act { state, now in
+      state.exchangesMade += 1
+      let id = FunctionScheduler.InvocationID(number: state.exchangesMade)
+      guard exchange.assign(self, id) else { return [] }
+      state.exchanges[id] = exchange
+      return state.scheduler.submit(id, deadline: deadline, now: now)
+    }
+  }
+
+  func ended(_ id: FunctionScheduler.InvocationID) {
+    act { state, now in
+      state.exchanges[id] = nil
+      return state.scheduler.ended(id, now: now)
+    }
+  }
+
+  func cancelled(_ id: FunctionScheduler.InvocationID) {
+    act { state, now in
+      let actions = state.scheduler.cancelled(id, now: now)
+      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+      return actions
+    }
+  }
+
+  func broke(_ id: FunctionScheduler.InvocationID) {
+    act { state, now in
+      let actions = state.scheduler.broke(id, now: now)
+      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+      return actions
+    }
+  }
+
+  func notSent(_ id: FunctionScheduler.InvocationID) {
+    act { $0.scheduler.notSent(id, now: $1) }
+  }
+
+  // MARK: Workers
+
+  /// Starts the workers that shall be there before the first invocation, at least one.
+  func warmUp() {
+    act { $0.scheduler.warmUp(now: $1) }
+  }
+
+  /// Returns once a worker has answered, or throws why the first one did not.
+  func firstWorkerReady() async throws {
+    try await withCheckedThrowingContinuation { continuation in
+      let known = state.withLock { state -> Result<Void, any Error>? in
+        switch state.start {
+        case .known(let result): return result
+        case .pending(let waiters):
+          state.start = .pending(waiters + [continuation])
+          return nil
+        }
+      }
+      if let known { continuation.resume(with: known) }
+    }
+  }
+
+  func workerReady(_ worker: WorkerProcess) {
+    context.ready(worker)
+    act { $0.scheduler.workerReady(worker.id, now: $1) }
+    startEnded(.success(()))
+  }
+
+  func workerExited(_ worker: WorkerProcess, detail: String) {
+    context.exited(worker)
+    act { state, now in
+      state.workers[worker.id] = nil
+      let actions = state.scheduler.workerExited(worker.id, detail: detail, now: now)
+      let failed = Set(actions.compactMap { if case .fail(let id, _) = $0 { id } else { nil } })
+      state.exchanges = state.exchanges.filter { id, _ in
+        state.scheduler.knows(id) || failed.contains(id)
+      }
+      return actions
+    }
+    startEnded(
+      .failure(
+        StatusError(
+          .failedPrecondition,
+          "The worker of \(function.name) did not start: \(detail)\(worker.lastOutput)"
+        )
+      )
+    )
+  }
+
+  /// Ends the worker that has been idle longest.
+  func yieldIdleWorker() {
+    act { $0.scheduler.yieldIdleWorker(now: $1) }
+  }
+
+  /// Since when a worker has been idle, or nil.
+  var idleSince: Duration? { state.withLock { $0.scheduler.idleSince } }
+
+  /// How many workers and invocations there are now.
+  var status: FunctionStatus {
+    state.withLock { state in
+      let workers = state.scheduler.workerCounts
+      return FunctionStatus(
+        name: function.name,
+        deploymentID: function.deploymentID,
+        workersReady: workers.ready,
+        workers: workers.all,
+        running: state.scheduler.runningCount,
+        waiting: state.scheduler.waitingCount
+      )
+    }
+  }
+
+  // MARK: Time and the end
+
+  /// Does what is due.
+  func advance() {
+    act { $0.scheduler.advance(to: $1) }
+  }
+
+  /// Takes no more, hands those who wait to `successor`, and lets the workers go when they are done.
+  func retire(successor: FunctionVersion?, drainAfter: Duration? = nil) {
+    var left: [(Exchange, Duration)] = []
+    act { state, now in
+      let (waiting, actions) = state.scheduler.retire(
+        drainBy: drainAfter.map { now + $0 },
+        now: now
+      )
+      for entry in waiting {
+        guard let exchange = state.exchanges.removeValue(forKey: entry.id) else { continue }
+        left.append((exchange, entry.deadline))
+      }
+      return actions
+    }
+    for (exchange, deadline) in left {
+      if let successor {
+        successor.submit(exchange, deadline: deadline)
+      } else {
+        exchange.fail(error(.drained, exchange))
+      }
+    }
+  }
+
+  /// Fails whatever is left, when nothing runs the workers any more.
+  func abort() {
+    let exchanges = state.withLock { state in
+      defer { state.exchanges = [:] }
+      return state.exchanges.values
+    }
+    for exchange in exchanges { exchange.fail(error(.drained, exchange)) }
+    context.remove(self)
+  }
+}
+
+extension FunctionVersion {
+  /// Changes the state under the lock, then does outside it what the scheduler has decided.
+  private func act(
+    _ change: (inout State, Duration) -> [FunctionScheduler.Action]
+  ) {
+    let now = context.time.now()
+    var steps: [Step] = []
+    let (wake, isFinished) = state.withLock { state -> (Duration?, Bool) in
+      let actions = change(&state, now)
+      if !actions.isEmpty {
+        steps.reserveCapacity(actions.count)
+        for action in actions { resolve(action, &state, &steps) }
+      }
+      guard state.scheduler.isFinished, !state.isRemoved else {
+        return (state.scheduler.wake, false)
+      }
+      state.isRemoved = true
+      return (nil, true)
+    }
+    for step in steps { perform(step) }
+    if let wake { context.alarm.set(wake) }
+    if isFinished { context.remove(self) }
+  }
+
+  /// An action with the objects that it concerns.
+  private enum Step {
+    case start(WorkerProcess)
+    case command(WorkerProcess, WorkerProcess.Command)
+    case run(Exchange, WorkerProcess)
+    case cancel(Exchange)
+    case fail(Exchange, FunctionScheduler.Failure)
+  }
+
+  private func resolve(
+    _ action: FunctionScheduler.Action,
+    _ state: inout State,
+    _ steps: inout [Step]
+  ) {
+    switch action {
+    case .start(let id):
+      let worker = WorkerProcess(id: id, of: self)
+      state.workers[id] = worker
+      steps.append(.start(worker))
+    case .check(let id):
+      if let worker = state.workers[id] { steps.append(.command(worker, .probe)) }
+    case .terminate(let id):
+      if let worker = state.workers[id] { steps.append(.command(worker, .terminate)) }
+    case .kill(let id):
+      if let worker = state.workers[id] { steps.append(.command(worker, .kill)) }
+    case .run(let id, on: let worker):
+      if let exchange = state.exchanges[id], let worker = state.workers[worker] {
+        steps.append(.run(exchange, worker))
+      }
+    case .cancel(let id):
+      if let exchange = state.exchanges[id] { steps.append(.cancel(exchange)) }
+    case .fail(let id, let failure):
+      if let exchange = state.exchanges[id] { steps.append(.fail(exchange, failure)) }
+      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+    }
+  }
+
+  private func perform(_ step: Step) {
+    switch step {
+    case .start(let worker): context.requestStart(worker)
+    case .command(let worker, let command):
+      if command == .kill {
+        context.log.append(
+          function: function.name,
+          level: "warning",
+          message: "A worker that does not answer or does not stop is killed."
+        )
+      }
+      worker.send(command)
+    case .run(let exchange, let worker): worker.run(exchange)
+    case .cancel(let exchange): exchange.cancelOnConnection()
+    case .fail(let exchange, let failure):
+      let error = error(failure, exchange)
+      if case .crashed = failure {
+        context.log.append(
+          function: function.name,
+          level: "critical",
+          message: error.message,
+          invocation: exchange.request.id
+        )
+      }
+      exchange.fail(error)
+    }
+  }
+
+  private func startEnded(_ result: Result<Void, any Error>) {
+    let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+      guard case .pending(let waiters) = state.start else { return [] }
+      state.start = .known(result)
+      return waiters
+    }
+    for waiter in waiters { waiter.resume(with: result) }
+  }
+
+  private func error(
+    _ failure: FunctionScheduler.Failure,
+    _ exchange: Exchange
+  ) -> InvocationError {
+    let id = exchange.request.id
+    let name = function.name
+    switch failure {
+    case .overloaded:
+      let limit = context.configuration.queueMax
+      return InvocationError(.overloaded, "\(name) has \(limit) invocations waiting already.")
+    case .timedOut:
+      let seconds = min(exchange.request.timeout ?? timeout, timeout)
+      return InvocationError(.timedOut, "\(name) did not finish within \(seconds) (\(id)).")
+    case .drained:
+      return InvocationError(.drained, "\(name) was stopped before it finished (\(id)).")
+    case .crashed(let detail):
+      return InvocationError(.crashed, "\(name) crashed while it ran \(id): \(detail).")
+    case .cannotStart(let detail):
+      return InvocationError(.cannotStart, "No worker of \(name) could be started: \(detail).")
+    case .failed(let detail):
+      return InvocationError(.failed, "\(name) has no reply to \(id): \(detail).")
+    }
+  }
+}

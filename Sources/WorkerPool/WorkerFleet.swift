@@ -1,0 +1,158 @@
+package import Invocation
+package import Logging
+import RuntimeSupport
+import ServiceLifecycle
+import Synchronization
+
+/// Runs the deployed functions in worker processes.
+///
+/// Each function has its own workers, its own bounded queue and its own back-off, so that one which
+/// crashes, hangs or is flooded costs the others nothing. Nothing starts before `run` runs.
+package final class WorkerFleet: FunctionInvoker, Service {
+  private struct State {
+    var current: [String: FunctionVersion] = [:]
+    var isReplacing = false
+    var isStopping = false
+  }
+
+  private let context: FleetContext
+  private let state = Mutex(State())
+
+  /// A fleet without functions.
+  package init(
+    configuration: Configuration = Configuration(),
+    log: FunctionLogStore,
+    clock: some Clock<Duration> = ContinuousClock(),
+    logger: Logger
+  ) {
+    context = FleetContext(configuration, time: PoolTime(clock), log: log, logger: logger)
+  }
+
+  // MARK: Invocations
+
+  package func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    let (version, isStopping) = state.withLock {
+      ($0.current[request.function], $0.isStopping)
+    }
+    if isStopping { throw InvocationError(.drained, "The server is stopping.") }
+    guard let version else {
+      throw InvocationError(.notFound, "No function named \(request.function) is deployed.")
+    }
+    let exchange = Exchange(request)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        guard exchange.begin(continuation) else {
+          continuation.resume(throwing: CancellationError())
+          return
+        }
+        version.submit(exchange)
+      }
+    } onCancel: {
+      exchange.abandon()
+    }
+  }
+
+  // MARK: Functions
+
+  /// The functions of the current deployment, by name.
+  package func functions() -> [String: DeployedFunction] {
+    state.withLock { $0.current.mapValues(\.function) }
+  }
+
+  /// How the functions of the current deployment fare, in order of their names.
+  package func statuses() -> [FunctionStatus] {
+    let versions = state.withLock { Array($0.current.values) }
+    return versions.map(\.status).sorted { $0.name < $1.name }
+  }
+
+  /// Replaces all functions at once, after a worker of each new one has answered.
+  ///
+  /// What runs finishes in its old worker; what waits is run by the new ones. Throws, with the old
+  /// functions still in place, when a new worker does not start or a replacement is under way.
+  package func replaceFunctions(_ functions: [DeployedFunction]) async throws {
+    try state.withLock { state in
+      if state.isStopping { throw StatusError(.unavailable, "The server is stopping.") }
+      if state.isReplacing {
+        throw StatusError(.failedPrecondition, "Another deployment is under way.")
+      }
+      state.isReplacing = true
+    }
+    defer { state.withLock { $0.isReplacing = false } }
+    let versions = functions.map { FunctionVersion($0, in: context) }
+    for version in versions { version.warmUp() }
+    do {
+      for version in versions { try await version.firstWorkerReady() }
+    } catch {
+      for version in versions { version.retire(successor: nil) }
+      throw error
+    }
+    try switchOver(to: versions)
+  }
+
+  private func switchOver(to versions: [FunctionVersion]) throws {
+    let new = Dictionary(versions.map { ($0.function.name, $0) }, uniquingKeysWith: { $1 })
+    let old = state.withLock { state -> [String: FunctionVersion]? in
+      if state.isStopping { return nil }
+      defer { state.current = new }
+      return state.current
+    }
+    guard let old else {
+      for version in versions { version.retire(successor: nil) }
+      throw StatusError(.unavailable, "The server is stopping.")
+    }
+    for (name, version) in old { version.retire(successor: new[name]) }
+    context.logger.notice(
+      "The functions were replaced",
+      metadata: ["functions": "\(new.keys.sorted().joined(separator: " "))"]
+    )
+  }
+
+  // MARK: Life
+
+  /// Runs the workers until graceful shutdown or cancellation.
+  ///
+  /// At shutdown new invocations are refused, running ones get `drainGrace` and are then cancelled,
+  /// and the workers are ended. Returns when no process is left.
+  package func run() async throws {
+    _ = try context.makeSocketFolder()
+    await withGracefulShutdownHandler {
+      await withTaskCancellationHandler {
+        await withDiscardingTaskGroup { group in
+          group.addTask { await self.context.alarm.run { self.context.advance() } }
+          await withDiscardingTaskGroup { workers in
+            for await worker in self.context.launches {
+              workers.addTask { await worker.execute() }
+            }
+          }
+          group.cancelAll()
+        }
+      } onCancel: {
+        self.stop(after: .zero)
+        self.context.closeLaunches()
+      }
+    } onGracefulShutdown: {
+      self.stop(after: self.context.configuration.drainGrace)
+    }
+    context.closeLaunches()
+    for version in context.versions { version.abort() }
+    context.removeSocketFolder()
+  }
+
+  /// Refuses new invocations and ends the workers once the running ones are done, or time is up.
+  ///
+  /// Graceful shutdown does this by itself; calling it earlier lets the grace begin earlier.
+  package func stop(after grace: Duration) {
+    let current = state.withLock { state in
+      state.isStopping = true
+      defer { state.current = [:] }
+      return state.current
+    }
+    let versions = context.versions
+    for version in versions { version.retire(successor: nil, drainAfter: grace) }
+    context.closeLaunchesWhenEmpty()
+    context.logger.debug(
+      "The workers are being stopped",
+      metadata: ["functions.count": "\(current.count)"]
+    )
+  }
+}

@@ -1,0 +1,70 @@
+import DequeModule
+import Invocation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Turns a worker's lines into what the log keeps, within its bounds.
+struct WorkerOutput {
+  /// A line on its way to the log.
+  struct Entry: Equatable {
+    var level: String
+    var message: String
+    var invocation: String?
+    var metadata: [String: String] = [:]
+  }
+
+  /// Lines kept to explain a failed start.
+  static let tailMax = 20
+
+  private var limiter: OutputLimiter
+  private var tailLines = Deque<String>()
+
+  /// Output of a worker that has written nothing.
+  init(_ configuration: WorkerFleet.Configuration) {
+    limiter = OutputLimiter(
+      linesPerSecond: configuration.linesPerSecond,
+      burst: configuration.linesBurst
+    )
+  }
+
+  /// The last lines, oldest first.
+  var tail: [String] { Array(tailLines) }
+
+  /// The entries that a line leads to: none when there are too many.
+  mutating func take(_ line: LineSplitter.Line, isError: Bool, now: Duration) -> [Entry] {
+    var entries: [Entry] = []
+    switch limiter.judge(now: now) {
+    case .drop: return []
+    case .passAfter(let dropped):
+      entries.append(Entry(level: "warning", message: "\(dropped) lines too many were dropped."))
+    case .pass: break
+    }
+    let entry = Self.entry(line, isError: isError)
+    tailLines.append(entry.message)
+    if tailLines.count > Self.tailMax { tailLines.removeFirst() }
+    return entries + [entry]
+  }
+
+  private static func entry(_ line: LineSplitter.Line, isError: Bool) -> Entry {
+    // Other lines that begin with a brace are the function's own output, like all that follows.
+    if !isError, line.bytes.first == UInt8(ascii: "{"),
+      let report = try? JSONDecoder().decode(WorkerLogLine.self, from: Data(line.bytes))
+    {
+      return Entry(
+        level: report.severity.lowercased(),
+        message: report.message,
+        invocation: report.executionID,
+        metadata: report.metadata ?? [:]
+      )
+    }
+    let text = String(decoding: line.bytes, as: UTF8.self)
+    return Entry(
+      level: isError ? "warning" : "info",
+      message: line.isCut ? text + " … (cut)" : text
+    )
+  }
+}

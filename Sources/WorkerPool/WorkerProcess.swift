@@ -1,0 +1,353 @@
+import HTTPTypes
+import Invocation
+import Logging
+import NIOCore
+import RuntimeSupport
+import Subprocess
+import Synchronization
+
+#if canImport(System)
+  import System
+#else
+  import SystemPackage
+#endif
+
+/// One worker: the process, its socket, its idle connections and its output.
+final class WorkerProcess: Sendable {
+  /// What the scheduler asks of it.
+  enum Command: Sendable {
+    /// Ask until it answers.
+    case probe
+    /// Ask it to finish and exit.
+    case terminate
+    /// End its process group.
+    case kill
+  }
+
+  private struct IdleConnection {
+    var connection: WorkerConnection
+    var since: Duration
+  }
+
+  private struct State {
+    /// The last used is used first, so that few stay open.
+    var idle: [IdleConnection] = []
+    var isOver = false
+    /// Set when it shall not run (any more).
+    var isUnwanted = false
+    var output: WorkerOutput
+  }
+
+  let id: FunctionScheduler.WorkerID
+  private let version: FunctionVersion
+  private let state: Mutex<State>
+  private let socketPath = Mutex<String>("")
+  private let commands: AsyncStream<Command>
+  private let command: AsyncStream<Command>.Continuation
+
+  /// A worker that has not been started.
+  init(id: FunctionScheduler.WorkerID, of version: FunctionVersion) {
+    self.id = id
+    self.version = version
+    state = Mutex(State(output: WorkerOutput(version.context.configuration)))
+    // Few: the scheduler sends each command at most once a phase.
+    (commands, command) = AsyncStream.makeStream()
+    command.yield(.probe)
+  }
+
+  private var context: FleetContext { version.context }
+
+  /// The last lines that it wrote, for an error message; empty when there are none.
+  var lastOutput: String {
+    let lines = state.withLock { $0.output.tail }
+    return lines.isEmpty ? "" : "\n" + lines.joined(separator: "\n")
+  }
+
+  /// Passes a command on; a process that has ended ignores it.
+  func send(_ command: Command) {
+    if command != .probe { state.withLock { $0.isUnwanted = true } }
+    self.command.yield(command)
+  }
+
+  /// Sends the exchange over an idle connection, or a new one.
+  func run(_ exchange: Exchange) {
+    if let connection = idleConnection() {
+      connection.send(exchange, for: self)
+      return
+    }
+    connect().whenComplete { result in
+      switch result {
+      case .success(let connection): connection.send(exchange, for: self)
+      case .failure: self.exchangeNotSent(exchange)
+      }
+    }
+  }
+
+  /// Well below the time after which a worker closes a silent connection, so that no request meets
+  /// the end of one.
+  private static let idleConnectionTimeMax = Duration.seconds(300)
+
+  private func idleConnection() -> WorkerConnection? {
+    let oldest = context.time.now() - Self.idleConnectionTimeMax
+    return state.withLock { state in
+      while let idle = state.idle.popLast() {
+        if idle.connection.isActive && idle.since > oldest { return idle.connection }
+        idle.connection.close()
+      }
+      return nil
+    }
+  }
+
+  /// The service has ended before the worker was started.
+  func neverRan() {
+    version.workerExited(self, detail: "the server is stopping")
+  }
+
+  /// Starts the process and stays until it has exited.
+  func execute() async {
+    let detail: String
+    do {
+      if state.withLock({ $0.isUnwanted }) { throw CancellationError() }
+      let path = try context.nextSocketPath()
+      socketPath.withLock { $0 = path }
+      detail = try await runProcess(socketPath: path)
+    } catch let error as any StatusConvertible {
+      detail = error.statusMessage
+    } catch is CancellationError {
+      detail = "the server is stopping"
+    } catch {
+      detail = "it cannot be executed: \(error)"
+    }
+    let idle = state.withLock { state in
+      state.isOver = true
+      defer { state.idle = [] }
+      return state.idle
+    }
+    for idle in idle { idle.connection.close() }
+    command.finish()
+    version.workerExited(self, detail: detail)
+  }
+
+  private func runProcess(socketPath: String) async throws -> String {
+    var options = PlatformOptions()
+    // A session of its own is a process group of its own, and no terminal that could signal it.
+    options.createSession = true
+    options.teardownSequence = [
+      .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .zero)
+    ]
+    let result = try await Subprocess.run(
+      .path(FilePath(version.function.executable)),
+      environment: .custom(
+        Dictionary(
+          environment(socketPath).map { (Environment.Key(stringLiteral: $0.key), $0.value) },
+          uniquingKeysWith: { $1 }
+        )
+      ),
+      platformOptions: options,
+      // Held open as long as the worker shall live: it exits when its standard input ends.
+      input: .inputWriter,
+      output: .sequence,
+      error: .sequence
+    ) { execution in
+      await withTaskGroup(of: Bool.self) { group in
+        group.addTask {
+          await self.read(execution.standardOutput, isError: false)
+          return true
+        }
+        group.addTask {
+          await self.read(execution.standardError, isError: true)
+          return true
+        }
+        group.addTask {
+          await self.follow { command in
+            // A process that has exited in the meantime needs no signal.
+            try? execution.send(
+              signal: command == .kill ? .kill : .terminate,
+              toProcessGroup: command == .kill
+            )
+          }
+          return false
+        }
+        var outputsOpen = 2
+        while outputsOpen > 0, let isOutput = await group.next() {
+          if isOutput { outputsOpen -= 1 }
+        }
+        group.cancelAll()
+        // Its output has ended, so it has exited; what it has started goes with it.
+        try? execution.send(signal: .kill, toProcessGroup: true)
+      }
+    }
+    switch result.terminationStatus {
+    case .exited(0): return "it exited"
+    case .exited(let code): return "it exited with code \(code)"
+    case .signaled(let signal): return "it was ended by signal \(signal)"
+    }
+  }
+
+  /// The crashed thread by function and line, and nothing else; a second in a debug build.
+  private static let backtrace =
+    "enable=yes,symbolicate=fast,threads=crashed,images=none,registers=none,interactive=no,"
+    + "color=no,limit=24,top=0"
+
+  private func environment(_ socketPath: String) -> [String: String] {
+    let function = version.function
+    var values = context.configuration.environment
+    values["SWIFT_BACKTRACE"] = Self.backtrace
+    values.merge(function.environment) { $1 }
+    values.merge([
+      "FUNCTION_TARGET": function.name,
+      "FUNCTION_SIGNATURE_TYPE": function.endpoint.eventTrigger == nil ? "http" : "cloudevent",
+      "FUNCTIONS_EMULATOR": "true",
+      "K_SERVICE": function.name,
+      "K_REVISION": function.deploymentID,
+      "HEARTH_SOCKET": socketPath,
+      "TZ": "UTC",
+    ]) { $1 }
+    return values
+  }
+
+  /// Carries out commands until the task is cancelled.
+  private func follow(signal: @Sendable (Command) -> Void) async {
+    await withDiscardingTaskGroup { group in
+      for await command in commands {
+        switch command {
+        case .probe: group.addTask { await self.probe() }
+        case .terminate, .kill: signal(command)
+        }
+      }
+      group.cancelAll()
+    }
+  }
+}
+
+// MARK: - Health
+
+extension WorkerProcess {
+  /// The first wait before a worker is asked again; each next one is half as long again.
+  private static let probeWaitMin = Duration.milliseconds(1)
+  /// The longest wait before a worker is asked again.
+  private static let probeWaitMax = Duration.milliseconds(50)
+
+  /// Asks the worker whether it is well until it is, or until the task is cancelled.
+  ///
+  /// The scheduler bounds this: it has a worker killed that does not answer in time.
+  private func probe() async {
+    var wait = Self.probeWaitMin
+    while !Task.isCancelled {
+      if await isHealthy() {
+        version.workerReady(self)
+        return
+      }
+      do { try await context.time.sleep(context.time.now() + wait) } catch { return }
+      wait = min(wait * 3 / 2, Self.probeWaitMax)
+    }
+  }
+
+  private func isHealthy() async -> Bool {
+    // No connection and no answer mean the same: not yet.
+    guard let connection = try? await connect().get() else { return false }
+    let exchange = Exchange(
+      InvocationRequest(
+        id: "health",
+        function: version.function.name,
+        head: .init(method: .get, scheme: nil, authority: nil, path: "/__/health"),
+        body: ByteBuffer()
+      )
+    )
+    let reply = try? await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        guard exchange.begin(continuation) else {
+          continuation.resume(throwing: CancellationError())
+          return
+        }
+        connection.send(exchange, for: HealthProbe(self))
+      }
+    } onCancel: {
+      exchange.abandon()
+      connection.close()
+    }
+    return reply?.head.status == .ok
+  }
+
+  private func connect() -> EventLoopFuture<WorkerConnection> {
+    WorkerConnection.connect(
+      to: socketPath.withLock { $0 },
+      on: context.configuration.eventLoopGroup.any(),
+      context.configuration
+    )
+  }
+
+  private func keep(_ connection: WorkerConnection) {
+    let now = context.time.now()
+    let isKept = state.withLock { state in
+      if !state.isOver { state.idle.append(IdleConnection(connection: connection, since: now)) }
+      return !state.isOver
+    }
+    if !isKept { connection.close() }
+  }
+
+  /// Owns the exchange of one health check.
+  private final class HealthProbe: ExchangeOwner {
+    private let worker: WorkerProcess
+
+    init(_ worker: WorkerProcess) {
+      self.worker = worker
+    }
+
+    func exchangeEnded(_ exchange: Exchange, on connection: WorkerConnection, isReusable: Bool) {
+      if isReusable { worker.keep(connection) }
+    }
+
+    func exchangeBroke(_ exchange: Exchange) { exchange.fail(CancellationError()) }
+    func exchangeNotSent(_ exchange: Exchange) { exchange.fail(CancellationError()) }
+  }
+}
+
+extension WorkerProcess: ExchangeOwner {
+  func exchangeEnded(_ exchange: Exchange, on connection: WorkerConnection, isReusable: Bool) {
+    if isReusable { keep(connection) }
+    if let number = exchange.number { version.ended(number) }
+  }
+
+  func exchangeBroke(_ exchange: Exchange) {
+    if let number = exchange.number { version.broke(number) }
+  }
+
+  func exchangeNotSent(_ exchange: Exchange) {
+    if let number = exchange.number { version.notSent(number) }
+  }
+}
+
+// MARK: - Output
+
+extension WorkerProcess {
+  private func read(_ output: SubprocessOutputSequence, isError: Bool) async {
+    var splitter = LineSplitter(lineBytesMax: context.configuration.lineBytesMax)
+    do {
+      for try await piece in output {
+        let lines = piece.withUnsafeBytes { splitter.append($0) }
+        for line in lines { log(line, isError: isError) }
+      }
+    } catch {
+      context.logger.debug(
+        "A worker's output cannot be read",
+        metadata: ["function.name": "\(version.function.name)", "error": "\(error)"]
+      )
+    }
+    if let last = splitter.finish() { log(last, isError: isError) }
+  }
+
+  private func log(_ line: LineSplitter.Line, isError: Bool) {
+    let now = context.time.now()
+    let entries = state.withLock { $0.output.take(line, isError: isError, now: now) }
+    for entry in entries {
+      context.log.append(
+        function: version.function.name,
+        level: entry.level,
+        message: entry.message,
+        invocation: entry.invocation,
+        metadata: entry.metadata
+      )
+    }
+  }
+}

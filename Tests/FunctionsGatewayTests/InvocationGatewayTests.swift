@@ -1,0 +1,283 @@
+import Foundation
+import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
+import Invocation
+import Logging
+import NIOCore
+import NIOEmbedded
+import RuntimeSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import FunctionsGateway
+
+@Suite("Functions gateway")
+struct InvocationGatewayTests {
+  @Test("A function sees its path without the prefix, its query and body, and an id")
+  func passesOn() async throws {
+    let invoker = StandInInvoker { request in
+      .success(request.reply(#"{"result":1}"#))
+    }
+    let response = await gateway(invoker).respond(
+      to: .post("/demo/us-central1/add/more/a%2Fb?x=1&y=%20", #"{"data":1}"#),
+      .embedded
+    )
+
+    let request = try #require(invoker.requests.first)
+    #expect(request.function == "add")
+    #expect(request.head.path == "/more/a%2Fb?x=1&y=%20")
+    #expect(String(buffer: request.body) == #"{"data":1}"#)
+    #expect(request.id == "id")
+    #expect(response.status == .ok)
+    #expect(try await response.text == #"{"result":1}"#)
+  }
+
+  @Test("Whatever a function answers is passed on, errors too")
+  func passesErrors() async throws {
+    let invoker = StandInInvoker { request in
+      var reply = request.reply("no")
+      reply.head.status = .teapot
+      reply.head.headerFields[.cacheControl] = "no-store"
+      return .success(reply)
+    }
+    let response = await gateway(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
+
+    #expect(response.status == .teapot)
+    #expect(response.headers[.cacheControl] == "no-store")
+    #expect(try await response.text == "no")
+  }
+
+  @Test("A streamed reply is passed on piece by piece")
+  func streams() async throws {
+    let invoker = StandInInvoker { _ in
+      let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+      continuation.yield(ByteBuffer(string: "a"))
+      continuation.yield(ByteBuffer(string: "b"))
+      continuation.finish()
+      return .success(InvocationReply(head: HTTPResponse(status: .ok), body: .stream(stream)))
+    }
+    let response = await gateway(invoker).respond(to: .post("/demo/us-central1/add"), .embedded)
+
+    #expect(response.body.contentLength == nil)
+    #expect(try await response.text == "ab")
+  }
+
+  @Test(
+    "A wrong address is 404 and says what is right",
+    arguments: [
+      ("/demo/us-central1/nope", "There is no function named nope. Functions: us-central1/add."),
+      ("/other/us-central1/add", "This server runs project demo, not other."),
+      ("/demo/europe-west1/add", "The function add is in region us-central1, not europe-west1."),
+      ("/demo/us-central1/fires", "is triggered by events and cannot be called"),
+      ("/demo/us-central1", "A function is called at /demo/REGION/NAME."),
+      ("/", "A function is called at /demo/REGION/NAME."),
+    ]
+  )
+  func notFound(path: String, message: String) async throws {
+    let invoker = StandInInvoker { _ in .failure(InvocationError(.failed, "unexpected")) }
+    var request = Request.post(path)
+    request = request.with(.origin, "https://app.example")
+    let response = await gateway(invoker).respond(to: request, .embedded)
+
+    #expect(response.status == .notFound)
+    #expect(try await response.text.contains(message))
+    #expect(try await response.text.contains(#""status":"NOT_FOUND""#))
+    #expect(response.headers[.accessControlAllowOrigin] == "https://app.example")
+    #expect(invoker.requests.isEmpty)
+  }
+
+  @Test("A body beyond the bound is 413, whether announced or not", arguments: [true, false])
+  func tooLarge(isAnnounced: Bool) async throws {
+    let invoker = StandInInvoker { _ in .failure(InvocationError(.failed, "unexpected")) }
+    let bytes = ByteBuffer(repeating: 0, count: InvocationGateway.bodyBytesMax + 1)
+    var request = Request.post("/demo/us-central1/add", bytes)
+    if isAnnounced { request = request.with(.contentLength, "\(bytes.readableBytes)") }
+    let response = await gateway(invoker).respond(to: request, .embedded)
+
+    #expect(response.status.code == 413)
+    #expect(try await response.text.contains(#""status":"INVALID_ARGUMENT""#))
+    #expect(response.headers[.connection] == "close")
+    #expect(invoker.requests.isEmpty)
+  }
+
+  @Test("A body at the bound is passed on")
+  func large() async throws {
+    let invoker = StandInInvoker { .success($0.reply("ok")) }
+    let bytes = ByteBuffer(repeating: 0, count: InvocationGateway.bodyBytesMax)
+    let request = Request.post("/demo/us-central1/add", bytes)
+
+    #expect(await gateway(invoker).respond(to: request, .embedded).status == .ok)
+  }
+
+  @Test(
+    "A failed invocation becomes a callable's error that tells nothing of the worker's output",
+    arguments: [
+      (InvocationError.Kind.overloaded, 503, "RESOURCE_EXHAUSTED"),
+      (.cannotStart, 503, "UNAVAILABLE"),
+      (.drained, 503, "UNAVAILABLE"),
+      (.timedOut, 504, "DEADLINE_EXCEEDED"),
+      (.crashed, 500, "INTERNAL"),
+      (.failed, 500, "INTERNAL"),
+      (.notFound, 404, "NOT_FOUND"),
+    ]
+  )
+  func failures(kind: InvocationError.Kind, status: Int, name: String) async throws {
+    let invoker = StandInInvoker { _ in .failure(InvocationError(kind, "password=1")) }
+    let request = Request.post("/demo/us-central1/add").with(.origin, "https://app.example")
+    let response = await gateway(invoker).respond(to: request, .embedded)
+    let text = try await response.text
+
+    #expect(response.status.code == status)
+    #expect(text.contains(#""status":"\#(name)""#))
+    #expect(kind == .overloaded || !text.contains("password"))
+    #expect(text.contains("(id)") || ![.crashed, .timedOut, .failed].contains(kind))
+    #expect(response.headers[.accessControlAllowOrigin] == "https://app.example")
+  }
+
+  @Test("When the client closes its side, the invocation is cancelled", arguments: [true, false])
+  func disconnects(isHalf: Bool) async throws {
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let invoker = StandInInvoker { _ in
+      begin.yield()
+      await withTaskCancellationHandler {
+        for await _ in AsyncStream<Never>.makeStream().stream {}
+      } onCancel: {
+      }
+      return .failure(InvocationError(.drained, "cancelled"))
+    }
+    let channel = NIOAsyncTestingChannel()
+    let gateway = gateway(invoker)
+    async let response = gateway.respond(
+      to: .post("/demo/us-central1/add"),
+      HTTPContext(channel: channel)
+    )
+    for await _ in begun { break }
+    if isHalf {
+      channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    } else {
+      channel.close(promise: nil)
+    }
+
+    #expect(await response.status.code == 503)
+  }
+
+  private func gateway(_ invoker: StandInInvoker) -> InvocationGateway {
+    var fires = FunctionEndpoint(entryPoint: "fires")
+    fires.eventTrigger = FunctionEndpoint.EventTrigger(eventType: "t", eventFilters: [:])
+    let functions = ["add": FunctionEndpoint(entryPoint: "add"), "fires": fires]
+    return InvocationGateway(
+      project: "demo",
+      functions: { functions },
+      invoker: invoker,
+      makeID: { "id" },
+      logger: .silent
+    )
+  }
+}
+
+@Suite("Function target")
+struct FunctionTargetTests {
+  @Test(
+    "A target is taken apart without touching what the function sees",
+    arguments: [
+      ("/p/r/n", "n", "/"),
+      ("/p/r/n/", "n", "/"),
+      ("/p/r/n?q=/a/b", "n", "/?q=/a/b"),
+      ("/p/r/n/a//b%20?x", "n", "/a//b%20?x"),
+      ("/p/r/na%6De", "name", "/"),
+      ("/p/r", "", "/"),
+      ("/p/r/%zz", "", "/"),
+      ("", "", "/"),
+    ]
+  )
+  func parts(target: String, name: String, path: String) {
+    let parsed = FunctionTarget(target)
+
+    #expect(parsed.name == name)
+    #expect(parsed.path == path)
+    #expect(name.isEmpty || (parsed.project == "p" && parsed.region == "r"))
+  }
+}
+
+/// An invoker in memory: what it answers is a closure.
+private final class StandInInvoker: FunctionInvoker {
+  private let answer:
+    @Sendable (InvocationRequest) async -> Result<InvocationReply, InvocationError>
+  private let received = Mutex<[InvocationRequest]>([])
+
+  init(
+    answer:
+      @escaping @Sendable (InvocationRequest) async -> Result<
+        InvocationReply, InvocationError
+      >
+  ) {
+    self.answer = answer
+  }
+
+  var requests: [InvocationRequest] { received.withLock { $0 } }
+
+  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    received.withLock { $0.append(request) }
+    return try await answer(request).get()
+  }
+}
+
+extension InvocationRequest {
+  fileprivate func reply(_ text: String) -> InvocationReply {
+    InvocationReply(head: HTTPResponse(status: .ok), body: .whole(ByteBuffer(string: text)))
+  }
+}
+
+extension HTTPResponse.Status {
+  fileprivate static let teapot = HTTPResponse.Status(code: 418)
+}
+
+extension HTTPContext {
+  fileprivate static var embedded: HTTPContext { HTTPContext(channel: NIOAsyncTestingChannel()) }
+}
+
+extension Request {
+  fileprivate static func post(_ path: String, _ body: String = "{}") -> Request {
+    post(path, ByteBuffer(string: body))
+  }
+
+  fileprivate static func post(_ path: String, _ body: ByteBuffer) -> Request {
+    Request(
+      head: HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: path),
+      body: RequestBody(buffer: body)
+    )
+  }
+
+  fileprivate func with(_ name: HTTPField.Name, _ value: String) -> Request {
+    var head = head
+    head.headerFields[name] = value
+    return Request(head: head, body: body)
+  }
+}
+
+extension Response {
+  /// The whole body as text.
+  fileprivate var text: String {
+    get async throws {
+      let collected = Collected()
+      try await body.write(Writer(collected: collected))
+      return String(buffer: collected.buffer.withLock { $0 })
+    }
+  }
+}
+
+private final class Collected: Sendable {
+  let buffer = Mutex(ByteBuffer())
+}
+
+private struct Writer: ResponseBodyWriter {
+  let collected: Collected
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    _ = collected.buffer.withLock { $0.writeImmutableBuffer(buffer) }
+  }
+
+  consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}

@@ -1,0 +1,16 @@
+import Foundation
+
+/// Executables of this package, as the test run has built them.
+package enum BuiltProduct {
+  /// The path of `name` beside the test bundle; throws when it is not there.
+  package static func path(_ name: String) throws -> String {
+    var folder = Bundle.main.bundleURL
+    // On Darwin the test bundle is a folder, and its executable lies three levels further down.
+    for _ in 0..<4 {
+      let candidate = folder.appending(path: name).path
+      if FileManager.default.isExecutableFile(atPath: candidate) { return candidate }
+      folder.deleteLastPathComponent()
+    }
+    throw CocoaError(.fileNoSuchFile, userInfo: [NSFilePathErrorKey: name])
+  }
+}

@@ -1,0 +1,370 @@
+import Invocation
+import RuntimeSupport
+import Testing
+
+@testable import WorkerPool
+
+@Suite("Function scheduler")
+struct FunctionSchedulerTests {
+  typealias ID = FunctionScheduler.InvocationID
+  typealias Worker = FunctionScheduler.WorkerID
+
+  private func scheduler(
+    concurrency: Int = 1,
+    min instancesMin: Int = 0,
+    max instancesMax: Int = 1,
+    queueMax: Int = 10
+  ) -> FunctionScheduler {
+    var endpoint = FunctionEndpoint(entryPoint: "f")
+    endpoint.concurrency = concurrency
+    endpoint.minInstances = instancesMin
+    endpoint.maxInstances = instancesMax
+    return FunctionScheduler(
+      limits: FunctionScheduler.Limits(
+        endpoint,
+        WorkerFleet.Configuration(
+          queueMax: queueMax,
+          startTimeout: .seconds(10),
+          cancelGrace: .seconds(2),
+          terminateGrace: .seconds(3),
+          idleTimeout: .seconds(900),
+          restartBackOff: BackOff(initial: .milliseconds(100), maximum: .seconds(10))
+        )
+      )
+    )
+  }
+
+  private func id(_ number: UInt64) -> ID { ID(number: number) }
+  private func worker(_ number: Int) -> Worker { Worker(number: number) }
+
+  /// A scheduler with worker 1 ready.
+  private func ready(
+    concurrency: Int = 1,
+    max instancesMax: Int = 1,
+    queueMax: Int = 10
+  ) -> FunctionScheduler {
+    var scheduler = scheduler(concurrency: concurrency, max: instancesMax, queueMax: queueMax)
+    _ = scheduler.warmUp(now: .zero)
+    _ = scheduler.workerReady(worker(1), now: .zero)
+    return scheduler
+  }
+
+  @Test("The first invocation starts a worker and runs once it is ready")
+  func firstInvocation() {
+    var scheduler = scheduler()
+
+    #expect(scheduler.submit(id(1), deadline: .seconds(60), now: .zero) == [.start(worker(1))])
+    #expect(
+      scheduler.workerReady(worker(1), now: .milliseconds(5)) == [.run(id(1), on: worker(1))]
+    )
+    #expect(scheduler.runningCount == 1)
+  }
+
+  @Test("A worker takes as many invocations as its concurrency, the next waits for a free place")
+  func concurrency() {
+    var scheduler = ready(concurrency: 2)
+
+    #expect(
+      scheduler.submit(id(1), deadline: .seconds(60), now: .zero) == [.run(id(1), on: worker(1))]
+    )
+    #expect(
+      scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [.run(id(2), on: worker(1))]
+    )
+    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .zero) == [])
+    #expect(scheduler.ended(id(1), now: .zero) == [.run(id(3), on: worker(1))])
+  }
+
+  @Test("More workers start while invocations wait, up to the maximum")
+  func scaleOut() {
+    var scheduler = ready(concurrency: 1, max: 2)
+
+    #expect(
+      scheduler.submit(id(1), deadline: .seconds(60), now: .zero) == [.run(id(1), on: worker(1))]
+    )
+    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [.start(worker(2))])
+    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .zero) == [])
+    #expect(scheduler.workerReady(worker(2), now: .zero) == [.run(id(2), on: worker(2))])
+    #expect(scheduler.ended(id(1), now: .zero) == [.run(id(3), on: worker(1))])
+  }
+
+  @Test("Past the bound of the queue an invocation is refused, and those who wait keep their order")
+  func overloaded() {
+    var scheduler = ready(queueMax: 2)
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(3), deadline: .seconds(60), now: .zero)
+
+    #expect(
+      scheduler.submit(id(4), deadline: .seconds(60), now: .zero) == [.fail(id(4), .overloaded)]
+    )
+    #expect(scheduler.ended(id(1), now: .zero) == [.run(id(2), on: worker(1))])
+    #expect(scheduler.ended(id(2), now: .zero) == [.run(id(3), on: worker(1))])
+  }
+
+  @Test("The wait counts towards the deadline")
+  func waitingTimesOut() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
+
+    #expect(scheduler.wake == .seconds(5))
+    #expect(scheduler.advance(to: .milliseconds(4_999)) == [])
+    #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .timedOut)])
+    #expect(scheduler.waitingCount == 0)
+  }
+
+  @Test("A worker that stops an overdue invocation within the grace is kept")
+  func timeoutStopped() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
+
+    #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .timedOut), .cancel(id(1))])
+    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .seconds(5)) == [])
+    #expect(scheduler.ended(id(1), now: .seconds(6)) == [.run(id(2), on: worker(1))])
+  }
+
+  @Test("A worker whose overdue invocation hangs is ended once its others are done")
+  func timeoutHangs() {
+    var scheduler = ready(concurrency: 2)
+    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
+    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+    _ = scheduler.advance(to: .seconds(5))
+
+    #expect(scheduler.advance(to: .seconds(7)) == [])
+    #expect(
+      scheduler.submit(id(3), deadline: .seconds(60), now: .seconds(8)) == [.start(worker(2))]
+    )
+    #expect(scheduler.ended(id(2), now: .seconds(9)) == [.kill(worker(1))])
+    #expect(scheduler.workerExited(worker(1), detail: "killed", now: .seconds(9)) == [])
+    #expect(scheduler.workerReady(worker(2), now: .seconds(9)) == [.run(id(3), on: worker(2))])
+  }
+
+  @Test("A caller that leaves frees its place in the queue, or has its invocation cancelled")
+  func cancelled() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+
+    #expect(scheduler.cancelled(id(2), now: .zero) == [])
+    #expect(scheduler.waitingCount == 0)
+    #expect(scheduler.cancelled(id(1), now: .zero) == [.cancel(id(1))])
+    #expect(scheduler.runningCount == 0)
+    #expect(scheduler.ended(id(1), now: .zero) == [])
+    #expect(!scheduler.knows(id(1)))
+  }
+
+  @Test("A crash fails what ran there, and only that; who waited runs on the replacement")
+  func crash() {
+    var scheduler = ready(concurrency: 2)
+    for number in 1...3 {
+      _ = scheduler.submit(id(UInt64(number)), deadline: .seconds(60), now: .zero)
+    }
+
+    let actions = scheduler.workerExited(worker(1), detail: "signal 4", now: .seconds(1))
+    #expect(
+      Set(actions.map(String.init(describing:)))
+        == Set(
+          [
+            FunctionScheduler.Action.fail(id(1), .crashed("signal 4")),
+            .fail(id(2), .crashed("signal 4")),
+          ].map(String.init(describing:))
+        )
+    )
+    #expect(scheduler.wake.map { $0 <= .milliseconds(1_100) } ?? false)
+    #expect(scheduler.advance(to: .milliseconds(1_100)) == [.start(worker(2))])
+    #expect(scheduler.workerReady(worker(2), now: .seconds(2)) == [.run(id(3), on: worker(2))])
+  }
+
+  @Test("A broken connection is settled by what becomes of the worker", arguments: [true, false])
+  func brokenConnection(isWell: Bool) {
+    var scheduler = ready(concurrency: 2)
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+
+    #expect(scheduler.broke(id(1), now: .seconds(1)) == [.check(worker(1))])
+    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .seconds(1)) == [])
+    if isWell {
+      #expect(
+        scheduler.workerReady(worker(1), now: .seconds(1)) == [
+          .fail(id(1), .crashed("its worker closed the connection")),
+          .run(id(2), on: worker(1)),
+        ]
+      )
+    } else {
+      #expect(
+        scheduler.workerExited(worker(1), detail: "signal 5", now: .seconds(1)) == [
+          .fail(id(1), .crashed("signal 5"))
+        ]
+      )
+      #expect(scheduler.waitingCount == 1)
+    }
+  }
+
+  @Test("A request that was not sent waits at the front, and is given up after three attempts")
+  func notSent() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+
+    for _ in 1...2 {
+      #expect(scheduler.notSent(id(1), now: .zero) == [.check(worker(1))])
+      #expect(scheduler.workerReady(worker(1), now: .zero) == [.run(id(1), on: worker(1))])
+    }
+    #expect(
+      scheduler.notSent(id(1), now: .zero) == [
+        .check(worker(1)), .fail(id(1), .failed("its worker cannot be reached")),
+      ]
+    )
+    #expect(scheduler.workerReady(worker(1), now: .zero) == [.run(id(2), on: worker(1))])
+  }
+
+  @Test("A worker that cannot start fails who waits, and the next try waits longer each time")
+  func cannotStart() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    #expect(
+      scheduler.workerExited(worker(1), detail: "code 1", now: .zero) == [
+        .fail(id(1), .cannotStart("code 1"))
+      ]
+    )
+
+    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [])
+    #expect(scheduler.advance(to: .milliseconds(99)) == [])
+    #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(2))])
+    _ = scheduler.workerExited(worker(2), detail: "code 1", now: .milliseconds(100))
+    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .milliseconds(200)) == [])
+    #expect(scheduler.advance(to: .milliseconds(300)) == [.start(worker(3))])
+  }
+
+  @Test("A worker that does not answer in time is ended and counts as one that cannot start")
+  func startTimesOut() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+
+    #expect(
+      scheduler.advance(to: .seconds(10)) == [
+        .kill(worker(1)), .fail(id(1), .cannotStart("it did not answer within 10.0 seconds")),
+      ]
+    )
+    #expect(scheduler.workerExited(worker(1), detail: "signal 9", now: .seconds(10)) == [])
+  }
+
+  @Test("A retired version finishes what runs, gives back what waits and lets its worker go")
+  func retire() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), deadline: .seconds(61), now: .zero)
+
+    let (left, actions) = scheduler.retire(now: .zero)
+    #expect(left == [FunctionScheduler.Waiting(id: id(2), deadline: .seconds(61))])
+    #expect(actions == [])
+    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .zero) == [.fail(id(3), .drained)])
+    #expect(!scheduler.isFinished)
+    #expect(scheduler.ended(id(1), now: .seconds(1)) == [.terminate(worker(1))])
+    #expect(scheduler.advance(to: .seconds(4)) == [.kill(worker(1))])
+    #expect(scheduler.workerExited(worker(1), detail: "it exited", now: .seconds(4)) == [])
+    #expect(scheduler.isFinished)
+  }
+
+  @Test("A drain ends what still runs when its time is up")
+  func drain() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.retire(drainBy: .milliseconds(1_500), now: .zero)
+
+    #expect(
+      scheduler.advance(to: .milliseconds(1_500)) == [.fail(id(1), .drained), .cancel(id(1))]
+    )
+    #expect(scheduler.ended(id(1), now: .milliseconds(1_600)) == [.terminate(worker(1))])
+  }
+
+  @Test("An idle worker goes after a while unless it is one of the minimum", arguments: [0, 1])
+  func idle(instancesMin: Int) {
+    var scheduler = scheduler(min: instancesMin)
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.workerReady(worker(1), now: .zero)
+    _ = scheduler.ended(id(1), now: .seconds(30))
+    _ = scheduler.advance(to: .seconds(60))
+
+    #expect(
+      scheduler.advance(to: .seconds(930)) == (instancesMin == 0 ? [.terminate(worker(1))] : [])
+    )
+  }
+
+  @Test("Whatever happens, each invocation ends once and no worker gets more than it takes")
+  func random() {
+    let seed = UInt64.random(in: .min ... .max)
+    var generator = SeededChoice(state: seed)
+    var scheduler = scheduler(concurrency: 2, max: 3, queueMax: 5)
+    var now = Duration.zero
+    var open: Set<ID> = []
+    var runningOn: [ID: Worker] = [:]
+    var alive: Set<Worker> = []
+    var ready: Set<Worker> = []
+    var next: UInt64 = 0
+
+    func apply(_ actions: [FunctionScheduler.Action]) {
+      for action in actions {
+        switch action {
+        case .start(let worker): alive.insert(worker)
+        case .check(let worker): ready.remove(worker)
+        case .terminate, .kill, .cancel: break
+        case .run(let id, on: let worker):
+          #expect(open.contains(id), "seed \(seed)")
+          runningOn[id] = worker
+          #expect(runningOn.values.count { $0 == worker } <= 2, "seed \(seed)")
+        case .fail(let id, _): #expect(open.remove(id) != nil, "seed \(seed)")
+        }
+      }
+      runningOn = runningOn.filter { scheduler.knows($0.key) }
+    }
+    for _ in 0..<3_000 {
+      now += .milliseconds(Int.random(in: 0...300, using: &generator))
+      switch Int.random(in: 0..<8, using: &generator) {
+      case 0, 1, 2:
+        next += 1
+        open.insert(ID(number: next))
+        apply(scheduler.submit(ID(number: next), deadline: now + .seconds(5), now: now))
+      case 3:
+        guard let id = runningOn.keys.min(by: { $0.number < $1.number }) else { continue }
+        open.remove(id)
+        runningOn[id] = nil
+        apply(scheduler.ended(id, now: now))
+      case 4:
+        guard let worker = alive.randomElement(using: &generator) else { continue }
+        ready.insert(worker)
+        apply(scheduler.workerReady(worker, now: now))
+      case 5:
+        guard let worker = alive.randomElement(using: &generator) else { continue }
+        alive.remove(worker)
+        apply(scheduler.workerExited(worker, detail: "x", now: now))
+      case 6:
+        guard let id = runningOn.keys.randomElement(using: &generator) else { continue }
+        runningOn[id] = nil
+        apply(
+          Bool.random(using: &generator)
+            ? scheduler.broke(id, now: now) : scheduler.notSent(id, now: now)
+        )
+      default: apply(scheduler.advance(to: now))
+      }
+    }
+    let (left, actions) = scheduler.retire(drainBy: now, now: now)
+    for waiting in left { open.remove(waiting.id) }
+    apply(actions)
+    apply(scheduler.advance(to: now))
+    for worker in alive { apply(scheduler.workerExited(worker, detail: "end", now: now)) }
+    #expect(open.isEmpty, "seed \(seed)")
+    #expect(scheduler.isFinished, "seed \(seed)")
+  }
+}
+
+/// A small generator that a seed repeats.
+private struct SeededChoice: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

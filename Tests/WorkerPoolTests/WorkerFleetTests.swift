@@ -1,0 +1,327 @@
+import Foundation
+import HTTPTypes
+import Invocation
+import Logging
+import NIOCore
+import RuntimeSupport
+import TestSupport
+import Testing
+
+@testable import WorkerPool
+
+/// Real workers: the executable `SampleFunctions`.
+@Suite("Worker fleet", .timeLimit(.minutes(2)))
+struct WorkerFleetTests {
+  @Test("A callable is answered by a worker that has started for it")
+  func answers() async throws {
+    try await withFleet(["echo"]) { fleet, _ in
+      let reply = try await fleet.call("echo", #"{"data":{"a":[1,2]}}"#)
+
+      #expect(reply.head.status == .ok)
+      #expect(try await reply.text == #"{"result":{"a":[1,2]}}"#)
+      #expect(fleet.statuses().map(\.workersReady) == [1])
+    }
+  }
+
+  @Test("An unknown function is refused")
+  func unknown() async throws {
+    try await withFleet(["echo"]) { fleet, _ in
+      await #expect(throws: InvocationError.self) { try await fleet.call("nope") }
+    }
+  }
+
+  @Test("One worker runs many invocations at once, and its connections are used again")
+  func concurrent() async throws {
+    try await withFleet(["gate"]) { fleet, _ in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<20 {
+          group.addTask { _ = try await fleet.call("gate", #"{"data":{"key":"k"}}"#) }
+        }
+        group.addTask {
+          var opened = 0
+          while opened < 20 {
+            let reply = try await fleet.call("gate", #"{"data":{"key":"k","opens":true}}"#)
+            opened += reply.number
+            if fleet.statuses().allSatisfy({ $0.running == 0 }) { break }
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(fleet.statuses().map(\.workers) == [1])
+    }
+  }
+
+  @Test("A crash fails its invocation with its id, and neither the next nor another function's")
+  func crash() async throws {
+    let quickly = ["SWIFT_BACKTRACE": "enable=no"]
+    try await withFleet(sample(["crash", "echo"], environment: quickly)) { fleet, log in
+      for id in ["invocation-1", "invocation-2"] {
+        let error = await #expect(throws: InvocationError.self) {
+          try await fleet.call("crash", id: id)
+        }
+        #expect(error?.kind == .crashed)
+        #expect(error?.message.contains(id) == true)
+        let other = try await fleet.call("echo")
+        #expect(other.head.status == .ok)
+      }
+      let lines = await log.entries(function: "crash")
+      #expect(lines.contains { $0.level == "critical" && $0.invocation == "invocation-2" })
+      #expect(lines.contains { $0.message.contains("crashed as asked") })
+    }
+  }
+
+  @Test("An overdue invocation is cancelled in its worker, which is kept when it heeds that")
+  func timesOut() async throws {
+    try await withFleet(["hang"]) { fleet, log in
+      var lines = log.stream(function: "hang").makeAsyncIterator()
+      let error = await #expect(throws: InvocationError.self) {
+        try await fleet.call("hang", #"{"data":{}}"#, id: "late", timeout: .milliseconds(500))
+      }
+
+      #expect(error?.kind == .timedOut)
+      #expect(await lines.next()?.message == "Begun")
+      let line = await lines.next()
+      #expect(line?.message == "Cancelled")
+      #expect(line?.invocation == "late")
+      #expect(fleet.statuses().map(\.workers) == [1])
+    }
+  }
+
+  @Test("A worker whose overdue invocation does not stop is killed and replaced")
+  func hangs() async throws {
+    try await withFleet(["hang"], .init(cancelGrace: .milliseconds(100))) { fleet, log in
+      let stubborn = #"{"data":{"isStubborn":true}}"#
+      let lines = log.stream(function: "hang")
+      await #expect(throws: InvocationError.self) {
+        try await fleet.call("hang", stubborn, timeout: .milliseconds(500))
+      }
+      for await line in lines where line.message.contains("is killed") { break }
+
+      await #expect(throws: InvocationError.self) {
+        try await fleet.call("hang", stubborn, id: "second", timeout: .seconds(2))
+      }
+      for await line in lines where line.invocation == "second" { break }
+    }
+  }
+
+  @Test("A caller that leaves has its invocation cancelled in the worker")
+  func leaves() async throws {
+    try await withFleet(["hang"]) { fleet, log in
+      var lines = log.stream(function: "hang").makeAsyncIterator()
+      let call = Task { try await fleet.call("hang", #"{"data":{}}"#, id: "left") }
+      #expect(await lines.next()?.message == "Begun")
+      call.cancel()
+
+      await #expect(throws: CancellationError.self) { try await call.value }
+      let line = await lines.next()
+      #expect(line?.message == "Cancelled", "\(String(describing: line))")
+      #expect(line?.invocation == "left")
+    }
+  }
+
+  @Test("A worker sees the variables that it is given, and nothing of the server's own")
+  func environment() async throws {
+    let functions = try sample(["environment"], environment: ["MINE": "1"])
+    try await withFleet(functions, .init(environment: ["PATH": "/bin", "SECRET": "x"])) {
+      fleet,
+      _ in
+      let reply = try await fleet.call("environment").text
+
+      #expect(
+        reply == #"{"result":["FUNCTIONS_EMULATOR","FUNCTION_SIGNATURE_TYPE","FUNCTION_TARGET","#
+          + #""HEARTH_SOCKET","K_REVISION","K_SERVICE","MINE","PATH","SWIFT_BACKTRACE","TZ"]}"#
+      )
+    }
+  }
+
+  @Test("What a function logs is found by its invocation; what it prints is logged as it stands")
+  func logs() async throws {
+    try await withFleet(["log"]) { fleet, log in
+      var lines = log.stream().makeAsyncIterator()
+      _ = try await fleet.call("log", #"{"data":"hello"}"#, id: "mine")
+
+      var entries: [FunctionLogEntry] = []
+      while entries.count < 3, let line = await lines.next() { entries.append(line) }
+      #expect(entries.map(\.message) == ["hello", "hello", "hello"])
+      #expect(Set(entries.map(\.level)) == ["info", "warning"])
+      #expect(entries.count { $0.invocation == "mine" } == 2)
+      #expect(entries.contains { $0.metadata["from"] == "library" && $0.invocation == "mine" })
+    }
+  }
+
+  @Test("A flood of output is cut, and holds up neither the function nor the server")
+  func flood() async throws {
+    try await withFleet(["flood"], .init(linesPerSecond: 10, linesBurst: 50)) { fleet, log in
+      let reply = try await fleet.call("flood", #"{"data":{"lines":20000}}"#)
+
+      #expect(reply.number == 20_000)
+      #expect(await log.entries().count < 1_000)
+    }
+  }
+
+  @Test("A new deployment takes over without failing a call; what runs finishes where it began")
+  func replaces() async throws {
+    let old = try sample(["slowEcho", "count"], environment: ["SAMPLE_VERSION": "old"])
+    let new = try sample(["slowEcho", "count"], environment: ["SAMPLE_VERSION": "new"])
+    try await withFleet(old) { fleet, _ in
+      let begun = Task {
+        try await fleet.call("slowEcho", #"{"data":{"milliseconds":500,"text":"old"}}"#)
+      }
+      while fleet.statuses().allSatisfy({ $0.running == 0 }) { _ = try await fleet.call("count") }
+      let versions = try await withThrowingTaskGroup(of: [String].self) { group in
+        for _ in 0..<4 {
+          group.addTask {
+            var versions: [String] = []
+            while versions.last != "new" || versions.count < 20 {
+              let text = try await fleet.call("count").text
+              versions.append(text.contains(#""version":"new""#) ? "new" : "old")
+            }
+            return versions
+          }
+        }
+        try await fleet.replaceFunctions(new)
+        return try await group.reduce(into: [[String]]()) { $0.append($1) }
+      }
+
+      for calls in versions {
+        #expect(calls == calls.sorted(by: >), "No call after the switch is answered by the old")
+      }
+      #expect(try await begun.value.text == #"{"result":"old"}"#)
+    }
+  }
+
+  @Test("A deployment whose worker does not start leaves the old one in place")
+  func keepsOld() async throws {
+    try await withFleet(["echo"]) { fleet, _ in
+      let broken = try sample(["echo"], executable: "/bin/false")
+      let error = await #expect(throws: StatusError.self) {
+        try await fleet.replaceFunctions(broken)
+      }
+
+      #expect(error?.statusMessage.contains("echo did not start: it exited with code 1") == true)
+      let missing = try sample(["echo"], executable: "/nowhere")
+      await #expect(throws: StatusError.self) { try await fleet.replaceFunctions(missing) }
+      let target = try sample(["nope"])
+      let refused = await #expect(throws: StatusError.self) {
+        try await fleet.replaceFunctions(target)
+      }
+      #expect(refused?.statusMessage.contains("no function has that name") == true)
+      #expect(try await fleet.call("echo").head.status == .ok)
+    }
+  }
+
+  @Test("Stopping gives running invocations their grace, then ends them and every process")
+  func stops() async throws {
+    let log = FunctionLogStore(now: { Date() })
+    let fleet = WorkerFleet(log: log, logger: .silent)
+    let running = Task { try await fleet.run() }
+    try await fleet.replaceFunctions(sample(["hang", "slowEcho", "count"]))
+    let process = try await fleet.call("count").text
+    let hanging = Task { try await fleet.call("hang", #"{"data":{"isStubborn":true}}"#) }
+    let slow = Task {
+      try await fleet.call("slowEcho", #"{"data":{"milliseconds":200,"text":"done"}}"#)
+    }
+    while fleet.statuses().reduce(0, { $0 + $1.running }) < 2 { _ = try await fleet.call("count") }
+
+    fleet.stop(after: .milliseconds(600))
+    let late = await #expect(throws: InvocationError.self) { try await fleet.call("count") }
+    #expect(late?.kind == .drained)
+    #expect(try await slow.value.text == #"{"result":"done"}"#)
+    await #expect(throws: InvocationError.self) { try await hanging.value }
+    try await running.value
+    let pid = process.split(separator: ",").compactMap { field in
+      field.contains("process") ? pid_t(field.filter(\.isNumber)) : nil
+    }
+    #expect(pid.count == 1)
+    for pid in pid { #expect(kill(pid, 0) != 0) }
+  }
+
+  // MARK: Support
+
+  private func sample(
+    _ names: [String],
+    executable: String? = nil,
+    environment: [String: String] = [:]
+  ) throws -> [DeployedFunction] {
+    let executable = try executable ?? BuiltProduct.path("SampleFunctions")
+    return names.map {
+      DeployedFunction(
+        name: $0,
+        endpoint: FunctionEndpoint(entryPoint: $0),
+        executable: executable,
+        environment: environment,
+        deploymentID: "d"
+      )
+    }
+  }
+
+  private func withFleet(
+    _ names: [String],
+    _ configuration: WorkerFleet.Configuration = .init(),
+    _ body: (WorkerFleet, FunctionLogStore) async throws -> Void
+  ) async throws {
+    try await withFleet(sample(names), configuration, body)
+  }
+
+  /// Runs a fleet around `body` and waits until its processes are gone.
+  private func withFleet(
+    _ functions: [DeployedFunction],
+    _ configuration: WorkerFleet.Configuration = .init(),
+    _ body: (WorkerFleet, FunctionLogStore) async throws -> Void
+  ) async throws {
+    let log = FunctionLogStore(now: { Date() })
+    let fleet = WorkerFleet(configuration: configuration, log: log, logger: .silent)
+    // Ends with `stop` below.
+    let running = Task { try await fleet.run() }
+    let result: Result<Void, any Error>
+    do {
+      try await fleet.replaceFunctions(functions)
+      try await body(fleet, log)
+      result = .success(())
+    } catch {
+      result = .failure(error)
+    }
+    fleet.stop(after: .zero)
+    try await running.value
+    try result.get()
+  }
+}
+
+extension WorkerFleet {
+  /// Calls a callable.
+  func call(
+    _ function: String,
+    _ body: String = #"{"data":null}"#,
+    id: String = "test",
+    timeout: Duration? = nil
+  ) async throws -> InvocationReply {
+    try await invoke(
+      InvocationRequest(
+        id: id,
+        function: function,
+        head: HTTPRequest(
+          method: .post,
+          scheme: nil,
+          authority: nil,
+          path: "/",
+          headerFields: [.contentType: "application/json"]
+        ),
+        body: ByteBuffer(string: body),
+        timeout: timeout
+      )
+    )
+  }
+}
+
+extension InvocationReply {
+  /// The body as text.
+  var text: String {
+    get async throws { String(buffer: try await body.collect(upTo: 1 << 20)) }
+  }
+
+  /// The number in `{"result":1}`; 0 for anything else.
+  var number: Int {
+    guard case .whole(let buffer) = body else { return 0 }
+    return Int(String(buffer: buffer).filter(\.isNumber)) ?? 0
+  }
+}
