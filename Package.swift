@@ -57,7 +57,9 @@ let unixSignals: Target.Dependency = .product(
   package: "swift-service-lifecycle"
 )
 let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
-let collections: Target.Dependency = .product(name: "Collections", package: "swift-collections")
+let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
+let deque: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
 let argumentParser: Target.Dependency = .product(
   name: "ArgumentParser",
   package: "swift-argument-parser"
@@ -97,7 +99,9 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     // Child processes with async streams and process groups on every platform.
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
-    // Deque, OrderedDictionary and Heap.
+    // File paths as swift-subprocess takes them.
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    // Double-ended queues and heaps.
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
   ],
   targets: [
@@ -124,16 +128,20 @@ let package = Package(
     // Floor 2: contracts
     room("Identity", in: "Sources", ["RuntimeSupport"]),
     room("Events", in: "Sources", ["DocumentModel", "RuntimeSupport"]),
-    room("StorageEngine", in: "Sources", ["RuntimeSupport", collections]),
+    room("StorageEngine", in: "Sources", ["RuntimeSupport"]),
     room("OutboundHTTP", in: "Sources", ["CCurl", "RuntimeSupport"]),
 
     // Floor 3: contracts in use
     room(
       "QueryEngine",
       in: "emulator/Firestore",
-      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", collections, logging]
+      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", logging]
     ),
-    room("VectorIndex", in: "emulator/Vectors", ["CKernels", "StorageEngine", "RuntimeSupport"]),
+    room(
+      "VectorIndex",
+      in: "emulator/Vectors",
+      ["CKernels", "DocumentModel", "StorageEngine", "RuntimeSupport"]
+    ),
     room(
       "Invocation",
       in: "Sources",
@@ -143,7 +151,7 @@ let package = Package(
       "EventLog",
       in: "Sources",
       [
-        "DocumentModel", "Events", "Identity", "StorageEngine", "RuntimeSupport", collections,
+        "DocumentModel", "Events", "Identity", "StorageEngine", "RuntimeSupport", deque,
         lifecycle, logging,
       ]
     ),
@@ -177,7 +185,7 @@ let package = Package(
       in: "emulator/Firestore",
       [
         "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
-        "RuntimeSupport", collections, lifecycle, logging,
+        "RuntimeSupport", lifecycle, logging,
       ]
     ),
     room(
@@ -190,7 +198,7 @@ let package = Package(
       in: "Sources",
       [
         "Invocation", "RuntimeSupport", "Events", httpTypes, nioCore, nioPosix, nioHTTP1,
-        subprocess, collections, lifecycle, logging,
+        subprocess, system, deque, lifecycle, logging,
       ]
     ),
     room(
@@ -225,7 +233,7 @@ let package = Package(
       in: "triggers",
       [
         "TriggerMatching", "EventLog", "Events", "Invocation", "StorageEngine", "DocumentModel",
-        "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, nioCore, collections, lifecycle,
+        "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, nioCore, deque, heap, lifecycle,
         logging,
       ]
     ),
@@ -249,7 +257,7 @@ let package = Package(
     room(
       "Deployment",
       in: "Sources",
-      ["Invocation", "WorkerPool", "RuntimeSupport", subprocess, lifecycle, logging]
+      ["Events", "Invocation", "WorkerPool", "RuntimeSupport", subprocess, system, logging]
     ),
 
     // Floor 6: assembly
@@ -260,7 +268,8 @@ let package = Package(
         "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreEmulator",
         "FunctionsGateway", "HTTPSupport", "Identity", "Invocation", "RuntimeSupport",
         "SQLiteStorage", "StorageEngine", "TriggerDelivery", "TriggerMatching", "VectorEmulator",
-        "FirestoreWire", "WorkerPool", hummingbird, hummingbirdCore, httpTypes, nioCore, lifecycle,
+        "FirestoreProtos", "QueryEngine", "VectorIndex", "FirestoreWire", "WorkerPool", hummingbird,
+        hummingbirdCore, httpTypes, nioCore, lifecycle, protobuf,
         logging,
       ]
     ),
@@ -269,7 +278,7 @@ let package = Package(
     .executableTarget(
       name: "HearthCLI",
       dependencies: [
-        "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP", "RuntimeSupport",
+        "Deployment", "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP", "RuntimeSupport",
         argumentParser, lifecycle, unixSignals, logging,
       ],
       path: "Sources/HearthCLI",
@@ -421,12 +430,18 @@ let package = Package(
       "TriggerDeliveryTests",
       [
         "TriggerDelivery", "TriggerMatching", "EventLog", "Invocation", "StorageEngine", "Events",
-        "DocumentModel", "TestSupport",
+        "DocumentModel", "Identity", "RuntimeSupport", "TestSupport",
       ]
     ),
-    tests("VectorIndexTests", ["VectorIndex", "StorageEngine", "TestSupport"]),
-    tests("VectorEmulatorTests", ["VectorEmulator", "VectorIndex", "TestSupport"]),
-    tests("JourneyTests", ["EmulatorSuite", "TestSupport"]),
+    tests("VectorIndexTests", ["VectorIndex", "StorageEngine", "RuntimeSupport", "TestSupport"]),
+    tests(
+      "VectorEmulatorTests",
+      [
+        "VectorEmulator", "VectorIndex", "StorageEngine", hummingbirdCore, httpTypes, nioCore,
+        logging,
+      ]
+    ),
+    tests("JourneyTests", ["EmulatorSuite", "OutboundHTTP", "TestSupport"]),
     .executableTarget(
       name: "SampleFunctions",
       dependencies: ["FunctionsRuntime"],
