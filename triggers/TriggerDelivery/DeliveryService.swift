@@ -1,0 +1,427 @@
+package import DocumentModel
+package import EventLog
+import Events
+import FirestoreWire
+import HTTPTypes
+package import Invocation
+package import Logging
+import NIOCore
+import RuntimeSupport
+import ServiceLifecycle
+package import StorageEngine
+import TriggerMatching
+
+/// Gets every event to every function that wants it, at least once.
+///
+/// Follows the event log from its own durable cursor. Expansion turns a commit into deliveries:
+/// their rows and the advanced cursor are one batch, so it happens once. Each delivery is then
+/// tried until it settles; its outcome is stored. A delivery that was running when the server
+/// died or stopped is still pending in storage and runs again.
+package actor DeliveryService: Service {
+  /// Bounds and names of the service.
+  package struct Configuration: Sendable {
+    /// The region that events name as theirs.
+    package var location: String
+    package var policy: DeliveryPolicy
+    /// Pending deliveries in storage beyond which the event log is not expanded further; the
+    /// cursor then holds, and the log's own cap makes writers wait for the functions.
+    package var pendingMax: Int
+    /// Settled deliveries kept for `events list`.
+    package var settledKept: Int
+    /// How long running handlers may go on when the server stops.
+    package var stopGrace: Duration
+
+    /// The defaults of the suite.
+    package init(
+      location: String = "us-central1",
+      policy: DeliveryPolicy = DeliveryPolicy(),
+      pendingMax: Int = 100_000,
+      settledKept: Int = 10_000,
+      stopGrace: Duration = .milliseconds(1500)
+    ) {
+      self.location = location
+      self.policy = policy
+      self.pendingMax = pendingMax
+      self.settledKept = settledKept
+      self.stopGrace = stopGrace
+    }
+  }
+
+  /// The name of the cursor in the event log.
+  package static let cursorName = "deliveries"
+
+  private let storage: any StorageEngine
+  private let store: DeliveryStore
+  private let tailer: EventTailer
+  private let invoker: any FunctionInvoker
+  private let configuration: Configuration
+  private let clock: any Clock<Duration>
+  private let now: @Sendable () -> Timestamp
+  private let logger: Logger
+  private let request: DeliveryRequest
+
+  private var functions: [String: FunctionEndpoint]?
+  private var table: TriggerTable?
+  private var schedule = DeliverySchedule()
+  private var expandedThrough: UInt64 = 0
+  private var pendingCount = 0
+  private var settledSinceTrim = 0
+  private var armedFor: Timestamp?
+  private var isStopping = false
+  private var idleWaiters: [CheckedContinuation<Void, Never>] = []
+  private let wakeups: AsyncStream<Void>
+  private let wakeup: AsyncStream<Void>.Continuation
+  private let deployed: AsyncStream<Void>
+  private let deployment: AsyncStream<Void>.Continuation
+
+  /// A service that does nothing until it runs and knows the deployed functions.
+  package init(
+    storage: any StorageEngine,
+    tailer: EventTailer,
+    invoker: any FunctionInvoker,
+    configuration: Configuration = Configuration(),
+    clock: any Clock<Duration> = ContinuousClock(),
+    now: @escaping @Sendable () -> Timestamp,
+    logger: Logger
+  ) {
+    self.storage = storage
+    self.store = DeliveryStore(storage: storage)
+    self.tailer = tailer
+    self.invoker = invoker
+    self.configuration = configuration
+    self.clock = clock
+    self.now = now
+    self.logger = logger
+    self.request = DeliveryRequest(location: configuration.location)
+    (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    (deployed, deployment) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  // MARK: - Deployments
+
+  /// Makes these the deployed functions, for events expanded from now on.
+  ///
+  /// Until the first call nothing is expanded: what was written before waits in the event log.
+  /// Throws a `StatusConvertible` naming the function whose trigger makes no sense, and then
+  /// changes nothing.
+  package func updateFunctions(_ functions: [String: FunctionEndpoint]) throws {
+    table = try TriggerTable(functions: functions)
+    self.functions = functions
+    deployment.yield()
+    wakeup.yield()
+  }
+
+  // MARK: - What people ask for
+
+  /// The newest deliveries first; nil for any state or function.
+  package func list(
+    state: Delivery.State? = nil,
+    function: String? = nil,
+    limit: Int = 50
+  ) async throws -> [Delivery] {
+    try await store.list(limit: limit, scanMax: Self.listScanMax) { delivery in
+      (state == nil || delivery.state == state)
+        && (function == nil || delivery.id.function == function)
+    }
+  }
+
+  /// One delivery; `NOT_FOUND` when there is none of this id.
+  package func show(_ id: DeliveryID) async throws -> Delivery {
+    guard let delivery = try await store.delivery(id) else {
+      throw StatusError(
+        .notFound,
+        "No event \(id) is known; `hearth events list` shows those that are."
+      )
+    }
+    return delivery
+  }
+
+  /// Whether the delivery runs at this moment.
+  package func isRunning(_ id: DeliveryID) -> Bool { schedule.runningIDs.contains(id) }
+
+  /// Makes a failed or dead delivery pending again, with its attempts counted anew.
+  ///
+  /// Throws `FAILED_PRECONDITION` for a delivery in another state.
+  package func retry(_ id: DeliveryID) async throws -> Delivery {
+    let old = try await show(id)
+    guard old.state == .failed || old.state == .dead else {
+      throw StatusError(
+        .failedPrecondition,
+        "Event \(id) is \(old.state.rawValue); only failed and dead events "
+          + "can be retried."
+      )
+    }
+    var new = old
+    new.state = .pending
+    new.attempts = 0
+    new.crashes = 0
+    new.settledTime = nil
+    new.dueTime = now()
+    try await store.update(from: old, to: new)
+    pendingCount += 1
+    schedule.add(new, now: now())
+    wakeup.yield()
+    return new
+  }
+
+  /// Returns when every event is expanded and nothing runs or is due now.
+  ///
+  /// Transitive: what a function writes counts too. Returns early when the calling task is
+  /// cancelled; waits without end before the first deployment if there are events.
+  package func waitUntilIdle() async throws {
+    while try await !isIdle() {
+      try Task.checkCancellation()
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          idleWaiters.append(continuation)
+        }
+      } onCancel: {
+        // Owned by the waiter that is being cancelled; ends after one hop to the actor.
+        Task { await self.resumeIdleWaiters() }
+      }
+    }
+  }
+
+  // MARK: - Running
+
+  package func run() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      try await withGracefulShutdownHandler {
+        for await _ in deployed { break }
+        guard !isStopping else { return }
+        try await load()
+        group.addTask { try await self.expand() }
+        for await _ in wakeups {
+          if isStopping { break }
+          try await refill()
+          for delivery in schedule.start(now: now()) {
+            group.addTask { await self.attempt(delivery) }
+          }
+          armTimer(in: &group)
+          noteProgress()
+        }
+        try await finishRunning()
+      } onGracefulShutdown: {
+        // Owned by the service's run; ends after one hop to the actor.
+        Task { await self.stop() }
+      }
+      group.cancelAll()
+      while let result = await group.nextResult() {
+        if case .failure(let error) = result, !(error is CancellationError) { throw error }
+      }
+    }
+  }
+
+  private func stop() {
+    isStopping = true
+    deployment.finish()
+    wakeup.yield()
+  }
+
+  /// Lets running handlers finish within the grace; the caller then cancels what is left.
+  private func finishRunning() async throws {
+    let clock = self.clock
+    let grace = configuration.stopGrace
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        // A cancelled sleep ends the grace early, which is all that cancellation asks for.
+        try? await clock.sleep(for: grace)
+      }
+      group.addTask { await self.waitUntilNothingRuns() }
+      await group.next()
+      group.cancelAll()
+      resumeIdleWaiters()
+    }
+  }
+
+  private func waitUntilNothingRuns() async {
+    while !schedule.runningIDs.isEmpty, !Task.isCancelled {
+      await withCheckedContinuation { idleWaiters.append($0) }
+    }
+  }
+
+  private func load() async throws {
+    expandedThrough =
+      try await storage.read { try EventCursor.get(Self.cursorName, in: $0) } ?? 0
+    let (deliveries, complete) = try await store.pending(limit: schedule.heldMax)
+    for delivery in deliveries { schedule.add(delivery, now: now()) }
+    pendingCount = deliveries.count
+    if !deliveries.isEmpty {
+      logger.notice(
+        "Resuming deliveries of an earlier run",
+        metadata: ["delivery.count": "\(deliveries.count)", "delivery.all": "\(complete)"]
+      )
+    }
+    wakeup.yield()
+  }
+
+  private func refill() async throws {
+    guard schedule.overflowed, schedule.room >= schedule.heldMax / 2 else { return }
+    let (deliveries, complete) = try await store.pending(limit: schedule.heldMax)
+    if complete { schedule.filledFromStorage() }
+    for delivery in deliveries { schedule.add(delivery, now: now()) }
+  }
+
+  private func expand() async throws {
+    var unsaved = 0
+    for try await records in tailer.records(after: expandedThrough) {
+      while pendingCount >= configuration.pendingMax {
+        try Task.checkCancellation()
+        await withCheckedContinuation { idleWaiters.append($0) }
+      }
+      guard let table, let last = records.last else { continue }
+      let deliveries = records.flatMap { expand($0, with: table) }
+      unsaved += records.count
+      if !deliveries.isEmpty || unsaved >= Self.cursorLagMax {
+        var batch = WriteBatch()
+        DeliveryStore.insert(deliveries, into: &batch)
+        EventCursor.put(Self.cursorName, sequence: last.sequence, in: &batch)
+        try await storage.commit(batch, durability: .relaxed)
+        unsaved = 0
+      }
+      pendingCount += deliveries.count
+      for delivery in deliveries { schedule.add(delivery, now: now()) }
+      expandedThrough = last.sequence
+      wakeup.yield()
+    }
+  }
+
+  private func expand(_ record: CommitRecord, with table: TriggerTable) -> [Delivery] {
+    record.changes.enumerated().flatMap { index, change in
+      table.matches(change).map { trigger in
+        Delivery(
+          id: DeliveryID(
+            sequence: record.sequence,
+            changeIndex: UInt32(index),
+            function: trigger.function
+          ),
+          change: change,
+          kind: trigger.kind,
+          commitTime: record.commitTime,
+          auth: record.auth,
+          retries: trigger.retries
+        )
+      }
+    }
+  }
+
+  private func armTimer(in group: inout ThrowingTaskGroup<Void, any Error>) {
+    guard let due = schedule.nextDue, armedFor.map({ due < $0 }) ?? true else { return }
+    armedFor = due
+    let wait = due.duration(since: now())
+    let clock = self.clock
+    group.addTask {
+      try await clock.sleep(for: max(wait, .milliseconds(1)))
+      await self.timerFired(due)
+    }
+  }
+
+  private func timerFired(_ due: Timestamp) {
+    if armedFor == due { armedFor = nil }
+    wakeup.yield()
+  }
+
+  private func attempt(_ delivery: Delivery) async {
+    let outcome = await invoke(delivery)
+    let settled =
+      outcome.map { configuration.policy.settle(delivery, $0, now: now()) } ?? delivery
+    if outcome != nil {
+      do {
+        try await store.update(from: delivery, to: settled)
+      } catch {
+        // The row still says pending: after a restart the delivery runs again.
+        logger.error(
+          "A delivery's outcome could not be stored",
+          metadata: ["delivery.id": "\(delivery.id)", "error": "\(error)"]
+        )
+      }
+    }
+    log(settled, outcome)
+    schedule.finish(settled, now: now())
+    if settled.state.isSettled {
+      pendingCount = max(0, pendingCount - 1)
+      settledSinceTrim += 1
+    }
+    wakeup.yield()
+    noteProgress()
+    await trimIfDue()
+  }
+
+  /// Runs the handler once; nil when the server stops meanwhile and nothing is to be counted.
+  private func invoke(_ delivery: Delivery) async -> DeliveryPolicy.Outcome? {
+    guard functions?[delivery.id.function] != nil else { return .functionGone }
+    do {
+      let invocation = try request.invocation(for: delivery, id: RandomID.make())
+      let reply = try await invoker.invoke(invocation)
+      let body = try await reply.body.collect(upTo: Self.replyBytesMax)
+      guard reply.head.status.kind != .successful else { return .succeeded }
+      let advice = reply.head.headerFields[RetryAdvice.header].flatMap(RetryAdvice.init)
+      let text = String(buffer: body).prefix(Self.errorCharactersMax)
+      return .handlerFailed(
+        "The handler answered \(reply.head.status.code)\(text.isEmpty ? "." : ": \(text)")",
+        advice: advice
+      )
+    } catch let error as InvocationError {
+      switch error.kind {
+      case .notFound: return .functionGone
+      case .timedOut: return .handlerFailed(error.message, advice: nil)
+      case .crashed: return .crashed(error.message)
+      case .overloaded, .cannotStart: return .deferred(error.message)
+      case .drained: return isStopping ? nil : .deferred(error.message)
+      case .failed: return .handlerFailed(error.message, advice: nil)
+      }
+    } catch is CancellationError {
+      return nil
+    } catch {
+      return .handlerFailed("\(error)", advice: .never)
+    }
+  }
+
+  private func log(_ delivery: Delivery, _ outcome: DeliveryPolicy.Outcome?) {
+    var metadata: Logger.Metadata = [
+      "delivery.id": "\(delivery.id)", "function.name": "\(delivery.id.function)",
+      "document": "\(delivery.change.name.path)", "attempt": "\(delivery.attempts)",
+    ]
+    if let error = delivery.lastError { metadata["error"] = "\(error)" }
+    switch (outcome, delivery.state) {
+    case (nil, _): logger.info("Delivery returned unfinished", metadata: metadata)
+    case (_, .succeeded): logger.debug("Delivery succeeded", metadata: metadata)
+    case (_, .pending): logger.warning("Delivery will be tried again", metadata: metadata)
+    case (_, .failed): logger.error("Delivery failed", metadata: metadata)
+    case (_, .dead): logger.error("Delivery is dead", metadata: metadata)
+    }
+  }
+
+  private func trimIfDue() async {
+    guard settledSinceTrim >= Self.trimEvery else { return }
+    settledSinceTrim = 0
+    do {
+      try await store.trim(keep: configuration.settledKept, batchMax: Self.trimEvery * 2)
+    } catch {
+      logger.warning("Settled deliveries could not be trimmed", metadata: ["error": "\(error)"])
+    }
+  }
+
+  private func isIdle() async throws -> Bool {
+    guard schedule.isIdle(at: now()) else { return false }
+    let lastEvent = try await storage.read { try EventLog.lastSequence(in: $0) }
+    return lastEvent <= expandedThrough && schedule.isIdle(at: now())
+  }
+
+  private func noteProgress() { resumeIdleWaiters() }
+
+  private func resumeIdleWaiters() {
+    let waiters = idleWaiters
+    idleWaiters = []
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// A list looks at no more rows than this.
+  private static let listScanMax = 100_000
+  /// Event records that may be expanded again after a crash because none of them mattered.
+  private static let cursorLagMax = 256
+  /// The reply of an event handler is only read for its error text.
+  private static let replyBytesMax = 1 << 20
+  private static let errorCharactersMax = 500
+  private static let trimEvery = 1000
+}
