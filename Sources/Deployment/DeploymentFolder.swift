@@ -1,0 +1,95 @@
+import RuntimeSupport
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// `DATA/deployments`: a folder a deployment, and a file that names the current one.
+struct DeploymentFolder: Sendable {
+  let path: String
+  /// Deployments kept besides the current one, to go back to.
+  static let keptMax = 3
+
+  private var currentPath: String { path + "/current" }
+
+  func folder(_ id: String) -> String { "\(path)/\(id)" }
+  func binary(_ id: String) -> String { "\(path)/\(id)/functions" }
+
+  /// Copies a binary into a new folder that nothing refers to yet; synced to disk.
+  func stage(_ binary: String, id: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: folder(id),
+      withIntermediateDirectories: true
+    )
+    try FileManager.default.copyItem(atPath: binary, toPath: self.binary(id))
+    try Self.sync(self.binary(id))
+  }
+
+  /// Removes a staged folder that came to nothing.
+  func discard(_ id: String) {
+    // What cannot be removed is pruned after the next deployment.
+    try? FileManager.default.removeItem(atPath: folder(id))
+  }
+
+  /// Writes the record and makes it the current one, in one step that survives a crash.
+  func makeCurrent(_ record: DeploymentRecord) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let recordPath = folder(record.id) + "/deployment.json"
+    try encoder.encode(record).write(to: URL(filePath: recordPath), options: .atomic)
+    try Self.sync(recordPath)
+    try Self.sync(folder(record.id))
+    try Data(record.id.utf8).write(to: URL(filePath: currentPath), options: .atomic)
+    try Self.sync(currentPath)
+    try Self.sync(path)
+  }
+
+  /// The current deployment, or nil before the first.
+  ///
+  /// Throws `DeploymentError` when its files are damaged.
+  func current() throws -> DeploymentRecord? {
+    guard FileManager.default.fileExists(atPath: currentPath) else { return nil }
+    do {
+      let id = String(decoding: try Data(contentsOf: URL(filePath: currentPath)), as: UTF8.self)
+      return try JSONDecoder().decode(
+        DeploymentRecord.self,
+        from: Data(contentsOf: URL(filePath: folder(id) + "/deployment.json"))
+      )
+    } catch {
+      throw DeploymentError(
+        "The last deployment in \(path) is damaged (\(error)); run `hearth deploy`."
+      )
+    }
+  }
+
+  /// Removes all but the current deployment and the newest others.
+  func prune(current: String) {
+    // A folder that cannot be listed or removed costs disk and nothing else.
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    let others = names.filter { $0 != "current" && $0 != current }.sorted()
+    for name in others.dropLast(Self.keptMax) {
+      try? FileManager.default.removeItem(atPath: folder(name))
+    }
+  }
+
+  private static func sync(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY)
+    guard descriptor >= 0 else {
+      throw DeploymentError("\(path) cannot be opened: \(String(cString: strerror(errno))).")
+    }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else {
+      throw DeploymentError("\(path) cannot be synced: \(String(cString: strerror(errno))).")
+    }
+  }
+}
