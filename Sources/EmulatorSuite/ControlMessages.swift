@@ -1,0 +1,125 @@
+/// Where a service listens.
+package struct ServiceAddress: Codable, Sendable, Hashable {
+  package var host: String
+  package var port: Int
+
+  /// An address as clients dial it.
+  package init(host: String, port: Int) {
+    self.host = host
+    self.port = port
+  }
+}
+
+/// The running suite: `DATA/server.json`, the line of `start --json`, `GET /hearth/v1/suite`.
+package struct SuiteDescription: Codable, Sendable, Hashable {
+  package var project: String
+  package var pid: Int32
+  /// Addresses by service: `hub`, `functions`, `firestore`, `vectors`.
+  package var services: [String: ServiceAddress]
+
+  /// A suite that listens.
+  package init(project: String, pid: Int32, services: [String: ServiceAddress]) {
+    self.project = project
+    self.pid = pid
+    self.services = services
+  }
+}
+
+/// A deployed function as `hearth functions list` shows it.
+package struct FunctionDescription: Codable, Sendable, Hashable {
+  package var name: String
+  package var kind: Kind
+  /// What fires it: an event kind and a pattern; nil for functions with a URL.
+  package var trigger: String?
+  /// Where it is called; nil for triggered functions.
+  package var url: String?
+
+  /// What makes a function run.
+  package enum Kind: String, Codable, Sendable, Hashable {
+    case callable, http, trigger
+  }
+
+  /// A function with its trigger or URL.
+  package init(name: String, kind: Kind, trigger: String?, url: String?) {
+    self.name = name
+    self.kind = kind
+    self.trigger = trigger
+    self.url = url
+  }
+}
+
+/// One line of a deployment's progress; the last is `deployed` or `failed`.
+package struct DeployLine: Codable, Sendable, Hashable {
+  package var kind: Kind
+  package var text: String
+
+  /// What the line says.
+  package enum Kind: String, Codable, Sendable, Hashable {
+    case progress, deployed, failed
+  }
+
+  /// A line as `POST /hearth/v1/deployments` streams it.
+  package init(_ kind: Kind, _ text: String) {
+    self.kind = kind
+    self.text = text
+  }
+}
+
+/// A delivery as `hearth events` shows it.
+package struct EventDescription: Codable, Sendable, Hashable {
+  package var id: String
+  /// `running` besides the states of a stored delivery.
+  package var state: String
+  package var function: String
+  package var document: String
+  package var kind: String
+  package var attempts: Int
+  package var crashes: Int
+  /// Commit time, RFC 3339.
+  package var time: String
+  /// When it is tried next; only while pending.
+  package var due: String?
+  package var settled: String?
+  package var error: String?
+
+  /// A delivery by its parts.
+  package init(
+    id: String,
+    state: String,
+    function: String,
+    document: String,
+    kind: String,
+    attempts: Int,
+    crashes: Int,
+    time: String,
+    due: String?,
+    settled: String?,
+    error: String?
+  ) {
+    self.id = id
+    self.state = state
+    self.function = function
+    self.document = document
+    self.kind = kind
+    self.attempts = attempts
+    self.crashes = crashes
+    self.time = time
+    self.due = due
+    self.settled = settled
+    self.error = error
+  }
+}
+
+/// How a fired event ended.
+package struct FireOutcome: Codable, Sendable, Hashable {
+  package var succeeded: Bool
+  package var milliseconds: Int
+  package var error: String?
+
+  /// The outcome of one invocation.
+  package init(succeeded: Bool, milliseconds: Int, error: String?) {
+    self.succeeded = succeeded
+    self.milliseconds = milliseconds
+    self.error = error
+  }
+}

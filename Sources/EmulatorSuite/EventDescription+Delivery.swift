@@ -1,0 +1,22 @@
+import DocumentModel
+import Events
+import TriggerDelivery
+
+extension EventDescription {
+  /// A delivery as `hearth events` shows it; `isRunning` is known to the service alone.
+  init(_ delivery: Delivery, isRunning: Bool) {
+    self.init(
+      id: delivery.id.description,
+      state: isRunning ? "running" : delivery.state.rawValue,
+      function: delivery.id.function,
+      document: delivery.change.name.path.description,
+      kind: delivery.change.kind.rawValue,
+      attempts: delivery.attempts,
+      crashes: delivery.crashes,
+      time: delivery.commitTime.description,
+      due: delivery.state.isSettled ? nil : delivery.dueTime.description,
+      settled: delivery.settledTime?.description,
+      error: delivery.lastError
+    )
+  }
+}

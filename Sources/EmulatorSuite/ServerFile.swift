@@ -1,0 +1,71 @@
+import Foundation
+
+/// The files by which other processes find a running suite.
+///
+/// `DATA/server.json` is ours; `hub-{project}.json` in the temporary folder is the locator file
+/// that Firebase's own tools read and write.
+package enum ServerFile {
+  /// Writes both files, each in one step.
+  static func write(_ description: SuiteDescription, folder: String, version: String) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    try encoder.encode(description).write(
+      to: URL(filePath: folder).appending(path: fileName),
+      options: .atomic
+    )
+    guard let hub = description.services["hub"] else { return }
+    let locator = Locator(
+      version: version,
+      origins: ["http://\(hub.host):\(hub.port)"],
+      pid: description.pid
+    )
+    try encoder.encode(locator).write(
+      to: locatorURL(project: description.project),
+      options: .atomic
+    )
+  }
+
+  /// Removes both files when they are this process's.
+  static func remove(_ description: SuiteDescription, folder: String) {
+    let server = URL(filePath: folder).appending(path: fileName)
+    // A file that is gone already, or another suite's, needs no removing.
+    if read(folder: folder)?.pid == description.pid {
+      try? FileManager.default.removeItem(at: server)
+    }
+    let locator = locatorURL(project: description.project)
+    if let data = try? Data(contentsOf: locator),
+      let found = try? JSONDecoder().decode(Locator.self, from: data), found.pid == description.pid
+    {
+      try? FileManager.default.removeItem(at: locator)
+    }
+  }
+
+  /// What `folder/server.json` says, or nil when there is no readable one.
+  package static func read(folder: String) -> SuiteDescription? {
+    // Missing and malformed mean the same to a caller: no suite to be found here.
+    guard let data = try? Data(contentsOf: URL(filePath: folder).appending(path: fileName)) else {
+      return nil
+    }
+    return try? JSONDecoder().decode(SuiteDescription.self, from: data)
+  }
+
+  /// The first origin that Firebase's locator file names for a project, or nil.
+  package static func locatorOrigin(project: String) -> String? {
+    guard let data = try? Data(contentsOf: locatorURL(project: project)),
+      let locator = try? JSONDecoder().decode(Locator.self, from: data)
+    else { return nil }
+    return locator.origins.first
+  }
+
+  private static let fileName = "server.json"
+
+  private static func locatorURL(project: String) -> URL {
+    FileManager.default.temporaryDirectory.appending(path: "hub-\(project).json")
+  }
+
+  private struct Locator: Codable {
+    var version: String
+    var origins: [String]
+    var pid: Int32
+  }
+}

@@ -1,0 +1,296 @@
+import Deployment
+import DocumentModel
+import DocumentStore
+import EventLog
+import FirestoreEmulator
+import Foundation
+import FunctionsGateway
+import HTTPSupport
+import HummingbirdCore
+import Invocation
+package import Logging
+import QueryEngine
+import RuntimeSupport
+import SQLiteStorage
+import ServiceLifecycle
+import StorageEngine
+import Synchronization
+import TriggerDelivery
+import VectorEmulator
+import VectorIndex
+import WorkerPool
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The whole suite in one process: storage, the emulators, the workers and the control API.
+///
+/// `run()` returns after a graceful shutdown: running functions get 1.5 seconds, then they are
+/// cancelled and what they had in hand stays pending; then the storage is closed.
+package final class Suite: Service {
+  private let configuration: SuiteConfiguration
+  private let report: @Sendable (SuiteReport) -> Void
+  private let logger: Logger
+  private let folder: DataFolder
+  private let storage: SQLiteStore
+  private let addresses = Mutex<[SuiteService: ServiceAddress]>([:])
+  private let listening: AsyncStream<Void>
+  private let listener: AsyncStream<Void>.Continuation
+
+  /// Opens the data folder.
+  ///
+  /// Throws a `StatusConvertible` when the folder is unwritable, in use by another suite, corrupt
+  /// or of a newer version; it is left untouched then. `report` is called on any thread.
+  package init(
+    configuration: SuiteConfiguration,
+    logger: Logger,
+    report: @escaping @Sendable (SuiteReport) -> Void
+  ) throws {
+    self.configuration = configuration
+    self.logger = logger
+    self.report = report
+    folder = try DataFolder(configuration: configuration)
+    storage = try SQLiteStore(
+      folder: folder.path,
+      configuration: .init(isDurable: !configuration.isEphemeral),
+      logger: logger
+    )
+    (listening, listener) = AsyncStream.makeStream()
+  }
+
+  package func run() async throws {
+    do {
+      try await serve()
+    } catch {
+      try await close()
+      throw error
+    }
+    try await close()
+  }
+
+  private func close() async throws {
+    ServerFile.remove(description, folder: folder.path)
+    try await storage.close()
+    try folder.removeIfEphemeral()
+  }
+
+  /// Runs the services in an order in which each finds what it needs, and stops them in reverse:
+  /// the workers go first, while the data that their functions use is still served.
+  private func serve() async throws {
+    let now: @Sendable () -> Timestamp = {
+      Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
+    }
+    let tailer = EventTailer(storage: storage, logger: logger(for: "events"))
+    let retention = EventRetention(
+      storage: storage,
+      tailer: tailer,
+      clock: ContinuousClock(),
+      now: now,
+      holders: configuration.functions == nil ? [] : [DeliveryService.cursorName],
+      logger: logger(for: "events"),
+      willTrim: PastVersions.forget
+    )
+    let store = try await documentStore(tailer: tailer, retention: retention, now: now)
+    let catalogue = VectorCatalogue(storage: storage)
+    try await catalogue.load()
+
+    let report = self.report
+    let logs = FunctionLogStore(folder: folder.path + "/logs", now: { Date() }) { entry in
+      report(.log(entry))
+    }
+    let fleet = WorkerFleet(log: logs, logger: logger(for: "workers"))
+    let deliveries = DeliveryService(
+      storage: storage,
+      tailer: tailer,
+      invoker: fleet,
+      now: now,
+      logger: logger(for: "triggers")
+    )
+    let deployment = FirstDeployment { [self] in
+      for await _ in listening.prefix(SuiteService.allCases.count) {}
+      try await deployFirst(fleet, deliveries, logs, now)
+    }
+
+    let firestore = FirestoreService(
+      store: store,
+      project: configuration.project,
+      logger: logger(for: "firestore")
+    )
+    let vectors = VectorDoor(catalogue: catalogue, logger: logger(for: "vectors"))
+    let gateway = InvocationGateway(
+      project: configuration.project,
+      functions: { fleet.functions().mapValues(\.endpoint) },
+      invoker: fleet,
+      logger: logger(for: "functions")
+    )
+    let group = ServiceGroup(
+      configuration: .init(
+        services: [
+          .init(service: tailer),
+          .init(service: retention),
+          .init(service: store),
+          .init(
+            service: firestore.httpService(address: address(.firestore)) { [self] in
+              noteListening(.firestore, $0)
+            }
+          ),
+          .init(service: http(.vectors) { request, _ in await vectors.respond(to: request) }),
+          .init(service: deliveries),
+          .init(service: http(.functions) { await gateway.respond(to: $0, $1) }),
+          .init(
+            service: http(.hub) { [self] request, _ in
+              guard let api = control.withLock({ $0 }) else {
+                return .error(.unavailable, "The suite is starting; try again in a moment.")
+              }
+              return await api.respond(to: request)
+            }
+          ),
+          .init(service: deployment, successTerminationBehavior: .ignore),
+          .init(service: fleet),
+        ],
+        logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
+      )
+    )
+    try await group.run()
+  }
+
+  private let control = Mutex<ControlAPI?>(nil)
+
+  private func documentStore(
+    tailer: EventTailer,
+    retention: EventRetention,
+    now: @escaping @Sendable () -> Timestamp
+  ) async throws -> DocumentStore {
+    let engine = QueryEngine(logger: logger(for: "firestore"))
+    try await engine.load(from: storage)
+    return DocumentStore(
+      storage: storage,
+      queryEngine: engine,
+      tailer: tailer,
+      now: now,
+      clock: ContinuousClock(),
+      exceededCursor: { retention.exceeded },
+      logger: logger(for: "firestore")
+    )
+  }
+
+  /// Once every service listens: opens the control API, serves the last deployment, makes a new one.
+  private func deployFirst(
+    _ fleet: WorkerFleet,
+    _ deliveries: DeliveryService,
+    _ logs: FunctionLogStore,
+    _ now: @escaping @Sendable () -> Timestamp
+  ) async throws {
+    let suite = description
+    let deployer = Deployer(
+      controller: DeploymentController(
+        configuration: .init(
+          project: suite.project,
+          folder: folder.path + "/deployments",
+          environment: workerEnvironment(suite)
+        ),
+        now: { Date() },
+        logger: logger(for: "deployment")
+      ) { try await fleet.replaceFunctions($0) },
+      deliveries: deliveries,
+      source: configuration.functions?.source,
+      logger: logger(for: "deployment")
+    )
+    let api = ControlAPI(
+      project: suite.project,
+      version: configuration.version,
+      originGuard: LoopbackGuard(
+        allowing: configuration.host == "127.0.0.1" ? [] : [configuration.host]
+      ),
+      description: { suite },
+      fleet: fleet,
+      logs: logs,
+      deliveries: deliveries,
+      deployer: deployer,
+      deliveryRequest: DeliveryRequest(location: SuiteConfiguration.region),
+      now: now,
+      logger: logger(for: "hub")
+    )
+    let isRestored = await deployer.restore()
+    control.withLock { $0 = api }
+    try ServerFile.write(suite, folder: folder.path, version: configuration.version)
+    report(.listening(suite))
+    var problem: String?
+    if let functions = configuration.functions {
+      let report = self.report
+      problem = await deployer.deploy(builds: functions.builds) { line in
+        if line.kind == .progress { report(.deployProgress(line.text)) }
+      }
+      if problem != nil, isRestored { problem?.append("\nThe last deployment keeps serving.") }
+    }
+    report(.ready(suite, functions: api.functions(), problem: problem))
+  }
+
+  /// What every worker learns of the suite.
+  private func workerEnvironment(_ suite: SuiteDescription) -> [String: String] {
+    func address(_ service: SuiteService) -> String {
+      suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
+    }
+    return [
+      "GCLOUD_PROJECT": suite.project,
+      "FIREBASE_CONFIG": #"{"projectId":\#(jsonQuoted(suite.project))}"#,
+      "FUNCTIONS_EMULATOR": "true",
+      "FIRESTORE_EMULATOR_HOST": address(.firestore),
+      "FIREBASE_EMULATOR_HUB": address(.hub),
+      "HEARTH_VECTORS_HOST": "http://\(address(.vectors))",
+    ]
+  }
+
+  private func http(
+    _ service: SuiteService,
+    responder: @escaping HTTPService.Responder
+  ) -> HTTPService {
+    HTTPService(
+      address: address(service),
+      logger: logger(for: service.rawValue),
+      onListening: { [self] in noteListening(service, $0) },
+      responder: responder
+    )
+  }
+
+  private func address(_ service: SuiteService) -> ServerAddress {
+    .tcp(host: configuration.host, port: configuration.ports[service] ?? 0)
+  }
+
+  private func noteListening(_ service: SuiteService, _ address: ServerAddress) {
+    addresses.withLock {
+      $0[service] = ServiceAddress(host: configuration.host, port: address.port ?? 0)
+    }
+    listener.yield()
+  }
+
+  private func logger(for label: String) -> Logger {
+    var logger = Logger(label: label)
+    logger.logLevel = self.logger.logLevel
+    return logger
+  }
+
+  private var description: SuiteDescription {
+    SuiteDescription(
+      project: configuration.project,
+      pid: getpid(),
+      services: Dictionary(
+        uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
+      )
+    )
+  }
+}
+
+/// What happens once after the services are up; it may be cut short by shutdown.
+private struct FirstDeployment: Service {
+  let body: @Sendable () async throws -> Void
+
+  func run() async throws {
+    try await cancelWhenGracefulShutdown { try await body() }
+  }
+}

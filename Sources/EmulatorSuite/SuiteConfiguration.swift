@@ -1,0 +1,86 @@
+package import Deployment
+package import Invocation
+
+/// The services of the suite, by the names that `server.json` and the port flags use.
+package enum SuiteService: String, Sendable, Hashable, CaseIterable {
+  case firestore, functions, vectors, hub
+
+  /// How tables call it.
+  package var title: String {
+    switch self {
+    case .firestore: "Firestore"
+    case .functions: "Functions"
+    case .vectors: "Vectors"
+    case .hub: "Hub"
+    }
+  }
+}
+
+/// Everything that a suite is told from outside; only the CLI reads flags, environment and files.
+package struct SuiteConfiguration: Sendable {
+  package var project: String
+  /// The address that every service binds to.
+  package var host: String
+  /// Ports by service; 0 asks for a free one.
+  package var ports: [SuiteService: Int]
+  /// Keeps documents, events, vectors and deployments; ignored when ephemeral.
+  package var dataFolder: String
+  /// Keeps everything in a temporary folder that is removed at the end, without syncing to disk.
+  package var isEphemeral: Bool
+  /// Where the functions come from; nil serves only what was deployed before.
+  package var functions: Functions?
+  /// What the hub reports as its version.
+  package var version: String
+
+  /// The functions that `start` deploys.
+  package struct Functions: Sendable {
+    package var source: FunctionsSource
+    /// Whether `start` builds before it deploys.
+    package var builds: Bool
+
+    /// Functions to build, or to take as they were built.
+    package init(source: FunctionsSource, builds: Bool = true) {
+      self.source = source
+      self.builds = builds
+    }
+  }
+
+  /// A configuration; the ports default to Firebase's.
+  package init(
+    project: String = "demo-psst",
+    host: String = "127.0.0.1",
+    ports: [SuiteService: Int] = Self.defaultPorts,
+    dataFolder: String = ".hearth",
+    isEphemeral: Bool = false,
+    functions: Functions? = nil,
+    version: String
+  ) {
+    self.project = project
+    self.host = host
+    self.ports = ports
+    self.dataFolder = dataFolder
+    self.isEphemeral = isEphemeral
+    self.functions = functions
+    self.version = version
+  }
+
+  /// The ports that Firebase's own suite uses, and 5080 for vectors.
+  package static let defaultPorts: [SuiteService: Int] = [
+    .firestore: 8080, .functions: 5001, .vectors: 5080, .hub: 4400,
+  ]
+
+  /// The region in the URLs of functions.
+  package static let region = "us-central1"
+}
+
+/// What a suite tells whoever runs it, in the order of its happening.
+package enum SuiteReport: Sendable {
+  /// Every service listens.
+  case listening(SuiteDescription)
+  /// A line of the deployment's output.
+  case deployProgress(String)
+  /// The first deployment ended; with a problem the earlier one, if any, keeps serving.
+  case ready(SuiteDescription, functions: [FunctionDescription], problem: String?)
+  /// A function wrote a line.
+  case log(FunctionLogEntry)
+}

@@ -1,0 +1,127 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+import Identity
+import OutboundHTTP
+
+/// `hearth call`: invokes a callable and prints its bare result.
+struct Call: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Invoke a callable function and print its result.",
+    discussion: """
+      The result goes to stdout as JSON; an error of the function goes to stderr, exit code 1.
+
+        hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
+        hearth call backfillEmbeddings --admin --data @job.json
+        echo '{"query": "x"}' | hearth call semanticSearch --as alice --data -
+      """
+  )
+
+  @OptionGroup var suite: SuiteLocation
+
+  @Argument(help: "The function's name.")
+  var name: String
+
+  @Option(
+    name: .customLong("data"),
+    help: ArgumentHelp("The data, as JSON, @FILE or - for stdin.", valueName: "json")
+  )
+  var payload = "null"
+
+  @Option(name: .customLong("as"), help: "Act as this user, with a test token.")
+  var user: String?
+
+  @Flag(help: "Act as the administrator (Bearer owner).")
+  var admin = false
+
+  func validate() throws {
+    guard !(admin && user != nil) else { throw ValidationError("Give --as or --admin, not both.") }
+  }
+
+  func run() async throws {
+    let client = try await suite.connect()
+    let data = try JSONInput.read(payload, option: "--data")
+    let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
+    guard let function = functions.first(where: { $0.name == name }) else {
+      let names = functions.filter { $0.kind == .callable }.map(\.name)
+      throw CommandFailure(
+        "No function \(name) is deployed. Callables: \(names.joined(separator: ", "))."
+      )
+    }
+    guard function.kind == .callable, let url = function.url else {
+      throw CommandFailure(
+        "\(name) is not a callable; `hearth fire \(name)` sends it an event."
+      )
+    }
+    var headers: OutboundHeaders = ["content-type": "application/json"]
+    if let user { headers["authorization"] = "Bearer " + (try await token(for: user, client)) }
+    if admin { headers["authorization"] = "Bearer owner" }
+    var request = OutboundRequest(method: "POST", url: url, headers: headers)
+    request.body = Array(#"{"data":"#.utf8) + data + Array("}".utf8)
+    request.timeout = nil
+    let response = try await OutboundClient().send(request)
+    try report(response)
+  }
+
+  private func token(for user: String, _ client: ControlClient) async throws -> String {
+    let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
+    return try UnsignedToken.mint(uid: user, project: description.project)
+  }
+
+  private func report(_ response: OutboundResponse) throws {
+    struct Reply: Decodable {
+      struct Failure: Decodable {
+        var status: String
+        var message: String
+      }
+      var error: Failure?
+    }
+    let body = Data(response.body)
+    guard response.isSuccess,
+      let object = try JSONSerialization.jsonObject(with: body) as? [String: Any],
+      let result = object["result"]
+    else {
+      if let failure = try? JSONDecoder().decode(Reply.self, from: body).error {
+        throw CommandFailure("\(failure.status): \(failure.message)")
+      }
+      throw CommandFailure("HTTP \(response.status): \(response.text)")
+    }
+    let printed = try JSONSerialization.data(
+      withJSONObject: result,
+      options: [
+        .prettyPrinted, .sortedKeys, .fragmentsAllowed,
+        .withoutEscapingSlashes,
+      ]
+    )
+    Terminal.print(String(decoding: printed, as: UTF8.self))
+  }
+}
+
+/// JSON given on the command line: the text itself, `@FILE`, or `-` for stdin.
+enum JSONInput {
+  /// The JSON's bytes, checked; a malformed text is a usage failure that says where.
+  static func read(_ text: String, option: String) throws -> [UInt8] {
+    let bytes: Data
+    if text == "-" {
+      bytes = FileHandle.standardInput.readDataToEndOfFile()
+    } else if text.hasPrefix("@") {
+      let path = String(text.dropFirst())
+      do {
+        bytes = try Data(contentsOf: URL(filePath: path))
+      } catch {
+        throw CommandFailure("\(option): \(path) cannot be read.", .usage)
+      }
+    } else {
+      bytes = Data(text.utf8)
+    }
+    do {
+      _ = try JSONSerialization.jsonObject(with: bytes, options: .fragmentsAllowed)
+    } catch {
+      throw CommandFailure(
+        "\(option) is not JSON. Quote it for the shell: \(option) '{\"key\": \"value\"}'",
+        .usage
+      )
+    }
+    return Array(bytes)
+  }
+}

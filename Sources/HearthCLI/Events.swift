@@ -1,0 +1,97 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+/// `hearth events`: the deliveries of events to functions.
+struct Events: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show events and what became of them; try failed ones again.",
+    discussion: """
+      States: pending (to be tried, or tried again later), running, succeeded, failed (the handler
+      failed and its function does not retry), dead (given up). Failed and dead ones can be retried.
+      """,
+    subcommands: [List.self, Show.self, Retry.self],
+    defaultSubcommand: List.self
+  )
+
+  /// `hearth events list`.
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List events, newest first.",
+      discussion: "  hearth events list --state dead --function embedMessage"
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Option(help: "Only this state: pending, succeeded, failed or dead.")
+    var state: String?
+
+    @Option(help: "Only this function.")
+    var function: String?
+
+    @Option(help: "At most so many.")
+    var limit = 50
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+      let client = try await suite.connect()
+      var query = "?limit=\(limit)"
+      if let state { query += "&state=\(state)" }
+      if let function { query += "&function=\(function)" }
+      let body = try await client.data("GET", "/hearth/v1/events\(query)")
+      if json {
+        Terminal.print(String(decoding: body, as: UTF8.self))
+        return
+      }
+      let events = try JSONDecoder().decode([EventDescription].self, from: Data(body))
+      guard !events.isEmpty else {
+        Terminal.print("No events.")
+        return
+      }
+      Terminal.print(
+        Terminal.table(
+          ["ID", "STATE", "KIND", "DOCUMENT", "ATTEMPTS", "TIME"],
+          events.map {
+            [$0.id, $0.state, $0.kind, $0.document, String($0.attempts), $0.time]
+          }
+        )
+      )
+    }
+  }
+
+  /// `hearth events show`.
+  struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show one event as JSON.")
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Argument(help: "The event's id, from `hearth events list`.")
+    var id: String
+
+    func run() async throws {
+      let client = try await suite.connect()
+      let body = try await client.data("GET", "/hearth/v1/events/\(id)")
+      Terminal.print(String(decoding: body, as: UTF8.self))
+    }
+  }
+
+  /// `hearth events retry`.
+  struct Retry: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Try a failed or dead event again, with its attempts counted anew."
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Argument(help: "The event's id, from `hearth events list`.")
+    var id: String
+
+    func run() async throws {
+      let client = try await suite.connect()
+      _ = try await client.data("POST", "/hearth/v1/events/\(id)/retry")
+      Terminal.print("\(id) is pending again")
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+/// `hearth fire`: sends one trigger event to one function, without a write.
+struct Fire: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Send one event to one triggered function, without writing a document.",
+    discussion: """
+      Data is plain JSON, or Firestore's own form if its only top key is "fields". With --data
+      alone the document counts as created, with --before as well as updated, with --before alone
+      as deleted.
+
+        hearth fire embedMessage --document chats/c1/messages/m1 --data '{"text": "hello"}'
+      """
+  )
+
+  @OptionGroup var suite: SuiteLocation
+
+  @Argument(help: "The function's name.")
+  var name: String
+
+  @Option(help: "Path of the document below the database, such as chats/c1.")
+  var document: String
+
+  @Option(
+    name: .customLong("data"),
+    help: ArgumentHelp("The document after, as JSON, @FILE or -.", valueName: "json")
+  )
+  var after: String?
+
+  @Option(help: ArgumentHelp("The document before, as JSON or @FILE.", valueName: "json"))
+  var before: String?
+
+  func validate() throws {
+    guard after != nil || before != nil else {
+      throw ValidationError("Give --data, --before or both.")
+    }
+  }
+
+  func run() async throws {
+    let client = try await suite.connect()
+    var body: [String: Any] = ["document": document]
+    for (key, option, text) in [("data", "--data", after), ("before", "--before", before)] {
+      guard let text else { continue }
+      body[key] = try JSONSerialization.jsonObject(
+        with: Data(try JSONInput.read(text, option: option)),
+        options: .fragmentsAllowed
+      )
+    }
+    let encodedName = name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? name
+    let reply = try await client.data(
+      "POST",
+      "/hearth/v1/functions/\(encodedName)/fire",
+      body: Array(try JSONSerialization.data(withJSONObject: body))
+    )
+    let outcome = try JSONDecoder().decode(FireOutcome.self, from: Data(reply))
+    guard outcome.succeeded else {
+      throw CommandFailure("\(name) failed: \(outcome.error ?? "no reason given")")
+    }
+    Terminal.print("\(name) succeeded in \(outcome.milliseconds) ms")
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+
+/// What the files of a Firebase project say: `firebase.json` and `.firebaserc` of one folder.
+struct ProjectFiles {
+  /// The folder that holds them; relative paths in them start here.
+  var folder: String
+  /// The package with the functions, absolute; nil when `firebase.json` names none.
+  var functionsSource: String?
+  /// The executable product of that package; nil for its only one.
+  var functionsProduct: String?
+  /// The default project of `.firebaserc`.
+  var defaultProject: String?
+
+  /// Reads the files of a folder; missing ones are empty, malformed ones a `CommandFailure`.
+  init(folder: String) throws {
+    self.folder = folder
+    if let firebase: FirebaseJSON = try Self.read("firebase.json", in: folder) {
+      let functions = firebase.functions?.only
+      functionsSource = functions?.source.map { source in
+        source.hasPrefix("/")
+          ? source : URL(filePath: folder).appending(path: source).standardizedFileURL.path
+      }
+      functionsProduct = functions?.product
+    }
+    let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
+    defaultProject = firebaserc?.projects?["default"]
+  }
+
+  private static func read<File: Decodable>(_ name: String, in folder: String) throws -> File? {
+    let path = folder + "/" + name
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    do {
+      return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
+    } catch {
+      throw CommandFailure("\(path) is not what it should be: \(error)")
+    }
+  }
+
+  private struct FirebaseJSON: Decodable {
+    var functions: OneOrMany?
+  }
+
+  private struct Functions: Decodable {
+    var source: String?
+    var product: String?
+  }
+
+  /// `functions` may be one object or a list of code bases; the first is served.
+  private struct OneOrMany: Decodable {
+    var only: Functions?
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      do {
+        only = try container.decode(Functions.self)
+      } catch DecodingError.typeMismatch {
+        only = try container.decode([Functions].self).first
+      }
+    }
+  }
+
+  private struct FirebaseRC: Decodable {
+    var projects: [String: String]?
+  }
+}

@@ -1,0 +1,226 @@
+import ArgumentParser
+import Deployment
+import EmulatorSuite
+import Foundation
+import Logging
+import RuntimeSupport
+import ServiceLifecycle
+import UnixSignals
+
+/// `hearth start`: runs the suite until it is told to stop.
+struct Start: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Start the suite and deploy the functions of this folder.",
+    discussion: """
+      Serves the last deployment at once, then builds the functions and swaps them in. Ctrl-C stops:
+      running functions get 1.5 seconds; what they did not finish runs again after the next start.
+
+        hearth start
+        hearth start --project demo-app --data /tmp/app --no-build
+        hearth start --ephemeral --json --firestore-port 0 --functions-port 0
+      """
+  )
+
+  @OptionGroup var ports: Ports
+
+  @Option(help: "The project's id; by default that of .firebaserc, else demo-psst.")
+  var project: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The folder that keeps documents, vectors, events and deployments.",
+      valueName: "folder"
+    )
+  )
+  var data = ".hearth"
+
+  @Flag(help: "Keep everything in a temporary folder and remove it at the end.")
+  var ephemeral = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The address to listen on.",
+      discussion: "Anything but 127.0.0.1 lets other machines read, write and deploy.",
+      valueName: "address"
+    )
+  )
+  var host = "127.0.0.1"
+
+  @Flag(name: .customLong("no-build"), help: "Deploy the binary that was built last.")
+  var skipsBuild = false
+
+  @Option(
+    name: .customLong("configuration"),
+    help: "How the functions are built: debug or release."
+  )
+  var buildConfiguration = BuildConfiguration.release
+
+  @Option(
+    help: ArgumentHelp(
+      "Deploy this binary instead of building one.",
+      valueName: "file"
+    )
+  )
+  var executable: String?
+
+  @Flag(
+    name: .customLong("no-functions"),
+    help: "Start the services only; `hearth deploy` brings functions later."
+  )
+  var skipsFunctions = false
+
+  @Flag(help: "Print one JSON line with the addresses when ready; logs go to stderr.")
+  var json = false
+
+  @Flag(help: "Also log decisions, not only results.")
+  var verbose = false
+
+  func run() async throws {
+    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let verbose = self.verbose
+    LoggingSystem.bootstrap { label in
+      var handler = TerminalLogHandler(label: label)
+      handler.logLevel = verbose ? .debug : .info
+      return handler
+    }
+    let configuration = SuiteConfiguration(
+      project: project ?? files.defaultProject ?? "demo-psst",
+      host: host,
+      ports: ports.byService,
+      dataFolder: data,
+      isEphemeral: ephemeral,
+      functions: skipsFunctions ? nil : functionsConfiguration(files),
+      version: Version.current
+    )
+    if host != "127.0.0.1" {
+      Terminal.note(
+        Terminal.paint(
+          "Listening on \(host): every machine that reaches it can read, write and deploy.",
+          .yellow
+        )
+      )
+    }
+    let report = StartReport(json: json)
+    do {
+      let suite = try Suite(
+        configuration: configuration,
+        logger: Logger(label: "hearth"),
+        report: report.receive
+      )
+      let group = ServiceGroup(
+        configuration: .init(
+          services: [.init(service: suite)],
+          gracefulShutdownSignals: [.sigterm, .sigint],
+          logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
+        )
+      )
+      try await group.run()
+      Terminal.note("Stopped.")
+    } catch let error as any StatusConvertible {
+      throw CommandFailure(error.statusMessage)
+    }
+  }
+
+  private func functionsConfiguration(_ files: ProjectFiles) -> SuiteConfiguration.Functions? {
+    if let executable {
+      let path = URL(filePath: executable).standardizedFileURL.path
+      return .init(source: .executable(path: path, folder: files.folder), builds: false)
+    }
+    guard let source = files.functionsSource else { return nil }
+    return .init(
+      source: .package(
+        path: source,
+        product: files.functionsProduct,
+        configuration: buildConfiguration.rawValue
+      ),
+      builds: !skipsBuild
+    )
+  }
+
+  /// SwiftPM's build configurations.
+  enum BuildConfiguration: String, ExpressibleByArgument, CaseIterable {
+    case debug, release
+  }
+
+  /// A port flag for each service; 0 asks for a free one.
+  struct Ports: ParsableArguments {
+    @Option(help: "Port of the hub.")
+    var hubPort = 4400
+    @Option(help: "Port of the functions.")
+    var functionsPort = 5001
+    @Option(help: "Port of Firestore, gRPC and REST.")
+    var firestorePort = 8080
+    @Option(help: "Port of the vector index.")
+    var vectorsPort = 5080
+
+    /// The ports by the service's name.
+    var byService: [SuiteService: Int] {
+      [.hub: hubPort, .functions: functionsPort, .firestore: firestorePort, .vectors: vectorsPort]
+    }
+
+    func validate() throws {
+      for (service, port) in byService where !(0...65_535).contains(port) {
+        throw ValidationError("--\(service.rawValue)-port is \(port); give 0 to 65535.")
+      }
+    }
+  }
+}
+
+/// Shows a person, or with `--json` a program, what the suite reports.
+struct StartReport: Sendable {
+  var json: Bool
+
+  /// Prints one report.
+  func receive(_ report: SuiteReport) {
+    switch report {
+    case .listening(let description):
+      if json {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // A description of strings and numbers always encodes.
+        if let line = try? encoder.encode(description) {
+          Terminal.print(String(decoding: line, as: UTF8.self))
+        }
+      } else {
+        Terminal.note("Services are up; deploying the functions ...")
+      }
+    case .deployProgress(let line): Terminal.note(Terminal.paint("  " + line, .dim))
+    case .ready(let description, let functions, let problem):
+      guard !json else { return }
+      Terminal.print(Self.table(description, functions: functions, problem: problem))
+    case .log(let entry):
+      Terminal.note(LogFormat.line(entry, coloured: Terminal.isColoured))
+    }
+  }
+
+  private static func table(
+    _ suite: SuiteDescription,
+    functions: [FunctionDescription],
+    problem: String?
+  ) -> String {
+    func address(_ service: SuiteService) -> String {
+      suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
+    }
+    var rows = SuiteService.allCases.map { [$0.title, address($0), "running"] }
+    if functions.isEmpty, let index = SuiteService.allCases.firstIndex(of: .functions) {
+      rows[index][2] = problem == nil ? "nothing deployed" : "deployment failed"
+    }
+    var parts = ["", Terminal.table(["SERVICE", "ADDRESS", "STATE"], rows)]
+    if !functions.isEmpty { parts.append(Functions.List.table(functions)) }
+    if let problem { parts.append("The deployment failed: \(problem)") }
+    parts.append(
+      """
+      Clients need:
+        export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
+        export GCLOUD_PROJECT=\(suite.project)
+      In the app:
+        Firestore.firestore().useEmulator(withHost: "\(suite.services["firestore"]?.host ?? "")", \
+      port: \(suite.services["firestore"]?.port ?? 0))
+        Functions.functions().useEmulator(withHost: "\(suite.services["functions"]?.host ?? "")", \
+      port: \(suite.services["functions"]?.port ?? 0))
+      Ctrl-C stops.
+      """
+    )
+    return parts.joined(separator: "\n\n")
+  }
+}
