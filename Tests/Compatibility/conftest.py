@@ -1,0 +1,88 @@
+"""Starts one suite for the session and hands out unmodified clients of it."""
+
+import base64
+import json
+import os
+import pathlib
+import subprocess
+import uuid
+
+import pytest
+import requests
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = "demo-psst"
+START_SECONDS = 120
+
+
+class Suite:
+    """A running suite: its addresses and the commands that people use."""
+
+    def __init__(self, process, description):
+        self.process = process
+        self.services = description["services"]
+
+    def address(self, service):
+        entry = self.services[service]
+        return f"{entry['host']}:{entry['port']}"
+
+    def url(self, function):
+        return f"http://{self.address('functions')}/{PROJECT}/us-central1/{function}"
+
+    def call(self, function, data, token=None):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return requests.post(self.url(function), json={"data": data}, headers=headers, timeout=60)
+
+    def settle(self):
+        """Waits until every event is delivered and nothing runs."""
+        reply = requests.post(f"http://{self.address('hub')}/hearth/v1/settle", timeout=90)
+        assert reply.status_code == 200, reply.text
+
+    def cli(self, *arguments):
+        return subprocess.run(
+            [hearth(), *arguments, "--hub", self.address("hub")],
+            capture_output=True, text=True, timeout=120, check=False)
+
+
+def hearth():
+    return str(ROOT / ".build" / os.environ.get("CONFIGURATION", "debug") / "hearth")
+
+
+def token(uid, **claims):
+    """An unsigned ID token, as the Auth emulator and the clients' test helpers make it."""
+
+    def part(value):
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+    payload = {"sub": uid, "user_id": uid, "aud": PROJECT, "iat": 0, "exp": 3600, **claims}
+    return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(payload)}."
+
+
+@pytest.fixture(scope="session")
+def suite():
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
+    process = subprocess.Popen(
+        [hearth(), "start", "--ephemeral", "--json", "--no-build", "--project", PROJECT,
+         "--configuration", os.environ.get("CONFIGURATION", "debug"),
+         *[flag for name in ("hub", "functions", "firestore", "vectors")
+           for flag in (f"--{name}-port", "0")]],
+        stdout=subprocess.PIPE, cwd=ROOT, text=True, env=environment)
+    line = process.stdout.readline()
+    assert line, "the suite ended before it was ready; its output is above"
+    yield Suite(process, json.loads(line))
+    process.terminate()
+    assert process.wait(timeout=15) == 0
+
+
+@pytest.fixture(scope="session")
+def db(suite):
+    os.environ["FIRESTORE_EMULATOR_HOST"] = suite.address("firestore")
+    return firestore.Client(project=PROJECT, credentials=AnonymousCredentials())
+
+
+@pytest.fixture
+def collection(db):
+    """A collection of its own for each test."""
+    return db.collection(f"c-{uuid.uuid4().hex}")

@@ -1,0 +1,129 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// Kills the suite and its workers at random moments of a write's journey, from the request to the
+/// settled delivery, and looks whether anything that was acknowledged is missing afterwards.
+///
+/// `HEARTH_JOURNEYS` says how many; `HEARTH_TEST_SEED` repeats one that failed.
+@Suite("Crash journeys", .serialized)
+struct CrashJourneyTests {
+  private static let count =
+    ProcessInfo.processInfo.environment["HEARTH_JOURNEYS"].flatMap { Int($0) } ?? 3
+
+  @Test(
+    "No acknowledged write is lost and each event's function runs, whenever something is killed",
+    arguments: 0..<count
+  )
+  func crash(journey: Int) async throws {
+    var generator = SeededGenerator.forTest("journey \(journey)")
+    let project = try JourneyProject()
+    var acknowledged: [String: Int] = [:]
+    for life in 0..<2 {
+      let suite = try SuiteProcess(project)
+      let client = JourneyClient(suite)
+      let plan = Plan(using: &generator)
+      let written = await write(client, suite: suite, life: life, plan: plan)
+      acknowledged.merge(written) { $1 }
+      suite.killHard()
+    }
+
+    let suite = try SuiteProcess(project)
+    defer { suite.killHard() }
+    let client = JourneyClient(suite)
+    try await client.settle()
+    for (path, n) in acknowledged {
+      #expect(try await client.read(path) == n, "\(path) after \(project.logTail())")
+    }
+    let recorded = Set(try project.records().compactMap { $0.count > 2 ? String($0[2]) : nil })
+    let missing = acknowledged.keys.filter { !recorded.contains(String($0.dropFirst(7))) }
+    #expect(missing.isEmpty, "no function ran for these: \(project.logTail())")
+    #expect(try await client.events(state: "dead").isEmpty)
+    #expect(try await client.events(state: "failed").isEmpty)
+  }
+
+  /// What is killed when.
+  private struct Plan {
+    /// Acknowledged writes after which the suite dies.
+    var acknowledgementsMax: Int
+    /// Acknowledged writes after which a worker dies, if before.
+    var workerDiesAfter: Int
+    /// Busy waiting before the kill, so that it falls between two steps of the journey.
+    var delayMicroseconds: Int
+
+    init(using generator: inout SeededGenerator) {
+      acknowledgementsMax = Int.random(in: 1...40, using: &generator)
+      workerDiesAfter = Int.random(in: 1...60, using: &generator)
+      delayMicroseconds = Int.random(in: 0...4000, using: &generator)
+    }
+  }
+
+  /// Writes from four tasks until the plan kills the suite; returns what was acknowledged.
+  private func write(
+    _ client: JourneyClient,
+    suite: SuiteProcess,
+    life: Int,
+    plan: Plan
+  ) async -> [String: Int] {
+    let acknowledged = Acknowledgements()
+    let pid = suite.pid
+    await withTaskGroup(of: Void.self) { group in
+      for writer in 0..<4 {
+        group.addTask {
+          for n in 0..<200 {
+            let path = "things/l\(life)w\(writer)n\(n)"
+            do {
+              try await client.write(path, n: n)
+            } catch {
+              return  // The suite is dead: what follows cannot be acknowledged either.
+            }
+            let count = acknowledged.add(path, n)
+            if count == plan.workerDiesAfter, let worker = Self.children(of: pid).first {
+              kill(worker, SIGKILL)
+            }
+            if count == plan.acknowledgementsMax {
+              Self.spin(microseconds: plan.delayMicroseconds)
+              kill(pid, SIGKILL)
+            }
+          }
+        }
+      }
+    }
+    return acknowledged.all
+  }
+
+  /// What the writers know to be written.
+  private final class Acknowledgements: Sendable {
+    private let written = Mutex<[String: Int]>([:])
+
+    var all: [String: Int] { written.withLock { $0 } }
+
+    /// Adds a document and returns how many there are.
+    func add(_ path: String, _ n: Int) -> Int {
+      written.withLock {
+        $0[path] = n
+        return $0.count
+      }
+    }
+  }
+
+  private static func children(of pid: pid_t) -> [pid_t] {
+    // The file goes with the process; without it there are no children to kill.
+    let text = (try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8))
+    return (text ?? "").split(separator: " ").compactMap { pid_t($0) }
+  }
+
+  private static func spin(microseconds: Int) {
+    let end = ContinuousClock.now.advanced(by: .microseconds(microseconds))
+    while ContinuousClock.now < end {}
+  }
+}

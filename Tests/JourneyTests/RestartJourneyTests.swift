@@ -1,0 +1,82 @@
+import EmulatorSuite
+import TestSupport
+import Testing
+
+@Suite("Journeys of an event", .serialized)
+struct RestartJourneyTests {
+  @Test("A stopped suite exits with 0 and comes back with documents, functions and events")
+  func stopAndStart() async throws {
+    let project = try JourneyProject()
+    let first = try SuiteProcess(project)
+    try await JourneyClient(first).write("things/t1", n: 7)
+    try await JourneyClient(first).settle()
+    #expect(first.stop() == 0)
+
+    let second = try SuiteProcess(project)
+    defer { second.killHard() }
+    let client = JourneyClient(second)
+    try await client.settle()
+    #expect(try await client.read("things/t1") == 7)
+    #expect(try await client.events(state: "succeeded").map(\.document) == ["things/t1"])
+    #expect(try project.records().count == 1)
+  }
+
+  @Test("A handler that fails once and one that crashes its worker once are run again")
+  func redelivery() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project)
+    defer { suite.killHard() }
+    let client = JourneyClient(suite)
+    try await client.write("failOnce/a", n: 1)
+    try await client.write("crashOnce/b", n: 1)
+    try await waitForRecords(["failOnce done", "crashOnce done"], in: project, client)
+
+    try await client.settle()
+    let succeeded = try await client.events(state: "succeeded")
+    #expect(Set(succeeded.map(\.function)) == ["failOnce", "crashOnce"])
+  }
+
+  @Test("What fails for good is kept with its reason and can be retried")
+  func deadLetters() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project)
+    defer { suite.killHard() }
+    let client = JourneyClient(suite)
+    try await client.write("failForGood/a", n: 1)
+    try await client.write("failWithoutRetry/b", n: 1)
+    try await client.settle()
+
+    let dead = try #require(try await client.events(state: "dead").first)
+    #expect(dead.function == "failForGood" && dead.error != nil)
+    #expect(try await client.events(state: "failed").map(\.function) == ["failWithoutRetry"])
+    try await client.retry(dead.id)
+    try await client.settle()
+    #expect(try project.records().filter { $0[0] == "failForGood" }.count == 2)
+  }
+
+  @Test("A second suite on the same data folder is refused")
+  func inUse() throws {
+    let project = try JourneyProject()
+    let first = try SuiteProcess(project)
+    defer { first.killHard() }
+
+    #expect(throws: JourneyError.self) { try SuiteProcess(project) }
+    #expect(project.logTail().contains("in use"))
+  }
+
+  /// Settles until every wanted line is recorded: a retry that waits is not "in flight".
+  private func waitForRecords(
+    _ wanted: [String],
+    in project: JourneyProject,
+    _ client: JourneyClient
+  ) async throws {
+    let deadline = ContinuousClock.now.advanced(by: .seconds(30))
+    while ContinuousClock.now < deadline {
+      try await client.settle()
+      let lines = try project.records().map { $0.prefix(2).joined(separator: " ") }
+      if wanted.allSatisfy(lines.contains) { return }
+      await Task.yield()
+    }
+    throw JourneyError("not recorded within 30 s: \(project.logTail())")
+  }
+}

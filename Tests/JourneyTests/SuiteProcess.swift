@@ -1,0 +1,193 @@
+import EmulatorSuite
+import Foundation
+import OutboundHTTP
+import TestSupport
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// A real `hearth start` with the sample functions, in a folder of its own.
+///
+/// Not for use by several tasks at once, but for `kill` and `address`.
+final class SuiteProcess {
+  private let process = Process()
+  /// What the suite said when it was ready.
+  let description: SuiteDescription
+
+  /// Starts the suite on `project` and waits for its addresses; throws when it ends before.
+  init(_ project: JourneyProject) throws {
+    let output = Pipe()
+    process.executableURL = JourneyProject.binary("hearth")
+    process.arguments =
+      [
+        "start", "--json", "--data", project.data, "--project", JourneyProject.id,
+        "--executable", JourneyProject.binary("SampleFunctions").path,
+      ] + ["hub", "functions", "firestore", "vectors"].flatMap { ["--\($0)-port", "0"] }
+    process.currentDirectoryURL = URL(filePath: project.folder.path)
+    process.standardOutput = output
+    process.standardError = project.log
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    guard let line = Self.readLine(output.fileHandleForReading) else {
+      process.waitUntilExit()
+      throw JourneyError("the suite ended with \(process.terminationStatus) before it was ready")
+    }
+    description = try JSONDecoder().decode(SuiteDescription.self, from: Data(line.utf8))
+  }
+
+  var pid: pid_t { process.processIdentifier }
+
+  /// `host:port` of a service.
+  func address(_ service: String) -> String {
+    description.services[service].map { "\($0.host):\($0.port)" } ?? ""
+  }
+
+  /// Ends the suite as a power cut would and waits until it is gone.
+  func killHard() {
+    kill(pid, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  /// Stops the suite as Ctrl-C does and returns its exit status.
+  func stop() -> Int32 {
+    kill(pid, SIGINT)
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
+  private static func readLine(_ handle: FileHandle) -> String? {
+    var line = Data()
+    while let byte = try? handle.read(upToCount: 1), !byte.isEmpty {
+      if byte[byte.startIndex] == 0x0A { return String(decoding: line, as: UTF8.self) }
+      line.append(byte)
+    }
+    return nil
+  }
+}
+
+/// What outlives a crash of the suite: its data, the functions' output, its log.
+final class JourneyProject {
+  static let id = "demo-journey"
+  let folder: TemporaryFolder
+  let data: String
+  let output: String
+  let log: FileHandle
+
+  /// A project without data whose functions write to `output`.
+  init() throws {
+    folder = try TemporaryFolder()
+    data = folder.path("data")
+    output = folder.path("output")
+    let logPath = folder.path("log")
+    _ = FileManager.default.createFile(atPath: logPath, contents: nil)
+    _ = FileManager.default.createFile(atPath: output, contents: nil)
+    log = try FileHandle(forWritingTo: URL(filePath: logPath))
+    try #"{"functions": {"source": "."}}"#.write(
+      toFile: folder.path("firebase.json"),
+      atomically: true,
+      encoding: .utf8
+    )
+    try "SAMPLE_OUTPUT=\(output)\n".write(
+      toFile: folder.path(".env"),
+      atomically: true,
+      encoding: .utf8
+    )
+  }
+
+  /// The lines that functions recorded, each `function step id event`.
+  func records() throws -> [[Substring]] {
+    try String(contentsOfFile: output, encoding: .utf8)
+      .split(separator: "\n").map { $0.split(separator: " ") }
+  }
+
+  /// The last lines of the suite's log, for a failed expectation.
+  func logTail() -> String {
+    let text = (try? String(contentsOfFile: folder.path("log"), encoding: .utf8)) ?? ""
+    return text.split(separator: "\n").suffix(30).joined(separator: "\n")
+  }
+
+  /// An executable of this build, beside the test bundle.
+  static func binary(_ name: String) -> URL {
+    let bundle = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    return bundle.deletingLastPathComponent().appending(path: name)
+  }
+}
+
+/// A journey that could not go on.
+struct JourneyError: Error, CustomStringConvertible {
+  var description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// Firestore and the control API as a journey's client uses them, over plain HTTP.
+struct JourneyClient: Sendable {
+  private let http = OutboundClient()
+  private let documents: String
+  private let hub: String
+
+  init(_ suite: SuiteProcess) {
+    documents =
+      "http://\(suite.address("firestore"))/v1/projects/\(JourneyProject.id)"
+      + "/databases/(default)/documents"
+    hub = "http://\(suite.address("hub"))"
+  }
+
+  /// Writes a document; returns only when the suite acknowledged it.
+  func write(_ path: String, n: Int) async throws {
+    let body = #"{"fields":{"n":{"integerValue":"\#(n)"}}}"#
+    _ = try await send("PATCH", "\(documents)/\(path)", body)
+  }
+
+  /// The `n` of a document, or nil when it is not there.
+  func read(_ path: String) async throws -> Int? {
+    struct Document: Decodable {
+      struct Value: Decodable { var integerValue: String }
+      var fields: [String: Value]
+    }
+    var request = OutboundRequest(method: "GET", url: "\(documents)/\(path)")
+    request.headers["authorization"] = "Bearer owner"
+    let response = try await http.send(request)
+    if response.status == 404 { return nil }
+    let document = try JSONDecoder().decode(Document.self, from: Data(response.body))
+    return document.fields["n"].flatMap { Int($0.integerValue) }
+  }
+
+  /// Returns when every event is delivered.
+  func settle() async throws {
+    _ = try await send("POST", "\(hub)/hearth/v1/settle?timeoutSeconds=60", "")
+  }
+
+  /// The events in a state.
+  func events(state: String) async throws -> [EventDescription] {
+    let body = try await send("GET", "\(hub)/hearth/v1/events?state=\(state)&limit=1000", "")
+    return try JSONDecoder().decode([EventDescription].self, from: Data(body))
+  }
+
+  /// Makes a failed or dead event pending again.
+  func retry(_ id: String) async throws {
+    _ = try await send("POST", "\(hub)/hearth/v1/events/\(id)/retry", "")
+  }
+
+  private func send(_ method: String, _ url: String, _ body: String) async throws -> [UInt8] {
+    var request = OutboundRequest(
+      method: method,
+      url: url,
+      headers: ["authorization": "Bearer owner"]
+    )
+    request.body = Array(body.utf8)
+    request.timeout = .seconds(70)
+    let response = try await http.send(request)
+    guard response.isSuccess else {
+      throw JourneyError("\(method) \(url): HTTP \(response.status) \(response.text)")
+    }
+    return response.body
+  }
+}
