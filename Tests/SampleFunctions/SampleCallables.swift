@@ -77,7 +77,7 @@ struct SampleCallables: Sendable {
   /// Logs that it has begun and never answers by itself.
   var hang: some CloudFunction<CallableRequest<Hang>, Bool> {
     onCall("hang", Hang.self, options: .init(timeout: .seconds(2))) { request in
-      request.logger.notice("Begun")
+      request.logger.info("Begun")
       repeat {
         do {
           try await Task.sleep(for: .seconds(3600))
