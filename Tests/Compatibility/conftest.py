@@ -14,7 +14,7 @@ from google.cloud import firestore
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = "demo-psst"
-START_SECONDS = 120
+CONFIGURATION = os.environ.get("CONFIGURATION", "debug")
 
 
 class Suite:
@@ -47,7 +47,7 @@ class Suite:
 
 
 def hearth():
-    return str(ROOT / ".build" / os.environ.get("CONFIGURATION", "debug") / "hearth")
+    return str(ROOT / ".build" / CONFIGURATION / "hearth")
 
 
 def token(uid, **claims):
@@ -65,7 +65,7 @@ def suite():
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
         [hearth(), "start", "--ephemeral", "--json", "--no-build", "--project", PROJECT,
-         "--configuration", os.environ.get("CONFIGURATION", "debug"),
+         "--configuration", CONFIGURATION,
          *[flag for name in ("hub", "functions", "firestore", "vectors")
            for flag in (f"--{name}-port", "0")]],
         stdout=subprocess.PIPE, cwd=ROOT, text=True, env=environment)
