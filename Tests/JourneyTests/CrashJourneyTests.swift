@@ -40,7 +40,11 @@ struct CrashJourneyTests {
     let suite = try SuiteProcess(project)
     defer { suite.killHard() }
     let client = JourneyClient(suite)
-    try await client.settle()
+    do {
+      try await client.settle()
+    } catch {
+      throw JourneyError("\(error)\n\(project.logTail())")
+    }
     for (path, n) in acknowledged {
       #expect(try await client.read(path) == n, "\(path) after \(project.logTail())")
     }
