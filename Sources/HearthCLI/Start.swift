@@ -186,6 +186,7 @@ struct StartReport: Sendable {
       }
     case .deployProgress(let line): Terminal.note(Terminal.paint("  " + line, .dim))
     case .ready(let description, let functions, let problem):
+      if let problem { Terminal.note(Terminal.paint("The deployment failed: \(problem)", .red)) }
       guard !json else { return }
       Terminal.print(Self.table(description, functions: functions, problem: problem))
     case .log(let entry):
@@ -207,7 +208,6 @@ struct StartReport: Sendable {
     }
     var parts = ["", Terminal.table(["SERVICE", "ADDRESS", "STATE"], rows)]
     if !functions.isEmpty { parts.append(Functions.List.table(functions)) }
-    if let problem { parts.append("The deployment failed: \(problem)") }
     parts.append(
       """
       Clients need:

@@ -45,6 +45,9 @@ package struct InvocationRequest: Sendable {
 
   /// The request header by which a worker learns the invocation's id.
   package static let idHeader = fieldName("function-execution-id")
+
+  /// The request header with the number of an event's attempt, from 1.
+  package static let attemptHeader = fieldName("x-hearth-attempt")
 }
 
 /// A function's reply.

@@ -55,7 +55,7 @@ extension WorkerFleet {
       workersMax: Int = 200,
       startsMax: Int = 4,
       queueMax: Int = 1_000,
-      startTimeout: Duration = .seconds(10),
+      startTimeout: Duration = .seconds(30),
       cancelGrace: Duration = .seconds(2),
       terminateGrace: Duration = .seconds(2),
       drainGrace: Duration = .milliseconds(1_500),

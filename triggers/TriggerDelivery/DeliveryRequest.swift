@@ -55,7 +55,7 @@ package struct DeliveryRequest: Sendable {
     set("ce-dataschema", event.dataSchema)
     for (name, value) in event.extensions { set("ce-\(name)", value) }
     fields[.contentType] = event.dataContentType
-    fields[Self.attemptHeader] = String(delivery.attempts + 1)
+    fields[InvocationRequest.attemptHeader] = String(delivery.attempts + 1)
     let head = HTTPRequest(
       method: .post,
       scheme: "http",
@@ -71,7 +71,6 @@ package struct DeliveryRequest: Sendable {
     )
   }
 
-  private static let attemptHeader = fieldName("x-hearth-attempt")
   private static let dataSchema =
     "https://github.com/googleapis/google-cloudevents/blob/main/proto/google/events/cloud/firestore/v1/data.proto"
 }

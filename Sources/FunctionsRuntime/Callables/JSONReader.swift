@@ -126,7 +126,9 @@ struct JSONReader {
     let text = String(decoding: bytes[start..<index], as: UTF8.self)
     if isInteger {
       if let integer = Int64(text), !(isNegative && integer == 0) { return .integer(integer) }
-      if !isNegative, UInt64(text) != nil { return WrappedInteger.map(WrappedInteger.unsigned, text) }
+      if !isNegative, UInt64(text) != nil {
+        return WrappedInteger.map(WrappedInteger.unsigned, text)
+      }
     }
     guard let double = Double(text), double.isFinite else {
       throw JSONSyntaxError(offset: start, reason: "a number beyond the range of a double")

@@ -25,8 +25,6 @@ struct ReceivedEvent {
     }
   }
 
-  private static let attemptHeader = fieldName("x-hearth-attempt")
-
   /// Reads CloudEvents 1.0 in binary mode, with the documents in protobuf or JSON.
   init(_ request: InvocationRequest) throws {
     guard request.head.method == .post else {
@@ -60,7 +58,7 @@ struct ReceivedEvent {
       after: change.after,
       updateMask: change.updateMask
     )
-    self.attempt = headers[Self.attemptHeader].flatMap { Int($0) } ?? 1
+    self.attempt = headers[InvocationRequest.attemptHeader].flatMap { Int($0) } ?? 1
   }
 
   private static func data(
