@@ -1,4 +1,6 @@
 import Subprocess
+import Synchronization
+import WorkerPool
 
 #if canImport(System)
   import System
@@ -13,6 +15,8 @@ enum ChildProcess {
     var status: TerminationStatus
     /// The last lines of both outputs together, at most `tailLinesMax`.
     var tail: [String]
+    /// The standard output alone; a longer one loses its beginning in steps of `outputLinesMax`.
+    var output: [String]
     /// Whether it was stopped because its time ran out.
     var timedOut: Bool
 
@@ -45,7 +49,7 @@ enum ChildProcess {
       }
       let first = try await group.next() ?? nil
       group.cancelAll()
-      return first ?? Result(status: .exited(-1), tail: [], timedOut: true)
+      return first ?? Result(status: .exited(-1), tail: [], output: [], timedOut: true)
     }
   }
 
@@ -77,23 +81,76 @@ enum ChildProcess {
       platformOptions: options,
       input: .none,
       output: .sequence,
-      error: .combinedWithOutput
+      error: .sequence
     ) { execution in
-      var tail: [String] = []
-      for try await line in execution.standardOutput.strings(
-        bufferingPolicy: .maxLineLength(lineBytesMax)
-      ) {
-        onLine(line)
-        tail.append(line)
-        if tail.count > tailLinesMax { tail.removeFirst() }
+      let lines = Lines(onLine: onLine)
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await read(execution.standardOutput, into: lines, isError: false) }
+        group.addTask { await read(execution.standardError, into: lines, isError: true) }
       }
-      return tail
+      return lines
     }
-    return Result(status: outcome.terminationStatus, tail: outcome.closureResult, timedOut: false)
+    return Result(
+      status: outcome.terminationStatus,
+      tail: outcome.closureResult.tail,
+      output: outcome.closureResult.output,
+      timedOut: false
+    )
   }
 
-  /// A longer line is no message for a person.
-  private static let lineBytesMax = 64 * 1024
+  private static func read(
+    _ output: SubprocessOutputSequence,
+    into lines: Lines,
+    isError: Bool
+  ) async {
+    var splitter = LineSplitter(lineBytesMax: lineBytesMax)
+    do {
+      for try await piece in output {
+        let complete = piece.withUnsafeBytes { splitter.append($0) }
+        for line in complete { lines.append(line, isError: isError) }
+      }
+    } catch {
+      lines.append("(The rest of the output cannot be read: \(error))", isError: isError)
+    }
+    if let last = splitter.finish() { lines.append(last, isError: isError) }
+  }
+
+  /// What a running program has written, from both of its outputs.
+  private final class Lines: Sendable {
+    private struct State {
+      var tail: [String] = []
+      var output: [String] = []
+    }
+
+    private let onLine: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(onLine: @escaping @Sendable (String) -> Void) {
+      self.onLine = onLine
+    }
+
+    var tail: [String] { state.withLock { $0.tail.suffix(ChildProcess.tailLinesMax) } }
+    var output: [String] { state.withLock { $0.output } }
+
+    func append(_ line: LineSplitter.Line, isError: Bool) {
+      append(String(decoding: line.bytes, as: UTF8.self), isError: isError)
+    }
+
+    func append(_ text: String, isError: Bool) {
+      state.withLock { state in
+        state.tail.append(text)
+        if state.tail.count >= 2 * tailLinesMax { state.tail.removeFirst(tailLinesMax) }
+        if !isError { state.output.append(text) }
+        if state.output.count >= 2 * outputLinesMax { state.output.removeFirst(outputLinesMax) }
+      }
+      onLine(text)
+    }
+  }
+
+  /// A longer line is cut; a linker's command line may have tens of kilobytes.
+  private static let lineBytesMax = 128 * 1024
   /// Enough for a compiler's errors or a crash, and bounded whatever the program prints.
   private static let tailLinesMax = 200
+  /// Enough for the description of a package with a thousand targets.
+  private static let outputLinesMax = 50_000
 }

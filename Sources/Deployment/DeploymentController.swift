@@ -61,13 +61,13 @@ package actor DeploymentController {
   }
 
   /// Serves the last deployment again; nil when there has been none.
+  ///
+  /// Throws `DeploymentError` when it is damaged, or when another deployment is under way.
   package func restore() async throws -> DeploymentRecord? {
+    try begin()
+    defer { isBusy = false }
     guard let record = try folder.current() else { return nil }
-    let environment = try UserEnvironment(
-      folder: record.environmentFolder,
-      project: configuration.project
-    )
-    try await replace(functions(of: record, environment))
+    try await serve(record)
     logger.notice("Serving the last deployment", metadata: ["deployment.id": "\(record.id)"])
     return record
   }
@@ -81,16 +81,13 @@ package actor DeploymentController {
     builds: Bool,
     progress: @escaping @Sendable (String) -> Void
   ) async throws -> DeploymentRecord {
-    guard !isBusy else {
-      throw DeploymentError("Another deployment is under way; try again when it has ended.")
-    }
-    isBusy = true
+    try begin()
     defer { isBusy = false }
     let environment = try UserEnvironment(folder: source.folder, project: configuration.project)
     let binary = try await builder.binary(of: source, builds: builds, progress: progress)
     let id = makeID()
     do {
-      try folder.stage(binary, id: id)
+      try stage(binary, id)
       let record = try await activate(id, source, environment)
       folder.prune(current: id)
       return record
@@ -117,12 +114,49 @@ package actor DeploymentController {
       environmentFolder: source.folder
     )
     try await replace(functions(of: record, environment))
-    try folder.makeCurrent(record)
+    do {
+      try folder.makeCurrent(record)
+    } catch {
+      // The next start would serve what was before, so that is what serves now, too.
+      try await serveCurrent()
+      throw DeploymentError("The deployment cannot be kept in \(folder.path): \(error)")
+    }
     logger.notice(
       "Deployed",
       metadata: ["deployment.id": "\(id)", "function.count": "\(manifest.endpoints.count)"]
     )
     return record
+  }
+
+  private func begin() throws {
+    guard !isBusy else {
+      throw DeploymentError("Another deployment is under way; try again when it has ended.")
+    }
+    isBusy = true
+  }
+
+  private func stage(_ binary: String, _ id: String) throws {
+    do {
+      try folder.stage(binary, id: id)
+    } catch {
+      throw DeploymentError("The functions cannot be copied to \(folder.path): \(error)")
+    }
+  }
+
+  private func serveCurrent() async throws {
+    if let record = try folder.current() {
+      try await serve(record)
+    } else {
+      try await replace([])
+    }
+  }
+
+  private func serve(_ record: DeploymentRecord) async throws {
+    let environment = try UserEnvironment(
+      folder: record.environmentFolder,
+      project: configuration.project
+    )
+    try await replace(functions(of: record, environment))
   }
 
   private func functions(

@@ -32,6 +32,12 @@ struct DeploymentFolder: Sendable {
       withIntermediateDirectories: true
     )
     try FileManager.default.copyItem(atPath: binary, toPath: self.binary(id))
+    // SwiftPM puts resources beside the binary, where it looks for them.
+    let built = binary.lastIndex(of: "/").map { String(binary[..<$0]) } ?? "."
+    for name in try FileManager.default.contentsOfDirectory(atPath: built)
+    where name.hasSuffix(".resources") || name.hasSuffix(".bundle") {
+      try FileManager.default.copyItem(atPath: "\(built)/\(name)", toPath: folder(id) + "/\(name)")
+    }
     try Self.sync(self.binary(id))
   }
 

@@ -9,6 +9,9 @@ import Subprocess
 
 /// Gets the binary of a functions source, building it first where asked.
 struct FunctionsBuilder: Sendable {
+  /// SwiftPM's command.
+  var swift: Executable = .name("swift")
+
   /// The path of the binary; progress is the build's own output, line by line.
   ///
   /// Throws `DeploymentError` with the compiler's words when the build fails, and when there is no
@@ -54,7 +57,7 @@ struct FunctionsBuilder: Sendable {
     _ progress: @escaping @Sendable (String) -> Void
   ) async throws {
     let result = try await ChildProcess.run(
-      .name("swift"),
+      swift,
       ["build", "-c", configuration, "--product", product, "--package-path", path],
       onLine: progress
     )
@@ -69,10 +72,10 @@ struct FunctionsBuilder: Sendable {
 
   private func binaryFolder(_ path: String, _ configuration: String) async throws -> String {
     let result = try await ChildProcess.run(
-      .name("swift"),
+      swift,
       ["build", "-c", configuration, "--show-bin-path", "--package-path", path]
     )
-    guard result.succeeded, let folder = result.tail.last(where: { $0.hasPrefix("/") }) else {
+    guard result.succeeded, let folder = result.output.last(where: { $0.hasPrefix("/") }) else {
       throw DeploymentError(
         "SwiftPM does not say where it builds \(path):\n" + result.tail.joined(separator: "\n")
       )
@@ -97,10 +100,10 @@ struct FunctionsBuilder: Sendable {
       var products: [Product]
     }
     let result = try await ChildProcess.run(
-      .name("swift"),
+      swift,
       ["package", "--package-path", path, "describe", "--type", "json"]
     )
-    let text = result.tail.drop { !$0.hasPrefix("{") }.joined(separator: "\n")
+    let text = result.output.drop { !$0.hasPrefix("{") }.joined(separator: "\n")
     guard result.succeeded,
       let package = try? JSONDecoder().decode(Package.self, from: Data(text.utf8))
     else {

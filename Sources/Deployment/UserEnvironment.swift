@@ -33,10 +33,16 @@ package struct UserEnvironment: Sendable, Hashable {
   }
 
   /// Reads `NAME=value` lines: comments, `export`, single and double quotes, `\n` in double ones.
+  ///
+  /// A quoted value may span lines, as a private key does.
   static func parse(_ text: String, file: String) throws -> [String: String] {
     var values: [String: String] = [:]
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-    for (number, line) in lines.enumerated() {
+    var next = 0
+    while next < lines.count {
+      let number = next
+      let line = lines[next]
+      next += 1
       var rest = line.drop(while: \.isWhitespace)
       if rest.isEmpty || rest.hasPrefix("#") { continue }
       if rest.hasPrefix("export ") { rest = rest.dropFirst(7).drop(while: \.isWhitespace) }
@@ -52,7 +58,14 @@ package struct UserEnvironment: Sendable, Hashable {
           "\(file):\(number + 1): \(key) is reserved for the platform; choose another name."
         )
       }
-      guard let value = value(rest[rest.index(after: equals)...]) else {
+      var text = rest[rest.index(after: equals)...]
+      var value = value(text)
+      while value == nil, next < lines.count {
+        text += "\n" + lines[next]
+        next += 1
+        value = Self.value(text)
+      }
+      guard let value else {
         throw DeploymentError("\(file):\(number + 1): the quote is not closed.")
       }
       values[key] = value

@@ -1,0 +1,256 @@
+import Foundation
+import HTTPTypes
+import Invocation
+import Logging
+import NIOCore
+import TestSupport
+import Testing
+import WorkerPool
+
+@testable import Deployment
+
+/// Real binaries and real workers: the executable `SampleFunctions` and scripts.
+@Suite("Deployment", .timeLimit(.minutes(2)))
+struct DeploymentControllerTests {
+  @Test("A deployment serves, and so does the next start")
+  func deploysAndRestores() async throws {
+    let data = try TemporaryFolder()
+    let source = try TemporaryFolder()
+    let deployed = try await withProject(data, source) { project in
+      let record = try await project.deploy()
+      #expect(record.manifest.endpoints["echo"]?.callableTrigger != nil)
+      #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
+      return record
+    }
+    try await withProject(data, source) { project in
+      let restored = try await project.controller.restore()
+      #expect(restored == deployed)
+      let reply = try await project.call("echo", #"{"data":1}"#)
+      #expect(reply == #"{"result":1}"#)
+    }
+  }
+
+  @Test("The next version takes over; those before it are kept in number")
+  func redeploys() async throws {
+    try await withProject { project in
+      var ids: [String] = []
+      for version in 1...5 {
+        try project.source.write(".env", "SAMPLE_VERSION=v\(version)")
+        ids.append(try await project.deploy().id)
+        #expect(try await project.call("count").contains(#""version":"v\#(version)""#))
+      }
+
+      let kept = try FileManager.default.contentsOfDirectory(atPath: project.data.path)
+      #expect(kept.count == DeploymentFolder.keptMax + 2)
+      #expect(Set(kept).isSuperset(of: ["current", ids[4]]))
+    }
+  }
+
+  @Test("Functions of equal names leave the old version, and are named")
+  func equalNames() async throws {
+    try await withProject { project in
+      let first = try await project.deploy()
+      try project.source.write(".env", "SAMPLE_INVALID=1")
+      let error = await #expect(throws: DeploymentError.self) { try await project.deploy() }
+
+      #expect(error?.message.contains("echo") == true)
+      #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
+      let kept = try FileManager.default.contentsOfDirectory(atPath: project.data.path)
+      #expect(Set(kept) == ["current", first.id])
+    }
+  }
+
+  @Test(
+    "A binary that does not list its functions is refused",
+    arguments: [
+      ("exit 0", "no valid manifest"),
+      ("echo broken >&2; exit 3", "broken"),
+      ("kill -9 $$", "ended with"),
+      ("sleep 60", "did not describe its functions within 1.0 seconds"),
+      ("echo nonsense > $FUNCTIONS_MANIFEST_OUTPUT_PATH", "no valid manifest"),
+    ]
+  )
+  func unsoundBinary(script: String, message: String) async throws {
+    let isSlow = script.hasPrefix("sleep")
+    try await withProject(manifestTimeout: .seconds(isSlow ? 1 : 30)) { project in
+      try project.source.write("bad", "#!/bin/sh\n\(script)\n", isExecutable: true)
+      let error = await #expect(throws: DeploymentError.self) {
+        try await project.deploy(project.source.path("bad"))
+      }
+
+      #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+      #expect(try await project.controller.restore() == nil)
+    }
+  }
+
+  @Test("A binary that lists its functions but does not run them leaves the old version")
+  func workerFails() async throws {
+    try await withProject { project in
+      let first = try await project.deploy()
+      let manifest = try JSONEncoder().encode(first.manifest)
+      try project.source.write("manifest", String(decoding: manifest, as: UTF8.self))
+      let script = """
+        #!/bin/sh
+        [ "$FUNCTION_TARGET" ] && { echo "no good" >&2; exit 7; }
+        cat \(project.source.path("manifest")) > $FUNCTIONS_MANIFEST_OUTPUT_PATH
+        """
+      try project.source.write("bad", script, isExecutable: true)
+      let error = await #expect(throws: (any Error).self) {
+        try await project.deploy(project.source.path("bad"))
+      }
+
+      #expect(error.map { "\($0)".contains("it exited with code 7\nno good") } == true)
+      #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
+      #expect(try await project.controller.restore() == first)
+    }
+  }
+
+  @Test("A deployment that cannot be recorded gives way to what was before")
+  func cannotBeRecorded() async throws {
+    try await withProject { project in
+      // A folder in the place of the file that names the current deployment.
+      try FileManager.default.createDirectory(
+        atPath: project.data.path("current/x"),
+        withIntermediateDirectories: true
+      )
+      await #expect(throws: (any Error).self) { try await project.deploy() }
+
+      #expect(try FileManager.default.contentsOfDirectory(atPath: project.data.path) == ["current"])
+    }
+  }
+
+  @Test("Before the first deployment there is nothing to restore; a damaged one is told")
+  func restoresNothing() async throws {
+    try await withProject { project in
+      #expect(try await project.controller.restore() == nil)
+
+      let record = try await project.deploy()
+      try project.data.write("\(record.id)/deployment.json", "{")
+      let error = await #expect(throws: DeploymentError.self) {
+        try await project.controller.restore()
+      }
+      #expect(error?.message.contains("is damaged") == true)
+    }
+  }
+
+  @Test("Workers see the project's variables and the suite's, but no secret they do not declare")
+  func environment() async throws {
+    try await withProject { project in
+      try project.source.write(".env", "MINE=1")
+      try project.source.write(".secret.local", "SECRET=1")
+      _ = try await project.deploy()
+      let names = try await project.call("environment")
+
+      #expect(names.contains(#""MINE""#))
+      #expect(names.contains(#""FIRESTORE_EMULATOR_HOST""#))
+      #expect(!names.contains("SECRET"))
+    }
+  }
+
+  @Test("Two deployments at once are one too many")
+  func oneAtATime() async throws {
+    try await withProject(manifestTimeout: .seconds(1)) { project in
+      try project.source.write("slow", "#!/bin/sh\nsleep 60\n", isExecutable: true)
+      let first = Task { try await project.deploy(project.source.path("slow")) }
+      var messages: [String] = []
+      for await message in project.attempts(until: first) { messages.append(message) }
+
+      #expect(messages.contains { $0.contains("Another deployment is under way") })
+      await #expect(throws: DeploymentError.self) { try await first.value }
+    }
+  }
+
+  // MARK: Support
+
+  private struct Project: Sendable {
+    var data: TemporaryFolder
+    var source: TemporaryFolder
+    var fleet: WorkerFleet
+    var controller: DeploymentController
+
+    @discardableResult
+    func deploy(_ path: String? = nil) async throws -> DeploymentRecord {
+      let path = try path ?? BuiltProduct.path("SampleFunctions")
+      return try await controller.deploy(
+        .executable(path: path, folder: source.path),
+        builds: true,
+        progress: { _ in }
+      )
+    }
+
+    /// What further deployments are told while `first` runs.
+    func attempts(until first: Task<DeploymentRecord, any Error>) -> AsyncStream<String> {
+      let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+      // Ends with `first`, which the time limit of the manifest ends.
+      let attempts = Task {
+        while !Task.isCancelled {
+          do { try await deploy("/nowhere") } catch { continuation.yield("\(error)") }
+        }
+      }
+      // Ends with `first` as well.
+      Task {
+        _ = await first.result
+        attempts.cancel()
+        continuation.finish()
+      }
+      return stream
+    }
+
+    func call(_ name: String, _ body: String = #"{"data":null}"#) async throws -> String {
+      let reply = try await fleet.invoke(
+        InvocationRequest(
+          id: "test",
+          function: name,
+          head: HTTPRequest(
+            method: .post,
+            scheme: nil,
+            authority: nil,
+            path: "/",
+            headerFields: [.contentType: "application/json"]
+          ),
+          body: ByteBuffer(string: body)
+        )
+      )
+      return String(buffer: try await reply.body.collect(upTo: 1 << 20))
+    }
+  }
+
+  private func withProject(
+    manifestTimeout: Duration = .seconds(30),
+    _ body: (Project) async throws -> Void
+  ) async throws {
+    try await withProject(TemporaryFolder(), TemporaryFolder(), manifestTimeout, body)
+  }
+
+  /// Runs a fleet around `body` and waits until its processes are gone.
+  private func withProject<Result: Sendable>(
+    _ data: TemporaryFolder,
+    _ source: TemporaryFolder,
+    _ manifestTimeout: Duration = .seconds(30),
+    _ body: (Project) async throws -> Result
+  ) async throws -> Result {
+    let fleet = WorkerFleet(log: FunctionLogStore(now: { Date() }), logger: .silent)
+    let controller = DeploymentController(
+      configuration: DeploymentController.Configuration(
+        project: "demo",
+        folder: data.path,
+        environment: ["FIRESTORE_EMULATOR_HOST": "127.0.0.1:1", "PATH": "/usr/bin:/bin"]
+      ),
+      manifestTimeout: manifestTimeout,
+      now: { Date() },
+      logger: .silent
+    ) { try await fleet.replaceFunctions($0) }
+    // Ends with `stop` below.
+    let running = Task { try await fleet.run() }
+    let project = Project(data: data, source: source, fleet: fleet, controller: controller)
+    let result: Swift.Result<Result, any Error>
+    do {
+      result = .success(try await body(project))
+    } catch {
+      result = .failure(error)
+    }
+    fleet.stop(after: .zero)
+    try await running.value
+    return try result.get()
+  }
+}

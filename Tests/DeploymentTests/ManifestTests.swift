@@ -1,0 +1,63 @@
+import Invocation
+import Testing
+
+@testable import Deployment
+
+@Suite("Manifest check")
+struct ManifestCheckTests {
+  private func endpoint(_ change: (inout FunctionEndpoint) -> Void = { _ in }) -> FunctionEndpoint {
+    var endpoint = FunctionEndpoint(entryPoint: "f")
+    endpoint.callableTrigger = FunctionEndpoint.CallableTrigger()
+    change(&endpoint)
+    return endpoint
+  }
+
+  private func trigger(type: String, document: String) -> FunctionEndpoint {
+    endpoint {
+      $0.callableTrigger = nil
+      $0.eventTrigger = FunctionEndpoint.EventTrigger(
+        eventType: type,
+        eventFilters: [:],
+        eventFilterPathPatterns: ["document": document]
+      )
+    }
+  }
+
+  private let created = "google.cloud.firestore.document.v1.created"
+
+  @Test("Sound functions are taken")
+  func sound() throws {
+    try ManifestCheck.validate(
+      FunctionManifest(endpoints: [
+        "call": endpoint(), "fire": trigger(type: created, document: "a/{b}"),
+      ])
+    )
+  }
+
+  @Test("What cannot be served is refused, and the function is named")
+  func unsound() {
+    let cases: [(String, FunctionEndpoint, String)] = [
+      ("1f", endpoint(), "\"1f\" is no name"),
+      ("two", endpoint { $0.httpsTrigger = FunctionEndpoint.HTTPSTrigger() }, "two has 2 triggers"),
+      ("none", endpoint { $0.callableTrigger = nil }, "none has 0 triggers"),
+      ("long", endpoint { $0.timeoutSeconds = 4_000 }, "long has a timeout of 4000 s"),
+      ("wide", endpoint { $0.concurrency = 0 }, "wide has a concurrency of 0"),
+      ("odd", trigger(type: "odd", document: "a/{b}"), "odd waits for odd"),
+      ("path", trigger(type: created, document: "a/{b"), "path: "),
+    ]
+    for (name, endpoint, problem) in cases {
+      let error = #expect(throws: DeploymentError.self) {
+        try ManifestCheck.validate(FunctionManifest(endpoints: [name: endpoint]))
+      }
+      #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
+    }
+  }
+
+  @Test("A manifest of another form is refused")
+  func otherForm() {
+    var manifest = FunctionManifest(endpoints: ["f": endpoint()])
+    manifest.specVersion = "v2"
+
+    #expect(throws: DeploymentError.self) { try ManifestCheck.validate(manifest) }
+  }
+}
