@@ -34,6 +34,9 @@ final class Exchange: Sendable {
     state.withLock { if case .over = $0.phase { true } else { false } }
   }
 
+  /// Whether a connection carries it.
+  var isCarried: Bool { state.withLock { $0.connection != nil } }
+
   /// The number that its version has given it.
   var number: FunctionScheduler.InvocationID? { state.withLock { $0.leave?.number } }
 

@@ -1,0 +1,215 @@
+import HTTPTypes
+import Invocation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import TestSupport
+import Testing
+
+@testable import WorkerPool
+
+/// The connection against a small server that answers by path.
+@Suite("Worker connection", .timeLimit(.minutes(1)))
+struct WorkerConnectionTests {
+  @Test("A reply of unknown length is handed over in pieces, and the connection serves again")
+  func streams() async throws {
+    try await withConnection { connection, owner in
+      for _ in 0..<2 {
+        let reply = try await owner.send("/stream", over: connection)
+        guard case .stream(let pieces) = reply.body else {
+          Issue.record("The body is not streamed")
+          return
+        }
+        var text = ""
+        for try await piece in pieces { text += String(buffer: piece) }
+        #expect(text == "abc")
+        #expect(await owner.next() == .ended(isReusable: true))
+      }
+    }
+  }
+
+  @Test("A small reply is handed over whole, without the headers of its connection")
+  func whole() async throws {
+    try await withConnection { connection, owner in
+      let reply = try await owner.send("/whole", over: connection)
+
+      guard case .whole(let body) = reply.body else {
+        Issue.record("The body is not whole")
+        return
+      }
+      #expect(String(buffer: body) == "id=1 length=0 hop=none")
+      #expect(reply.head.headerFields[.connection] == nil)
+      #expect(await owner.next() == .ended(isReusable: false))
+      await #expect(throws: NotSent.self) { try await owner.send("/whole", over: connection) }
+    }
+  }
+
+  @Test("A reply that is cut off breaks the exchange")
+  func cut() async throws {
+    try await withConnection { connection, owner in
+      let reply = try await owner.send("/cut", over: connection)
+      #expect(await owner.next() == .broke)
+
+      await #expect(throws: Cut.self) { _ = try await reply.body.collect(upTo: 100) }
+    }
+  }
+
+  @Test("A cancelled exchange half-closes; what the worker answers then settles it")
+  func cancelled() async throws {
+    try await withConnection { connection, owner in
+      let exchange = owner.exchange("/wait")
+      let call = Task { try await owner.send(exchange, over: connection) }
+      await owner.waitUntilStarted(exchange)
+      exchange.fail(CancellationError())
+      exchange.cancelOnConnection()
+
+      await #expect(throws: CancellationError.self) { try await call.value }
+      #expect(await owner.next() == .ended(isReusable: false))
+    }
+  }
+
+  private func withConnection(
+    _ body: (WorkerConnection, Owner) async throws -> Void
+  ) async throws {
+    let folder = try TemporaryFolder()
+    let group = MultiThreadedEventLoopGroup.singleton
+    let server = try await ServerBootstrap(group: group)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+          try channel.pipeline.syncOperations.addHandler(StandInWorker())
+        }
+      }
+      .bind(unixDomainSocketPath: folder.path("s")).get()
+    let connection = try await WorkerConnection.connect(
+      to: folder.path("s"),
+      on: group.any(),
+      WorkerFleet.Configuration()
+    ).get()
+    do {
+      try await body(connection, Owner())
+    } catch {
+      connection.close()
+      try await server.close()
+      throw error
+    }
+    connection.close()
+    try await server.close()
+  }
+}
+
+private struct Cut: Error {}
+private struct NotSent: Error {}
+
+/// Notes what becomes of its exchanges.
+private final class Owner: ExchangeOwner {
+  enum Event: Equatable {
+    case ended(isReusable: Bool)
+    case broke
+    case notSent
+  }
+
+  private let events: AsyncStream<Event>
+  private let event: AsyncStream<Event>.Continuation
+
+  init() {
+    (events, event) = AsyncStream.makeStream()
+  }
+
+  func next() async -> Event? {
+    for await event in events { return event }
+    return nil
+  }
+
+  func exchange(_ path: String) -> Exchange {
+    var head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: path)
+    head.headerFields[.connection] = "x-hop"
+    head.headerFields[fieldName("x-hop")] = "1"
+    return Exchange(InvocationRequest(id: "1", function: "f", head: head, body: ByteBuffer()))
+  }
+
+  func send(_ path: String, over connection: WorkerConnection) async throws -> InvocationReply {
+    try await send(exchange(path), over: connection)
+  }
+
+  func send(_ exchange: Exchange, over connection: WorkerConnection) async throws -> InvocationReply
+  {
+    try await withCheckedThrowingContinuation { continuation in
+      #expect(exchange.begin(continuation))
+      connection.send(exchange, for: self)
+    }
+  }
+
+  /// Returns once the connection carries the exchange.
+  func waitUntilStarted(_ exchange: Exchange) async {
+    while !exchange.isCarried { await Task.yield() }
+  }
+
+  func exchangeEnded(_ exchange: Exchange, on connection: WorkerConnection, isReusable: Bool) {
+    event.yield(.ended(isReusable: isReusable))
+  }
+
+  func exchangeBroke(_ exchange: Exchange) {
+    event.yield(.broke)
+    exchange.fail(Cut())
+  }
+
+  func exchangeNotSent(_ exchange: Exchange) {
+    exchange.fail(NotSent())
+  }
+}
+
+/// Answers by path, as a worker might.
+private final class StandInWorker: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private var head: HTTPRequestHead?
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head): self.head = head
+    case .body: break
+    case .end:
+      guard let head else { return }
+      answer(head, context)
+    }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    // The caller has gone: what waited stops, and the connection with it.
+    if case .some(.inputClosed) = event as? ChannelEvent { context.close(promise: nil) }
+  }
+
+  private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    switch head.uri {
+    case "/stream":
+      write(.head(HTTPResponseHead(version: .http1_1, status: .ok)), context)
+      for text in ["a", "b", "c"] { write(text, context) }
+      write(.end(nil), context)
+    case "/whole":
+      let id = head.headers.first(name: InvocationRequest.idHeader.rawName) ?? "none"
+      let length = head.headers.first(name: "content-length") ?? "none"
+      let text = "id=\(id) length=\(length) hop=\(head.headers.first(name: "x-hop") ?? "none")"
+      var reply = HTTPResponseHead(version: .http1_1, status: .ok)
+      reply.headers = ["content-length": "\(text.utf8.count)", "connection": "close"]
+      write(.head(reply), context)
+      write(text, context)
+      write(.end(nil), context)
+    case "/cut":
+      write(.head(HTTPResponseHead(version: .http1_1, status: .ok)), context)
+      write("a", context)
+      context.close(promise: nil)
+    default: break
+    }
+  }
+
+  private func write(_ text: String, _ context: ChannelHandlerContext) {
+    write(.body(.byteBuffer(ByteBuffer(string: text))), context)
+  }
+
+  private func write(_ part: HTTPServerResponsePart, _ context: ChannelHandlerContext) {
+    context.writeAndFlush(wrapOutboundOut(part), promise: nil)
+  }
+}
