@@ -450,8 +450,12 @@ let package = Package(
     ),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["RuntimeSupport", nioCore, nioPosix, nioHTTP1],
+      dependencies: [
+        "FirestoreProtos", argumentParser, nioCore, nioPosix, nioHTTP1, nioHPACK, protobuf,
+        subprocess, system, unixSignals,
+      ],
       path: "Tests/Benchmarks",
+      exclude: ["README.md"],
       swiftSettings: strict
     ),
 

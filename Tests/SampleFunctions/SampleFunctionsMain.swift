@@ -29,6 +29,7 @@ struct SampleFunctionsMain {
       callables.count
       callables.environment
       triggers.recordWrite
+      triggers.clockWrite
       triggers.failOnce
       triggers.crashOnce
       triggers.failAlways

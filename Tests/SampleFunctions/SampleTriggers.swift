@@ -35,6 +35,20 @@ struct SampleTriggers: Sendable {
     }
   }
 
+  /// Records when it began, in nanoseconds of the clock that all processes of a machine share.
+  var clockWrite: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated("clockWrite", at: "clocked/{id}") { event in
+      var time = timespec()
+      #if canImport(Darwin)
+        clock_gettime(CLOCK_UPTIME_RAW, &time)
+      #else
+        clock_gettime(CLOCK_MONOTONIC, &time)
+      #endif
+      let began = Int(time.tv_sec) * 1_000_000_000 + Int(time.tv_nsec)
+      output.append("clockWrite", String(began), try event.params.id, event.id)
+    }
+  }
+
   /// Fails on the first delivery of each event, and records the ones after it.
   var failOnce: some CloudFunction<DocumentEvent<Document>, Void> {
     onDocumentCreated("failOnce", at: "failOnce/{id}", options: .init(retry: true)) { event in

@@ -1,0 +1,196 @@
+import Synchronization
+
+/// Whose number it is.
+enum Subject: String, Sendable {
+  case hearth = "Hearth"
+  case official = "official emulator"
+  case bareNIO = "bare NIO echo"
+  case python = "Python functions"
+}
+
+/// What was measured.
+enum Metric: Hashable, Sendable {
+  case startMilliseconds
+  case createsPerSecond(clients: Int)
+  case durableCreatesPerSecond(clients: Int)
+  case getsPerSecond(clients: Int)
+  case functionStartMilliseconds(percentile: Int)
+  case eventsPerSecond
+  case callablesPerSecond(clients: Int)
+  case idleMegabytes
+  case loadedMegabytes
+  case workerMegabytes
+
+  var title: String {
+    switch self {
+    case .startMilliseconds: "start → first commit, ms"
+    case .createsPerSecond(let clients): "creates/s, ephemeral, \(Self.text(clients))"
+    case .durableCreatesPerSecond(let clients): "creates/s, durable, \(Self.text(clients))"
+    case .getsPerSecond(let clients): "gets/s, \(Self.text(clients))"
+    case .functionStartMilliseconds(let percentile): "write → function start p\(percentile), ms"
+    case .eventsPerSecond: "events/s, write → function start"
+    case .callablesPerSecond(let clients): "callables/s, \(Self.text(clients))"
+    case .idleMegabytes: "memory idle, MB"
+    case .loadedMegabytes: "memory after the load, MB"
+    case .workerMegabytes: "memory of the workers, MB"
+    }
+  }
+
+  /// Whether a smaller number is the better one.
+  var isLowerBetter: Bool {
+    switch self {
+    case .startMilliseconds, .functionStartMilliseconds, .idleMegabytes, .loadedMegabytes,
+      .workerMegabytes:
+      true
+    default: false
+    }
+  }
+
+  private static func text(_ clients: Int) -> String {
+    clients == 1 ? "1 client" : "\(clients) clients"
+  }
+}
+
+/// The numbers of a run; each is printed as it comes.
+final class Figures: Sendable {
+  private struct Key: Hashable {
+    var subject: Subject
+    var metric: Metric
+  }
+
+  private let values = Mutex<[Key: Double]>([:])
+
+  /// Keeps a number and prints its line.
+  func record(_ metric: Metric, of subject: Subject = .hearth, _ value: Double, note: String = "") {
+    values.withLock { $0[Key(subject: subject, metric: metric)] = value }
+    print(
+      padded(metric.title, 36) + padded(subject.rawValue, 19) + leftPadded(Self.text(value), 10)
+        + (note.isEmpty ? "" : "   " + note)
+    )
+  }
+
+  /// Keeps what a load achieved.
+  func record(_ metric: Metric, of subject: Subject = .hearth, _ measurement: Measurement) {
+    let times = [0.5, 0.99].map { Self.text(measurement.milliseconds($0)) }
+    record(
+      metric,
+      of: subject,
+      measurement.perSecond,
+      note: "p50 \(times[0]) ms, p99 \(times[1]) ms"
+    )
+  }
+
+  subscript(_ metric: Metric, _ subject: Subject) -> Double? {
+    values.withLock { $0[Key(subject: subject, metric: metric)] }
+  }
+
+  /// A number with as many digits as it deserves.
+  static func text(_ value: Double) -> String {
+    let scale = value < 10 ? 100.0 : value < 100 ? 10 : 1
+    let rounded = (value * scale).rounded() / scale
+    guard scale == 1 else { return "\(rounded)" }
+    let digits = "\(Int(rounded))"
+    guard digits.count > 4 else { return digits }
+    return digits.dropLast(3) + " " + digits.suffix(3)
+  }
+}
+
+/// The table at the end: our number, the neighbour's, their ratio and what we aim at.
+struct Comparison {
+  let figures: Figures
+
+  private enum Aim {
+    case atMost(Double)
+    /// So many times as good as the neighbour.
+    case times(Double)
+  }
+
+  private struct Row {
+    var metric: Metric
+    var peer: Subject?
+    /// What the neighbour achieved elsewhere, where it cannot be measured here.
+    var stated: (value: Double, metric: Metric)?
+    var peerMetric: Metric?
+    var aim: Aim?
+  }
+
+  private static let rows: [Row] =
+    [Row(metric: .startMilliseconds, peer: .official, aim: .atMost(100))]
+    + [1, 16].map { Row(metric: .createsPerSecond(clients: $0), peer: .official) }
+    + [1, 16].map {
+      Row(
+        metric: .durableCreatesPerSecond(clients: $0),
+        peer: .official,
+        peerMetric: .createsPerSecond(clients: $0),
+        aim: $0 == 16 ? .times(1.5) : nil
+      )
+    }
+    + [(1, 2.0), (16, 3.0)].map {
+      Row(metric: .getsPerSecond(clients: $0.0), peer: .official, aim: .times($0.1))
+    }
+    + [
+      Row(metric: .functionStartMilliseconds(percentile: 50), aim: .atMost(1)),
+      Row(metric: .functionStartMilliseconds(percentile: 99)),
+      Row(metric: .eventsPerSecond),
+    ]
+    + [1, 16, 64].map {
+      Row(metric: .callablesPerSecond(clients: $0), peer: .bareNIO, aim: .times(0.25))
+    }
+    + [
+      Row(
+        metric: .callablesPerSecond(clients: 64),
+        peer: .python,
+        stated: (2400, .callablesPerSecond(clients: 64)),
+        aim: .times(10)
+      ),
+      Row(metric: .idleMegabytes, peer: .official, aim: .atMost(40)),
+      Row(metric: .loadedMegabytes, peer: .official),
+      Row(metric: .workerMegabytes),
+    ]
+
+  /// The rows of what was measured.
+  func printTable() {
+    let heads = ["", "HEARTH", "NEIGHBOUR", "", "TIMES AS GOOD", "AIM", ""]
+    let lines = [heads] + Self.rows.compactMap(cells)
+    let widths = heads.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
+    for line in lines {
+      let cells = line.indices.map { column in
+        [1, 2, 4].contains(column)
+          ? leftPadded(line[column], widths[column]) : padded(line[column], widths[column])
+      }
+      print(cells.joined(separator: "  "))
+    }
+  }
+
+  private func cells(_ row: Row) -> [String]? {
+    guard let ours = figures[row.metric, .hearth] else { return nil }
+    let measured = row.peer.flatMap { figures[row.peerMetric ?? row.metric, $0] }
+    let peer = row.stated?.value ?? measured
+    let ratio = peer.map { row.metric.isLowerBetter ? $0 / ours : ours / $0 }
+    let name = row.stated == nil ? row.peer?.rawValue : row.peer.map { $0.rawValue + " (stated)" }
+    var aim = ""
+    var verdict = ""
+    switch row.aim {
+    case .atMost(let most):
+      aim = "≤ \(Figures.text(most))"
+      verdict = ours <= most ? "met" : "missed"
+    case .times(let times):
+      aim = "≥ \(times) ×"
+      if let ratio { verdict = ratio >= times ? "met" : "missed" }
+    case nil:
+      break
+    }
+    return [
+      row.metric.title, Figures.text(ours), peer.map(Figures.text) ?? "–",
+      peer == nil ? "" : name ?? "", ratio.map { Figures.text($0) + " ×" } ?? "–", aim, verdict,
+    ]
+  }
+}
+
+private func padded(_ text: String, _ width: Int) -> String {
+  text + String(repeating: " ", count: max(0, width - text.count))
+}
+
+private func leftPadded(_ text: String, _ width: Int) -> String {
+  String(repeating: " ", count: max(0, width - text.count)) + text
+}

@@ -1,0 +1,121 @@
+import FirestoreProtos
+import NIOCore
+import NIOPosix
+import SwiftProtobuf
+
+/// The Firestore calls that are measured, the same for every server.
+struct FirestoreLoad: Sendable {
+  var address: Address
+  var project: String
+
+  /// Documents that gets choose from; more than any processor's cache holds of them.
+  private static let storedDocuments = 2000
+  /// Writes in one commit; production's old limit, which every server takes.
+  private static let writesInCommit = 500
+
+  private static let replyTimeMax = TimeAmount.seconds(10)
+
+  private static let commit = "google.firestore.v1.Firestore/Commit"
+  private static let get = "google.firestore.v1.Firestore/GetDocument"
+
+  /// Creates documents, one a commit, as the clients' `create()` does.
+  func create(_ load: Load, collection: String) async throws -> Measurement {
+    try await load.run {
+      connect(Self.commit, on: $0)
+    } body: { client, number in
+      try encoded(commit([create("\(collection)/c\(client)-\(number)", number)]))
+    }
+  }
+
+  /// Reads one of the documents that `prepare` has stored.
+  func get(_ load: Load) async throws -> Measurement {
+    try await load.run {
+      connect(Self.get, on: $0)
+    } body: { client, number in
+      var request = Google_Firestore_V1_GetDocumentRequest()
+      // The factor shares no divisor with the number of documents, so each has its turn.
+      let index = (number * 1009 + client * 131) % Self.storedDocuments
+      request.name = name("read/d\(index)")
+      return try encoded(request)
+    }
+  }
+
+  /// Stores what `get` reads.
+  func prepare() async throws {
+    try await createAll((0..<Self.storedDocuments).map { "read/d\($0)" })
+  }
+
+  /// Creates documents, many a commit.
+  func createAll(_ paths: [String]) async throws {
+    for start in stride(from: 0, to: paths.count, by: Self.writesInCommit) {
+      let end = min(start + Self.writesInCommit, paths.count)
+      try await commit((start..<end).map { create(paths[$0], $0) })
+    }
+  }
+
+  /// Creates one document on a connection of its own.
+  func createOne(_ path: String) async throws {
+    try await commit([create(path, 0)])
+  }
+
+  /// The bytes of a commit that creates one document.
+  func creation(of path: String, _ number: Int) throws -> ByteBuffer {
+    try encoded(commit([create(path, number)]))
+  }
+
+  /// A connection for commits.
+  func connectForCommits(on loop: any EventLoop) -> EventLoopFuture<any LoadConnection> {
+    connect(Self.commit, on: loop)
+  }
+
+  private func commit(_ writes: [Google_Firestore_V1_Write]) async throws {
+    let body = try encoded(commit(writes))
+    let loop = Load.eventLoops.next()
+    try await connect(Self.commit, on: loop).flatMap { connection in
+      let promise = loop.makePromise(of: Void.self)
+      promise.failing(at: .now() + Self.replyTimeMax)
+      connection.send(body) { reply in
+        promise.completeWith(reply.map { _ in })
+        connection.close()
+      }
+      return promise.futureResult
+    }.get()
+  }
+
+  private func commit(_ writes: [Google_Firestore_V1_Write]) -> Google_Firestore_V1_CommitRequest {
+    var request = Google_Firestore_V1_CommitRequest()
+    request.database = database
+    request.writes = writes
+    return request
+  }
+
+  /// A document of a chat message's size that must not exist yet.
+  private func create(_ path: String, _ number: Int) -> Google_Firestore_V1_Write {
+    var write = Google_Firestore_V1_Write()
+    write.update.name = name(path)
+    write.update.fields = [
+      "n": .with { $0.integerValue = Int64(number) },
+      "author": .with { $0.stringValue = "user-\(number % 100)" },
+      "text": .with { $0.stringValue = "The knee is better today, I walked for half an hour." },
+      "isRead": .with { $0.booleanValue = false },
+    ]
+    write.currentDocument.exists = false
+    return write
+  }
+
+  private func connect(
+    _ method: String,
+    on loop: any EventLoop
+  ) -> EventLoopFuture<any LoadConnection> {
+    GRPCConnection.connect(to: address, method: method, on: loop)
+  }
+
+  private func encoded(_ message: some Message) throws -> ByteBuffer {
+    let bytes: [UInt8] = try message.serializedBytes()
+    return ByteBuffer(bytes: bytes)
+  }
+
+  private func name(_ path: String) -> String { "\(database)/documents/\(path)" }
+
+  private var database: String { "projects/\(project)/databases/(default)" }
+}

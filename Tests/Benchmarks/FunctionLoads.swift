@@ -1,0 +1,206 @@
+import Foundation
+import NIOCore
+import NIOPosix
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The folder that `hearth start` finds its functions' settings in.
+struct FunctionsProject: Sendable {
+  let folder: String
+  /// The file that the sample triggers write to.
+  var output: String { folder + "/output" }
+
+  /// Writes the folder.
+  init(folder: String) throws {
+    self.folder = folder
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try #"{"functions": {"source": "."}}"#.write(
+      toFile: folder + "/firebase.json",
+      atomically: true,
+      encoding: .utf8
+    )
+    try "SAMPLE_OUTPUT=\(output)\n".write(
+      toFile: folder + "/.env",
+      atomically: true,
+      encoding: .utf8
+    )
+  }
+}
+
+/// Waits by looking again.
+private func poll(
+  within timeMax: Duration,
+  every pause: Duration = .milliseconds(10),
+  _ what: String,
+  until isDone: () async throws -> Bool
+) async throws {
+  let end = ContinuousClock.now + timeMax
+  while try await !isDone() {
+    guard ContinuousClock.now < end else { throw BenchmarkError("Waited too long for \(what).") }
+    try await Task.sleep(for: pause)
+  }
+}
+
+/// Calls of one callable, or of whatever answers a POST.
+struct CallableLoad: Sendable {
+  var address: Address
+  var path: String
+
+  private static let body = ByteBuffer(
+    string: #"{"data":{"text":"The knee is better today.","numbers":[1,2,3],"isRead":false}}"#
+  )
+
+  /// Runs the load.
+  func run(_ load: Load) async throws -> Measurement {
+    try await load.run {
+      HTTP1Connection.connect(to: address, path: path, on: $0)
+    } body: { _, _ in
+      Self.body
+    }
+  }
+
+  /// Waits until the function is deployed.
+  func waitUntilServed() async throws {
+    try await poll(within: .seconds(30), every: .milliseconds(50), "the functions") {
+      let loop = Load.eventLoops.next()
+      let reply = HTTP1Connection.connect(to: address, path: path, on: loop).flatMap { connection in
+        let promise = loop.makePromise(of: Void.self)
+        promise.failing(at: .now() + .seconds(10))
+        connection.send(Self.body) { reply in
+          promise.completeWith(reply.map { _ in })
+          connection.close()
+        }
+        return promise.futureResult
+      }
+      // Until then the answer is 404, which is what we wait out.
+      return (try? await reply.get()) != nil
+    }
+  }
+}
+
+/// Writes at an even pace, and what the function `clockWrite` says about when it began.
+///
+/// The worker's times and ours are of the one clock of the machine that counts from its start.
+struct TriggerLoad: Sendable {
+  var firestore: FirestoreLoad
+  var output: String
+  var duration: Duration
+
+  /// Far below what delivery can take, so that no event waits for another.
+  private static let pause = TimeAmount.milliseconds(5)
+  /// Events written at once to see how many are delivered in a second.
+  private static let burst = 1000
+  private static let deliveryTimeMax = Duration.seconds(30)
+
+  /// Measures the time from a write to its function's start, then the rate of many.
+  func run(_ figures: Figures) async throws {
+    try await firestore.createOne("clocked/warm")
+    try await wait(for: ["warm"])
+    try await measureLatency(figures)
+    try await measureRate(figures)
+  }
+
+  private func measureLatency(_ figures: Figures) async throws {
+    let writes = try await pacedWrites()
+    let starts = try await wait(for: writes.keys)
+    func times(since time: (Write) -> Int64) -> Measurement {
+      Measurement(
+        nanoseconds: writes.compactMap { id, write in starts[id].map { $0 - time(write) } },
+        duration: duration
+      )
+    }
+    let sinceSent = times { $0.sent }
+    let sinceAcknowledged = times { $0.acknowledged }
+    for (percentile, share) in [(50, 0.5), (99, 0.99)] {
+      let after = Figures.text(sinceAcknowledged.milliseconds(share))
+      figures.record(
+        .functionStartMilliseconds(percentile: percentile),
+        sinceSent.milliseconds(share),
+        note: "from sending the write; from its acknowledgement \(after)"
+      )
+    }
+  }
+
+  private func measureRate(_ figures: Figures) async throws {
+    let ids = (0..<Self.burst).map { "burst\($0)" }
+    let began = Int64(NIODeadline.now().uptimeNanoseconds)
+    try await firestore.createAll(ids.map { "clocked/\($0)" })
+    let starts = try await wait(for: ids)
+    let last = ids.compactMap { starts[$0] }.max() ?? began
+    figures.record(
+      .eventsPerSecond,
+      Double(Self.burst) / (Double(last - began) / 1e9),
+      note: "\(Self.burst) written at once"
+    )
+  }
+
+  /// When a write was sent and acknowledged, in nanoseconds.
+  private struct Write: Sendable {
+    var sent: Int64
+    var acknowledged: Int64
+  }
+
+  private func pacedWrites() async throws -> [String: Write] {
+    let loop = Load.eventLoops.next()
+    let count = Int(duration / .milliseconds(5))
+    return try await firestore.connectForCommits(on: loop).flatMap { connection in
+      let promise = loop.makePromise(of: [String: Write].self)
+      promise.failing(at: .now() + TimeAmount(duration) * 2 + .seconds(10))
+      var writes: [String: Write] = [:]
+      func write(_ number: Int) {
+        guard number < count else {
+          connection.close()
+          return promise.succeed(writes)
+        }
+        let id = "paced\(number)"
+        let body: ByteBuffer
+        do {
+          body = try firestore.creation(of: "clocked/\(id)", number)
+        } catch {
+          return promise.fail(error)
+        }
+        let sent = NIODeadline.now()
+        connection.send(body) { reply in
+          if case .failure(let error) = reply { return promise.fail(error) }
+          writes[id] = Write(
+            sent: Int64(sent.uptimeNanoseconds),
+            acknowledged: Int64(NIODeadline.now().uptimeNanoseconds)
+          )
+          loop.assumeIsolated().scheduleTask(deadline: sent + Self.pause) { write(number + 1) }
+        }
+      }
+      write(0)
+      return promise.futureResult
+    }.get()
+  }
+
+  /// The first start of each function, in nanoseconds, once all are there.
+  @discardableResult
+  private func wait(for ids: some Collection<String>) async throws -> [String: Int64] {
+    var starts: [String: Int64] = [:]
+    try await poll(within: Self.deliveryTimeMax, "\(ids.count) deliveries") {
+      starts = startTimes()
+      return ids.allSatisfy { starts[$0] != nil }
+    }
+    return starts
+  }
+
+  private func startTimes() -> [String: Int64] {
+    // The first function to run makes the file.
+    let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+    let records = text.split(separator: "\n").compactMap { line -> (String, Int64)? in
+      let words = line.split(separator: " ")
+      guard words.count >= 3, words[0] == "clockWrite", let time = Int64(words[1]) else {
+        return nil
+      }
+      return (String(words[2]), time)
+    }
+    return Dictionary(records, uniquingKeysWith: min)
+  }
+}

@@ -1,0 +1,334 @@
+import NIOCore
+import NIOHPACK
+import NIOPosix
+
+/// A client of one unary gRPC method, one call at a time, as thin as HTTP/2 allows.
+///
+/// It writes its frames itself: a stream channel for each call would cost the generator more than
+/// the call costs the server, and both share the cores. From the second call on, headers are
+/// indexes into HPACK's table, as those of the common clients are. `@unchecked Sendable`: all
+/// properties are touched on the connection's event loop only.
+final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Sendable {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private struct Call {
+    var stream: UInt32
+    var window: Int
+    var reply = ByteBuffer()
+    var report: (Result<ByteBuffer, any Error>) -> Void
+  }
+
+  /// A flow-control window that no reply of a measurement fills.
+  private static let windowBytes = 1 << 30
+  /// What every server takes in one frame.
+  private static let frameBytesMax = 16_384
+
+  private let headers: [(name: String, value: String)]
+  private var context: ChannelHandlerContext?
+  private var input = ByteBuffer()
+  private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
+  private var headerBlock = ByteBuffer()
+  private var headersEndStream = false
+  private var call: Call?
+  /// A message that waits for the server's window.
+  private var unsent: ByteBuffer?
+  private var nextStream: UInt32 = 1
+  private var connectionWindow = 65_535
+  private var streamWindow = 65_535
+  private var receivedBytes = 0
+
+  private init(method: String, authority: String) {
+    headers = [
+      (":method", "POST"), (":scheme", "http"), (":path", "/" + method),
+      (":authority", authority), ("te", "trailers"), ("content-type", "application/grpc"),
+      ("user-agent", "hearth-benchmarks"), ("authorization", "Bearer owner"),
+    ]
+  }
+
+  /// Connects for calls of a method, such as `google.firestore.v1.Firestore/GetDocument`.
+  static func connect(
+    to address: Address,
+    method: String,
+    on loop: any EventLoop
+  ) -> EventLoopFuture<any LoadConnection> {
+    ClientBootstrap(group: loop)
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .connect(host: address.host, port: address.port)
+      .flatMapThrowing { channel in
+        let connection = GRPCConnection(method: method, authority: "\(address)")
+        try channel.pipeline.syncOperations.addHandler(connection)
+        return connection
+      }
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    var bytes = ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    // Settings: no pushes, and windows that do not stand in the way.
+    bytes.writeFrame(.settings, length: 12)
+    bytes.writeInteger(2 as UInt16)
+    bytes.writeInteger(0 as UInt32)
+    bytes.writeInteger(4 as UInt16)
+    bytes.writeInteger(UInt32(Self.windowBytes))
+    bytes.writeWindowUpdate(Self.windowBytes - 65_535)
+    context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+  }
+
+  // MARK: Calls
+
+  func send(_ body: ByteBuffer, then report: @escaping (Result<ByteBuffer, any Error>) -> Void) {
+    guard let context else { return report(.failure(BenchmarkError("The connection is closed."))) }
+    let stream = nextStream
+    nextStream += 2
+    call = Call(stream: stream, window: streamWindow, report: report)
+    var message = ByteBuffer()
+    message.writeInteger(0 as UInt8)
+    message.writeInteger(UInt32(body.readableBytes))
+    message.writeImmutableBuffer(body)
+    var bytes = ByteBuffer()
+    let block = stream == 1 ? firstBlock() : laterBlock()
+    bytes.writeFrame(.headers, flags: .endHeaders, stream: stream, length: block.readableBytes)
+    bytes.writeImmutableBuffer(block)
+    context.write(wrapOutboundOut(bytes), promise: nil)
+    unsent = message
+    sendMessage(context)
+    context.flush()
+  }
+
+  /// Sends as much of the message as the server's windows and its frames take.
+  private func sendMessage(_ context: ChannelHandlerContext) {
+    while let call, let rest = unsent?.readableBytes {
+      let length = min(rest, Self.frameBytesMax, connectionWindow, call.window)
+      guard length > 0, let part = unsent?.readSlice(length: length) else { return }
+      connectionWindow -= length
+      self.call?.window -= length
+      if length == rest { unsent = nil }
+      var bytes = ByteBuffer()
+      bytes.writeFrame(
+        .data,
+        flags: length == rest ? .end : [],
+        stream: call.stream,
+        length: length
+      )
+      bytes.writeImmutableBuffer(part)
+      context.write(wrapOutboundOut(bytes), promise: nil)
+    }
+  }
+
+  /// All headers in full, each to be kept in the table.
+  private func firstBlock() -> ByteBuffer {
+    var block = ByteBuffer()
+    for (name, value) in headers {
+      block.writeInteger(0x40 as UInt8)
+      for text in [name, value] {
+        // Each is shorter than the 127 bytes from which a length needs a second byte.
+        block.writeInteger(UInt8(text.utf8.count))
+        block.writeString(text)
+      }
+    }
+    return block
+  }
+
+  /// All headers by their index; the static table has 61 entries, and the newest entry is first.
+  private func laterBlock() -> ByteBuffer {
+    ByteBuffer(bytes: headers.indices.map { UInt8(0x80 | (61 + headers.count - $0)) })
+  }
+
+  private func finish(_ result: Result<ByteBuffer, any Error>) {
+    guard let call else { return }
+    self.call = nil
+    unsent = nil
+    call.report(result)
+  }
+
+  func close() {
+    context?.close(promise: nil)
+  }
+
+  // MARK: Frames
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    input.writeImmutableBuffer(unwrapInboundIn(data))
+    do {
+      while let frame = input.readFrame() { try receive(frame, context) }
+      input.discardReadBytes()
+    } catch {
+      finish(.failure(error))
+      context.close(promise: nil)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    finish(.failure(BenchmarkError("The server closed the connection during a call.")))
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    finish(.failure(error))
+    context.close(promise: nil)
+  }
+
+  private func receive(_ received: Frame, _ context: ChannelHandlerContext) throws {
+    var frame = received
+    switch frame.kind {
+    case .data:
+      try receiveData(frame, context)
+    case .headers:
+      headersEndStream = frame.flags.contains(.end)
+      try frame.removePadding()
+      if frame.flags.contains(.priority) { frame.payload.moveReaderIndex(forwardBy: 5) }
+      headerBlock = frame.payload
+      try receiveBlock(frame)
+    case .continuation:
+      headerBlock.writeImmutableBuffer(frame.payload)
+      try receiveBlock(frame)
+    case .reset:
+      guard frame.stream == call?.stream else { return }
+      finish(.failure(BenchmarkError("The server reset a call.")))
+    case .settings:
+      guard !frame.flags.contains(.acknowledgement) else { return }
+      while let setting = frame.payload.readMultipleIntegers(as: (UInt16, UInt32).self) {
+        guard setting.0 == 4 else { continue }
+        // It holds for the call under way, too.
+        call?.window += Int(setting.1) - streamWindow
+        streamWindow = Int(setting.1)
+      }
+      sendMessage(context)
+      var bytes = ByteBuffer()
+      bytes.writeFrame(.settings, flags: .acknowledgement, length: 0)
+      context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+    case .ping:
+      guard !frame.flags.contains(.acknowledgement) else { return }
+      var bytes = ByteBuffer()
+      bytes.writeFrame(.ping, flags: .acknowledgement, length: frame.payload.readableBytes)
+      bytes.writeImmutableBuffer(frame.payload)
+      context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+    case .goAway:
+      throw BenchmarkError(
+        "The server ended the connection: \(frame.payload.hexDump(format: .plain))"
+      )
+    case .windowUpdate:
+      let bytes = Int(frame.payload.readInteger(as: UInt32.self) ?? 0)
+      if frame.stream == 0 {
+        connectionWindow += bytes
+      } else if frame.stream == call?.stream {
+        call?.window += bytes
+      }
+      sendMessage(context)
+      context.flush()
+    default:
+      return
+    }
+  }
+
+  private func receiveData(_ received: Frame, _ context: ChannelHandlerContext) throws {
+    var frame = received
+    receivedBytes += frame.payload.readableBytes
+    if receivedBytes > Self.windowBytes / 2 {
+      var bytes = ByteBuffer()
+      bytes.writeWindowUpdate(receivedBytes)
+      receivedBytes = 0
+      context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+    }
+    guard frame.stream == call?.stream else { return }
+    try frame.removePadding()
+    call?.reply.writeImmutableBuffer(frame.payload)
+    if frame.flags.contains(.end) {
+      throw BenchmarkError("The server ended a call without trailers.")
+    }
+  }
+
+  private func receiveBlock(_ frame: Frame) throws {
+    guard frame.flags.contains(.endHeaders) else { return }
+    // Every block has to be decoded, for each changes the table.
+    let headers = try decoder.decodeHeaders(from: &headerBlock)
+    guard frame.stream == call?.stream else { return }
+    if let status = headers.first(name: ":status"), status != "200" {
+      return finish(.failure(BenchmarkError("A call was answered with HTTP status \(status).")))
+    }
+    guard headersEndStream, var reply = call?.reply else { return }
+    let status = headers.first(name: "grpc-status") ?? "missing"
+    guard status == "0" else {
+      let message = headers.first(name: "grpc-message") ?? ""
+      return finish(.failure(BenchmarkError("A call ended with gRPC status \(status): \(message)")))
+    }
+    reply.moveReaderIndex(forwardBy: min(5, reply.readableBytes))
+    finish(.success(reply))
+  }
+}
+
+/// One HTTP/2 frame.
+private struct Frame {
+  /// The kinds by their numbers.
+  enum Kind: UInt8 {
+    case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate
+    case continuation
+  }
+
+  struct Flags: OptionSet {
+    var rawValue: UInt8
+
+    /// On DATA and HEADERS: the last of the stream.
+    static let end = Flags(rawValue: 1)
+    /// On SETTINGS and PING.
+    static let acknowledgement = Flags(rawValue: 1)
+    static let endHeaders = Flags(rawValue: 4)
+    static let padded = Flags(rawValue: 8)
+    static let priority = Flags(rawValue: 32)
+  }
+
+  /// Nil for a kind that we need not know.
+  var kind: Kind?
+  var flags: Flags
+  var stream: UInt32
+  var payload: ByteBuffer
+
+  mutating func removePadding() throws {
+    guard flags.contains(.padded) else { return }
+    guard let count = payload.readInteger(as: UInt8.self), count <= payload.readableBytes,
+      let content = payload.readSlice(length: payload.readableBytes - Int(count))
+    else { throw BenchmarkError("The server sent a frame with more padding than bytes.") }
+    payload = content
+  }
+}
+
+extension ByteBuffer {
+  fileprivate mutating func writeFrame(
+    _ kind: Frame.Kind,
+    flags: Frame.Flags = [],
+    stream: UInt32 = 0,
+    length: Int
+  ) {
+    writeMultipleIntegers(
+      UInt32(length) << 8 | UInt32(kind.rawValue),
+      flags.rawValue,
+      stream
+    )
+  }
+
+  fileprivate mutating func writeWindowUpdate(_ bytes: Int) {
+    writeFrame(.windowUpdate, length: 4)
+    writeInteger(UInt32(bytes))
+  }
+
+  /// The next frame, once all of it is there.
+  fileprivate mutating func readFrame() -> Frame? {
+    guard let head = getInteger(at: readerIndex, as: UInt32.self),
+      readableBytes >= 9 + Int(head >> 8)
+    else { return nil }
+    moveReaderIndex(forwardBy: 4)
+    guard let (flags, stream) = readMultipleIntegers(as: (UInt8, UInt32).self),
+      let payload = readSlice(length: Int(head >> 8))
+    else { return nil }
+    return Frame(
+      kind: Frame.Kind(rawValue: UInt8(truncatingIfNeeded: head)),
+      flags: Frame.Flags(rawValue: flags),
+      stream: stream & 0x7fff_ffff,
+      payload: payload
+    )
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+
+/// Runs Hearth's own binary.
+struct Hearth: Sendable {
+  /// The folder with `hearth` and `SampleFunctions`.
+  var binaries: String
+  /// A folder for what the servers keep; on the disk that the binaries are on.
+  var folder: String
+
+  /// A server that runs.
+  struct Running: Sendable {
+    /// The process of the server.
+    var processID: Int32
+    var firestore: Address
+    var functions: Address
+    var project: String
+  }
+
+  /// The line that `start --json` prints.
+  private struct Line: Decodable {
+    var project: String
+    var pid: Int32
+    var services: [String: Address]
+  }
+
+  /// Starts a suite on free ports, without functions unless some are asked for.
+  func run<Result: Sendable>(
+    _ arguments: [String],
+    in workingFolder: String? = nil,
+    body: @Sendable (Running) async throws -> Result
+  ) async throws -> Result {
+    let command = ServedProcess.Command(
+      executable: binaries + "/hearth",
+      arguments: [
+        "start", "--json", "--hub-port", "0", "--functions-port", "0", "--firestore-port", "0",
+        "--vectors-port", "0",
+      ] + arguments,
+      folder: workingFolder ?? folder
+    )
+    return try await ServedProcess.run(command) { text in
+      guard text.hasPrefix("{") else { return Running?.none }
+      let line = try JSONDecoder().decode(Line.self, from: Data(text.utf8))
+      guard let firestore = line.services["firestore"], let functions = line.services["functions"]
+      else { throw BenchmarkError("The server told no address: \(text)") }
+      return Running(
+        processID: line.pid,
+        firestore: firestore,
+        functions: functions,
+        project: line.project
+      )
+    } body: { _, running in
+      try await body(running)
+    }
+  }
+}

@@ -1,0 +1,188 @@
+/// The parts of a run, by the names that `--only` takes.
+enum Scenario: String, CaseIterable, Sendable {
+  case start, create, get, trigger, callable, memory
+}
+
+/// A run of some scenarios, each subject's in one session.
+struct BenchmarkRun: Sendable {
+  var hearth: Hearth
+  var official: OfficialEmulator?
+  var scenarios: Set<Scenario>
+  var duration: Duration
+  /// The Benchmarks executable itself, which is also the bare echo.
+  var ownExecutable: String
+  let figures = Figures()
+
+  /// Caches and connections get ready within this.
+  private static let warmUp = Duration.milliseconds(500)
+  /// A Java program that has not been compiled yet would be no fair neighbour.
+  private static let officialWarmUp = Duration.seconds(2)
+  private static let echoWarmUp = Duration.milliseconds(200)
+  private static let startRepetitions = 5
+  private static let firestoreClients = [1, 16]
+  private static let callableClients = [1, 16, 64]
+
+  /// Measures everything asked for; throws at the first failure.
+  func run() async throws {
+    if has(.start) { try await measureStart() }
+    if has(.create, .get, .memory) { try await measureEphemeral() }
+    if has(.create) { try await measureDurable() }
+    if has(.start, .create, .get, .memory) { try await measureOfficial() }
+    if has(.trigger, .callable) { try await measureFunctions() }
+    if has(.callable) { try await measureEcho() }
+  }
+
+  private func has(_ any: Scenario...) -> Bool { !scenarios.isDisjoint(with: any) }
+
+  private func load(_ clients: Int, warmUp: Duration = Self.warmUp) -> Load {
+    Load(clients: clients, warmUp: warmUp, duration: duration)
+  }
+
+  // MARK: Firestore
+
+  private func measureStart() async throws {
+    var times: [Duration] = []
+    for _ in 0..<Self.startRepetitions {
+      let clock = ContinuousClock()
+      let began = clock.now
+      times += [
+        try await hearth.run(["--ephemeral", "--no-functions"]) { server in
+          try await FirestoreLoad(address: server.firestore, project: server.project)
+            .createOne("first/one")
+          return clock.now - began
+        }
+      ]
+    }
+    times.sort()
+    let each = times.map { Figures.text($0 / .milliseconds(1)) }.joined(separator: ", ")
+    figures.record(
+      .startMilliseconds,
+      times[times.count / 2] / .milliseconds(1),
+      note: "median of \(each)"
+    )
+  }
+
+  private func measureEphemeral() async throws {
+    try await hearth.run(["--ephemeral", "--no-functions"]) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      if has(.memory) {
+        try await firestore.createOne("first/one")
+        recordMemory(.idleMegabytes, of: .hearth, ProcessMemory.megabytes(server.processID))
+      }
+      try await measure(firestore, of: .hearth, warmUp: Self.warmUp)
+      if has(.memory) {
+        recordMemory(.loadedMegabytes, of: .hearth, ProcessMemory.megabytes(server.processID))
+      }
+    }
+  }
+
+  private func measureDurable() async throws {
+    try await hearth.run(["--no-functions", "--data", hearth.folder + "/durable"]) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      for clients in Self.firestoreClients {
+        let result = try await firestore.create(load(clients), collection: "create\(clients)")
+        figures.record(.durableCreatesPerSecond(clients: clients), result)
+      }
+    }
+  }
+
+  private func measureOfficial() async throws {
+    guard let official else {
+      return print("The official emulator (gcloud and Java) is not installed: skipped.")
+    }
+    let clock = ContinuousClock()
+    let began = clock.now
+    try await official.run(in: hearth.folder) { process, address in
+      let firestore = FirestoreLoad(address: address, project: "demo-psst")
+      try await firestore.createOne("first/one")
+      if has(.start) {
+        figures.record(.startMilliseconds, of: .official, (clock.now - began) / .milliseconds(1))
+      }
+      if has(.memory) {
+        let size = ProcessMemory.largestInGroup(process.processID)
+        recordMemory(.idleMegabytes, of: .official, size)
+      }
+      try await measure(firestore, of: .official, warmUp: Self.officialWarmUp)
+      if has(.memory) {
+        let size = ProcessMemory.largestInGroup(process.processID)
+        recordMemory(.loadedMegabytes, of: .official, size)
+      }
+    }
+  }
+
+  /// Creates and gets; the loaded memory is that after both.
+  private func measure(
+    _ firestore: FirestoreLoad,
+    of subject: Subject,
+    warmUp: Duration
+  ) async throws {
+    if has(.create, .memory) {
+      for clients in Self.firestoreClients {
+        let load = load(clients, warmUp: warmUp)
+        let result = try await firestore.create(load, collection: "create\(clients)")
+        figures.record(.createsPerSecond(clients: clients), of: subject, result)
+      }
+    }
+    guard has(.get, .memory) else { return }
+    try await firestore.prepare()
+    for clients in Self.firestoreClients {
+      let result = try await firestore.get(load(clients, warmUp: warmUp))
+      figures.record(.getsPerSecond(clients: clients), of: subject, result)
+    }
+  }
+
+  private func recordMemory(_ metric: Metric, of subject: Subject, _ megabytes: Double?) {
+    guard let megabytes else { return print("Memory is told by /proc only: skipped.") }
+    figures.record(metric, of: subject, megabytes)
+  }
+
+  // MARK: Functions
+
+  private func measureFunctions() async throws {
+    let project = try FunctionsProject(folder: hearth.folder + "/functions")
+    let arguments = ["--ephemeral", "--executable", hearth.binaries + "/SampleFunctions"]
+    try await hearth.run(arguments, in: project.folder) { server in
+      let callable = CallableLoad(
+        address: server.functions,
+        path: "/\(server.project)/us-central1/echo"
+      )
+      try await callable.waitUntilServed()
+      if has(.trigger) {
+        let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+        try await TriggerLoad(firestore: firestore, output: project.output, duration: duration)
+          .run(figures)
+      }
+      if has(.callable) {
+        for clients in Self.callableClients {
+          figures.record(
+            .callablesPerSecond(clients: clients),
+            try await callable.run(load(clients))
+          )
+        }
+      }
+      if has(.memory) {
+        recordMemory(.workerMegabytes, of: .hearth, ProcessMemory.children(of: server.processID))
+      }
+    }
+  }
+
+  private func measureEcho() async throws {
+    let command = ServedProcess.Command(
+      executable: ownExecutable,
+      arguments: ["--serve-echo"],
+      folder: hearth.folder
+    )
+    try await ServedProcess.run(command) { line in
+      Int(line).map { Address(port: $0) }
+    } body: { _, address in
+      let echo = CallableLoad(address: address, path: "/echo")
+      for clients in Self.callableClients {
+        figures.record(
+          .callablesPerSecond(clients: clients),
+          of: .bareNIO,
+          try await echo.run(load(clients, warmUp: Self.echoWarmUp))
+        )
+      }
+    }
+  }
+}

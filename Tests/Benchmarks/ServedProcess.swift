@@ -1,0 +1,127 @@
+import Foundation
+import Subprocess
+import Synchronization
+
+#if canImport(System)
+  import System
+#else
+  import SystemPackage
+#endif
+
+/// Where a service listens.
+struct Address: Sendable, Codable, CustomStringConvertible {
+  var host = "127.0.0.1"
+  var port: Int
+
+  var description: String { "\(host):\(port)" }
+}
+
+/// A server that runs, in a process group of its own, while it is measured.
+struct ServedProcess: Sendable {
+  /// The process that was started; the leader of its group.
+  var processID: Int32
+
+  /// What to start.
+  struct Command: Sendable {
+    var executable: String
+    var arguments: [String]
+    var folder: String
+    /// How long it may take until it is ready.
+    var startTimeMax: Duration = .seconds(30)
+  }
+
+  /// How long a server may take to stop before it is killed.
+  private static let stopTimeMax = Duration.seconds(5)
+  /// Last lines of a server's output kept for the case that it fails.
+  private static let linesKept = 20
+
+  /// Starts a server, runs `body` once `ready` made something of a line of its output, stops it.
+  ///
+  /// However `body` ends, and also when the task is cancelled, the whole group is gone afterwards.
+  static func run<Ready: Sendable, Result: Sendable>(
+    _ command: Command,
+    ready: @escaping @Sendable (String) throws -> Ready?,
+    body: @Sendable (ServedProcess, Ready) async throws -> Result
+  ) async throws -> Result {
+    let stop: [TeardownStep] = [
+      .gracefulShutDown(toProcessGroup: true, allowedDurationToNextStep: stopTimeMax),
+      .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .zero),
+    ]
+    var options = PlatformOptions()
+    options.processGroupID = 0
+    options.teardownSequence = stop
+    let run = try await Subprocess.run(
+      .path(FilePath(command.executable)),
+      arguments: Arguments(command.arguments),
+      workingDirectory: FilePath(command.folder),
+      platformOptions: options,
+      input: .none,
+      output: .sequence,
+      error: .sequence
+    ) { execution in
+      let output = Output<Ready>(ready)
+      return try await withThrowingTaskGroup(of: Void.self) { group in
+        // Both are read to their ends, so that the server never waits for us.
+        group.addTask { try await output.read(execution.standardOutput) }
+        group.addTask { try await output.read(execution.standardError) }
+        let result: Swift.Result<Result, any Error>
+        do {
+          let ready = try await output.value(within: command.startTimeMax)
+          let process = ServedProcess(processID: execution.processIdentifier.value)
+          result = .success(try await body(process, ready))
+        } catch {
+          result = .failure(error)
+        }
+        await execution.teardown(using: stop)
+        // Its children may outlive the leader; nobody left in the group is what we want to hear.
+        try? execution.send(signal: .kill, toProcessGroup: true)
+        try await group.waitForAll()
+        return try result.get()
+      }
+    }
+    return run.closureResult
+  }
+
+  /// The lines of a server until it is ready, and the last ones after that.
+  private final class Output<Ready: Sendable>: Sendable {
+    private let ready: @Sendable (String) throws -> Ready?
+    private let lines = Mutex<[String]>([])
+    private let stream: AsyncThrowingStream<Ready, any Error>
+    private let continuation: AsyncThrowingStream<Ready, any Error>.Continuation
+
+    init(_ ready: @escaping @Sendable (String) throws -> Ready?) {
+      self.ready = ready
+      (stream, continuation) = AsyncThrowingStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+    }
+
+    func read(_ output: SubprocessOutputSequence) async throws {
+      for try await line in output.strings() {
+        let text = line.trimmingCharacters(in: .newlines)
+        lines.withLock { lines in
+          lines.append(text)
+          if lines.count > linesKept { lines.removeFirst() }
+        }
+        do {
+          if let value = try ready(text) { continuation.yield(value) }
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      continuation.finish()
+    }
+
+    func value(within timeMax: Duration) async throws -> Ready {
+      try await withThrowingTaskGroup(of: Ready?.self) { group in
+        group.addTask { [stream] in try await stream.first { _ in true } }
+        group.addTask {
+          try await Task.sleep(for: timeMax)
+          return nil
+        }
+        defer { group.cancelAll() }
+        if let value = try await group.next() ?? nil { return value }
+        let last = lines.withLock { $0.joined(separator: "\n  ") }
+        throw BenchmarkError("A server did not start. Its last lines:\n  \(last)")
+      }
+    }
+  }
+}
