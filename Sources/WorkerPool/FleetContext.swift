@@ -22,7 +22,7 @@ final class FleetContext: Sendable {
   private let launch: AsyncStream<WorkerProcess>.Continuation
   private let state: Mutex<State>
   private let socketsMade = Atomic<Int>(0)
-  private let socketFolderPath = Mutex<String?>(nil)
+  private let socketFolder = Mutex<SocketFolder?>(nil)
 
   init(
     _ configuration: WorkerFleet.Configuration,
@@ -126,18 +126,18 @@ final class FleetContext: Sendable {
   // MARK: Sockets
 
   func makeSocketFolder() throws -> String {
-    try socketFolderPath.withLock { path in
-      if let path { return path }
-      let made = try SocketFolder.make(in: configuration.socketFolder)
-      path = made
-      return made
+    try socketFolder.withLock { folder in
+      if let folder { return folder.path }
+      let made = try SocketFolder(in: configuration.socketFolder)
+      folder = made
+      return made.path
     }
   }
 
   func removeSocketFolder() {
-    socketFolderPath.withLock { path in
-      if let path { SocketFolder.remove(path) }
-      path = nil
+    socketFolder.withLock { folder in
+      folder?.remove()
+      folder = nil
     }
   }
 

@@ -15,46 +15,67 @@ import RuntimeSupport
 
 /// The private folder of one server's worker sockets.
 ///
-/// Its name holds the server's process id, so that the next server removes what a killed one left.
-enum SocketFolder {
+/// The server holds a lock in it for as long as it lives, so that the next one can tell what a killed
+/// one left and removes it.
+struct SocketFolder {
   /// The longest path of a Unix socket that every platform takes; macOS has room for 104 with the 0.
   static let socketPathBytesMax = 103
   /// A slash and the number of a socket.
   private static let socketNameBytesMax = 11
   private static let prefix = "hearth-workers-"
 
+  /// Absolute, without a slash at the end.
+  let path: String
+  private let lock: CInt
+
   /// Makes a fresh folder that only this user can enter.
-  static func make(in parent: String) throws -> String {
-    removeStale(in: parent)
-    var template = Array("\(parent)/\(prefix)\(getpid())-XXXXXX".utf8CString)
-    guard template.count - 1 + socketNameBytesMax <= socketPathBytesMax else {
+  init(in parent: String) throws {
+    Self.removeStale(in: parent)
+    var template = Array("\(parent)/\(Self.prefix)XXXXXX".utf8CString)
+    guard template.count - 1 + Self.socketNameBytesMax <= Self.socketPathBytesMax else {
       throw StatusError(
         .failedPrecondition,
         "The folder for worker sockets has too long a path: \(parent); choose a shorter one."
       )
     }
-    guard mkdtemp(&template) != nil else {
-      throw StatusError(
-        .failedPrecondition,
-        "No folder for worker sockets can be made in \(parent): \(String(cString: strerror(errno)))"
-      )
-    }
-    return template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+    guard mkdtemp(&template) != nil else { throw Self.currentError(parent) }
+    path = template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+    lock = open(Self.lockPath(path), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw Self.currentError(parent) }
   }
 
-  /// Removes a folder of sockets.
-  static func remove(_ path: String) {
+  /// Removes the folder and gives the lock back.
+  func remove() {
+    Self.remove(path)
+    close(lock)
+  }
+
+  private static func remove(_ path: String) {
     // What is left over is removed by the next server.
     try? FileManager.default.removeItem(atPath: path)
   }
 
+  /// Removes the folders whose servers are gone.
+  ///
+  /// One without a lock file is being made at this moment, or harms nobody.
   private static func removeStale(in parent: String) {
     // An unreadable parent shows itself when the folder is made.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []
     for name in names where name.hasPrefix(prefix) {
-      let digits = name.dropFirst(prefix.count).prefix { $0 != "-" }
-      guard let pid = pid_t(digits), pid > 0 else { continue }
-      if kill(pid, 0) != 0 && errno == ESRCH { remove("\(parent)/\(name)") }
+      let path = "\(parent)/\(name)"
+      let lock = open(lockPath(path), O_RDWR | O_CLOEXEC)
+      guard lock >= 0 else { continue }
+      defer { close(lock) }
+      if flock(lock, LOCK_EX | LOCK_NB) == 0 { remove(path) }
     }
+  }
+
+  private static func lockPath(_ path: String) -> String { "\(path)/lock" }
+
+  private static func currentError(_ parent: String) -> StatusError {
+    StatusError(
+      .failedPrecondition,
+      "No folder for worker sockets can be made in \(parent): \(String(cString: strerror(errno)))"
+    )
   }
 }

@@ -138,6 +138,6 @@ private enum House {
   ]
   static let toolchainModules: Set<String> = [
     "Swift", "Foundation", "FoundationEssentials", "Synchronization", "Dispatch", "Testing",
-    "Glibc", "Musl", "Darwin", "Android", "_Concurrency",
+    "Glibc", "Musl", "Darwin", "System", "Android", "_Concurrency",
   ]
 }
