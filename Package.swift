@@ -233,7 +233,8 @@ let package = Package(
       in: "triggers",
       [
         "TriggerMatching", "EventLog", "Events", "Invocation", "StorageEngine", "DocumentModel",
-        "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, nioCore, deque, heap, lifecycle,
+        "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, protobuf, nioCore, deque, heap,
+        lifecycle,
         logging,
       ]
     ),

@@ -62,7 +62,8 @@ struct FunctionsBuilder: Sendable {
       onLine: progress
     )
     guard result.succeeded else {
-      let errors = result.tail.filter { $0.contains("error:") }
+      // The compiler repeats each error below the line it is about.
+      let errors = result.tail.filter { $0.contains("error:") && !$0.contains("`- error:") }
       let words = errors.isEmpty ? result.tail.suffix(Self.wordsMax) : errors.suffix(Self.wordsMax)
       throw DeploymentError(
         "The build of \(product) failed:\n" + words.joined(separator: "\n")

@@ -23,10 +23,13 @@ struct SuiteLocation: ParsableArguments {
   /// A client of the suite that runs; throws with exit code 3 when none does.
   func connect() async throws -> ControlClient {
     var tried: [String] = []
-    for (source, address) in candidates() {
-      let client = ControlClient(address: address)
-      if await client.answers() { return client }
-      tried.append("\(address) (\(source))")
+    for candidate in candidates() {
+      let client = ControlClient(address: candidate.address)
+      // Another suite may have got the port of one that is gone.
+      if let suite = await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
+        return client
+      }
+      tried.append("\(candidate.address) (\(candidate.source))")
     }
     let looked = tried.isEmpty ? "" : " Tried \(tried.joined(separator: ", "))."
     throw CommandFailure(
@@ -35,20 +38,32 @@ struct SuiteLocation: ParsableArguments {
     )
   }
 
+  private struct Candidate {
+    var source: String
+    var address: String
+    /// The process that must answer, where a file names it.
+    var pid: Int32?
+  }
+
   /// Where a suite may be, most specific first.
-  private func candidates() -> [(source: String, address: String)] {
-    if let hub { return [("--hub", hub)] }
+  private func candidates() -> [Candidate] {
+    if let hub { return [Candidate(source: "--hub", address: hub)] }
     let environment = ProcessInfo.processInfo.environment
-    if let hub = environment["FIREBASE_EMULATOR_HUB"] { return [("FIREBASE_EMULATOR_HUB", hub)] }
-    var found: [(String, String)] = []
-    if let description = ServerFile.read(folder: dataFolder), let hub = description.services["hub"]
-    {
-      found.append(("\(dataFolder)/server.json", "\(hub.host):\(hub.port)"))
+    if let hub = environment["FIREBASE_EMULATOR_HUB"] {
+      return [Candidate(source: "FIREBASE_EMULATOR_HUB", address: hub)]
     }
+    var found: [Candidate] = []
+    if let suite = ServerFile.read(folder: dataFolder), let hub = suite.services["hub"] {
+      found.append(
+        Candidate(
+          source: "\(dataFolder)/server.json", address: "\(hub.host):\(hub.port)",
+          pid: suite.pid))
+    }
+    // Without a readable .firebaserc there is no project to look for.
     if let project = project ?? (try? ProjectFiles(folder: "."))?.defaultProject,
       let origin = ServerFile.locatorOrigin(project: project)
     {
-      found.append(("locator file", origin))
+      found.append(Candidate(source: "locator file", address: origin))
     }
     return found
   }
@@ -65,10 +80,13 @@ struct ControlClient {
     self.address = address.hasPrefix("http://") ? String(address.dropFirst(7)) : address
   }
 
-  /// Whether a suite answers there.
-  func answers() async -> Bool {
+  /// What answers there, or nil.
+  func suite() async -> SuiteDescription? {
     // Any failure means the same: nobody to talk to.
-    (try? await send("GET", "/hearth/v1/suite", timeout: .seconds(2)).isSuccess) ?? false
+    guard let response = try? await send("GET", "/hearth/v1/suite", timeout: .seconds(2)),
+      response.isSuccess
+    else { return nil }
+    return try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
   }
 
   /// Sends a request and returns the reply's body; an error reply becomes a `CommandFailure`.

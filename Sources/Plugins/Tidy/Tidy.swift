@@ -45,7 +45,8 @@ struct Tidy: CommandPlugin {
         guard let module = importedModule(line), !allowed.contains(module) else { continue }
         findings.append(
           "\(relative(file.url, to: root)):\(number + 1): \(target.name) imports \(module), "
-            + "which Package.swift does not list among its dependencies")
+            + "which Package.swift does not list among its dependencies"
+        )
       }
     }
     return findings
@@ -62,7 +63,8 @@ struct Tidy: CommandPlugin {
       if let other = House.floors[room.name], other >= floor {
         findings.append(
           "Package.swift: \(target.name) (floor \(floor)) imports \(room.name) (floor \(other)); "
-            + "rooms import lower floors only")
+            + "rooms import lower floors only"
+        )
       }
       let wing = folder.prefix { $0 != "/" }
       let otherWing = relative(room.directoryURL, to: root).prefix { $0 != "/" }
@@ -71,7 +73,8 @@ struct Tidy: CommandPlugin {
       {
         findings.append(
           "Package.swift: \(target.name) in \(wing)/ imports \(room.name) in \(otherWing)/; "
-            + "they meet only through Sources/")
+            + "they meet only through Sources/"
+        )
       }
     }
     return findings
@@ -81,11 +84,14 @@ struct Tidy: CommandPlugin {
     let owned = Set(
       targets.flatMap { target in
         target.sourceFiles.map { $0.url.standardizedFileURL.path }
-      })
+      }
+    )
     var findings: [String] = []
     for folder in House.wings.union(["Sources", "Tests"]) {
       let files = FileManager.default.enumerator(
-        at: root.appending(path: folder), includingPropertiesForKeys: nil)
+        at: root.appending(path: folder),
+        includingPropertiesForKeys: nil
+      )
       while let file = files?.nextObject() as? URL {
         let path = file.standardizedFileURL.path
         guard path.hasSuffix(".swift"), !path.contains("/Sources/Plugins/"),
@@ -132,7 +138,9 @@ private enum House {
     "PsstModels": 5, "PsstServices": 6, "PsstFunctions": 7, "PsstWorker": 8,
   ]
 
-  static let accessLevels: Set<String> = ["public", "package", "internal", "fileprivate", "private"]
+  static let accessLevels: Set<String> = [
+    "public", "package", "internal", "fileprivate", "private",
+  ]
   static let importKinds: Set<String> = [
     "struct", "class", "enum", "protocol", "typealias", "func", "let", "var",
   ]
