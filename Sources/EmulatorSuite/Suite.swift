@@ -103,7 +103,11 @@ package final class Suite: Service {
     let logs = FunctionLogStore(folder: folder.path + "/logs", now: { Date() }) { entry in
       report(.log(entry))
     }
-    let fleet = WorkerFleet(log: logs, logger: logger(for: "workers"))
+    let fleet = WorkerFleet(
+      configuration: .init(environment: configuration.environment),
+      log: logs,
+      logger: logger(for: "workers")
+    )
     let deliveries = DeliveryService(
       storage: storage,
       tailer: tailer,

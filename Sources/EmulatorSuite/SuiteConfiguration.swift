@@ -29,6 +29,8 @@ package struct SuiteConfiguration: Sendable {
   package var isEphemeral: Bool
   /// Where the functions come from; nil serves only what was deployed before.
   package var functions: Functions?
+  /// The starter's environment; workers see of it what the pool's allow-list names, such as `PATH`.
+  package var environment: [String: String]
   /// What the hub reports as its version.
   package var version: String
 
@@ -53,6 +55,7 @@ package struct SuiteConfiguration: Sendable {
     dataFolder: String = ".hearth",
     isEphemeral: Bool = false,
     functions: Functions? = nil,
+    environment: [String: String] = [:],
     version: String
   ) {
     self.project = project
@@ -61,6 +64,7 @@ package struct SuiteConfiguration: Sendable {
     self.dataFolder = dataFolder
     self.isEphemeral = isEphemeral
     self.functions = functions
+    self.environment = environment
     self.version = version
   }
 

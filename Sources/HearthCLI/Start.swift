@@ -90,6 +90,7 @@ struct Start: AsyncParsableCommand {
       dataFolder: data,
       isEphemeral: ephemeral,
       functions: skipsFunctions ? nil : functionsConfiguration(files),
+      environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
     if host != "127.0.0.1" {

@@ -56,8 +56,11 @@ struct SuiteLocation: ParsableArguments {
     if let suite = ServerFile.read(folder: dataFolder), let hub = suite.services["hub"] {
       found.append(
         Candidate(
-          source: "\(dataFolder)/server.json", address: "\(hub.host):\(hub.port)",
-          pid: suite.pid))
+          source: "\(dataFolder)/server.json",
+          address: "\(hub.host):\(hub.port)",
+          pid: suite.pid
+        )
+      )
     }
     // Without a readable .firebaserc there is no project to look for.
     if let project = project ?? (try? ProjectFiles(folder: "."))?.defaultProject,
