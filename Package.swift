@@ -431,7 +431,8 @@ let package = Package(
       "TriggerDeliveryTests",
       [
         "TriggerDelivery", "TriggerMatching", "EventLog", "Invocation", "StorageEngine", "Events",
-        "DocumentModel", "Identity", "RuntimeSupport", "TestSupport",
+        "DocumentModel", "Identity", "RuntimeSupport", "TestSupport", httpTypes, nioCore, lifecycle,
+        logging,
       ]
     ),
     tests("VectorIndexTests", ["VectorIndex", "StorageEngine", "RuntimeSupport", "TestSupport"]),
@@ -440,6 +441,12 @@ let package = Package(
       [
         "VectorEmulator", "VectorIndex", "StorageEngine", hummingbirdCore, httpTypes, nioCore,
         logging,
+      ]
+    ),
+    tests(
+      "EmulatorSuiteTests",
+      [
+        "EmulatorSuite", "DocumentModel", "Events", "Invocation", "RuntimeSupport", "TestSupport",
       ]
     ),
     tests("JourneyTests", ["EmulatorSuite", "OutboundHTTP", "TestSupport"]),

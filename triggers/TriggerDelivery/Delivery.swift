@@ -156,7 +156,8 @@ extension Delivery {
     switch try decoder.byte() {
     case 0: auth = .admin
     case 1: auth = .unauthenticated
-    default: auth = .user(UserIdentity(uid: try decoder.text(), claimsJSON: try decoder.text()))
+    case 2: auth = .user(UserIdentity(uid: try decoder.text(), claimsJSON: try decoder.text()))
+    case let other: throw CorruptDataError("unknown kind of caller \(other)")
     }
     self.init(
       id: id,

@@ -57,7 +57,12 @@ package struct DeliverySchedule: Sendable {
     enqueue(delivery, now: now)
   }
 
-  /// Notes that storage was read to its end and everything pending is held.
+  /// Notes that storage holds pending deliveries that are not here.
+  package mutating func leftInStorage() {
+    overflowed = true
+  }
+
+  /// Notes that everything pending in storage is held, or is about to be added.
   package mutating func filledFromStorage() {
     overflowed = false
   }

@@ -26,6 +26,8 @@ package actor DeliveryService: Service {
     /// Pending deliveries in storage beyond which the event log is not expanded further; the
     /// cursor then holds, and the log's own cap makes writers wait for the functions.
     package var pendingMax: Int
+    /// Deliveries in memory; the other pending ones stay in storage until there is room.
+    package var heldMax: Int
     /// Settled deliveries kept for `events list`.
     package var settledKept: Int
     /// How long running handlers may go on when the server stops.
@@ -36,12 +38,14 @@ package actor DeliveryService: Service {
       location: String = "us-central1",
       policy: DeliveryPolicy = DeliveryPolicy(),
       pendingMax: Int = 100_000,
+      heldMax: Int = 4096,
       settledKept: Int = 10_000,
       stopGrace: Duration = .milliseconds(1500)
     ) {
       self.location = location
       self.policy = policy
       self.pendingMax = pendingMax
+      self.heldMax = heldMax
       self.settledKept = settledKept
       self.stopGrace = stopGrace
     }
@@ -62,7 +66,9 @@ package actor DeliveryService: Service {
 
   private var functions: [String: FunctionEndpoint]?
   private var table: TriggerTable?
-  private var schedule = DeliverySchedule()
+  private var schedule: DeliverySchedule
+  /// What settled while a refill reads an older state of storage; nil while none reads.
+  private var settledDuringRefill: Set<DeliveryID>?
   private var expandedThrough: UInt64 = 0
   private var pendingCount = 0
   private var settledSinceTrim = 0
@@ -93,6 +99,7 @@ package actor DeliveryService: Service {
     self.now = now
     self.logger = logger
     self.request = DeliveryRequest(location: configuration.location)
+    self.schedule = DeliverySchedule(heldMax: configuration.heldMax)
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     (deployed, deployment) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
@@ -171,14 +178,7 @@ package actor DeliveryService: Service {
   package func waitUntilIdle() async throws {
     while try await !isIdle() {
       try Task.checkCancellation()
-      await withTaskCancellationHandler {
-        await withCheckedContinuation { continuation in
-          idleWaiters.append(continuation)
-        }
-      } onCancel: {
-        // Owned by the waiter that is being cancelled; ends after one hop to the actor.
-        Task { await self.resumeIdleWaiters() }
-      }
+      await waitForProgress()
     }
   }
 
@@ -190,7 +190,15 @@ package actor DeliveryService: Service {
         for await _ in deployed { break }
         guard !isStopping else { return }
         try await load()
-        group.addTask { try await self.expand() }
+        group.addTask {
+          do {
+            try await self.expand()
+          } catch {
+            // Without expansion no event goes anywhere: the run ends and throws.
+            self.wakeup.finish()
+            throw error
+          }
+        }
         for await _ in wakeups {
           if isStopping { break }
           try await refill()
@@ -216,6 +224,7 @@ package actor DeliveryService: Service {
     isStopping = true
     deployment.finish()
     wakeup.yield()
+    resumeIdleWaiters()
   }
 
   /// Lets running handlers finish within the grace; the caller then cancels what is left.
@@ -245,11 +254,12 @@ package actor DeliveryService: Service {
       try await storage.read { try EventCursor.get(Self.cursorName, in: $0) } ?? 0
     let (deliveries, complete) = try await store.pending(limit: schedule.heldMax)
     for delivery in deliveries { schedule.add(delivery, now: now()) }
-    pendingCount = deliveries.count
+    if !complete { schedule.leftInStorage() }
+    pendingCount = try await store.pendingCount()
     if !deliveries.isEmpty {
       logger.notice(
         "Resuming deliveries of an earlier run",
-        metadata: ["delivery.count": "\(deliveries.count)", "delivery.all": "\(complete)"]
+        metadata: ["delivery.count": "\(pendingCount)"]
       )
     }
     wakeup.yield()
@@ -257,9 +267,18 @@ package actor DeliveryService: Service {
 
   private func refill() async throws {
     guard schedule.overflowed, schedule.room >= schedule.heldMax / 2 else { return }
+    settledDuringRefill = []
+    // Before the read: what overflows during it must not be forgotten after it.
+    schedule.filledFromStorage()
     let (deliveries, complete) = try await store.pending(limit: schedule.heldMax)
-    if complete { schedule.filledFromStorage() }
-    for delivery in deliveries { schedule.add(delivery, now: now()) }
+    if !complete { schedule.leftInStorage() }
+    let settled = settledDuringRefill ?? []
+    settledDuringRefill = nil
+    // What settled meanwhile is done, and what is being expanded now is added by the expansion.
+    for delivery in deliveries
+    where !settled.contains(delivery.id) && delivery.id.sequence <= expandedThrough {
+      schedule.add(delivery, now: now())
+    }
   }
 
   private func expand() async throws {
@@ -267,7 +286,8 @@ package actor DeliveryService: Service {
     for try await records in tailer.records(after: expandedThrough) {
       while pendingCount >= configuration.pendingMax {
         try Task.checkCancellation()
-        await withCheckedContinuation { idleWaiters.append($0) }
+        if isStopping { return }
+        await waitForProgress()
       }
       guard let table, let last = records.last else { continue }
       let deliveries = records.flatMap { expand($0, with: table) }
@@ -341,6 +361,7 @@ package actor DeliveryService: Service {
     if settled.state.isSettled {
       pendingCount = max(0, pendingCount - 1)
       settledSinceTrim += 1
+      settledDuringRefill?.insert(settled.id)
     }
     wakeup.yield()
     noteProgress()
@@ -403,9 +424,25 @@ package actor DeliveryService: Service {
   }
 
   private func isIdle() async throws -> Bool {
-    guard schedule.isIdle(at: now()) else { return false }
+    guard isScheduleIdle else { return false }
     let lastEvent = try await storage.read { try EventLog.lastSequence(in: $0) }
-    return lastEvent <= expandedThrough && schedule.isIdle(at: now())
+    return lastEvent <= expandedThrough && isScheduleIdle
+  }
+
+  private var isScheduleIdle: Bool {
+    settledDuringRefill == nil && schedule.isIdle(at: now())
+  }
+
+  /// Returns at the next progress of any kind, and when the task is cancelled.
+  private func waitForProgress() async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        idleWaiters.append(continuation)
+      }
+    } onCancel: {
+      // Owned by the waiter that is being cancelled; ends after one hop to the actor.
+      Task { await self.resumeIdleWaiters() }
+    }
   }
 
   private func noteProgress() { resumeIdleWaiters() }

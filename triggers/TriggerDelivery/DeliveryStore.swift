@@ -45,11 +45,25 @@ struct DeliveryStore: Sendable {
         }
         let row = Array(key.dropFirst(8))
         if let value = try snapshot.get(Self.rows, row) {
-          found.append(try Delivery(decoding: value.bytes))
+          let delivery = try Delivery(decoding: value.bytes)
+          // A write that failed halfway may have left a due time behind.
+          if !delivery.state.isSettled { found.append(delivery) }
         }
         return true
       }
       return (found, complete)
+    }
+  }
+
+  /// How many deliveries are pending.
+  func pendingCount() async throws -> Int {
+    try await storage.read { snapshot in
+      var count = 0
+      try snapshot.scan(Self.due, prefix: []) { _, _ in
+        count += 1
+        return true
+      }
+      return count
     }
   }
 

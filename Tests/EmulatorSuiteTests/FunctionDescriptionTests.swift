@@ -1,0 +1,64 @@
+import Invocation
+import Testing
+
+@testable import EmulatorSuite
+
+@Suite("Function description")
+struct FunctionDescriptionTests {
+  private func description(
+    region: [String] = ["us-central1"],
+    _ change: (inout FunctionEndpoint) -> Void
+  ) -> FunctionDescription {
+    var endpoint = FunctionEndpoint(entryPoint: "f", region: region)
+    change(&endpoint)
+    return FunctionDescription(
+      name: "f",
+      endpoint: endpoint,
+      project: "demo-test",
+      address: ServiceAddress(host: "127.0.0.1", port: 5001)
+    )
+  }
+
+  @Test("A callable and an HTTP function have the URL that Firebase's clients form")
+  func urls() {
+    let url = "http://127.0.0.1:5001/demo-test/us-central1/f"
+    let callable = FunctionDescription(name: "f", kind: .callable, trigger: nil, url: url)
+    #expect(description { $0.callableTrigger = .init() } == callable)
+    let http = FunctionDescription(name: "f", kind: .http, trigger: nil, url: url)
+    #expect(description { $0.httpsTrigger = .init() } == http)
+  }
+
+  @Test("The region is the function's first, or the suite's when it names none")
+  func regions() {
+    let european = description(region: ["europe-west1", "us-east1"]) {
+      $0.callableTrigger = .init()
+    }
+    #expect(european.url == "http://127.0.0.1:5001/demo-test/europe-west1/f")
+    let without = description(region: []) { $0.callableTrigger = .init() }
+    #expect(without.url == "http://127.0.0.1:5001/demo-test/us-central1/f")
+  }
+
+  @Test(
+    "A triggered function shows what fires it and has no URL",
+    arguments: [
+      ("google.cloud.firestore.document.v1.created", "created chats/{chatId}"),
+      ("google.cloud.other.v1.happened", "google.cloud.other.v1.happened chats/{chatId}"),
+    ]
+  )
+  func triggers(type: String, trigger: String) {
+    let byPattern = description {
+      $0.eventTrigger = .init(
+        eventType: type,
+        eventFilters: ["database": "(default)"],
+        eventFilterPathPatterns: ["document": "chats/{chatId}"]
+      )
+    }
+    #expect(
+      byPattern == FunctionDescription(name: "f", kind: .trigger, trigger: trigger, url: nil)
+    )
+    let exact = description {
+      $0.eventTrigger = .init(eventType: type, eventFilters: ["document": "chats/{chatId}"])
+    }
+    #expect(exact == byPattern)
+  }
+}

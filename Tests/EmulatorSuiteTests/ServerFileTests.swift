@@ -1,0 +1,71 @@
+import Foundation
+import RuntimeSupport
+import TestSupport
+import Testing
+
+@testable import EmulatorSuite
+
+@Suite("Server file")
+struct ServerFileTests {
+  /// A suite with a project of its own: the locator file lies in a folder that all share.
+  private func description(
+    project: String = "demo-\(RandomID.make(length: 12))",
+    pid: Int32 = 4_000_001
+  ) -> SuiteDescription {
+    SuiteDescription(
+      project: project,
+      pid: pid,
+      services: ["hub": ServiceAddress(host: "127.0.0.1", port: 4400)]
+    )
+  }
+
+  @Test("What is written is found by folder and by project, and gone after removal")
+  func writeReadRemove() throws {
+    let folder = try TemporaryFolder()
+    let suite = description()
+    #expect(ServerFile.read(folder: folder.path) == nil)
+    #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
+
+    try ServerFile.write(suite, folder: folder.path, version: "1")
+    #expect(ServerFile.read(folder: folder.path) == suite)
+    #expect(ServerFile.locatorOrigin(project: suite.project) == "http://127.0.0.1:4400")
+
+    ServerFile.remove(suite, folder: folder.path)
+    #expect(ServerFile.read(folder: folder.path) == nil)
+    #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
+  }
+
+  @Test("The files of another process are kept")
+  func otherProcess() throws {
+    let folder = try TemporaryFolder()
+    let first = description()
+    let second = description(project: first.project, pid: 4_000_002)
+    try ServerFile.write(first, folder: folder.path, version: "1")
+    try ServerFile.write(second, folder: folder.path, version: "1")
+    defer { ServerFile.remove(second, folder: folder.path) }
+    ServerFile.remove(first, folder: folder.path)
+
+    #expect(ServerFile.read(folder: folder.path) == second)
+    #expect(ServerFile.locatorOrigin(project: first.project) != nil)
+  }
+
+  @Test("Removing what is not there, and reading what is no description, does no harm")
+  func missingAndMalformed() throws {
+    let folder = try TemporaryFolder()
+    ServerFile.remove(description(), folder: folder.path)
+    try "{".write(toFile: folder.path("server.json"), atomically: true, encoding: .utf8)
+
+    #expect(ServerFile.read(folder: folder.path) == nil)
+  }
+
+  @Test("A suite without a hub writes no locator file")
+  func withoutHub() throws {
+    let folder = try TemporaryFolder()
+    var suite = description()
+    suite.services = [:]
+    try ServerFile.write(suite, folder: folder.path, version: "1")
+
+    #expect(ServerFile.read(folder: folder.path) == suite)
+    #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
+  }
+}

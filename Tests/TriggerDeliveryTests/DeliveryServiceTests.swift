@@ -1,0 +1,301 @@
+import EventLog
+import Invocation
+import RuntimeSupport
+import StorageEngine
+import TestSupport
+import Testing
+import TriggerDelivery
+
+@Suite("Delivery service", .timeLimit(.minutes(2)))
+struct DeliveryServiceTests {
+  private let storage = MemoryStorage()
+  private let invoker = ScriptedInvoker()
+
+  @Test("Each event reaches each function that wants it, once")
+  func once() async throws {
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.service.updateFunctions([
+      "all": .created("{collection}/{id}"), "things": .created("things/{id}"),
+    ])
+    try await bench.run { bench in
+      let thing = try await bench.create("things/a")
+      let other = try await bench.create("others/b")
+      try await bench.service.waitUntilIdle()
+
+      let expected: Set = ["all \(thing)", "all \(other)", "things \(thing)"]
+      #expect(Set(invoker.runs.map { "\($0.function) \($0.event)" }) == expected)
+      #expect(invoker.runs.count == 3)
+      #expect(try await bench.service.list(state: .succeeded).count == 3)
+    }
+  }
+
+  @Test("Nothing is expanded before the first deployment, and everything after it")
+  func waitsForDeployment() async throws {
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.run { bench in
+      for number in 0..<10 { try await bench.create("things/t\(number)") }
+      // Once a follower of the log has it all, an eager service would have had it too.
+      var seen = 0
+      for try await records in bench.tailer.records(after: 0) {
+        seen += records.count
+        if seen == 10 { break }
+      }
+      let cursor = try await storage.read { try EventCursor.get("deliveries", in: $0) }
+      #expect(cursor == nil)
+      #expect(try await bench.service.list().isEmpty)
+
+      try await bench.service.updateFunctions(["f": .created("things/{id}")])
+      try await bench.service.waitUntilIdle()
+      #expect(invoker.runs.count == 10)
+    }
+  }
+
+  @Test("A failing handler that retries runs again when its wait is over, and not before")
+  func retries() async throws {
+    invoker.set("f") { $0 < 3 ? .failure("no") : .ok }
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      try await bench.service.waitUntilIdle()
+      var delivery = try #require(try await bench.service.list().first)
+      #expect(delivery.state == .pending && delivery.attempts == 1)
+      #expect(delivery.dueTime == bench.now.advanced(by: .seconds(1)))
+      #expect(delivery.lastError?.contains("500: no") == true)
+
+      await bench.clock.waitForSleepers()
+      bench.clock.advance(by: .seconds(1))
+      await invoker.waitForRuns(2)
+      try await bench.service.waitUntilIdle()
+      await bench.clock.waitForSleepers()
+      #expect(invoker.runs.count == 2)
+      bench.clock.advance(by: .seconds(2))
+      try await bench.service.waitUntilIdle()
+      delivery = try await bench.service.show(delivery.id)
+      #expect(delivery.state == .succeeded && delivery.attempts == 3)
+      #expect(invoker.runs.map(\.attempt) == ["1", "2", "3"])
+    }
+  }
+
+  @Test("An event that crashes its worker three times is dead, and runs again when asked")
+  func crashesAndRetry() async throws {
+    invoker.set("f") { $0 <= 3 ? .error(.crashed) : .ok }
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      for run in 1...2 {
+        await invoker.waitForRuns(run)
+        try await bench.service.waitUntilIdle()
+        await bench.clock.waitForSleepers()
+        bench.clock.advance(by: .seconds(1 << (run - 1)))
+      }
+      await invoker.waitForRuns(3)
+      try await bench.service.waitUntilIdle()
+      let dead = try #require(try await bench.service.list(state: .dead).first)
+      #expect(dead.crashes == 3 && dead.attempts == 0)
+
+      let retried = try await bench.service.retry(dead.id)
+      #expect(retried.state == .pending && retried.crashes == 0)
+      try await bench.service.waitUntilIdle()
+      #expect(try await bench.service.show(dead.id).state == .succeeded)
+      #expect(invoker.runs.count == 4)
+    }
+  }
+
+  @Test("A handler without retries fails at once; only failed and dead events can be retried")
+  func failed() async throws {
+    invoker.set("f") { $0 == 1 ? .failure("no") : .ok }
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      try await bench.service.waitUntilIdle()
+      let failed = try #require(try await bench.service.list(state: .failed).first)
+      _ = try await bench.service.retry(failed.id)
+      try await bench.service.waitUntilIdle()
+
+      await #expect(throws: StatusError.self) { try await bench.service.retry(failed.id) }
+      let unknown = DeliveryID(sequence: 99, changeIndex: 0, function: "f")
+      await #expect(throws: StatusError.self) { try await bench.service.retry(unknown) }
+      #expect(invoker.runs.count == 2)
+    }
+  }
+
+  @Test("What waits for a function that is gone is dead and says so")
+  func functionGone() async throws {
+    invoker.set("f") { _ in .failure("no") }
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      try await bench.service.waitUntilIdle()
+      try await bench.service.updateFunctions(["g": .created("others/{id}")])
+      await bench.clock.waitForSleepers()
+      bench.clock.advance(by: .seconds(1))
+      try await bench.service.waitUntilIdle()
+
+      let dead = try #require(try await bench.service.list(state: .dead).first)
+      #expect(dead.lastError?.contains("no longer deployed") == true)
+      #expect(invoker.runs.count == 1)
+    }
+  }
+
+  @Test(
+    "What no worker took is tried again soon and not counted",
+    arguments: [InvocationError.Kind.overloaded, .cannotStart, .drained]
+  )
+  func deferred(kind: InvocationError.Kind) async throws {
+    invoker.set("f") { $0 == 1 ? .error(kind) : .ok }
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      try await bench.service.waitUntilIdle()
+      await bench.clock.waitForSleepers()
+      bench.clock.advance(by: .milliseconds(500))
+      try await bench.service.waitUntilIdle()
+
+      let delivery = try #require(try await bench.service.list().first)
+      #expect(delivery.state == .succeeded && delivery.attempts == 1)
+    }
+  }
+
+  @Test("Being idle includes what a handler writes, and what that sets off")
+  func transitive() async throws {
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    for level in 0..<5 {
+      invoker.set("f\(level)") { _ in
+        try await bench.create("level\(level + 1)/x")
+        return .ok
+      }
+    }
+    try await bench.service.updateFunctions(
+      Dictionary(uniqueKeysWithValues: (0...5).map { ("f\($0)", .created("level\($0)/{id}")) })
+    )
+    try await bench.run { bench in
+      try await bench.create("level0/x")
+      try await bench.service.waitUntilIdle()
+
+      #expect(invoker.runs.map(\.function) == (0...5).map { "f\($0)" })
+      #expect(try await bench.service.list(state: .succeeded).count == 6)
+    }
+  }
+
+  @Test("A handler that runs when the server stops is uncounted and runs in the next life")
+  func stopAndResume() async throws {
+    invoker.set("f", ScriptedInvoker.hanging)
+    let first = DeliveryBench(storage: storage, invoker: invoker)
+    try await first.service.updateFunctions(["f": .created("things/{id}")])
+    try await first.run { bench in
+      try await bench.create("things/a")
+      await invoker.waitForRuns(1)
+    } stopping: { bench in
+      await bench.clock.waitForSleepers()
+      bench.clock.advance(by: .milliseconds(1500))
+    }
+    let left = try #require(try await first.service.list().first)
+    #expect(left.state == .pending && left.attempts == 0 && left.crashes == 0)
+
+    invoker.set("f") { _ in .ok }
+    let second = DeliveryBench(storage: storage, invoker: invoker)
+    try await second.service.updateFunctions(["f": .created("things/{id}")])
+    try await second.run { bench in
+      await invoker.waitForRuns(2)
+      try await bench.service.waitUntilIdle()
+      #expect(try await bench.service.show(left.id).state == .succeeded)
+      #expect(invoker.runs.map(\.attempt) == ["1", "1"])
+    }
+  }
+
+  @Test("It stops even while the log waits for a place among the pending")
+  func stopsUnderBackPressure() async throws {
+    invoker.set("f") { _ in .failure("no") }
+    let bench = DeliveryBench(
+      storage: storage,
+      invoker: invoker,
+      configuration: .init(pendingMax: 1)
+    )
+    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      await bench.clock.waitForSleepers()
+      try await bench.create("things/b")
+      // The service's own follower was waiting before this one, so it has the event, too.
+      for try await records in bench.tailer.records(after: 1) where !records.isEmpty { break }
+    }
+
+    #expect(try await bench.service.list().count == 1)
+  }
+
+  @Test("Many events are each delivered once, however few of them fit in memory")
+  func manyEvents() async throws {
+    let count = 5000
+    let bench = DeliveryBench(
+      storage: storage,
+      invoker: invoker,
+      configuration: .init(heldMax: 64)
+    )
+    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      for number in 0..<count { try await bench.create("things/t\(number)") }
+      try await bench.service.waitUntilIdle()
+    }
+
+    #expect(invoker.runs.count == count)
+    #expect(Set(invoker.runs.map(\.event)).count == count)
+    #expect(invoker.runningMax <= 64)
+  }
+
+  @Test("A backlog that does not fit in memory is delivered whole in the next life")
+  func backlogAfterRestart() async throws {
+    let count = 300
+    invoker.set("f", ScriptedInvoker.hanging)
+    let first = DeliveryBench(storage: storage, invoker: invoker)
+    try await first.service.updateFunctions(["f": .created("things/{id}")])
+    try await first.run { bench in
+      for number in 0..<count { try await bench.create("things/t\(number)") }
+      await invoker.waitForRuns(160)
+      // Expanded, but for the most part not even begun.
+      while try await first.service.list(limit: count).count < count { await Task.yield() }
+    } stopping: { bench in
+      await bench.clock.waitForSleepers()
+      bench.clock.advance(by: .seconds(2))
+    }
+
+    let recorder = ScriptedInvoker()
+    let second = DeliveryBench(
+      storage: storage,
+      invoker: recorder,
+      configuration: .init(heldMax: 16)
+    )
+    try await second.service.updateFunctions(["f": .created("things/{id}")])
+    try await second.run { bench in
+      await recorder.waitForRuns(count)
+      try await bench.service.waitUntilIdle()
+    }
+    #expect(recorder.runs.count == count)
+    #expect(try await second.service.list(state: .succeeded, limit: 1000).count == count)
+  }
+
+  @Test("Of the settled deliveries the newest are kept, as many as configured")
+  func trimming() async throws {
+    let bench = DeliveryBench(
+      storage: storage,
+      invoker: invoker,
+      configuration: .init(settledKept: 100)
+    )
+    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      for number in 0..<2499 { try await bench.create("things/t\(number)") }
+      let newest = try await bench.create("things/newest")
+      try await bench.service.waitUntilIdle()
+      #expect(try await bench.service.list(limit: 1).first?.id.eventID == newest)
+    }
+    let kept = try await bench.service.list(limit: 3000)
+
+    // Rows are trimmed once in a thousand, so that many more may lie about between two times.
+    #expect((100...1100).contains(kept.count))
+    #expect(kept.map(\.id) == kept.map(\.id).sorted(by: >))
+  }
+}
