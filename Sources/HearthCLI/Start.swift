@@ -69,7 +69,9 @@ struct Start: AsyncParsableCommand {
   )
   var skipsFunctions = false
 
-  @Flag(help: "Print one JSON line with the addresses when ready; logs go to stderr.")
+  @Flag(
+    help: "Print one JSON line with the addresses once the functions are deployed or failed to be."
+  )
   var json = false
 
   @Flag(help: "Also log decisions, not only results.")
@@ -174,25 +176,25 @@ struct StartReport: Sendable {
   /// Prints one report.
   func receive(_ report: SuiteReport) {
     switch report {
-    case .listening(let description):
-      if json {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // A description of strings and numbers always encodes.
-        if let line = try? encoder.encode(description) {
-          Terminal.print(String(decoding: line, as: UTF8.self))
-        }
-      } else {
-        Terminal.note("Services are up; deploying the functions ...")
-      }
+    case .listening: Terminal.note("Services are up; deploying the functions ...")
     case .deployProgress(let line): Terminal.note(Terminal.paint("  " + line, .dim))
     case .ready(let description, let functions, let problem):
       if let problem { Terminal.note(Terminal.paint("The deployment failed: \(problem)", .red)) }
-      guard !json else { return }
-      Terminal.print(Self.table(description, functions: functions, problem: problem))
+      Terminal.print(
+        json
+          ? Self.line(description)
+          : Self.table(description, functions: functions, problem: problem)
+      )
     case .log(let entry):
       Terminal.note(LogFormat.line(entry, coloured: Terminal.isColoured))
     }
+  }
+
+  private static func line(_ suite: SuiteDescription) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // A description of strings and numbers always encodes.
+    return (try? encoder.encode(suite)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
   private static func table(
