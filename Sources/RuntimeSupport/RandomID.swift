@@ -9,12 +9,19 @@ package enum RandomID {
     length: Int = 20,
     using generator: inout some RandomNumberGenerator
   ) -> String {
-    String(
-      decoding: (0..<length).map { _ in
-        alphabet[Int.random(in: 0..<alphabet.count, using: &generator)]
-      },
-      as: UTF8.self
-    )
+    var characters: [UInt8] = []
+    characters.reserveCapacity(length)
+    while characters.count < length {
+      // A system call each, so all of its bits are used: ten pieces of six, as large as an index.
+      var bits = generator.next()
+      for _ in 0..<10 where characters.count < length {
+        let index = Int(bits & 0x3f)
+        bits >>= 6
+        // Dropping the two values that are none keeps the others equally likely.
+        if index < alphabet.count { characters.append(alphabet[index]) }
+      }
+    }
+    return String(decoding: characters, as: UTF8.self)
   }
 
   /// `length` characters of `[A-Za-z0-9]` from the system's generator.
