@@ -13,11 +13,12 @@ enum ProcessMemory {
     processes().filter { getpgid($0) == groupID }.compactMap(megabytes).max()
   }
 
-  /// The same of all children of a process together.
-  static func children(of processID: Int32) -> Double? {
+  /// The megabytes of all children of a process together, what they share counted once.
+  static func children(of processID: Int32) -> (megabytes: Double, count: Int)? {
     let sizes = processes().filter { field("PPid:", of: $0) == Int(processID) }
-      .compactMap(megabytes)
-    return sizes.isEmpty ? nil : sizes.reduce(0, +)
+      .compactMap { field("Pss:", of: $0, in: "smaps_rollup") }
+    guard !sizes.isEmpty else { return nil }
+    return (Double(sizes.reduce(0, +)) / 1024, sizes.count)
   }
 
   private static func processes() -> [Int32] {
@@ -26,9 +27,10 @@ enum ProcessMemory {
     return names.compactMap { Int32($0) }
   }
 
-  private static func field(_ name: String, of processID: Int32) -> Int? {
+  private static func field(_ name: String, of processID: Int32, in file: String = "status") -> Int?
+  {
     // A process may end at any time; then it holds nothing.
-    let text = try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)
+    let text = try? String(contentsOfFile: "/proc/\(processID)/\(file)", encoding: .utf8)
     let line = text?.split(separator: "\n").first { $0.hasPrefix(name) }
     return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }
   }

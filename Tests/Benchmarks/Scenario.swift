@@ -131,9 +131,14 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  private func recordMemory(_ metric: Metric, of subject: Subject, _ megabytes: Double?) {
+  private func recordMemory(
+    _ metric: Metric,
+    of subject: Subject,
+    _ megabytes: Double?,
+    note: String = ""
+  ) {
     guard let megabytes else { return print("Memory is told by /proc only: skipped.") }
-    figures.record(metric, of: subject, megabytes)
+    figures.record(metric, of: subject, megabytes, note: note)
   }
 
   // MARK: Functions
@@ -161,7 +166,9 @@ struct BenchmarkRun: Sendable {
         }
       }
       if has(.memory) {
-        recordMemory(.workerMegabytes, of: .hearth, ProcessMemory.children(of: server.processID))
+        let workers = ProcessMemory.children(of: server.processID)
+        let note = workers.map { "\($0.count) processes, shared pages counted once" } ?? ""
+        recordMemory(.workerMegabytes, of: .hearth, workers?.megabytes, note: note)
       }
     }
   }
