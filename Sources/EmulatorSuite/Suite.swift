@@ -117,6 +117,8 @@ package final class Suite: Service {
     )
     let deployment = FirstDeployment { [self] in
       for await _ in listening.prefix(SuiteService.allCases.count) {}
+      // The wait also ends when a service could not listen.
+      guard !Task.isCancelled else { return }
       try await deployFirst(fleet, deliveries, logs, now)
     }
 
@@ -135,19 +137,19 @@ package final class Suite: Service {
     let group = ServiceGroup(
       configuration: .init(
         services: [
-          .init(service: tailer),
-          .init(service: retention),
-          .init(service: store),
-          .init(
-            service: firestore.httpService(address: address(.firestore)) { [self] in
+          essential(tailer),
+          essential(retention),
+          essential(store),
+          essential(
+            firestore.httpService(address: address(.firestore)) { [self] in
               noteListening(.firestore, $0)
             }
           ),
-          .init(service: http(.vectors) { request, _ in await vectors.respond(to: request) }),
-          .init(service: deliveries),
-          .init(service: http(.functions) { await gateway.respond(to: $0, $1) }),
-          .init(
-            service: http(.hub) { [self] request, _ in
+          essential(http(.vectors) { request, _ in await vectors.respond(to: request) }),
+          essential(deliveries),
+          essential(http(.functions) { await gateway.respond(to: $0, $1) }),
+          essential(
+            http(.hub) { [self] request, _ in
               guard let api = control.withLock({ $0 }) else {
                 return .error(.unavailable, "The suite is starting; try again in a moment.")
               }
@@ -155,12 +157,19 @@ package final class Suite: Service {
             }
           ),
           .init(service: deployment, successTerminationBehavior: .ignore),
-          .init(service: fleet),
+          essential(fleet),
         ],
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
       )
     )
     try await group.run()
+  }
+
+  /// A service whose failure ends the others as a stop does: in order, and without noise.
+  private func essential(
+    _ service: any Service
+  ) -> ServiceGroupConfiguration.ServiceConfiguration {
+    .init(service: service, failureTerminationBehavior: .gracefullyShutdownGroup)
   }
 
   private let control = Mutex<ControlAPI?>(nil)

@@ -14,7 +14,11 @@ import Foundation
 struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Check toolchain, files, ports and deliveries, and say how to mend each.",
-    discussion: "Exit code 0 when all is well, 1 when something needs mending."
+    discussion: """
+      Exit code 0 when all is well, 1 when something needs mending.
+
+        hearth doctor
+      """
   )
 
   @OptionGroup var suite: SuiteLocation

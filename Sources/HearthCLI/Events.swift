@@ -9,6 +9,9 @@ struct Events: AsyncParsableCommand {
     discussion: """
       States: pending (to be tried, or tried again later), running, succeeded, failed (the handler
       failed and its function does not retry), dead (given up). Failed and dead ones can be retried.
+
+        hearth events list --state dead
+        hearth events retry 42.0.embedMessage
       """,
     subcommands: [List.self, Show.self, Retry.self],
     defaultSubcommand: List.self
@@ -63,7 +66,10 @@ struct Events: AsyncParsableCommand {
 
   /// `hearth events show`.
   struct Show: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show one event as JSON.")
+    static let configuration = CommandConfiguration(
+      abstract: "Show one event as JSON.",
+      discussion: "  hearth events show 42.0.embedMessage"
+    )
 
     @OptionGroup var suite: SuiteLocation
 
@@ -80,7 +86,8 @@ struct Events: AsyncParsableCommand {
   /// `hearth events retry`.
   struct Retry: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Try a failed or dead event again, with its attempts counted anew."
+      abstract: "Try a failed or dead event again, with its attempts counted anew.",
+      discussion: "  hearth events retry 42.0.embedMessage"
     )
 
     @OptionGroup var suite: SuiteLocation

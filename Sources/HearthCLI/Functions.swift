@@ -7,6 +7,10 @@ import Invocation
 struct Functions: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show deployed functions and their logs.",
+    discussion: """
+        hearth functions list
+        hearth functions logs embedMessage --follow
+      """,
     subcommands: [List.self, Logs.self],
     defaultSubcommand: List.self
   )
@@ -14,7 +18,8 @@ struct Functions: AsyncParsableCommand {
   /// `hearth functions list`.
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "List the deployed functions with their triggers and URLs."
+      abstract: "List the deployed functions with their triggers and URLs.",
+      discussion: "  hearth functions list --json"
     )
 
     @OptionGroup var suite: SuiteLocation

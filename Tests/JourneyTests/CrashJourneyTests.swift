@@ -91,7 +91,7 @@ struct CrashJourneyTests {
               return  // The suite is dead: what follows cannot be acknowledged either.
             }
             let count = acknowledged.add(path, n)
-            if count == plan.workerDiesAfter, let worker = Self.children(of: pid).first {
+            if count == plan.workerDiesAfter, let worker = SuiteProcess.children(of: pid).first {
               kill(worker, SIGKILL)
             }
             if count == plan.acknowledgementsMax {
@@ -118,12 +118,6 @@ struct CrashJourneyTests {
         return $0.count
       }
     }
-  }
-
-  private static func children(of pid: pid_t) -> [pid_t] {
-    // The file goes with the process; without it there are no children to kill.
-    let text = (try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8))
-    return (text ?? "").split(separator: " ").compactMap { pid_t($0) }
   }
 
   private static func spin(microseconds: Int) {

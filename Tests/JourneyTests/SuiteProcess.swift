@@ -60,6 +60,16 @@ final class SuiteProcess {
     return process.terminationStatus
   }
 
+  /// The processes that a process has started, from whichever of its threads; none once it is gone.
+  static func children(of pid: pid_t) -> [pid_t] {
+    let threads = "/proc/\(pid)/task"
+    // Threads and processes come and go while this looks: what cannot be read has ended.
+    return ((try? FileManager.default.contentsOfDirectory(atPath: threads)) ?? []).flatMap {
+      let text = try? String(contentsOfFile: "\(threads)/\($0)/children", encoding: .utf8)
+      return (text ?? "").split(separator: " ").compactMap { pid_t($0) }
+    }
+  }
+
   private static func readLine(_ handle: FileHandle) -> String? {
     var line = Data()
     while let byte = try? handle.read(upToCount: 1), !byte.isEmpty {
@@ -92,11 +102,15 @@ final class JourneyProject {
       atomically: true,
       encoding: .utf8
     )
-    try "SAMPLE_OUTPUT=\(output)\n".write(
-      toFile: folder.path(".env"),
-      atomically: true,
-      encoding: .utf8
-    )
+    try setEnvironment([:])
+  }
+
+  /// Writes the functions' `.env`; a deployment reads it.
+  func setEnvironment(_ variables: [String: String]) throws {
+    let lines = variables.merging(["SAMPLE_OUTPUT": output]) { $1 }.map {
+      "\($0.key)=\($0.value)\n"
+    }
+    try lines.joined().write(toFile: folder.path(".env"), atomically: true, encoding: .utf8)
   }
 
   /// The lines that functions recorded, each `function step id event`.
@@ -132,12 +146,14 @@ struct JourneyClient: Sendable {
   private let http = OutboundClient()
   private let documents: String
   private let hub: String
+  private let functions: String
 
   init(_ suite: SuiteProcess) {
     documents =
       "http://\(suite.address("firestore"))/v1/projects/\(JourneyProject.id)"
       + "/databases/(default)/documents"
     hub = "http://\(suite.address("hub"))"
+    functions = "http://\(suite.address("functions"))/\(JourneyProject.id)/us-central1"
   }
 
   /// Writes a document; returns only when the suite acknowledged it.
@@ -174,6 +190,50 @@ struct JourneyClient: Sendable {
   /// Makes a failed or dead event pending again.
   func retry(_ id: String) async throws {
     _ = try await send("POST", "\(hub)/hearth/v1/events/\(id)/retry", "")
+  }
+
+  /// Calls a callable with JSON and returns the reply as it is.
+  func call(_ name: String, data: String) async throws -> OutboundResponse {
+    var request = OutboundRequest(
+      method: "POST",
+      url: "\(functions)/\(name)",
+      headers: ["content-type": "application/json"]
+    )
+    request.body = Array(#"{"data":\#(data)}"#.utf8)
+    request.timeout = .seconds(60)
+    return try await http.send(request)
+  }
+
+  /// The version of the sample functions that answers.
+  func version() async throws -> String {
+    struct Reply: Decodable {
+      struct Count: Decodable { var version: String }
+      var result: Count
+    }
+    let reply = try await call("count", data: "null")
+    return try JSONDecoder().decode(Reply.self, from: Data(reply.body)).result.version
+  }
+
+  /// Returns once functions are deployed: the suite listens before that.
+  func waitForDeployment() async throws {
+    let deadline = ContinuousClock.now.advanced(by: .seconds(60))
+    while ContinuousClock.now < deadline {
+      let body = try await send("GET", "\(hub)/hearth/v1/functions", "")
+      if try !JSONDecoder().decode([FunctionDescription].self, from: Data(body)).isEmpty { return }
+      await Task.yield()
+    }
+    throw JourneyError("nothing was deployed within 60 s")
+  }
+
+  /// Returns once a function's log has a line with these words.
+  func waitForLog(of function: String, containing words: String) async throws {
+    let deadline = ContinuousClock.now.advanced(by: .seconds(60))
+    while ContinuousClock.now < deadline {
+      let body = try await send("GET", "\(hub)/hearth/v1/logs?function=\(function)", "")
+      if String(decoding: body, as: UTF8.self).contains(words) { return }
+      await Task.yield()
+    }
+    throw JourneyError("\(function) did not log \"\(words)\" within 60 s")
   }
 
   private func send(_ method: String, _ url: String, _ body: String) async throws -> [UInt8] {

@@ -1,0 +1,47 @@
+import Foundation
+
+/// One run of the built `hearth` to its end.
+struct HearthCommand: Sendable {
+  /// The exit status.
+  var status: Int32
+  var output: String
+  var errors: String
+
+  /// Runs `hearth` in a folder, without the addresses that this test's own environment may name.
+  ///
+  /// Blocks a thread of its own, not one of the shared pool.
+  static func run(_ arguments: String..., in folder: String) async throws -> HearthCommand {
+    try await run(arguments, in: folder)
+  }
+
+  static func run(_ arguments: [String], in folder: String) async throws -> HearthCommand {
+    let process = Process()
+    process.executableURL = JourneyProject.binary("hearth")
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(filePath: folder)
+    var environment = ProcessInfo.processInfo.environment
+    environment["FIREBASE_EMULATOR_HUB"] = nil
+    process.environment = environment
+    process.standardInput = FileHandle.nullDevice
+    let output = Pipe()
+    let errors = Pipe()
+    process.standardOutput = output
+    process.standardError = errors
+    try process.run()
+    return try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread {
+        // What a command prints fits a pipe, so one may be read after the other.
+        let printed = output.fileHandleForReading.readDataToEndOfFile()
+        let complained = errors.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        continuation.resume(
+          returning: HearthCommand(
+            status: process.terminationStatus,
+            output: String(decoding: printed, as: UTF8.self),
+            errors: String(decoding: complained, as: UTF8.self)
+          )
+        )
+      }
+    }
+  }
+}
