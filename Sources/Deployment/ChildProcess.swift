@@ -37,9 +37,11 @@ enum ChildProcess {
     timeout: Duration? = nil,
     onLine: @escaping @Sendable (String) -> Void = { _ in }
   ) async throws -> Result {
-    try await withThrowingTaskGroup(of: Result?.self) { group in
+    let lines = Lines(onLine: onLine)
+    return try await withThrowingTaskGroup(of: Result?.self) { group in
       group.addTask {
-        try await collect(program, arguments, environment: environment, onLine: onLine)
+        let status = try await collect(program, arguments, environment: environment, into: lines)
+        return Result(status: status, tail: lines.tail, output: lines.output, timedOut: false)
       }
       if let timeout {
         group.addTask {
@@ -49,7 +51,8 @@ enum ChildProcess {
       }
       let first = try await group.next() ?? nil
       group.cancelAll()
-      return first ?? Result(status: .exited(-1), tail: [], output: [], timedOut: true)
+      return first
+        ?? Result(status: .exited(-1), tail: lines.tail, output: lines.output, timedOut: true)
     }
   }
 
@@ -57,8 +60,8 @@ enum ChildProcess {
     _ program: Executable,
     _ arguments: [String],
     environment: [String: String]?,
-    onLine: @escaping @Sendable (String) -> Void
-  ) async throws -> Result {
+    into lines: Lines
+  ) async throws -> TerminationStatus {
     let custom = environment.map { environment in
       Environment.custom(
         Dictionary(
@@ -83,19 +86,12 @@ enum ChildProcess {
       output: .sequence,
       error: .sequence
     ) { execution in
-      let lines = Lines(onLine: onLine)
       await withTaskGroup(of: Void.self) { group in
         group.addTask { await read(execution.standardOutput, into: lines, isError: false) }
         group.addTask { await read(execution.standardError, into: lines, isError: true) }
       }
-      return lines
     }
-    return Result(
-      status: outcome.terminationStatus,
-      tail: outcome.closureResult.tail,
-      output: outcome.closureResult.output,
-      timedOut: false
-    )
+    return outcome.terminationStatus
   }
 
   private static func read(

@@ -31,6 +31,8 @@ struct DeploymentFolder: Sendable {
       atPath: folder(id),
       withIntermediateDirectories: true
     )
+    // A copied link would later lead to another binary, or to none.
+    let binary = URL(filePath: binary).resolvingSymlinksInPath().path
     try FileManager.default.copyItem(atPath: binary, toPath: self.binary(id))
     // SwiftPM puts resources beside the binary, where it looks for them.
     let built = binary.lastIndex(of: "/").map { String(binary[..<$0]) } ?? "."

@@ -49,7 +49,9 @@ package struct UserEnvironment: Sendable, Hashable {
       guard let equals = rest.firstIndex(of: "=") else {
         throw DeploymentError("\(file):\(number + 1): expected NAME=value.")
       }
-      let key = String(rest[..<equals].filter { !$0.isWhitespace })
+      var name = rest[..<equals]
+      while name.last?.isWhitespace == true { name.removeLast() }
+      let key = String(name)
       guard isName(key) else {
         throw DeploymentError("\(file):\(number + 1): \"\(key)\" is no name for a variable.")
       }

@@ -45,6 +45,7 @@ struct UserEnvironmentTests {
       ("A=1\nB", ".env:2: expected NAME=value"),
       ("\n1A=b", ".env:2: \"1A\" is no name"),
       ("A=1\nB=\"x\ny", ".env:2: the quote is not closed"),
+      ("A B=b", ".env:1: \"A B\" is no name"),
       ("A='b", ".env:1: the quote is not closed"),
     ]
   )

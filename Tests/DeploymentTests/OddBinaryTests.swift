@@ -1,0 +1,130 @@
+import Deployment
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+import WorkerPool
+
+/// Binaries that are scripts, and a package that does not compile; no worker is started.
+@Suite("Odd functions binaries", .timeLimit(.minutes(5)))
+struct OddBinaryTests {
+  private let source: TemporaryFolder
+  private let data: TemporaryFolder
+  private let served = Recorder()
+
+  init() throws {
+    source = try TemporaryFolder()
+    data = try TemporaryFolder()
+  }
+
+  private func deploy(
+    _ source: FunctionsSource,
+    manifestTimeout: Duration = .seconds(30)
+  ) async throws -> DeploymentRecord {
+    let controller = DeploymentController(
+      configuration: .init(project: "demo-test", folder: data.path, environment: [:]),
+      manifestTimeout: manifestTimeout,
+      now: { Date() },
+      logger: .silent
+    ) { [served] in served.add($0) }
+    return try await controller.deploy(source, builds: true) { _ in }
+  }
+
+  private final class Recorder: Sendable {
+    private let functions = Mutex<[[DeployedFunction]]>([])
+    var all: [[DeployedFunction]] { functions.withLock { $0 } }
+    func add(_ more: [DeployedFunction]) { functions.withLock { $0.append(more) } }
+  }
+
+  private func script(_ lines: String) throws -> FunctionsSource {
+    try source.write("functions.sh", "#!/bin/sh\n\(lines)\n", isExecutable: true)
+    return .executable(path: source.path("functions.sh"), folder: source.path)
+  }
+
+  /// A callable for each name; the first may read the secret `KEY`.
+  private func describing(_ names: String...) throws -> FunctionsSource {
+    let endpoints = names.map { name in
+      let secrets = name == names.first ? #"[{"key":"KEY"}]"# : "[]"
+      return """
+        "\(name)":{"entryPoint":"f","region":["us-central1"],"platform":"gcfv2",\
+        "callableTrigger":{},"secretEnvironmentVariables":\(secrets)}
+        """
+    }
+    let manifest = #"{"specVersion":"v1alpha1","endpoints":{\#(endpoints.joined(separator: ","))}}"#
+    return try script("echo '\(manifest)' > \"$FUNCTIONS_MANIFEST_OUTPUT_PATH\"")
+  }
+
+  private func current() throws -> String {
+    try String(contentsOfFile: data.path("current"), encoding: .utf8)
+  }
+
+  @Test("A secret is seen only by the function that declares it")
+  func secrets() async throws {
+    try source.write(".secret.local", "KEY=hush\nOTHER=psst")
+    _ = try await deploy(try describing("a", "b"))
+
+    let functions = try #require(served.all.last)
+    #expect(functions.map(\.name) == ["a", "b"])
+    #expect(functions.map { $0.environment["KEY"] } == ["hush", nil])
+    #expect(functions.allSatisfy { $0.environment["OTHER"] == nil })
+  }
+
+  @Test("A link is deployed as the binary that it leads to now")
+  func link() async throws {
+    _ = try describing("f")
+    try FileManager.default.createSymbolicLink(
+      atPath: source.path("link"),
+      withDestinationPath: "functions.sh"
+    )
+    let record = try await deploy(.executable(path: source.path("link"), folder: source.path))
+
+    let attributes = try FileManager.default.attributesOfItem(
+      atPath: data.path("\(record.id)/functions")
+    )
+    #expect(attributes[.type] as? FileAttributeType == .typeRegular)
+  }
+
+  @Test("A binary that hangs is ended when its time is over, and what it said is shown")
+  func hangs() async throws {
+    let record = try await deploy(try describing("f"))
+    let error = await #expect(throws: DeploymentError.self) {
+      try await deploy(
+        try script("/bin/sleep 3600 & echo \"waiting for $!\"; wait"),
+        manifestTimeout: .seconds(2)
+      )
+    }
+
+    let message = error?.message ?? ""
+    #expect(message.contains("did not describe its functions within"))
+    #expect(message.contains("waiting for "), "\(message)")
+    #expect(try current() == record.id)
+    let left = try FileManager.default.contentsOfDirectory(atPath: data.path)
+    #expect(Set(left) == ["current", record.id])
+  }
+
+  @Test("A build that fails shows the compiler's error and keeps the old deployment")
+  func buildFails() async throws {
+    let record = try await deploy(try describing("f"))
+    try source.write(
+      "Package.swift",
+      """
+      // swift-tools-version: 6.0
+      import PackageDescription
+      let package = Package(name: "broken", targets: [.executableTarget(name: "Broken")])
+      """
+    )
+    try FileManager.default.createDirectory(
+      atPath: source.path("Sources/Broken"),
+      withIntermediateDirectories: true
+    )
+    try source.write("Sources/Broken/main.swift", "let number: Int = \"no number\"\n")
+    let error = await #expect(throws: DeploymentError.self) {
+      try await deploy(.package(path: source.path, product: nil, configuration: "debug"))
+    }
+
+    let message = error?.message ?? ""
+    #expect(message.hasPrefix("The build of Broken failed:"), "\(message)")
+    #expect(message.contains("cannot convert value of type 'String'"), "\(message)")
+    #expect(try current() == record.id)
+  }
+}
