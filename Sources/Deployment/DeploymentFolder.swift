@@ -75,7 +75,7 @@ struct DeploymentFolder: Sendable {
       )
     } catch {
       throw DeploymentError(
-        "The last deployment in \(path) is damaged (\(error)); run `hearth deploy`."
+        "The last deployment in \(path) is damaged or incomplete; `hearth deploy` makes a new one."
       )
     }
   }

@@ -9,7 +9,8 @@ struct Call: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Invoke a callable function and print its result.",
     discussion: """
-      The result goes to stdout as JSON; an error of the function goes to stderr, exit code 1.
+      The result goes to stdout as JSON; an error of the function goes to stderr with its \
+      details, exit code 1. Without --as and --admin the caller is not signed in.
 
         hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
         hearth call backfillEmbeddings --admin --data @job.json
@@ -28,7 +29,10 @@ struct Call: AsyncParsableCommand {
   )
   var payload = "null"
 
-  @Option(name: .customLong("as"), help: "Act as this user, with a test token.")
+  @Option(
+    name: .customLong("as"),
+    help: ArgumentHelp("Act as this user, with a test token.", valueName: "uid")
+  )
   var user: String?
 
   @Flag(help: "Act as the administrator (Bearer owner).")
@@ -45,7 +49,9 @@ struct Call: AsyncParsableCommand {
     guard let function = functions.first(where: { $0.name == name }) else {
       let names = functions.filter { $0.kind == .callable }.map(\.name)
       throw CommandFailure(
-        "No function \(name) is deployed. Callables: \(names.joined(separator: ", "))."
+        names.isEmpty
+          ? "No function \(name) is deployed, nor any other callable; `hearth deploy` deploys."
+          : "No function \(name) is deployed. Callables: \(names.joined(separator: ", "))."
       )
     }
     guard function.kind == .callable, let url = function.url else {
@@ -69,31 +75,27 @@ struct Call: AsyncParsableCommand {
   }
 
   private func report(_ response: OutboundResponse) throws {
-    struct Reply: Decodable {
-      struct Failure: Decodable {
-        var status: String
-        var message: String
-      }
-      var error: Failure?
+    // A body that is not JSON is shown as it came.
+    let reply = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]
+    if response.isSuccess, let result = reply?["result"] {
+      Terminal.print(try Self.pretty(result))
+      return
     }
-    let body = Data(response.body)
-    guard response.isSuccess,
-      let object = try JSONSerialization.jsonObject(with: body) as? [String: Any],
-      let result = object["result"]
-    else {
-      if let failure = try? JSONDecoder().decode(Reply.self, from: body).error {
-        throw CommandFailure("\(failure.status): \(failure.message)")
-      }
-      throw CommandFailure("HTTP \(response.status): \(response.text)")
-    }
-    let printed = try JSONSerialization.data(
-      withJSONObject: result,
-      options: [
-        .prettyPrinted, .sortedKeys, .fragmentsAllowed,
-        .withoutEscapingSlashes,
-      ]
+    guard let error = reply?["error"] as? [String: Any], let status = error["status"] as? String
+    else { throw CommandFailure("HTTP \(response.status): \(response.text)") }
+    var text = "\(status): \(error["message"] as? String ?? "")"
+    if let details = error["details"] { text += "\ndetails: \(try Self.pretty(details))" }
+    throw CommandFailure(text)
+  }
+
+  private static func pretty(_ json: Any) throws -> String {
+    let options: JSONSerialization.WritingOptions = [
+      .prettyPrinted, .sortedKeys, .fragmentsAllowed, .withoutEscapingSlashes,
+    ]
+    return String(
+      decoding: try JSONSerialization.data(withJSONObject: json, options: options),
+      as: UTF8.self
     )
-    Terminal.print(String(decoding: printed, as: UTF8.self))
   }
 }
 

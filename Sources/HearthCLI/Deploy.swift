@@ -7,10 +7,11 @@ struct Deploy: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Build the functions and swap the new version in.",
     discussion: """
-      Calls in flight finish on the old version; new ones start on the new. When the build, the
+      Calls in flight finish on the old version; new ones start on the new. When the build, the \
       check of the functions or a worker's start fails, the old version keeps serving.
 
-        hearth deploy
+        hearth deploy               after an edit
+        hearth deploy --no-build    after a build of your own
       """
   )
 

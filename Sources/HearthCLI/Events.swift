@@ -7,11 +7,13 @@ struct Events: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show events and what became of them; try failed ones again.",
     discussion: """
-      States: pending (to be tried, or tried again later), running, succeeded, failed (the handler
-      failed and its function does not retry), dead (given up). Failed and dead ones can be retried.
+      States: pending (to be tried, or tried again later), running, succeeded, failed (the \
+      handler failed and its function does not retry), dead (given up). Failed and dead events \
+      can be retried.
 
-        hearth events list --state dead
-        hearth events retry 42.0.embedMessage
+        hearth events list --state failed
+        hearth events show 12.0.embedMessage
+        hearth events retry 12.0.embedMessage
       """,
     subcommands: [List.self, Show.self, Retry.self],
     defaultSubcommand: List.self
@@ -26,13 +28,13 @@ struct Events: AsyncParsableCommand {
 
     @OptionGroup var suite: SuiteLocation
 
-    @Option(help: "Only this state: pending, succeeded, failed or dead.")
+    @Option(help: "Only this state: pending (or running), succeeded, failed or dead.")
     var state: String?
 
     @Option(help: "Only this function.")
     var function: String?
 
-    @Option(help: "At most so many.")
+    @Option(help: "At most so many, up to 1000.")
     var limit = 50
 
     @Flag(help: "Print JSON.")
@@ -41,8 +43,8 @@ struct Events: AsyncParsableCommand {
     func run() async throws {
       let client = try await suite.connect()
       var query = "?limit=\(limit)"
-      if let state { query += "&state=\(state)" }
-      if let function { query += "&function=\(function)" }
+      if let state { query += "&state=\(state.percentEncoded)" }
+      if let function { query += "&function=\(function.percentEncoded)" }
       let body = try await client.data("GET", "/hearth/v1/events\(query)")
       if json {
         Terminal.print(String(decoding: body, as: UTF8.self))
@@ -78,7 +80,7 @@ struct Events: AsyncParsableCommand {
 
     func run() async throws {
       let client = try await suite.connect()
-      let body = try await client.data("GET", "/hearth/v1/events/\(id)")
+      let body = try await client.data("GET", "/hearth/v1/events/\(id.percentEncoded)")
       Terminal.print(String(decoding: body, as: UTF8.self))
     }
   }
@@ -97,7 +99,7 @@ struct Events: AsyncParsableCommand {
 
     func run() async throws {
       let client = try await suite.connect()
-      _ = try await client.data("POST", "/hearth/v1/events/\(id)/retry")
+      _ = try await client.data("POST", "/hearth/v1/events/\(id.percentEncoded)/retry")
       Terminal.print("\(id) is pending again")
     }
   }

@@ -7,11 +7,13 @@ struct Fire: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Send one event to one triggered function, without writing a document.",
     discussion: """
-      Data is plain JSON, or Firestore's own form if its only top key is "fields". With --data
-      alone the document counts as created, with --before as well as updated, with --before alone
-      as deleted.
+      Data is plain JSON, or Firestore's own form if its only top key is "fields". With --data \
+      alone the document counts as created, with --before too as updated, with --before alone as \
+      deleted.
 
-        hearth fire embedMessage --document chats/c1/messages/m1 --data '{"text": "hello"}'
+        hearth fire embedMessage --document chats/c1/messages/m1 --data @m.json
+        hearth fire onUser --document users/u1 --data '{"name": "Ann"}'
+        hearth fire onUser --document users/u1 --before '{"name": "Ann"}'
       """
   )
 
@@ -48,10 +50,9 @@ struct Fire: AsyncParsableCommand {
         options: .fragmentsAllowed
       )
     }
-    let encodedName = name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? name
     let reply = try await client.data(
       "POST",
-      "/hearth/v1/functions/\(encodedName)/fire",
+      "/hearth/v1/functions/\(name.percentEncoded)/fire",
       body: Array(try JSONSerialization.data(withJSONObject: body))
     )
     let outcome = try JSONDecoder().decode(FireOutcome.self, from: Data(reply))

@@ -75,11 +75,14 @@ struct Functions: AsyncParsableCommand {
     func run() async throws {
       let client = try await suite.connect()
       var query = "?limit=\(limit)&follow=\(follow)"
-      if let name { query += "&function=\(name)" }
+      if let name { query += "&function=\(name.percentEncoded)" }
+      var isEmpty = true
       try await client.lines("GET", "/hearth/v1/logs\(query)") { line in
         let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
         Terminal.print(LogFormat.line(entry, coloured: false))
+        isEmpty = false
       }
+      if isEmpty { Terminal.note(name.map { "\($0) has logged nothing." } ?? "No log lines.") }
     }
   }
 }

@@ -23,9 +23,10 @@ struct Hearth: AsyncParsableCommand {
         hearth functions logs embedMessage
         hearth events list               every event and what became of it
 
-      Commands find the running suite by --hub, FIREBASE_EMULATOR_HUB, DATA/server.json, then
-      Firebase's locator file. Exit codes: 0 done, 1 what was asked for failed, 2 usage,
-      3 no suite found.
+      Commands find the running suite by --hub, FIREBASE_EMULATOR_HUB, .hearth/server.json in \
+      this folder, then Firebase's locator file of the project.
+
+      Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage, 3 no running suite found.
       """,
     version: Version.current,
     subcommands: [

@@ -31,8 +31,14 @@ struct ProjectFiles {
     guard FileManager.default.fileExists(atPath: path) else { return nil }
     do {
       return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
+    } catch DecodingError.dataCorrupted {
+      throw CommandFailure("\(path) is not JSON; correct it.")
+    } catch DecodingError.typeMismatch(_, let context) {
+      let key = context.codingPath.map(\.stringValue).joined(separator: ".")
+      let what = key.isEmpty ? "what it holds" : "\"\(key)\""
+      throw CommandFailure("\(path): \(what) is of the wrong type; correct it.")
     } catch {
-      throw CommandFailure("\(path) is not what it should be: \(error)")
+      throw CommandFailure("\(path) cannot be read: \(error.localizedDescription)")
     }
   }
 
@@ -51,10 +57,11 @@ struct ProjectFiles {
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
-      do {
+      // Which of the two it is, is decided by trying; the object's own error says more.
+      if let list = try? container.decode([Functions].self) {
+        only = list.first
+      } else {
         only = try container.decode(Functions.self)
-      } catch DecodingError.typeMismatch {
-        only = try container.decode([Functions].self).first
       }
     }
   }

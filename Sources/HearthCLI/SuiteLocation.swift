@@ -72,6 +72,14 @@ struct SuiteLocation: ParsableArguments {
   }
 }
 
+extension String {
+  /// The text as one segment of a path or one value of a query.
+  var percentEncoded: String {
+    // Only lone surrogates have no encoding, and a Swift string holds none.
+    addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(["-", ".", "_", "~"])) ?? self
+  }
+}
+
 /// Speaks to the suite's control API.
 struct ControlClient {
   /// `host:port`.
