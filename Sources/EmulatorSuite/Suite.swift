@@ -66,6 +66,13 @@ package final class Suite: Service {
   package func run() async throws {
     do {
       try await serve()
+    } catch let error as CorruptDataError {
+      try await close()
+      throw StatusError(
+        .dataLoss,
+        "the data folder \(folder.path) is damaged (\(error)); restore a copy of it, or move it "
+          + "away to start anew"
+      )
     } catch {
       try await close()
       throw error
@@ -91,7 +98,7 @@ package final class Suite: Service {
       tailer: tailer,
       clock: ContinuousClock(),
       now: now,
-      holders: configuration.functions == nil ? [] : [DeliveryService.cursorName],
+      holders: firstFunctions == nil ? [] : [DeliveryService.cursorName],
       logger: logger(for: "events"),
       willTrim: PastVersions.forget
     )
@@ -230,18 +237,26 @@ package final class Suite: Service {
       logger: logger(for: "hub")
     )
     let isRestored = await deployer.restore()
+    guard !Task.isCancelled else { return }
     control.withLock { $0 = api }
     try ServerFile.write(suite, folder: folder.path, version: configuration.version)
     report(.listening(suite))
     var problem: String?
-    if let functions = configuration.functions {
+    if let functions = firstFunctions {
       let report = self.report
       problem = await deployer.deploy(builds: functions.builds) { line in
         if line.kind == .progress { report(.deployProgress(line.text)) }
       }
+      // A build that Ctrl-C cut short has not failed.
+      guard !Task.isCancelled else { return }
       if problem != nil, isRestored { problem?.append("\nThe last deployment keeps serving.") }
     }
     report(.ready(suite, functions: api.functions(), problem: problem))
+  }
+
+  /// The functions to deploy once the services listen.
+  private var firstFunctions: SuiteConfiguration.Functions? {
+    configuration.functions.flatMap { $0.deploysAtStart ? $0 : nil }
   }
 
   /// What every worker learns of the suite.

@@ -27,23 +27,26 @@ package struct SuiteConfiguration: Sendable {
   package var dataFolder: String
   /// Keeps everything in a temporary folder that is removed at the end, without syncing to disk.
   package var isEphemeral: Bool
-  /// Where the functions come from; nil serves only what was deployed before.
+  /// Where the functions come from; nil serves only what was deployed before, for good.
   package var functions: Functions?
   /// The starter's environment; workers see of it what the pool's allow-list names, such as `PATH`.
   package var environment: [String: String]
   /// What the hub reports as its version.
   package var version: String
 
-  /// The functions that `start` deploys.
+  /// The functions that `start` and `hearth deploy` deploy.
   package struct Functions: Sendable {
     package var source: FunctionsSource
     /// Whether `start` builds before it deploys.
     package var builds: Bool
+    /// Whether `start` deploys at all; without it the first `hearth deploy` does.
+    package var deploysAtStart: Bool
 
     /// Functions to build, or to take as they were built.
-    package init(source: FunctionsSource, builds: Bool = true) {
+    package init(source: FunctionsSource, builds: Bool = true, deploysAtStart: Bool = true) {
       self.source = source
       self.builds = builds
+      self.deploysAtStart = deploysAtStart
     }
   }
 

@@ -12,8 +12,9 @@ struct Start: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Start the suite and deploy the functions of this folder.",
     discussion: """
-      Serves the last deployment at once, then builds the functions and swaps them in. Ctrl-C stops:
-      running functions get 1.5 seconds; what they did not finish runs again after the next start.
+      Serves the last deployment at once, then builds the functions that firebase.json names and \
+      swaps them in. Ctrl-C stops: running functions get 1.5 seconds; events that they did not \
+      finish are delivered again after the next start.
 
         hearth start
         hearth start --project demo-app --data /tmp/app --no-build
@@ -65,7 +66,7 @@ struct Start: AsyncParsableCommand {
 
   @Flag(
     name: .customLong("no-functions"),
-    help: "Start the services only; `hearth deploy` brings functions later."
+    help: "Serve what was deployed before; `hearth deploy` brings new functions."
   )
   var skipsFunctions = false
 
@@ -91,7 +92,7 @@ struct Start: AsyncParsableCommand {
       ports: ports.byService,
       dataFolder: data,
       isEphemeral: ephemeral,
-      functions: skipsFunctions ? nil : functionsConfiguration(files),
+      functions: functionsConfiguration(files),
       environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
@@ -120,14 +121,18 @@ struct Start: AsyncParsableCommand {
       try await group.run()
       Terminal.note("Stopped.")
     } catch let error as any StatusConvertible {
-      throw CommandFailure(error.statusMessage)
+      throw CommandFailure("Cannot start: \(error.statusMessage)")
     }
   }
 
   private func functionsConfiguration(_ files: ProjectFiles) -> SuiteConfiguration.Functions? {
     if let executable {
       let path = URL(filePath: executable).standardizedFileURL.path
-      return .init(source: .executable(path: path, folder: files.folder), builds: false)
+      return .init(
+        source: .executable(path: path, folder: files.folder),
+        builds: false,
+        deploysAtStart: !skipsFunctions
+      )
     }
     guard let source = files.functionsSource else { return nil }
     return .init(
@@ -136,7 +141,8 @@ struct Start: AsyncParsableCommand {
         product: files.functionsProduct,
         configuration: buildConfiguration.rawValue
       ),
-      builds: !skipsBuild
+      builds: !skipsBuild,
+      deploysAtStart: !skipsFunctions
     )
   }
 
@@ -176,7 +182,7 @@ struct StartReport: Sendable {
   /// Prints one report.
   func receive(_ report: SuiteReport) {
     switch report {
-    case .listening: Terminal.note("Services are up; deploying the functions ...")
+    case .listening: Terminal.note("The services are up.")
     case .deployProgress(let line): Terminal.note(Terminal.paint("  " + line, .dim))
     case .ready(let description, let functions, let problem):
       if let problem { Terminal.note(Terminal.paint("The deployment failed: \(problem)", .red)) }
@@ -209,11 +215,11 @@ struct StartReport: Sendable {
     if functions.isEmpty, let index = SuiteService.allCases.firstIndex(of: .functions) {
       rows[index][2] = problem == nil ? "nothing deployed" : "deployment failed"
     }
-    var parts = ["", Terminal.table(["SERVICE", "ADDRESS", "STATE"], rows)]
+    var parts = ["\n" + Terminal.table(["SERVICE", "ADDRESS", "STATE"], rows)]
     if !functions.isEmpty { parts.append(Functions.List.table(functions)) }
     parts.append(
       """
-      Clients need:
+      What clients need:
         export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
         export GCLOUD_PROJECT=\(suite.project)
       In the app:

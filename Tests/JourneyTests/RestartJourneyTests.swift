@@ -64,6 +64,19 @@ struct RestartJourneyTests {
     #expect(project.logTail().contains("in use"))
   }
 
+  @Test("Events from before the first deployment are delivered after it")
+  func lateDeployment() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project, ["--no-functions"])
+    defer { suite.killHard() }
+    let client = JourneyClient(suite)
+    try await client.write("things/early", n: 1)
+
+    #expect(try await client.deploy().contains(#""deployed""#))
+    try await client.settle()
+    #expect(try await client.events(state: "succeeded").map(\.document) == ["things/early"])
+  }
+
   /// Settles until every wanted line is recorded: a retry that waits is not "in flight".
   private func waitForRecords(
     _ wanted: [String],

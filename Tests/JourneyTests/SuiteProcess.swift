@@ -20,7 +20,7 @@ final class SuiteProcess {
   let description: SuiteDescription
 
   /// Starts the suite on `project` and waits for its addresses; throws when it ends before.
-  init(_ project: JourneyProject) throws {
+  init(_ project: JourneyProject, _ arguments: [String] = []) throws {
     let output = Pipe()
     process.executableURL = JourneyProject.binary("hearth")
     process.arguments =
@@ -28,6 +28,7 @@ final class SuiteProcess {
         "start", "--json", "--data", project.data, "--project", JourneyProject.id,
         "--executable", JourneyProject.binary("SampleFunctions").path,
       ] + ["hub", "functions", "firestore", "vectors"].flatMap { ["--\($0)-port", "0"] }
+      + arguments
     process.currentDirectoryURL = URL(filePath: project.folder.path)
     process.standardOutput = output
     process.standardError = project.log
@@ -174,6 +175,12 @@ struct JourneyClient: Sendable {
     if response.status == 404 { return nil }
     let document = try JSONDecoder().decode(Document.self, from: Data(response.body))
     return document.fields["n"].flatMap { Int($0.integerValue) }
+  }
+
+  /// Deploys the functions as they were built and returns what the suite said of it.
+  func deploy() async throws -> String {
+    let lines = try await send("POST", "\(hub)/hearth/v1/deployments?build=false", "")
+    return String(decoding: lines, as: UTF8.self)
   }
 
   /// Returns when every event is delivered.
