@@ -219,7 +219,7 @@ struct StartReport: Sendable {
     if !functions.isEmpty { parts.append(Functions.List.table(functions)) }
     parts.append(
       """
-      What clients need:
+      Clients need:
         export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
         export GCLOUD_PROJECT=\(suite.project)
       In the app:
