@@ -9,7 +9,6 @@ import SwiftProtobuf
 /// Makes the request that carries a delivery to its function: a CloudEvent in binary mode with
 /// protobuf data, as Eventarc sends Firestore's events.
 package struct DeliveryRequest: Sendable {
-
   private let location: String
 
   /// Events that name `location` as their region.

@@ -206,7 +206,7 @@ package actor DeliveryService: Service {
             group.addTask { await self.attempt(delivery) }
           }
           armTimer(in: &group)
-          noteProgress()
+          resumeIdleWaiters()
         }
         try await finishRunning()
       } onGracefulShutdown: {
@@ -364,7 +364,7 @@ package actor DeliveryService: Service {
       settledDuringRefill?.insert(settled.id)
     }
     wakeup.yield()
-    noteProgress()
+    resumeIdleWaiters()
     await trimIfDue()
   }
 
@@ -444,8 +444,6 @@ package actor DeliveryService: Service {
       Task { await self.resumeIdleWaiters() }
     }
   }
-
-  private func noteProgress() { resumeIdleWaiters() }
 
   private func resumeIdleWaiters() {
     let waiters = idleWaiters
