@@ -5,7 +5,7 @@ import Testing
 @Suite("Embeddings")
 struct EmbeddingTests {
   private func similarity(_ left: String, _ right: String) -> Double {
-    let vectors = LexicalEmbedding().embed([left, right])
+    let vectors = LexicalEmbedding().embeddings(of: [left, right]).vectors
     return zip(vectors[0], vectors[1]).reduce(0) { $0 + Double($1.0 * $1.1) }
   }
 
@@ -28,9 +28,11 @@ struct EmbeddingTests {
     guard case .openAI(let baseURL, let key, let model) = World.tinyModel else { return }
     let embedding = OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: providers)
     let texts = ["sore knee", "oats", "squats"]
-    let vectors = try await embedding.embed(texts)
+    let vectors = try await embedding.embeddings(of: texts).vectors
 
-    #expect(vectors == LexicalEmbedding().embed(texts).map { Array($0.prefix(512)) })
+    #expect(
+      vectors == LexicalEmbedding().embeddings(of: texts).vectors.map { Array($0.prefix(512)) }
+    )
     #expect(providers.requests.map { $0.headers["authorization"] } == ["Bearer key"])
   }
 
@@ -55,7 +57,9 @@ struct EmbeddingTests {
       key: key,
       http: ProviderStandIn()
     )
-    let error = await #expect(throws: ServiceError.self) { try await embedding.embed(["a"]) }
+    let error = await #expect(throws: ServiceError.self) {
+      try await embedding.embeddings(of: ["a"])
+    }
     #expect(error?.kind == .misconfigured)
   }
 

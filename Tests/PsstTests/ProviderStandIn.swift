@@ -151,7 +151,9 @@ final class ProviderStandIn: HTTPTransport {
     guard body["model"] as? String == "tiny", !texts.contains("") else {
       return reply(400, #"{"error":{"message":"bad input","code":null}}"#)
     }
-    let data: [[String: Any]] = LexicalEmbedding().embed(texts).enumerated().map { index, vector in
+    let data: [[String: Any]] = LexicalEmbedding().embeddings(of: texts).vectors.enumerated().map {
+      index,
+      vector in
       let part = Array(vector.prefix(512))
       let bytes = part.flatMap { number in
         (0..<4).map { UInt8(truncatingIfNeeded: number.bitPattern >> (8 * $0)) }

@@ -9,6 +9,10 @@ public struct MessageServices: Sendable {
   public let search: MessageSearch
   /// The index that both use.
   public let vectors: PineconeIndex
+  /// What embeds messages and queries.
+  public let embeddings: any EmbeddingProvider
+  /// The model that reads and answers; nil where none is configured.
+  public let chat: (any ChatModel)?
 
   /// Services over a database and the providers that the settings name.
   public init(
@@ -17,7 +21,7 @@ public struct MessageServices: Sendable {
     http: any HTTPTransport,
     retries: ServiceRetries = ServiceRetries()
   ) {
-    let embeddings: any EmbeddingProvider =
+    embeddings =
       switch settings.embedding {
       case .lexical: LexicalEmbedding()
       case .openAI(let baseURL, let key, let model):
@@ -29,6 +33,12 @@ public struct MessageServices: Sendable {
       http: http,
       retries: retries
     )
+    chat =
+      switch settings.chat {
+      case .none: nil
+      case .openAI(let baseURL, let key, let model):
+        OpenAIChat(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
+      }
     indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
     search = MessageSearch(firestore: firestore, embeddings: embeddings, vectors: vectors)
   }

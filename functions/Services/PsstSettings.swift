@@ -4,11 +4,18 @@ public struct PsstSettings: Sendable {
   public var embedding: EmbeddingSettings
   /// Where vectors are kept.
   public var vectors: VectorSettings
+  /// The model that reads and answers.
+  public var chat: ChatSettings
 
   /// Settings by value.
-  public init(embedding: EmbeddingSettings, vectors: VectorSettings) {
+  public init(
+    embedding: EmbeddingSettings,
+    vectors: VectorSettings,
+    chat: ChatSettings = .none
+  ) {
     self.embedding = embedding
     self.vectors = vectors
+    self.chat = chat
   }
 
   /// Reads `OPENAI_*`, `PSST_*` and `PINECONE_*`; what is absent or empty has a default.
@@ -18,6 +25,29 @@ public struct PsstSettings: Sendable {
     let environment = environment.filter { !$0.value.isEmpty }
     embedding = try EmbeddingSettings(environment: environment)
     vectors = VectorSettings(environment: environment)
+    chat = ChatSettings(environment: environment)
+  }
+
+  /// Where OpenAI itself is.
+  static let openAIBaseURL = "https://api.openai.com/v1"
+}
+
+/// Which chat model is used.
+public enum ChatSettings: Sendable, Hashable {
+  /// None: what needs one says so and does without.
+  case none
+  /// A model of a server that speaks OpenAI's protocol.
+  case openAI(baseURL: String, key: String?, model: String)
+
+  /// Needs a key or an address as embeddings do, and a model: which one is never guessed.
+  init(environment: [String: String]) {
+    let key = environment["OPENAI_API_KEY"]
+    let address = environment["OPENAI_BASE_URL"]
+    guard let model = environment["PSST_CHAT_MODEL"], key != nil || address != nil else {
+      self = .none
+      return
+    }
+    self = .openAI(baseURL: address ?? PsstSettings.openAIBaseURL, key: key, model: model)
   }
 }
 
@@ -48,7 +78,7 @@ public enum EmbeddingSettings: Sendable {
     }
     let threshold = try Self.number(environment, "PSST_EMBEDDING_THRESHOLD")
     self = .openAI(
-      baseURL: address ?? "https://api.openai.com/v1",
+      baseURL: address ?? PsstSettings.openAIBaseURL,
       key: key,
       model: EmbeddingModel(
         provider: "openai",

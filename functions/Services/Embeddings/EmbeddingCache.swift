@@ -26,7 +26,7 @@ public final class EmbeddingCache: Sendable {
   public func vector(of text: String, by provider: any EmbeddingProvider) async throws -> [Float] {
     let key = Key(model: provider.model, text: text)
     if let vector = look(for: key) { return vector }
-    guard let vector = try await provider.embed([text]).first else {
+    guard let vector = try await provider.embeddings(of: [text]).vectors.first else {
       throw ServiceError(.unavailable, "the embedding provider sent no vector")
     }
     keep(vector, for: key)

@@ -3,10 +3,25 @@ public protocol EmbeddingProvider: Sendable {
   /// What makes the vectors; vectors of two models never share an index.
   var model: EmbeddingModel { get }
 
-  /// One vector of unit length for each text, in order; blank texts are the caller's to leave out.
+  /// One vector of unit length for each text, in order, and the tokens that it took.
   ///
-  /// Throws `ServiceError`.
-  func embed(_ texts: [String]) async throws -> [[Float]]
+  /// Any number of texts: the provider splits them as its service demands. Blank texts are the
+  /// caller's to leave out. Throws `ServiceError`; what was embedded until then is lost.
+  func embeddings(of texts: [String]) async throws -> Embeddings
+}
+
+/// Vectors, and what they cost.
+public struct Embeddings: Sendable, Hashable {
+  /// One vector for each text, in order.
+  public var vectors: [[Float]]
+  /// The tokens of the texts; none where no model was asked.
+  public var usage: TokenUsage
+
+  /// Vectors.
+  public init(vectors: [[Float]], usage: TokenUsage) {
+    self.vectors = vectors
+    self.usage = usage
+  }
 }
 
 /// A model, and what belongs to it.

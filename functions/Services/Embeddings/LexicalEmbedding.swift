@@ -18,8 +18,10 @@ public struct LexicalEmbedding: EmbeddingProvider {
   /// The one and only.
   public init() {}
 
-  /// One vector of unit length for each text.
-  public func embed(_ texts: [String]) -> [[Float]] { texts.map(vector) }
+  /// One vector of unit length for each text, for no tokens at all.
+  public func embeddings(of texts: [String]) -> Embeddings {
+    Embeddings(vectors: texts.map(vector), usage: TokenUsage())
+  }
 
   private func vector(_ text: String) -> [Float] {
     var vector = [Float](repeating: 0, count: Self.dimension)

@@ -10,15 +10,13 @@ public import OutboundHTTP
 public struct OpenAIEmbedding: EmbeddingProvider {
   /// What makes the vectors.
   public let model: EmbeddingModel
-  private let baseURL: String
-  private let key: String?
-  private let call: ServiceCall
-  private let retries: ServiceRetries
+  private let server: OpenAIServer
 
   // The service's own limits; each token is at least one byte, so bytes are on the safe side.
   private static let inputsMax = 2048
   private static let inputBytesMax = 8192
   private static let requestBytesMax = 300_000
+  private static let timeout: Duration = .seconds(30)
 
   /// A provider below `baseURL`, such as `https://api.openai.com/v1`.
   public init(
@@ -29,26 +27,28 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     retries: ServiceRetries = ServiceRetries()
   ) {
     self.model = model
-    self.baseURL = baseURL
-    self.key = key
-    self.retries = retries
-    call = ServiceCall(service: "the embedding provider", http: http)
+    server = OpenAIServer(
+      baseURL: baseURL,
+      key: key,
+      call: ServiceCall(service: "the embedding provider", http: http),
+      retries: retries
+    )
   }
 
   /// One vector for each text, in as few requests as the service allows.
   ///
   /// Of a long text the beginning counts.
-  public func embed(_ texts: [String]) async throws -> [[Float]] {
-    var vectors: [[Float]] = []
+  public func embeddings(of texts: [String]) async throws -> Embeddings {
+    var all = Embeddings(vectors: [], usage: TokenUsage())
     for batch in Self.batches(texts.map(Self.clipped)) {
-      vectors += try await retries.run { try await request(batch) }
+      let some = try await request(batch)
+      all.vectors += some.vectors
+      all.usage += some.usage
     }
-    return vectors
+    return all
   }
 
-  private func request(_ texts: [String]) async throws -> [[Float]] {
-    var headers: OutboundHeaders = ["Content-Type": "application/json"]
-    if let key { headers["Authorization"] = "Bearer \(key)" }
+  private func request(_ texts: [String]) async throws -> Embeddings {
     let isShortened =
       model.name.hasPrefix("text-embedding-3")
       && EmbeddingModel.known[model.name]?.dimension != model.dimension
@@ -58,22 +58,18 @@ public struct OpenAIEmbedding: EmbeddingProvider {
       encoding_format: "base64",
       dimensions: isShortened ? model.dimension : nil
     )
-    let reply: Reply
-    do {
-      reply = try await call.send(
-        OutboundRequest(
-          method: "POST",
-          url: OutboundURL.make(base: baseURL, path: ["embeddings"]),
-          headers: headers,
-          body: Array(try JSONEncoder().encode(body)),
-          timeout: .seconds(30)
-        ),
-        as: Reply.self
+    return try await server.post(["embeddings"], body, timeout: Self.timeout) { (reply: Reply) in
+      Embeddings(
+        vectors: try vectors(of: reply, for: texts),
+        usage: TokenUsage(
+          reply.usage,
+          promptBytes: texts.reduce(0) { $0 + $1.utf8.count }
+        )
       )
-    } catch let error as ServiceError where error.kind == .notFound {
-      // The server is there: what it does not know is the model or the path.
-      throw ServiceError(.misconfigured, error.message)
     }
+  }
+
+  private func vectors(of reply: Reply, for texts: [String]) throws -> [[Float]] {
     let vectors = reply.data.sorted { $0.index < $1.index }.map(\.embedding.numbers)
     guard vectors.count == texts.count else {
       throw ServiceError(
@@ -134,6 +130,7 @@ public struct OpenAIEmbedding: EmbeddingProvider {
       var embedding: Numbers
     }
     var data: [Item]
+    var usage: TokenUsage.Stated?
   }
 
   /// Base64 of little-endian floats as asked, or an array from servers that know no other form.

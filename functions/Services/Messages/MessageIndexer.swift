@@ -83,7 +83,7 @@ public struct MessageIndexer: Sendable {
   }
 
   private func embed(_ text: String) async throws -> [Float] {
-    guard let values = try await embeddings.embed([text]).first else {
+    guard let values = try await embeddings.embeddings(of: [text]).vectors.first else {
       throw ServiceError(.unavailable, "the embedding provider sent no vector")
     }
     return values

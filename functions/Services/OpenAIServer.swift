@@ -1,0 +1,56 @@
+import OutboundHTTP
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A server that speaks OpenAI's protocol, asked as often as its failures allow.
+struct OpenAIServer {
+  let baseURL: String
+  let key: String?
+  let call: ServiceCall
+  let retries: ServiceRetries
+
+  /// Posts JSON to a path below the base and reads the answer.
+  ///
+  /// `read` turns the reply into what is wanted; a failure that it throws counts as the server's.
+  func post<Reply: Decodable, Output>(
+    _ path: [String],
+    _ body: some Encodable,
+    timeout: Duration,
+    read: (Reply) throws -> Output
+  ) async throws -> Output {
+    // The same request has the same bytes, so that a server can know its beginning again.
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    var headers: OutboundHeaders = ["Content-Type": "application/json"]
+    if let key { headers["Authorization"] = "Bearer \(key)" }
+    let request = OutboundRequest(
+      method: "POST",
+      url: OutboundURL.make(base: baseURL, path: path),
+      headers: headers,
+      body: Array(try encoder.encode(body)),
+      timeout: timeout
+    )
+    return try await retries.run {
+      do {
+        return try read(try await call.send(request, as: Reply.self))
+      } catch var error as ServiceError {
+        error.kind = Self.kind(error.kind)
+        throw error
+      }
+    }
+  }
+
+  /// What a status means here: the server is there, so what it does not know is the model or the
+  /// path; and a conflict passes.
+  private static func kind(_ kind: ServiceError.Kind) -> ServiceError.Kind {
+    switch kind {
+    case .notFound: .misconfigured
+    case .alreadyExists: .unavailable
+    default: kind
+    }
+  }
+}
