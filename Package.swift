@@ -221,6 +221,14 @@ let package = Package(
       ]
     ),
     room(
+      "DataExport",
+      in: "emulator",
+      [
+        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "RuntimeSupport",
+        "VectorIndex", protobuf,
+      ]
+    ),
+    room(
       "VectorEmulator",
       in: "emulator/Vectors",
       [
@@ -266,7 +274,8 @@ let package = Package(
       "EmulatorSuite",
       in: "Sources",
       [
-        "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreEmulator",
+        "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
+        "FirestoreEmulator",
         "FunctionsGateway", "HTTPSupport", "Identity", "Invocation", "RuntimeSupport",
         "SQLiteStorage", "StorageEngine", "TriggerDelivery", "TriggerMatching", "VectorEmulator",
         "FirestoreProtos", "QueryEngine", "VectorIndex", "FirestoreWire", "WorkerPool", hummingbird,

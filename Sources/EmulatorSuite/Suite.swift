@@ -1,3 +1,4 @@
+import DataExport
 import Deployment
 import DocumentModel
 import DocumentStore
@@ -129,9 +130,16 @@ package final class Suite: Service {
       try await deployFirst(fleet, deliveries, logs, now)
     }
 
+    let exporter = DataExporter(store: store, vectors: catalogue, version: configuration.version)
     let firestore = FirestoreService(
       store: store,
       project: configuration.project,
+      exporter: { [folder] request in
+        let base = request.directory.hasPrefix("/") ? "" : folder.path + "/exports/"
+        let path = "\(base)\(request.directory)/\(request.name)"
+        return try await exporter.export(request.database, to: path).path
+      },
+      originGuard: originGuard,
       logger: logger(for: "firestore")
     )
     let vectors = VectorDoor(catalogue: catalogue, logger: logger(for: "vectors"))
@@ -224,9 +232,7 @@ package final class Suite: Service {
     let api = ControlAPI(
       project: suite.project,
       version: configuration.version,
-      originGuard: LoopbackGuard(
-        allowing: configuration.host == "127.0.0.1" ? [] : [configuration.host]
-      ),
+      originGuard: originGuard,
       description: { suite },
       fleet: fleet,
       logs: logs,
@@ -257,6 +263,11 @@ package final class Suite: Service {
   /// The functions to deploy once the services listen.
   private var firstFunctions: SuiteConfiguration.Functions? {
     configuration.functions.flatMap { $0.deploysAtStart ? $0 : nil }
+  }
+
+  /// Who may reach what can do harm.
+  private var originGuard: LoopbackGuard {
+    LoopbackGuard(allowing: configuration.host == "127.0.0.1" ? [] : [configuration.host])
   }
 
   /// What every worker learns of the suite.

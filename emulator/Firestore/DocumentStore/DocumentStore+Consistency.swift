@@ -79,6 +79,7 @@ extension DocumentStore {
         if let trimmed = try EventLog.trimmedThrough(in: snapshot), time < trimmed.commitTime {
           throw Self.tooOld
         }
+        if let start = try StoredClock.pastStart(snapshot), time < start { throw Self.tooOld }
         return try body(reader(snapshot, at: time < visible ? time : nil))
       }
       if let answer { return Consistent(answer: answer, readTime: time) }

@@ -25,7 +25,9 @@ extension DocumentStore {
     let _: Void = try await withCheckedThrowingContinuation { continuation in
       queryEngine.withIndexMaintenance { _ in
         var batch = WriteBatch()
-        StoredClock.write(nextCommitTime(notBefore: Timestamp(microseconds: 0)), to: &batch)
+        let time = nextCommitTime(notBefore: Timestamp(microseconds: 0))
+        StoredClock.write(time, to: &batch)
+        StoredClock.writePastStart(time, to: &batch)
         let prefix = DocumentKeys.databasePrefix(database)
         for keyspace in [DocumentKeys.keyspace, PastVersions.keyspace] {
           batch.deleteRange(keyspace, from: prefix, to: keyAfter(prefix: prefix))

@@ -84,6 +84,41 @@ package enum PastVersions {
     return overlay
   }
 
+  /// A document as it was.
+  struct Version: Sendable {
+    var key: ArraySlice<UInt8>
+    var document: Document?
+  }
+
+  /// The documents of a range that were changed after `time`, as they were then, in order of keys.
+  ///
+  /// Stops once they take `bytesMax`; `next` is the key from which to go on then.
+  static func page(
+    _ range: KeyRange,
+    at time: Timestamp,
+    bytesMax: Int,
+    in snapshot: any StorageSnapshot
+  ) throws -> (versions: [Version], next: [UInt8]?) {
+    var versions: [Version] = []
+    var next: [UInt8]?
+    var bytes = 0
+    try snapshot.scan(keyspace, from: range.from, to: range.to, descending: false) { key, value in
+      let documentKey = key.dropLast(timeBytes)
+      guard commitTime(of: key) > time, documentKey != versions.last?.key else { return true }
+      guard bytes < bytesMax else {
+        next = Array(documentKey)
+        return false
+      }
+      versions.append(Version(key: documentKey, document: try decode(value.bytes).document))
+      bytes += value.bytes.count
+      return true
+    }
+    return (versions, next)
+  }
+
+  /// The document of which a stored version is.
+  static func name(_ bytes: [UInt8]) throws -> DocumentName { try decode(bytes).name }
+
   /// The version that the first commit after `time` overwrote, or nil when there was none.
   private static func first(
     _ documentKey: [UInt8],

@@ -26,6 +26,15 @@ struct SnapshotReader {
     guard let time else { return [:] }
     return try PastVersions.overlay(range, at: time, bytesMax: overlayBytesMax, in: snapshot)
   }
+
+  /// The same as `overlay`, as much as fits into `bytesMax`, and the key from which to go on.
+  func past(
+    _ range: KeyRange,
+    bytesMax: Int
+  ) throws -> (versions: [PastVersions.Version], next: [UInt8]?) {
+    guard let time else { return ([], nil) }
+    return try PastVersions.page(range, at: time, bytesMax: bytesMax, in: snapshot)
+  }
 }
 
 /// The time of the last commit, kept with the documents.
@@ -45,4 +54,20 @@ enum StoredClock {
     encoder.append(signed: time.microseconds)
     batch.put(keyspace, [], encoder.bytes)
   }
+
+  /// The time before which the store cannot be read, because something was changed without trace.
+  static func pastStart(_ snapshot: any StorageSnapshot) throws -> Timestamp? {
+    guard let stored = try snapshot.get(keyspace, pastStartKey) else { return nil }
+    var decoder = BinaryDecoder(stored.bytes)
+    return Timestamp(microseconds: try decoder.signed())
+  }
+
+  /// Adds to a batch that keeps no before-images that its time is where the past starts.
+  static func writePastStart(_ time: Timestamp, to batch: inout WriteBatch) {
+    var encoder = BinaryEncoder()
+    encoder.append(signed: time.microseconds)
+    batch.put(keyspace, pastStartKey, encoder.bytes)
+  }
+
+  private static let pastStartKey: [UInt8] = [1]
 }

@@ -47,6 +47,11 @@ extension FirestoreService {
     case .reset(let database):
       try await store.reset(database)
       return .json("{}")
+    case .export(let project):
+      if let refusal = originGuard.refusal(of: request) { return refusal }
+      let auth = try authenticate(authorization: request.headers[.authorization])
+      let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
+      return try await export(project: project, body, auth)
     default:
       let auth = try authenticate(authorization: request.headers[.authorization])
       let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
@@ -62,7 +67,7 @@ extension FirestoreService {
     _ auth: AuthContext
   ) async throws -> Response {
     switch route {
-    case .liveness, .reset:
+    case .liveness, .reset, .export:
       // Answered before the body was read.
       throw StatusError(.internal, "Internal error.")
     case .getDocument(let name):

@@ -19,6 +19,8 @@ package final class FirestoreService: Sendable {
   let store: DocumentStore
   let makeID: @Sendable () -> String
   let logger: Logger
+  let exporter: Exporter?
+  let originGuard: LoopbackGuard
   private let project: String
   private let credentials: CredentialReader
   private let loggedProjects = Mutex<Set<String>>([])
@@ -27,18 +29,23 @@ package final class FirestoreService: Sendable {
   ///
   /// Every project's documents are kept apart and any may be used, but a project other than the
   /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
-  /// id.
+  /// id. Without an `exporter` exports are `UNIMPLEMENTED`; `originGuard` decides which pages may ask
+  /// for one.
   package init(
     store: DocumentStore,
     project: String,
     credentials: CredentialReader = CredentialReader(mode: .emulator),
     makeID: @escaping @Sendable () -> String = { RandomID.make() },
+    exporter: Exporter? = nil,
+    originGuard: LoopbackGuard = LoopbackGuard(),
     logger: Logger
   ) {
     self.store = store
     self.project = project
     self.credentials = credentials
     self.makeID = makeID
+    self.exporter = exporter
+    self.originGuard = originGuard
     self.logger = logger
   }
 

@@ -6,6 +6,7 @@ import HTTPTypes
 enum RESTRoute: Hashable {
   case liveness
   case reset(DatabaseName)
+  case export(project: String)
   /// The name is as the path spells it, unchecked.
   case getDocument(name: String)
   case updateDocument(name: String)
@@ -44,6 +45,12 @@ enum RESTRoute: Hashable {
     }
     guard var segments = Self.decoded(path) else { return nil }
     if segments.starts(with: ["emulator", "v1"]) {
+      if method == .post, segments.count == 4, segments[2] == "projects",
+        segments[3].hasSuffix(Self.exportSuffix)
+      {
+        self = .export(project: String(segments[3].dropLast(Self.exportSuffix.count)))
+        return
+      }
       guard method == .delete, segments.count == 7, segments[6] == "documents",
         let database = DatabaseName(segments[2..<6].joined(separator: "/"))
       else { return nil }
@@ -72,6 +79,8 @@ enum RESTRoute: Hashable {
     segments.removeFirst()
     self.init(method: method, documentPath: segments)
   }
+
+  private static let exportSuffix = ":export"
 
   /// The route of a path from `projects` on, with something behind `documents`.
   private init?(method: HTTPRequest.Method, documentPath segments: [String]) {

@@ -18,6 +18,13 @@ package enum DocumentKeys {
     return encoder.bytes
   }
 
+  /// What the keys of all documents of a project start with.
+  package static func projectPrefix(_ project: String) -> [UInt8] {
+    var encoder = KeyEncoder()
+    encoder.append(text: project)
+    return encoder.bytes
+  }
+
   /// What the keys of all documents of a database start with.
   package static func databasePrefix(_ database: DatabaseName) -> [UInt8] {
     var encoder = KeyEncoder()
@@ -151,12 +158,12 @@ package struct KeyRange: Sendable, Hashable {
   }
 
   /// Raises the lower bound.
-  mutating func startAtLeast(_ key: [UInt8]) {
+  package mutating func startAtLeast(_ key: [UInt8]) {
     if ValueOrder.compareBytes(from, key) == .less { from = key }
   }
 
   /// Lowers the upper bound; nil changes nothing.
-  mutating func endAtMost(_ key: [UInt8]?) {
+  package mutating func endAtMost(_ key: [UInt8]?) {
     guard let key else { return }
     guard let to, ValueOrder.compareBytes(to, key) != .greater else {
       self.to = key

@@ -8,7 +8,7 @@ import Synchronization
 /// Errors are `StatusError`s in Pinecone's sense: `NOT_FOUND`, `ALREADY_EXISTS`,
 /// `INVALID_ARGUMENT`, `PERMISSION_DENIED` for a protected index.
 package final class VectorCatalogue: Sendable {
-  private let storage: any StorageEngine
+  let storage: any StorageEngine
   private let state = Mutex(State())
 
   fileprivate struct State {
@@ -40,23 +40,16 @@ package final class VectorCatalogue: Sendable {
         state.indexes[description.name] = Index(description: description)
       }
     }
-    var next: [UInt8]? = []
-    while let from = next {
-      let (page, last) = try await storage.read { snapshot in
-        var page: [VectorRows.Row] = []
-        var last: [UInt8]?
-        try snapshot.scan(VectorRows.records, from: from, to: nil, descending: false) {
-          page.append(try VectorRows.row($1.bytes))
-          last = $0
-          return page.count < Self.loadPageMax
-        }
-        return (page, last)
-      }
+    var next: [UInt8]?
+    repeat {
+      let page = try await page(from: next)
       state.withLock { state in
-        for row in page { state.upsert(row.record, index: row.index, namespace: row.namespace) }
+        for row in page.rows {
+          state.upsert(row.record, index: row.index, namespace: row.namespace)
+        }
       }
-      next = page.count < Self.loadPageMax ? nil : last.map { $0 + [0] }
-    }
+      next = page.next
+    } while next != nil
   }
 
   // MARK: - Indexes
@@ -311,8 +304,8 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Records read in one go while loading; bounds the time a snapshot is held.
-  private static let loadPageMax = 1000
+  /// Records read in one go; bounds the time a snapshot is held.
+  static let loadPageMax = 1000
 }
 
 extension VectorCatalogue.State {

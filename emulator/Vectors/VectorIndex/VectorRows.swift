@@ -6,13 +6,6 @@ enum VectorRows {
   static let indexes = Keyspace("vector_indexes")
   static let records = Keyspace("vectors")
 
-  /// A record with where it belongs.
-  struct Row: Sendable {
-    var index: String
-    var namespace: String
-    var record: VectorRecord
-  }
-
   static func indexKey(_ name: String) -> [UInt8] {
     var key = KeyEncoder()
     key.append(text: name)
@@ -99,7 +92,7 @@ enum VectorRows {
     return bytes
   }
 
-  static func row(_ bytes: [UInt8]) throws(CorruptDataError) -> Row {
+  static func row(_ bytes: [UInt8]) throws(CorruptDataError) -> VectorPage.Row {
     var decoder = BinaryDecoder(bytes)
     try checkVersion(&decoder)
     let index = try decoder.text()
@@ -127,7 +120,7 @@ enum VectorRows {
       default: throw CorruptDataError("metadata of vector \(id) has an unknown type")
       }
     }
-    return Row(
+    return VectorPage.Row(
       index: index,
       namespace: namespace,
       record: VectorRecord(id: id, values: values, metadata: metadata)

@@ -1,0 +1,49 @@
+/// The CRC-32 of a stream of bytes, as zlib, gzip and zip compute it.
+struct Checksum: Sendable {
+  private var state: UInt32 = ~0
+
+  /// The checksum so far, in eight hexadecimal digits.
+  var text: String {
+    let digits = String(~state, radix: 16)
+    return String(repeating: "0", count: 8 - digits.count) + digits
+  }
+
+  /// Takes the next bytes.
+  mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    var crc = state
+    Self.tables.withUnsafeBufferPointer { tables in
+      var index = 0
+      // Eight bytes a step; the tables hold what each of them does at its distance.
+      while bytes.count - index >= 8 {
+        let low = crc ^ bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self).littleEndian
+        let high = bytes.loadUnaligned(fromByteOffset: index + 4, as: UInt32.self).littleEndian
+        crc =
+          tables[7 * 256 + Int(low & 0xFF)] ^ tables[6 * 256 + Int(low >> 8 & 0xFF)]
+          ^ tables[5 * 256 + Int(low >> 16 & 0xFF)] ^ tables[4 * 256 + Int(low >> 24)]
+          ^ tables[3 * 256 + Int(high & 0xFF)] ^ tables[2 * 256 + Int(high >> 8 & 0xFF)]
+          ^ tables[256 + Int(high >> 16 & 0xFF)] ^ tables[Int(high >> 24)]
+        index += 8
+      }
+      while index < bytes.count {
+        crc = tables[Int((crc ^ UInt32(bytes[index])) & 0xFF)] ^ (crc >> 8)
+        index += 1
+      }
+    }
+    state = crc
+  }
+
+  /// Table *n* is what a byte does to the checksum *n* bytes later.
+  private static let tables: [UInt32] = {
+    var tables = [UInt32](repeating: 0, count: 8 * 256)
+    for index in 0..<256 {
+      var crc = UInt32(index)
+      for _ in 0..<8 { crc = crc & 1 == 1 ? (crc >> 1) ^ 0xEDB8_8320 : crc >> 1 }
+      tables[index] = crc
+    }
+    for index in 256..<tables.count {
+      let before = tables[index - 256]
+      tables[index] = (before >> 8) ^ tables[Int(before & 0xFF)]
+    }
+    return tables
+  }()
+}

@@ -1,0 +1,231 @@
+package import DocumentModel
+package import DocumentStore
+import FirestoreWire
+import Foundation
+import RuntimeSupport
+import SwiftProtobuf
+package import VectorIndex
+
+/// Writes documents and vectors to folders that `DataImporter` reads.
+package struct DataExporter: Sendable {
+  /// A file is ended after this, so that no tool has to open a huge one.
+  static let fileBytesMax = 256 << 20
+  /// The names of the folders of an export of everything.
+  static let documentsFolder = "firestore_export"
+  static let vectorsFolder = "vectors_export"
+
+  let store: DocumentStore
+  let vectors: VectorCatalogue
+  let version: String
+  let fileBytesMax: Int
+
+  /// An exporter of a suite's data; `version` is the program's.
+  package init(
+    store: DocumentStore,
+    vectors: VectorCatalogue,
+    version: String,
+    fileBytesMax: Int = Self.fileBytesMax
+  ) {
+    self.store = store
+    self.vectors = vectors
+    self.version = version
+    self.fileBytesMax = fileBytesMax
+  }
+
+  /// What an export holds and where.
+  package struct Summary: Codable, Sendable, Hashable {
+    /// The absolute path of its folder.
+    package var path: String
+    package var documents: Int
+    package var vectors: Int
+  }
+
+  /// Writes the documents of one database to a folder, which replaces an earlier such folder.
+  package func export(_ database: DatabaseName, to path: String) async throws -> Summary {
+    try await withTaskExecutorPreference(DiskExecutor.shared) {
+      let destination = try ExportDestination(
+        path: path,
+        replaces: true,
+        isExport: Self.isServiceExport
+      )
+      return try await Self.write(to: destination) {
+        let name = URL(filePath: destination.path).lastPathComponent
+        let count = try await write([database], to: destination.workPath, name: name)
+        try destination.publish(folders: [])
+        return Summary(path: destination.path, documents: count, vectors: 0)
+      }
+    }
+  }
+
+  /// Writes all documents of a project and all vectors to a folder.
+  ///
+  /// An earlier export there is replaced when `replaces` says so, and else refused with
+  /// `ALREADY_EXISTS`; a folder that holds anything but an export always is.
+  package func exportAll(
+    of project: String,
+    to path: String,
+    replaces: Bool
+  ) async throws -> Summary {
+    try await withTaskExecutorPreference(DiskExecutor.shared) {
+      let destination = try ExportDestination(
+        path: path,
+        replaces: replaces,
+        isExport: Self.isWholeExport
+      )
+      return try await Self.write(to: destination) {
+        let documentsPath = try destination.makeFolder(Self.documentsFolder)
+        let databases = try await store.databases(of: project)
+        let documents = try await write(
+          databases.isEmpty ? [DatabaseName(project: project)] : databases,
+          to: documentsPath,
+          name: Self.documentsFolder
+        )
+        let vectorsPath = try destination.makeFolder(Self.vectorsFolder)
+        let vectors = try await writeVectors(to: vectorsPath, name: Self.vectorsFolder)
+        let metadata = ExportMetadata(
+          version: version,
+          firestore: .init(
+            version: version,
+            path: Self.documentsFolder,
+            metadataFile: "\(Self.documentsFolder)/\(Self.metadataName(Self.documentsFolder))"
+          ),
+          vectors: .init(
+            version: version,
+            path: Self.vectorsFolder,
+            metadataFile: "\(Self.vectorsFolder)/\(Self.metadataName(Self.vectorsFolder))"
+          )
+        )
+        try Self.write(metadata, to: "\(destination.workPath)/\(ExportMetadata.fileName)")
+        try destination.publish(folders: [documentsPath, vectorsPath])
+        return Summary(path: destination.path, documents: documents, vectors: vectors)
+      }
+    }
+  }
+
+  // MARK: - Parts
+
+  private func write(
+    _ databases: [DatabaseName],
+    to folder: String,
+    name: String
+  ) async throws -> Int {
+    let time = try await store.readTime()
+    let lines = ExportLines(folder: folder, kind: "documents", fileBytesMax: fileBytesMax)
+    var metadata = DocumentMetadata(readTime: time.description, databases: [])
+    for database in databases {
+      var next: [UInt8]?
+      repeat {
+        let page = try await page(of: database, from: next, at: time)
+        for document in page.documents { try lines.append(try DocumentLine.bytes(document)) }
+        next = page.next
+      } while next != nil
+      let files = try lines.endFiles()
+      metadata.databases.append(
+        .init(
+          name: database.description,
+          documents: files.reduce(0) { $0 + $1.records },
+          files: files
+        )
+      )
+    }
+    try Self.write(metadata, to: "\(folder)/\(Self.metadataName(name))")
+    return metadata.databases.reduce(0) { $0 + $1.documents }
+  }
+
+  private func page(
+    of database: DatabaseName,
+    from: [UInt8]?,
+    at time: Timestamp
+  ) async throws -> DocumentPage {
+    try Task.checkCancellation()
+    do {
+      return try await store.page(of: database, from: from, at: time)
+    } catch let error as StatusError where error.statusCode == .failedPrecondition {
+      throw StatusError(
+        .aborted,
+        "While it was exported, the database was cleared or imported into, or more was written than "
+          + "is kept of the past; export again."
+      )
+    }
+  }
+
+  private func writeVectors(to folder: String, name: String) async throws -> Int {
+    let time = try await store.readTime()
+    let indexes = vectors.indexes()
+    let known = Set(indexes.map(\.name))
+    let lines = ExportLines(folder: folder, kind: "vectors", fileBytesMax: fileBytesMax)
+    var next: [UInt8]?
+    repeat {
+      try Task.checkCancellation()
+      let page = try await vectors.page(from: next)
+      for row in page.rows where known.contains(row.index) {
+        try lines.append(try VectorLine.bytes(row))
+      }
+      next = page.next
+    } while next != nil
+    let files = try lines.endFiles()
+    let metadata = VectorMetadata(
+      exportTime: time.description,
+      indexes: indexes.map(VectorMetadata.Index.init),
+      vectors: files.reduce(0) { $0 + $1.records },
+      files: files
+    )
+    try Self.write(metadata, to: "\(folder)/\(Self.metadataName(name))")
+    return metadata.vectors
+  }
+
+  // MARK: - Folders
+
+  private static func write(
+    to destination: ExportDestination,
+    _ body: () async throws -> Summary
+  ) async throws -> Summary {
+    do {
+      return try await body()
+    } catch {
+      // The export's own failure is the one to tell; the next export removes what stays.
+      try? destination.abandon()
+      throw error
+    }
+  }
+
+  static func metadataName(_ name: String) -> String { name + DocumentMetadata.suffix }
+
+  private static func write(_ metadata: some Encodable, to path: String) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let file = try ExportFileWriter(path: path)
+    try file.append(line: try encoder.encode(metadata))
+    _ = try file.finish()
+  }
+
+  /// Whether a folder holds an export of services and nothing that could be somebody's work.
+  private static func isWholeExport(_ names: [String]) -> Bool {
+    names.contains(ExportMetadata.fileName)
+      && names.allSatisfy { name in
+        name == ExportMetadata.fileName || name.hasSuffix("_export") || name == ".DS_Store"
+      }
+  }
+
+  /// The same of the export of one service, ours or that of Google's emulator.
+  private static func isServiceExport(_ names: [String]) -> Bool {
+    names.contains { $0.hasSuffix(DocumentMetadata.suffix) }
+      && names.allSatisfy { name in
+        name.hasSuffix(DocumentMetadata.suffix) || name.hasSuffix(".jsonl")
+          || name == "all_namespaces" || name == ".DS_Store"
+      }
+  }
+}
+
+extension VectorMetadata.Index {
+  /// The index in the words of the metadata.
+  init(_ description: VectorIndexDescription) {
+    self.init(
+      name: description.name,
+      dimension: description.dimension,
+      metric: description.metric.rawValue,
+      tags: description.tags,
+      isProtected: description.isProtected
+    )
+  }
+}

@@ -1,0 +1,14 @@
+import Dispatch
+
+/// Runs exports and imports on a thread of their own, since they wait for the disk.
+final class DiskExecutor: TaskExecutor {
+  /// One for the process: two at a time would only compete for the same disk.
+  static let shared = DiskExecutor()
+
+  private let queue = DispatchQueue(label: "hearth.export")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import RuntimeSupport
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The place of an export: written beside it, and taken in one step once everything is on the disk.
+///
+/// Until then an earlier export stands there untouched, whatever happens. What a killed export left
+/// is removed by the next one to the same place.
+final class ExportDestination {
+  /// Absolute, with symbolic links resolved.
+  let path: String
+  /// Where the export is written to; beside `path`, so that it can be renamed.
+  let workPath: String
+  private let parent: String
+  private let lockPath: String
+  private let lock: CInt
+
+  /// Claims a place for one export.
+  ///
+  /// `isExport` tells by the names in a folder whether an export and nothing else is there. Throws
+  /// `FAILED_PRECONDITION` for a folder of something else and one that cannot be written,
+  /// `ALREADY_EXISTS` for an earlier export unless `replaces`, and `ABORTED` while another export
+  /// to the same place is under way.
+  init(
+    path: String,
+    replaces: Bool,
+    isExport: ([String]) -> Bool
+  ) throws {
+    let resolved = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
+    let name = resolved.lastPathComponent
+    guard name != "/", !name.isEmpty else {
+      throw StatusError.invalidArgument("\(path) cannot hold an export; name a folder below it.")
+    }
+    self.path = resolved.path
+    parent = resolved.deletingLastPathComponent().path
+    try Self.makeFolder(parent)
+    let prefix = "\(parent)/.\(name).\(Self.mark)"
+    lockPath = prefix + "lock"
+    lock = try Self.claim(lockPath, self.path)
+    workPath = prefix + "new"
+    do {
+      // Nobody else is at it, so these are what a killed export left.
+      for suffix in ["new", "old"] where Self.exists(prefix + suffix) {
+        if suffix == "old", !Self.exists(self.path) {
+          guard rename(prefix + suffix, self.path) == 0 else { throw DiskError.writing(self.path) }
+        } else {
+          try Self.remove(prefix + suffix)
+        }
+      }
+      try Self.check(self.path, replaces: replaces, isExport: isExport)
+      guard mkdir(workPath, 0o700) == 0 else { throw DiskError.writing(workPath) }
+    } catch {
+      unlink(lockPath)
+      close(lock)
+      throw error
+    }
+  }
+
+  deinit {
+    unlink(lockPath)
+    close(lock)
+  }
+
+  /// Makes a folder in the new export and returns its path.
+  func makeFolder(_ name: String) throws -> String {
+    let path = "\(workPath)/\(name)"
+    guard mkdir(path, 0o700) == 0 else { throw DiskError.writing(path) }
+    return path
+  }
+
+  /// Puts the new export in the place of the old one; `folders` are those made in it.
+  func publish(folders: [String]) throws {
+    for folder in folders + [workPath] { try Self.sync(folder) }
+    if rename(workPath, path) != 0 {
+      guard errno == EEXIST || errno == ENOTEMPTY else { throw DiskError.writing(path) }
+      try exchange()
+      try Self.remove(workPath)
+    }
+    try Self.sync(parent)
+  }
+
+  /// Removes what was written so far.
+  func abandon() throws { try Self.remove(workPath) }
+
+  /// Lets the new and the old export change places, so that there is always one.
+  private func exchange() throws {
+    if Self.swap(workPath, path) { return }
+    // A file system without that. Killed in between, the next export puts the old one back.
+    let old = workPath.dropLast(3) + "old"
+    guard rename(path, String(old)) == 0, rename(workPath, path) == 0,
+      rename(String(old), workPath) == 0
+    else { throw DiskError.writing(path) }
+  }
+
+  /// Exchanges two folders in one step; false where system or file system cannot.
+  private static func swap(_ one: String, _ other: String) -> Bool {
+    #if canImport(Darwin)
+      return renamex_np(one, other, UInt32(RENAME_SWAP)) == 0
+    #else
+      // The C library's modules do not show this one; older ones do not have it.
+      typealias Function =
+        @convention(c) (CInt, UnsafePointer<CChar>, CInt, UnsafePointer<CChar>, CUnsignedInt) ->
+        CInt
+      guard let symbol = dlsym(nil, "renameat2") else { return false }
+      let exchange: CUnsignedInt = 2
+      return unsafeBitCast(symbol, to: Function.self)(AT_FDCWD, one, AT_FDCWD, other, exchange) == 0
+    #endif
+  }
+
+  /// What the names of our own files beside an export have in common.
+  private static let mark = "hearth-export."
+
+  /// Takes the lock of a place, which ends with the process in whatever way.
+  private static func claim(_ lockPath: String, _ path: String) throws -> CInt {
+    while true {
+      let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+      guard lock >= 0 else { throw DiskError.writing(path) }
+      guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+        close(lock)
+        throw StatusError(
+          .aborted,
+          "Another export to \(path) is under way; wait for it or name another folder."
+        )
+      }
+      // Who had the lock before may have removed its file after it was opened here.
+      var held = stat()
+      var named = stat()
+      if fstat(lock, &held) == 0, stat(lockPath, &named) == 0, held.st_ino == named.st_ino {
+        return lock
+      }
+      close(lock)
+    }
+  }
+
+  private static func check(
+    _ path: String,
+    replaces: Bool,
+    isExport: ([String]) -> Bool
+  ) throws {
+    guard exists(path) else { return }
+    let names: [String]
+    do {
+      names = try FileManager.default.contentsOfDirectory(atPath: path)
+    } catch {
+      throw StatusError(
+        .failedPrecondition,
+        "\(path) is no folder that can be read; name another one for the export."
+      )
+    }
+    guard !names.isEmpty else { return }
+    guard isExport(names) else {
+      throw StatusError(
+        .failedPrecondition,
+        "\(path) holds something else than an export and is left alone; name a new folder."
+      )
+    }
+    guard replaces else {
+      throw StatusError(.alreadyExists, "\(path) already holds an export.")
+    }
+  }
+
+  private static func makeFolder(_ path: String) throws {
+    do {
+      try FileManager.default.createDirectory(
+        atPath: path,
+        withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700]
+      )
+    } catch {
+      throw StatusError(
+        .failedPrecondition,
+        "The folder \(path) cannot be made: \(error.localizedDescription)"
+      )
+    }
+  }
+
+  private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+  private static func remove(_ path: String) throws {
+    do {
+      try FileManager.default.removeItem(atPath: path)
+    } catch {
+      throw StatusError(
+        .failedPrecondition,
+        "\(path), which an export left, cannot be removed: \(error.localizedDescription)"
+      )
+    }
+  }
+
+  private static func sync(_ folder: String) throws {
+    let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw DiskError.writing(folder) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw DiskError.writing(folder) }
+  }
+}

@@ -1,0 +1,203 @@
+import RuntimeSupport
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// What the metadata say of one file of lines.
+struct ExportedFile: Codable, Sendable, Hashable {
+  /// The name, in the folder of the metadata.
+  var name: String
+  var records: Int
+  var bytes: Int
+  /// CRC-32 in hexadecimal digits.
+  var crc32: String
+}
+
+/// Writes lines to a new file, with their number and checksum.
+final class ExportFileWriter {
+  /// The bytes handed to the system at a time.
+  private static let bufferBytes = 1 << 18
+
+  private let path: String
+  private let descriptor: CInt
+  private var buffer: [UInt8] = []
+  private var checksum = Checksum()
+  private var records = 0
+  private var bytes = 0
+
+  /// Creates the file, which must not exist.
+  init(path: String) throws(StatusError) {
+    self.path = path
+    buffer.reserveCapacity(Self.bufferBytes * 2)
+    descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw DiskError.writing(path) }
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// The size with what has not reached the system yet.
+  var size: Int { bytes + buffer.count }
+
+  /// Appends one line, which must not contain a line feed.
+  func append(line: some Sequence<UInt8>) throws(StatusError) {
+    buffer.append(contentsOf: line)
+    buffer.append(UInt8(ascii: "\n"))
+    records += 1
+    if buffer.count >= Self.bufferBytes { try flush() }
+  }
+
+  /// Returns once everything is on the disk.
+  func finish() throws(StatusError) -> ExportedFile {
+    try flush()
+    guard fsync(descriptor) == 0 else { throw DiskError.writing(path) }
+    return ExportedFile(
+      name: path.split(separator: "/").last.map(String.init) ?? path,
+      records: records,
+      bytes: bytes,
+      crc32: checksum.text
+    )
+  }
+
+  private func flush() throws(StatusError) {
+    var written = 0
+    while written < buffer.count {
+      let count = buffer.withUnsafeBytes { bytes in
+        write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw DiskError.writing(path)
+      }
+      written += count
+    }
+    buffer.withUnsafeBytes { checksum.update($0) }
+    bytes += buffer.count
+    buffer.removeAll(keepingCapacity: true)
+  }
+}
+
+/// Reads the lines of a file, a bounded part at a time.
+final class ExportFileReader {
+  private static let pieceBytes = 1 << 18
+
+  let path: String
+  /// Of the line read last; counted from 1.
+  private(set) var line = 0
+  private(set) var bytes = 0
+  private var checksum = Checksum()
+  private let descriptor: CInt
+  private let lineBytesMax: Int
+  private var buffer: [UInt8] = []
+  private var position = 0
+  private var isAtEnd = false
+
+  /// Opens a file; a line longer than `lineBytesMax` will be refused.
+  init(path: String, lineBytesMax: Int) throws(StatusError) {
+    self.path = path
+    self.lineBytesMax = lineBytesMax
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw DiskError.reading(path) }
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// What has been read; the whole file's once `next` has returned nil.
+  var file: ExportedFile {
+    ExportedFile(
+      name: path.split(separator: "/").last.map(String.init) ?? path,
+      records: line,
+      bytes: bytes,
+      crc32: checksum.text
+    )
+  }
+
+  /// The next line without its end, or nil after the last one.
+  func next() throws(StatusError) -> ArraySlice<UInt8>? {
+    var searched = position
+    while true {
+      if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+        defer { position = end + 1 }
+        line += 1
+        return buffer[position..<end]
+      }
+      searched = buffer.count - position
+      guard !isAtEnd else {
+        guard position < buffer.count else { return nil }
+        line += 1
+        throw invalid("the file ends in the middle of the line")
+      }
+      guard searched <= lineBytesMax else {
+        line += 1
+        throw invalid("the line is longer than \(lineBytesMax) bytes")
+      }
+      try fill()
+    }
+  }
+
+  /// What is wrong with the line read last.
+  func invalid(_ problem: String) -> StatusError {
+    .invalidArgument("\(path):\(line): \(problem).")
+  }
+
+  /// Drops what was handed out and reads on.
+  private func fill() throws(StatusError) {
+    buffer.removeSubrange(..<position)
+    position = 0
+    let start = buffer.count
+    buffer.append(contentsOf: repeatElement(0, count: Self.pieceBytes))
+    var count = 0
+    repeat {
+      count = buffer.withUnsafeMutableBytes { bytes in
+        read(descriptor, bytes.baseAddress?.advanced(by: start), Self.pieceBytes)
+      }
+    } while count < 0 && errno == EINTR
+    guard count >= 0 else { throw DiskError.reading(path) }
+    buffer.withUnsafeBytes {
+      checksum.update(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
+    }
+    buffer.removeLast(Self.pieceBytes - count)
+    bytes += count
+    isAtEnd = count == 0
+  }
+}
+
+/// The statuses of what the file system refuses.
+enum DiskError {
+  /// By `errno`, for a path that could not be written.
+  static func writing(_ path: String) -> StatusError {
+    let number = errno
+    return switch number {
+    case ENOSPC, EDQUOT, EFBIG:
+      StatusError(
+        .resourceExhausted,
+        "There is no room to write \(path): \(words(number)). Free some space and try again; what "
+          + "was exported before is untouched."
+      )
+    default:
+      StatusError(
+        .failedPrecondition,
+        "\(path) cannot be written: \(words(number)). Mend its permissions or name another folder."
+      )
+    }
+  }
+
+  /// By `errno`, for a path that could not be read.
+  static func reading(_ path: String) -> StatusError {
+    let number = errno
+    return StatusError(
+      number == ENOENT ? .notFound : .failedPrecondition,
+      "\(path) cannot be read: \(words(number))."
+    )
+  }
+
+  private static func words(_ number: CInt) -> String { String(cString: strerror(number)) }
+}

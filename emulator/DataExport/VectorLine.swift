@@ -1,0 +1,67 @@
+import Foundation
+import VectorIndex
+
+/// A vector on one line, as the vectors' door writes it, with the names of its index and namespace.
+struct VectorLine: Codable {
+  /// 20 000 dimensions and 40 KB of metadata in JSON, with room to spare.
+  static let bytesMax = 4 << 20
+
+  var index: String
+  var namespace: String
+  var id: String
+  var values: [Float]
+  var metadata: [String: Metadata]
+
+  /// A metadata value in plain JSON.
+  enum Metadata: Codable {
+    case boolean(Bool)
+    case number(Double)
+    case string(String)
+    case strings([String])
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let flag = try? container.decode(Bool.self) {
+        self = .boolean(flag)
+      } else if let number = try? container.decode(Double.self) {
+        self = .number(number)
+      } else if let text = try? container.decode(String.self) {
+        self = .string(text)
+      } else {
+        self = .strings(try container.decode([String].self))
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      switch self {
+      case .boolean(let flag): try container.encode(flag)
+      case .number(let number): try container.encode(number)
+      case .string(let text): try container.encode(text)
+      case .strings(let texts): try container.encode(texts)
+      }
+    }
+  }
+
+  /// The line, without its end; equal vectors have equal lines.
+  static func bytes(_ row: VectorPage.Row) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try encoder.encode(VectorLine(row))
+  }
+
+  private init(_ row: VectorPage.Row) {
+    index = row.index
+    namespace = row.namespace
+    id = row.record.id
+    values = row.record.values
+    metadata = row.record.metadata.mapValues { value in
+      switch value {
+      case .string(let text): .string(text)
+      case .number(let number): .number(number)
+      case .boolean(let flag): .boolean(flag)
+      case .strings(let texts): .strings(texts)
+      }
+    }
+  }
+}

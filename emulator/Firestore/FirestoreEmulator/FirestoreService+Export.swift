@@ -1,0 +1,80 @@
+package import DocumentModel
+import Foundation
+import HTTPSupport
+import HummingbirdCore
+import Identity
+import NIOCore
+import RuntimeSupport
+
+/// What `POST /emulator/v1/projects/P:export` asks for.
+package struct ExportRequest: Sendable, Hashable {
+  package var database: DatabaseName
+  /// Absolute, or relative to a folder of the suite's, without steps upwards.
+  package var directory: String
+  /// The name of the folder in `directory` that will hold the export.
+  package var name: String
+}
+
+extension FirestoreService {
+  /// Writes a database to the disk and returns the absolute path of its folder.
+  package typealias Exporter = @Sendable (ExportRequest) async throws -> String
+
+  /// Exports a database for the administrator.
+  func export(project: String, _ body: ByteBuffer, _ auth: AuthContext) async throws -> Response {
+    guard auth == .admin else {
+      throw StatusError(.permissionDenied, "Missing or insufficient permissions.")
+    }
+    guard let exporter else {
+      throw StatusError(.unimplemented, "Nothing here can export documents.")
+    }
+    let path = try await exporter(try exportRequest(project: project, body))
+    struct Reply: Encodable {
+      var exportPath: String
+    }
+    return try .json(encoding: Reply(exportPath: path))
+  }
+
+  private func exportRequest(project: String, _ body: ByteBuffer) throws -> ExportRequest {
+    // What was sent is the sender's fault, whatever the decoder finds in it.
+    guard let sent = try? JSONDecoder().decode(ExportBody.self, from: Data(body.readableBytesView))
+    else {
+      throw StatusError.invalidArgument(
+        "The body must be {\"database\": \"projects/\(project)/databases/(default)\", "
+          + "\"export_directory\": \"…\", \"export_name\": \"firestore_export\"}."
+      )
+    }
+    guard let database = DatabaseName(sent.database), database.project == project else {
+      throw StatusError.invalidArgument(
+        "\"database\" must be the full name of one of the project's databases, "
+          + "such as projects/\(project)/databases/(default)."
+      )
+    }
+    let name = sent.name ?? "firestore_export"
+    guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")),
+      !name.utf8.contains(0)
+    else {
+      throw StatusError.invalidArgument("\"export_name\" must be the name of one folder.")
+    }
+    let directory = sent.directory
+    guard !directory.utf8.contains(0),
+      directory.hasPrefix("/") || !directory.split(separator: "/").contains("..")
+    else {
+      throw StatusError.invalidArgument(
+        "\"export_directory\" must be an absolute path, or a relative one without \"..\"."
+      )
+    }
+    return ExportRequest(database: database, directory: directory, name: name)
+  }
+}
+
+private struct ExportBody: Decodable {
+  var database: String
+  var directory: String
+  var name: String?
+
+  enum CodingKeys: String, CodingKey {
+    case database
+    case directory = "export_directory"
+    case name = "export_name"
+  }
+}
