@@ -12,24 +12,17 @@ extension MessageFunctions {
       at: "chats/{chatId}/messages/{messageId}",
       options: FunctionOptions(retry: true, secrets: Self.secrets)
     ) { event in
-      let chatID = try event.params.chatId
-      let messageID = try event.params.messageId
-      var logger = event.logger
-      logger[metadataKey: "chat.id"] = "\(chatID)"
-      logger[metadataKey: "message.id"] = "\(messageID)"
-      do {
-        switch try await services.indexer.index(chatID: chatID, messageID: messageID) {
-        case .indexed:
-          logger.info("Message embedded", metadata: services.modelMetadata)
-        case .skipped(let reason):
-          logger.info("Message skipped", metadata: ["reason": "\(reason.rawValue)"])
-        case .deleted:
-          logger.info("Message is gone, vector deleted")
-        }
-      } catch let error as ServiceError {
-        throw error.eventError
-      } catch let error as ValueCodingError {
-        throw EventError.permanent("A document of the chat is malformed", cause: error)
+      let (chatID, messageID, logger) = try event.message
+      let outcome = try await sortingFailures {
+        try await services.indexer.index(chatID: chatID, messageID: messageID)
+      }
+      switch outcome {
+      case .indexed:
+        logger.info("Message embedded", metadata: services.modelMetadata)
+      case .skipped(let reason):
+        logger.info("Message skipped", metadata: ["reason": "\(reason.rawValue)"])
+      case .deleted:
+        logger.info("Message is gone, vector deleted")
       }
     }
   }

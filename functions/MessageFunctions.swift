@@ -1,3 +1,4 @@
+import FirestoreClient
 public import FunctionsRuntime
 public import PsstServices
 
@@ -13,14 +14,52 @@ public struct MessageFunctions: Sendable {
   /// The functions as an app, to be run by a worker.
   public var app: FunctionsApp {
     FunctionsApp {
-      embedMessage
-      semanticSearch
-      refreshChatMembers
+      onVectors
+      extractProfileInfoOnMessage
+      recordContact
     }
+  }
+
+  /// The functions that read or write the vector index, which therefore must fit their model.
+  @FunctionsBuilder
+  public var onVectors: [FunctionDefinition] {
+    embedMessage
+    semanticSearch
+    refreshChatMembers
   }
 
   /// The keys of providers, which a worker gets only if its function asks for them.
   static let secrets = ["OPENAI_API_KEY", "PINECONE_API_KEY"]
+}
+
+extension DocumentEvent {
+  /// The message of an event at `chats/{chatId}/messages/{messageId}`, with a logger that names it.
+  var message: (chatID: String, messageID: String, logger: Logger) {
+    get throws {
+      let chatID = try params.chatId
+      let messageID = try params.messageId
+      var logger = logger
+      logger[metadataKey: "chat.id"] = "\(chatID)"
+      logger[metadataKey: "message.id"] = "\(messageID)"
+      return (chatID, messageID, logger)
+    }
+  }
+}
+
+extension MessageFunctions {
+  /// Runs a trigger's work and says of its failures whether trying again makes sense.
+  func sortingFailures<Output>(_ work: () async throws -> Output) async throws -> Output {
+    do {
+      return try await work()
+    } catch let error as ServiceError {
+      throw error.eventError
+    } catch let error as ValueCodingError {
+      throw EventError.permanent("A document of the chat is malformed", cause: error)
+    } catch let error as FirestoreError where error.code == .invalidArgument {
+      // Such as a member's uid that is no id, or a document that would be too large.
+      throw EventError.permanent("The database does not take what the chat asks for", cause: error)
+    }
+  }
 }
 
 extension ServiceError {

@@ -21,20 +21,16 @@ extension MessageFunctions {
         logger.info("Chat skipped", metadata: ["reason": "its members are the same"])
         return
       }
-      do {
-        let refresh = try await services.indexer.refreshMembers(ofChat: chatID)
-        logger.info(
-          "Chat's vectors refreshed",
-          metadata: [
-            "vectors.refreshed": "\(refresh.refreshed)",
-            "vectors.unchanged": "\(refresh.unchanged)",
-          ]
-        )
-      } catch let error as ServiceError {
-        throw error.eventError
-      } catch let error as ValueCodingError {
-        throw EventError.permanent("A document of the chat is malformed", cause: error)
+      let refresh = try await sortingFailures {
+        try await services.indexer.refreshMembers(ofChat: chatID)
       }
+      logger.info(
+        "Chat's vectors refreshed",
+        metadata: [
+          "vectors.refreshed": "\(refresh.refreshed)",
+          "vectors.unchanged": "\(refresh.unchanged)",
+        ]
+      )
     }
   }
 }

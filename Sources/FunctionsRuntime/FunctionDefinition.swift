@@ -4,7 +4,8 @@ package import Invocation
 
 /// A function as a `FunctionsApp` holds it, its types erased.
 public struct FunctionDefinition: Sendable {
-  package var name: String
+  /// What the function is called, and deployed as.
+  public package(set) var name: String
   package var trigger: Trigger
   package var options: FunctionOptions
   package var respond: Responder

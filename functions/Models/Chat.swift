@@ -22,6 +22,9 @@ public struct Chat: Codable, Sendable, Hashable {
     groupName = try container.decodeIfPresent(String.self, forKey: .groupName)
   }
 
+  /// Whether two people, and no more, talk here.
+  public var isOneToOne: Bool { !isGroupChat && Set(members).count == 2 }
+
   /// Where chats are stored.
   public static let collection = "chats"
 }

@@ -38,6 +38,16 @@ public struct Message: Codable, Sendable, Hashable {
     mediaType = try container.decodeIfPresent(String.self, forKey: .mediaType)
   }
 
+  /// What a list of chats or a notification shows of the message: its text, or `Photo`.
+  ///
+  /// The beginning, if the text is long: each chat keeps a copy.
+  public var preview: String {
+    let isBlank = text.allSatisfy(\.isWhitespace)
+    return isBlank && mediaType != nil ? "Photo" : text.prefix(bytesMax: Self.previewBytesMax)
+  }
+
+  private static let previewBytesMax = 2000
+
   /// Where the messages of a chat are stored, below it.
   public static let collection = "messages"
 }

@@ -7,7 +7,11 @@ public struct MessageServices: Sendable {
   public let indexer: MessageIndexer
   /// Finds messages.
   public let search: MessageSearch
-  /// The index that both use.
+  /// Keeps clients' profiles by what messages say of them.
+  public let profiles: ProfileExtractor
+  /// Keeps what chats and contacts say of the last message.
+  public let contacts: ContactRecorder
+  /// The index that indexer and search use.
   public let vectors: PineconeIndex
   /// What embeds messages and queries.
   public let embeddings: any EmbeddingProvider
@@ -41,6 +45,8 @@ public struct MessageServices: Sendable {
       }
     indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
     search = MessageSearch(firestore: firestore, embeddings: embeddings, vectors: vectors)
+    profiles = ProfileExtractor(firestore: firestore, model: chat)
+    contacts = ContactRecorder(firestore: firestore)
   }
 
   /// Throws when the index holds vectors of another model, so that a deployment fails and not each

@@ -14,11 +14,15 @@ do {
     settings: try PsstSettings(environment: environment),
     http: http
   )
+  let functions = MessageFunctions(services: services)
   // A worker of one function; without it the binary only writes its manifest.
-  if environment["FUNCTION_TARGET"] != nil, environment["FUNCTIONS_MANIFEST_OUTPUT_PATH"] == nil {
+  if let target = environment["FUNCTION_TARGET"],
+    environment["FUNCTIONS_MANIFEST_OUTPUT_PATH"] == nil,
+    functions.onVectors.contains(where: { $0.name == target })
+  {
     try await services.checkIndex()
   }
-  try await MessageFunctions(services: services).app.run()
+  try await functions.app.run()
 } catch let error as ServiceError {
   FileHandle.standardError.write(Data("psst-functions: \(error)\n".utf8))
   exit(1)

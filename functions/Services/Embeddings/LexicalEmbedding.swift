@@ -46,9 +46,7 @@ public struct LexicalEmbedding: EmbeddingProvider {
   }
 
   private func add(_ feature: String, _ weight: Float, to vector: inout [Float]) {
-    // FNV-1a: the same on every machine, which Swift's own hashes are not.
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for byte in feature.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    var hash = StableHash.of(feature.utf8)
     // Its low bits repeat for similar words; folding mixes the high ones in.
     hash ^= hash >> 32
     vector[Int(hash % UInt64(Self.dimension))] += hash & (1 << 31) == 0 ? weight : -weight

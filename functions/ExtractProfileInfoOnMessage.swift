@@ -1,0 +1,34 @@
+public import FunctionsRuntime
+import PsstServices
+
+extension MessageFunctions {
+  /// Adds what a message says of a client to the client's profile.
+  ///
+  /// Only in the chat of one trainer with one client, by the words of either. Acts on the message
+  /// as it is now. A provider that fails is tried again later, when it says so or with growing waits.
+  public var extractProfileInfoOnMessage: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated(
+      "extractProfileInfoOnMessage",
+      at: "chats/{chatId}/messages/{messageId}",
+      // Models think for a while, and may be asked more than once.
+      options: FunctionOptions(timeout: .seconds(300), retry: true, secrets: ["OPENAI_API_KEY"])
+    ) { event in
+      let (chatID, messageID, logger) = try event.message
+      let outcome = try await sortingFailures {
+        try await services.profiles.extract(chatID: chatID, messageID: messageID)
+      }
+      switch outcome {
+      case .merged(let merged):
+        logger.info(
+          "Message read for the client's profile",
+          metadata: [
+            "facts.added": "\(merged.added)", "facts.refreshed": "\(merged.refreshed)",
+            "chat.model": "\(merged.model)", "tokens.total": "\(merged.usage.totalTokens)",
+          ]
+        )
+      case .skipped(let reason):
+        logger.info("Message skipped", metadata: ["reason": "\(reason.rawValue)"])
+      }
+    }
+  }
+}

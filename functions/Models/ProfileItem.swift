@@ -1,0 +1,48 @@
+public import FirestoreClient
+
+/// One fact about a client, with the message it comes from.
+public struct ProfileItem: Codable, Sendable, Hashable {
+  /// The same for the same fact of the same message, however often it is found.
+  public var id: String
+  /// The fact in a few words.
+  public var text: String
+  /// What the fact is about; also names the list it is in.
+  public var category: ProfileCategory
+  /// How plainly it was said.
+  public var confidence: Confidence
+  /// When it was last said.
+  public var timestamp: Timestamp
+  /// The message that said it first.
+  public var sourceMessageId: String
+  /// The chat of that message.
+  public var sourceChatId: String
+
+  /// A fact.
+  public init(
+    id: String,
+    text: String,
+    category: ProfileCategory,
+    confidence: Confidence,
+    timestamp: Timestamp,
+    sourceMessageId: String,
+    sourceChatId: String
+  ) {
+    self.id = id
+    self.text = text
+    self.category = category
+    self.confidence = confidence
+    self.timestamp = timestamp
+    self.sourceMessageId = sourceMessageId
+    self.sourceChatId = sourceChatId
+  }
+
+  /// How plainly a fact was said.
+  public enum Confidence: String, Codable, Sendable, Hashable, CaseIterable {
+    case high, medium, low
+  }
+}
+
+/// What a trainer wants to know of a client; each is a list of the profile.
+public enum ProfileCategory: String, Codable, Sendable, Hashable, CaseIterable {
+  case injuries, goals, equipment, preferences, travel, stressFactors
+}

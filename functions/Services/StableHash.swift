@@ -1,0 +1,8 @@
+/// FNV-1a: the same on every machine and in every process, which Swift's own hashes are not.
+enum StableHash {
+  static func of(_ bytes: some Sequence<UInt8>) -> UInt64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    return hash
+  }
+}
