@@ -138,7 +138,9 @@ def test_the_commands_show_the_same(suite, chat):
     assert chat["message"] in logs.stdout
     events = json.loads(suite.cli("events", "list", "--json", "--limit", "1000").stdout)
     mine = [e for e in events if e["document"].endswith(chat["message"])]
-    assert [(e["function"], e["state"]) for e in mine] == [("embedMessage", "succeeded")]
+    assert sorted((e["function"], e["state"]) for e in mine) == [
+        (function, "succeeded")
+        for function in ("embedMessage", "extractProfileInfoOnMessage", "recordContact")]
 
 
 def test_a_failing_call_exits_with_one_and_says_why(suite):
