@@ -4,6 +4,9 @@ CONFIGURATION ?= release
 SWIFT_FOLDERS := Package.swift Sources emulator triggers functions Tests
 VENV := .build/venv
 JOURNEYS ?= 20
+# Tests that start processes and wait for them: alone, so that no other test waits with them and
+# none of them waits for the rest.
+APART := JourneyTests|WorkerFleetTests|FunctionsBuilderTests
 
 .PHONY: help start build test unit compat journeys bench format lint tidy needs needs-python
 
@@ -34,10 +37,9 @@ test: unit compat
 
 unit: needs
 	swift build --build-tests
-	swift test --skip-build --parallel --skip JourneyTests
-	HEARTH_JOURNEYS=$(JOURNEYS) swift test --skip-build --no-parallel --filter JourneyTests
+	swift test --skip-build --parallel --skip '$(APART)'
+	HEARTH_JOURNEYS=$(JOURNEYS) swift test --skip-build --no-parallel --filter '$(APART)'
 
-# Journeys start whole suites and wait for them: alone, so that no other test waits with them.
 journeys: needs
 	swift build --build-tests
 	HEARTH_JOURNEYS=200 swift test --skip-build --no-parallel --filter JourneyTests

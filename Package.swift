@@ -275,9 +275,9 @@ let package = Package(
       in: "Sources",
       [
         "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
-        "FirestoreEmulator",
-        "FunctionsGateway", "HTTPSupport", "Identity", "Invocation", "RuntimeSupport",
-        "SQLiteStorage", "StorageEngine", "TriggerDelivery", "TriggerMatching", "VectorEmulator",
+        "FirestoreEmulator", "FunctionsGateway", "GRPCServer", "HTTPSupport", "Identity",
+        "Invocation", "RuntimeSupport", "SQLiteStorage", "StorageEngine", "TriggerDelivery",
+        "TriggerMatching", "VectorEmulator",
         "FirestoreProtos", "QueryEngine", "VectorIndex", "FirestoreWire", "WorkerPool", hummingbird,
         hummingbirdCore, httpTypes, nioCore, lifecycle, protobuf,
         logging,
@@ -455,7 +455,8 @@ let package = Package(
     tests(
       "EmulatorSuiteTests",
       [
-        "EmulatorSuite", "DocumentModel", "Events", "Invocation", "RuntimeSupport", "TestSupport",
+        "EmulatorSuite", "DocumentModel", "Events", "HTTPSupport", "Invocation", "RuntimeSupport",
+        "TestSupport", hummingbirdCore, httpTypes, nioCore,
       ]
     ),
     tests("JourneyTests", ["EmulatorSuite", "OutboundHTTP", "TestSupport"]),

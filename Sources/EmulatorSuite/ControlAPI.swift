@@ -215,15 +215,20 @@ struct ControlAPI: Sendable {
 
   private func events(_ query: QueryParameters) async throws -> Response {
     var state: Delivery.State?
-    if let name = query["state"] {
+    if let name = query["state"], name != "running" {
       guard let known = Delivery.State(rawValue: name) else {
-        let names = Delivery.State.allCases.map(\.rawValue).joined(separator: ", ")
+        let names = (["running"] + Delivery.State.allCases.map(\.rawValue)).joined(separator: ", ")
         throw StatusError.invalidArgument("\"\(name)\" is no state; the states are \(names).")
       }
       state = known
     }
     let limit = min(max(Int(query["limit"] ?? "") ?? 50, 1), Self.eventsMax)
-    let found = try await deliveries.list(state: state, function: query["function"], limit: limit)
+    let found = try await deliveries.list(
+      state: state,
+      isRunning: query["state"] == "running" ? true : nil,
+      function: query["function"],
+      limit: limit
+    )
     var descriptions: [EventDescription] = []
     for delivery in found {
       let isRunning = await deliveries.isRunning(delivery.id)

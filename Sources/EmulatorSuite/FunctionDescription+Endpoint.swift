@@ -4,7 +4,7 @@ import Invocation
 extension FunctionDescription {
   /// A deployed function with the URL or trigger that its endpoint gives it.
   init(name: String, endpoint: FunctionEndpoint, project: String, address: ServiceAddress) {
-    let region = endpoint.region.first ?? SuiteConfiguration.region
+    let region = endpoint.regions[0]
     let url = "http://\(address.host):\(address.port)/\(project)/\(region)/\(name)"
     if let trigger = endpoint.eventTrigger {
       let filters = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }

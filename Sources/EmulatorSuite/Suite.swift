@@ -6,6 +6,7 @@ import EventLog
 import FirestoreEmulator
 import Foundation
 import FunctionsGateway
+import GRPCServer
 import HTTPSupport
 import HummingbirdCore
 import Invocation
@@ -156,20 +157,27 @@ package final class Suite: Service {
           essential(retention),
           essential(store),
           essential(
-            firestore.httpService(address: address(.firestore)) { [self] in
-              noteListening(.firestore, $0)
-            }
+            firestore.httpService(
+              address: address(.firestore),
+              onListening: { [self] in noteListening(.firestore, $0) },
+              screen: screen(wrongDoor(of: .firestore))
+            ),
+            .firestore
           ),
-          essential(http(.vectors) { request, _ in await vectors.respond(to: request) }),
+          essential(
+            http(.vectors) { request, _ in await vectors.respond(to: request) },
+            .vectors
+          ),
           essential(deliveries),
-          essential(http(.functions) { await gateway.respond(to: $0, $1) }),
+          essential(http(.functions) { await gateway.respond(to: $0, $1) }, .functions),
           essential(
             http(.hub) { [self] request, _ in
               guard let api = control.withLock({ $0 }) else {
                 return .error(.unavailable, "The suite is starting; try again in a moment.")
               }
               return await api.respond(to: request)
-            }
+            },
+            .hub
           ),
           .init(service: deployment, successTerminationBehavior: .ignore),
           essential(fleet),
@@ -182,9 +190,13 @@ package final class Suite: Service {
 
   /// A service whose failure ends the others as a stop does: in order, and without noise.
   private func essential(
-    _ service: any Service
+    _ service: any Service,
+    _ name: SuiteService? = nil
   ) -> ServiceGroupConfiguration.ServiceConfiguration {
-    .init(service: service, failureTerminationBehavior: .gracefullyShutdownGroup)
+    .init(
+      service: name.map { ListeningService(name: $0, body: service) } ?? service,
+      failureTerminationBehavior: .gracefullyShutdownGroup
+    )
   }
 
   private let control = Mutex<ControlAPI?>(nil)
@@ -238,7 +250,7 @@ package final class Suite: Service {
       logs: logs,
       deliveries: deliveries,
       deployer: deployer,
-      deliveryRequest: DeliveryRequest(location: SuiteConfiguration.region),
+      deliveryRequest: DeliveryRequest(location: FunctionEndpoint.defaultRegion),
       now: now,
       logger: logger(for: "hub")
     )
@@ -289,12 +301,33 @@ package final class Suite: Service {
     _ service: SuiteService,
     responder: @escaping HTTPService.Responder
   ) -> HTTPService {
-    HTTPService(
+    let wrongDoor = wrongDoor(of: service)
+    return HTTPService(
       address: address(service),
+      http2: wrongDoor.grpcServer().configure,
       logger: logger(for: service.rawValue),
       onListening: { [self] in noteListening(service, $0) },
+      screen: screen(wrongDoor),
       responder: responder
     )
+  }
+
+  private func wrongDoor(of service: SuiteService) -> WrongDoor {
+    WrongDoor(
+      of: service,
+      project: configuration.project,
+      addresses: { [self] in addresses.withLock { $0 } },
+      logger: logger(for: service.rawValue)
+    )
+  }
+
+  /// Refuses names that a foreign page may own, while only this machine is listened to.
+  private func screen(_ wrongDoor: WrongDoor) -> HTTPService.Screen {
+    let isLoopback = configuration.host.hasPrefix("127.") || configuration.host == "localhost"
+    let nameGuard = LoopbackGuard()
+    return { request in
+      (isLoopback ? nameGuard.refusal(ofNameIn: request) : nil) ?? wrongDoor.refusal(of: request)
+    }
   }
 
   private func address(_ service: SuiteService) -> ServerAddress {
@@ -322,6 +355,25 @@ package final class Suite: Service {
         uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
       )
     )
+  }
+}
+
+/// A service with a port, whose failure to get it names the flag that helps.
+private struct ListeningService: Service {
+  let name: SuiteService
+  let body: any Service
+
+  func run() async throws {
+    do {
+      try await body.run()
+    } catch let error as ListenError where error.reason == .inUse {
+      throw StatusError(
+        error.statusCode,
+        "\(error.address) is in use by another program, so \(name.title) cannot listen there; "
+          + "stop that program, or choose another port with --\(name.rawValue)-port (0 takes a "
+          + "free one)."
+      )
+    }
   }
 }
 

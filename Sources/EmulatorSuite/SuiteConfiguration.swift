@@ -75,9 +75,6 @@ package struct SuiteConfiguration: Sendable {
   package static let defaultPorts: [SuiteService: Int] = [
     .firestore: 8080, .functions: 5001, .vectors: 5080, .hub: 4400,
   ]
-
-  /// The region in the URLs of functions.
-  package static let region = "us-central1"
 }
 
 /// What a suite tells whoever runs it, in the order of its happening.

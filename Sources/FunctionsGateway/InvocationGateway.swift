@@ -24,6 +24,7 @@ package struct InvocationGateway: Sendable {
   private let makeID: @Sendable () -> String
   private let logger: Logger
   private let connections = ConnectionWatches()
+  private let loggedProjects = OnceEach()
 
   /// A door to the functions of one project.
   ///
@@ -166,6 +167,14 @@ package struct InvocationGateway: Sendable {
       )
     }
     guard target.project == project else {
+      if loggedProjects.isNew(target.project) {
+        logger.warning(
+          """
+          Calls to project \(target.project); this suite serves \(project). Correct the client's \
+          project, or start with --project.
+          """
+        )
+      }
       return StatusError(
         .notFound,
         "This server runs project \(project), not \(target.project). \(names())"
@@ -174,8 +183,8 @@ package struct InvocationGateway: Sendable {
     guard let endpoint = functions()[target.name] else {
       return StatusError(.notFound, notFound(target.name))
     }
-    guard endpoint.region.contains(target.region) else {
-      let regions = endpoint.region.joined(separator: ", ")
+    guard endpoint.regions.contains(target.region) else {
+      let regions = endpoint.regions.joined(separator: ", ")
       return StatusError(
         .notFound,
         "The function \(target.name) is in region \(regions), not \(target.region)."
@@ -198,7 +207,7 @@ package struct InvocationGateway: Sendable {
   private func names() -> String {
     let callable = functions().filter { $0.value.eventTrigger == nil }
     guard !callable.isEmpty else { return "No function that can be called is deployed." }
-    let names = callable.map { "\($0.value.region.first ?? "")/\($0.key)" }.sorted()
+    let names = callable.map { "\($0.value.regions[0])/\($0.key)" }.sorted()
     let more = names.count > Self.namesMax ? " and \(names.count - Self.namesMax) more" : ""
     return "Functions: \(names.prefix(Self.namesMax).joined(separator: ", "))\(more)."
   }

@@ -10,13 +10,18 @@ import NIOHTTP2
 package struct GRPCServer: Sendable {
   private let methods: [String: GRPCMethod]
   private let services: Set<String>
+  private let elsewhere: @Sendable (_ path: String) -> String?
   private let configuration: Configuration
   private let logger: Logger
 
   /// A server for these services; a method given twice is the last one's.
+  ///
+  /// `elsewhere` may say where a method is served that none of them has, for the message of its
+  /// `UNIMPLEMENTED`.
   package init(
     services: [GRPCService],
     configuration: Configuration = Configuration(),
+    elsewhere: @escaping @Sendable (_ path: String) -> String? = { _ in nil },
     logger: Logger
   ) {
     var methods: [String: GRPCMethod] = [:]
@@ -25,6 +30,7 @@ package struct GRPCServer: Sendable {
     }
     self.methods = methods
     self.services = Set(services.map(\.name))
+    self.elsewhere = elsewhere
     self.configuration = configuration
     self.logger = logger
   }
@@ -101,6 +107,7 @@ package struct GRPCServer: Sendable {
     let connection = GRPCConnection(
       methods: methods,
       services: services,
+      elsewhere: elsewhere,
       requestBytesMax: configuration.requestBytesMax,
       remoteAddress: channel.remoteAddress,
       logger: logger
@@ -138,6 +145,7 @@ package struct GRPCServer: Sendable {
 final class GRPCConnection: Sendable {
   let methods: [String: GRPCMethod]
   let services: Set<String>
+  let elsewhere: @Sendable (_ path: String) -> String?
   let requestBytesMax: Int
   let remoteAddress: SocketAddress?
   let logger: Logger
@@ -145,12 +153,14 @@ final class GRPCConnection: Sendable {
   init(
     methods: [String: GRPCMethod],
     services: Set<String>,
+    elsewhere: @escaping @Sendable (_ path: String) -> String?,
     requestBytesMax: Int,
     remoteAddress: SocketAddress?,
     logger: Logger
   ) {
     self.methods = methods
     self.services = services
+    self.elsewhere = elsewhere
     self.requestBytesMax = requestBytesMax
     self.remoteAddress = remoteAddress
     self.logger = logger

@@ -122,7 +122,8 @@ final class GRPCStreamHandler: ChannelDuplexHandler, @unchecked Sendable {
   private func unknownMethod(_ path: String) -> StatusError {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].isEmpty, connection.services.contains(String(parts[1])) else {
-      return StatusError(.unimplemented, "No service answers \(path).")
+      let hint = connection.elsewhere(path).map { " " + $0 } ?? ""
+      return StatusError(.unimplemented, "No service answers \(path).\(hint)")
     }
     return StatusError(.unimplemented, "The service \(parts[1]) has no method \(parts[2]).")
   }

@@ -25,12 +25,16 @@ package struct HTTPService: Service {
   /// the task is cancelled when the drain time is over. The rest of an unread body is skipped.
   package typealias Responder = @Sendable (Request, HTTPContext) async throws -> Response
 
+  /// Looks at the head of an HTTP/1.1 request before the responder; a response ends the matter.
+  package typealias Screen = @Sendable (Request) -> Response?
+
   private let address: ServerAddress
   private let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   private let configuration: Configuration
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
   private let onListening: @Sendable (ServerAddress) async -> Void
+  private let screen: Screen
   private let responder: Responder
 
   /// A server that does nothing before `run()`.
@@ -45,6 +49,7 @@ package struct HTTPService: Service {
     eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
     logger: Logger,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
+    screen: @escaping Screen = { _ in nil },
     responder: @escaping Responder
   ) {
     self.address = address
@@ -53,6 +58,7 @@ package struct HTTPService: Service {
     self.eventLoopGroup = eventLoopGroup
     self.logger = logger
     self.onListening = onListening
+    self.screen = screen
     self.responder = responder
   }
 
@@ -194,11 +200,15 @@ extension HTTPService {
       try await writer.writeInformationalHead(HTTPResponse(status: .continue))
     }
     var response: Response
-    do {
-      response = try await responder(request, HTTPContext(channel: channel))
-    } catch {
-      response = .error(error)
-      logger.debug("A request failed", metadata: ["error": "\(error)"])
+    if let refusal = screen(request) {
+      response = refusal
+    } else {
+      do {
+        response = try await responder(request, HTTPContext(channel: channel))
+      } catch {
+        response = .error(error)
+        logger.debug("A request failed", metadata: ["error": "\(error)"])
+      }
     }
     if request.method == .head { response = response.createHeadResponse() }
     try await writer.write(response: response.head, body: response.body)

@@ -32,6 +32,29 @@ package struct LoopbackGuard: Sendable {
     return nil
   }
 
+  /// The 403 for a request to a name that a page of another site may own, or nil.
+  ///
+  /// For doors that other origins may use, with CORS: a page whose own name is pointed at this
+  /// machine would count as the same origin and read everything. Addresses pass, since nobody can
+  /// point one elsewhere; so do the names by which containers call the machine they run on.
+  package func refusal(ofNameIn request: Request) -> Response? {
+    guard let authority = request.head.authority else { return nil }
+    let host = Self.host(of: authority.lowercased())
+    guard
+      allows(hostOf: authority) || Self.isIPv4(host) || host.contains(":")
+        || host.hasSuffix(".localhost") || Self.containerNames.contains(host)
+    else {
+      return .error(
+        .permissionDenied,
+        "The Host header names \(host), not this machine; use localhost or an IP address."
+      )
+    }
+    return nil
+  }
+
+  /// How containers call their host.
+  private static let containerNames: Set = ["host.docker.internal", "host.containers.internal"]
+
   private func allows(hostOf authority: some StringProtocol) -> Bool {
     let host = Self.host(of: authority.lowercased())
     return host == "localhost" || host == "::1" || Self.isLoopbackIPv4(host) || hosts.contains(host)
@@ -46,7 +69,11 @@ package struct LoopbackGuard: Sendable {
   }
 
   private static func isLoopbackIPv4(_ host: String) -> Bool {
+    isIPv4(host) && host.hasPrefix("127.")
+  }
+
+  private static func isIPv4(_ host: String) -> Bool {
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
   }
 }

@@ -34,10 +34,10 @@ struct Doctor: AsyncParsableCommand {
     Terminal.print(
       Terminal.table(
         ["CHECK", "STATE", "DETAIL"],
-        findings.map { [$0.check, $0.isWell ? "ok" : "MEND", $0.detail] }
+        findings.map { [$0.check, $0.state.rawValue, $0.detail] }
       )
     )
-    let broken = findings.count { !$0.isWell }
+    let broken = findings.count { $0.state == .mend }
     guard broken == 0 else {
       throw CommandFailure("\(broken) thing\(broken == 1 ? "" : "s") to mend.")
     }
@@ -45,8 +45,25 @@ struct Doctor: AsyncParsableCommand {
 
   private struct Finding {
     var check: String
-    var isWell: Bool
+    var state: State
     var detail: String
+
+    enum State: String {
+      case ok
+      /// Nothing is wrong, but a person may have meant something else.
+      case note
+      case mend = "MEND"
+    }
+
+    init(check: String, state: State, detail: String) {
+      self.check = check
+      self.state = state
+      self.detail = detail
+    }
+
+    init(check: String, isWell: Bool, detail: String) {
+      self.init(check: check, state: isWell ? .ok : .mend, detail: detail)
+    }
   }
 
   private func environment() throws -> [Finding] {
@@ -77,8 +94,9 @@ struct Doctor: AsyncParsableCommand {
       findings.append(
         Finding(
           check: "functions",
-          isWell: false,
-          detail: "firebase.json names none; add {\"functions\": {\"source\": \".\"}}"
+          state: .note,
+          detail: "no functions in a firebase.json of this folder; run doctor in your project's "
+            + "folder, or add {\"functions\": {\"source\": \".\"}}"
         )
       )
     }

@@ -28,7 +28,7 @@ struct Events: AsyncParsableCommand {
 
     @OptionGroup var suite: SuiteLocation
 
-    @Option(help: "Only this state: pending (or running), succeeded, failed or dead.")
+    @Option(help: "Only this state: pending, of these running, succeeded, failed or dead.")
     var state: String?
 
     @Option(help: "Only this function.")

@@ -79,7 +79,7 @@ struct Functions: AsyncParsableCommand {
       var isEmpty = true
       try await client.lines("GET", "/hearth/v1/logs\(query)") { line in
         let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
-        Terminal.print(LogFormat.line(entry, coloured: false))
+        Terminal.print(LogLine(entry).text(coloured: false))
         isEmpty = false
       }
       if isEmpty { Terminal.note(name.map { "\($0) has logged nothing." } ?? "No log lines.") }

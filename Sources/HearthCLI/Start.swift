@@ -78,11 +78,15 @@ struct Start: AsyncParsableCommand {
   @Flag(help: "Also log decisions, not only results.")
   var verbose = false
 
+  @Option(help: "How the log on stderr looks; by default text on a terminal, else json.")
+  var logFormat: LogFormat?
+
   func run() async throws {
     let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
     let verbose = self.verbose
+    let format = logFormat ?? (Terminal.isInteractive ? .text : .json)
     LoggingSystem.bootstrap { label in
-      var handler = TerminalLogHandler(label: label)
+      var handler = TerminalLogHandler(label: label, format: format)
       handler.logLevel = verbose ? .debug : .info
       return handler
     }
@@ -96,15 +100,13 @@ struct Start: AsyncParsableCommand {
       environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
+    let report = StartReport(json: json, format: format)
     if host != "127.0.0.1" {
-      Terminal.note(
-        Terminal.paint(
-          "Listening on \(host): every machine that reaches it can read, write and deploy.",
-          .yellow
-        )
+      report.note(
+        "Listening on \(host): every machine that reaches it can read, write and deploy.",
+        .warning
       )
     }
-    let report = StartReport(json: json)
     do {
       let suite = try Suite(
         configuration: configuration,
@@ -119,7 +121,7 @@ struct Start: AsyncParsableCommand {
         )
       )
       try await group.run()
-      Terminal.note("Stopped.")
+      report.note("Stopped.")
     } catch let error as any StatusConvertible {
       throw CommandFailure("Cannot start: \(error.statusMessage)")
     }
@@ -178,21 +180,37 @@ struct Start: AsyncParsableCommand {
 /// Shows a person, or with `--json` a program, what the suite reports.
 struct StartReport: Sendable {
   var json: Bool
+  var format: LogFormat
 
   /// Prints one report.
   func receive(_ report: SuiteReport) {
     switch report {
-    case .listening: Terminal.note("The services are up.")
-    case .deployProgress(let line): Terminal.note(Terminal.paint("  " + line, .dim))
+    case .listening: note("The services are up.")
+    case .deployProgress(let line): note("  " + line, .info)
     case .ready(let description, let functions, let problem):
-      if let problem { Terminal.note(Terminal.paint("The deployment failed: \(problem)", .red)) }
+      if let problem { note("The deployment failed: \(problem)", .error) }
       Terminal.print(
         json
           ? Self.line(description)
           : Self.table(description, functions: functions, problem: problem)
       )
     case .log(let entry):
-      Terminal.note(LogFormat.line(entry, coloured: Terminal.isColoured))
+      Terminal.note(LogLine(entry).formatted(format))
+    }
+  }
+
+  /// Tells how the start goes: bare words for a person, a line of the log for a program.
+  func note(_ text: String, _ level: Logger.Level = .notice) {
+    guard format == .text else {
+      let message = text.trimmingCharacters(in: .whitespaces)
+      let line = LogLine(service: "hearth", level: level, message: message)
+      return Terminal.note(line.formatted(format))
+    }
+    switch level {
+    case .warning: Terminal.note(Terminal.paint(text, .yellow))
+    case .error: Terminal.note(Terminal.paint(text, .red))
+    case .info: Terminal.note(Terminal.paint(text, .dim))
+    default: Terminal.note(text)
     }
   }
 

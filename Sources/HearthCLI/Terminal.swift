@@ -17,8 +17,15 @@ enum Terminal {
   /// Prints progress and logs.
   static func note(_ text: String) { write(text + "\n", to: STDERR_FILENO) }
 
-  /// Whether stderr is a terminal, so that colour helps and does not harm.
-  static let isColoured = isatty(STDERR_FILENO) == 1
+  /// Whether a person is likely to read stderr as it comes.
+  static let isInteractive = isatty(STDERR_FILENO) == 1
+
+  /// Whether colour helps and does not harm; `NO_COLOR` turns it off, as in other tools.
+  static let isColoured = isInteractive && !isSet("NO_COLOR")
+
+  private static func isSet(_ variable: String) -> Bool {
+    getenv(variable).map { $0[0] != 0 } ?? false
+  }
 
   /// Text in a colour where that is possible.
   static func paint(_ text: String, _ colour: Colour) -> String {

@@ -31,8 +31,14 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
   package var httpsTrigger: HTTPSTrigger?
   package var eventTrigger: EventTrigger?
 
+  /// Where a function is that does not say; Firebase's own choice.
+  package static let defaultRegion = "us-central1"
+
+  /// The regions at which it is called, one at least.
+  package var regions: [String] { region.isEmpty ? [Self.defaultRegion] : region }
+
   /// An endpoint on `gcfv2`; the caller sets one trigger.
-  package init(entryPoint: String, region: [String] = ["us-central1"]) {
+  package init(entryPoint: String, region: [String] = [Self.defaultRegion]) {
     self.entryPoint = entryPoint
     self.region = region
     self.platform = "gcfv2"

@@ -22,6 +22,7 @@ struct WorkerOutput {
 
   private var limiter: OutputLimiter
   private var tailLines = Deque<String>()
+  private var crash = CrashReport()
 
   /// Output of a worker that has written nothing.
   init(_ configuration: WorkerFleet.Configuration) {
@@ -35,18 +36,37 @@ struct WorkerOutput {
   var tail: [String] { Array(tailLines) }
 
   /// The entries that a line leads to: none when there are too many.
+  ///
+  /// Lines without text say nothing and are left out. The report of a crash comes as one entry,
+  /// with its last line.
   mutating func take(_ line: LineSplitter.Line, isError: Bool, now: Duration) -> [Entry] {
     var entries: [Entry] = []
+    guard line.bytes.contains(where: { $0 != UInt8(ascii: " ") }) else { return [] }
+    if isError {
+      switch crash.take(String(decoding: line.bytes, as: UTF8.self)) {
+      case .passes: break
+      case .taken: return []
+      case .complete(let report): return [remembered(Entry(level: "error", message: report))]
+      }
+    }
     switch limiter.judge(now: now) {
     case .drop: return []
     case .passAfter(let dropped):
       entries.append(Entry(level: "warning", message: "\(dropped) lines too many were dropped."))
     case .pass: break
     }
-    let entry = Self.entry(line, isError: isError)
+    return entries + [remembered(Self.entry(line, isError: isError))]
+  }
+
+  /// What is left when the process has written its last: the report of a crash that was cut short.
+  mutating func finish() -> [Entry] {
+    crash.end().map { [remembered(Entry(level: "error", message: $0))] } ?? []
+  }
+
+  private mutating func remembered(_ entry: Entry) -> Entry {
     tailLines.append(entry.message)
     if tailLines.count > Self.tailMax { tailLines.removeFirst() }
-    return entries + [entry]
+    return entry
   }
 
   private static func entry(_ line: LineSplitter.Line, isError: Bool) -> Entry {
@@ -62,8 +82,9 @@ struct WorkerOutput {
       )
     }
     let text = String(decoding: line.bytes, as: UTF8.self)
+    let isFatal = isError && text.contains("Fatal error: ")
     return Entry(
-      level: isError ? "warning" : "info",
+      level: isFatal ? "error" : isError ? "warning" : "info",
       message: line.isCut ? text + " … (cut)" : text
     )
   }

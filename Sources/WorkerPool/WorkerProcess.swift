@@ -335,11 +335,15 @@ extension WorkerProcess {
       )
     }
     if let last = splitter.finish() { log(last, isError: isError) }
+    if isError { log(state.withLock { $0.output.finish() }) }
   }
 
   private func log(_ line: LineSplitter.Line, isError: Bool) {
     let now = context.time.now()
-    let entries = state.withLock { $0.output.take(line, isError: isError, now: now) }
+    log(state.withLock { $0.output.take(line, isError: isError, now: now) })
+  }
+
+  private func log(_ entries: [WorkerOutput.Entry]) {
     for entry in entries {
       context.log.append(
         function: version.function.name,

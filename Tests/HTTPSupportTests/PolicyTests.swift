@@ -113,6 +113,33 @@ struct LoopbackGuardTests {
     #expect(refusal?.status == .forbidden)
   }
 
+  @Test(
+    "A door with CORS takes addresses and this machine's names, whatever the origin",
+    arguments: [
+      "localhost:8080", "127.0.0.1", "[::1]:8080", "10.0.2.2:8080", "192.168.1.2:8080",
+      "app.localhost", "host.docker.internal:5001",
+    ]
+  )
+  func names(host: String) {
+    var headers = HTTPFields()
+    headers[.origin] = "https://app.example"
+
+    #expect(LoopbackGuard().refusal(ofNameIn: request(authority: host, headers: headers)) == nil)
+  }
+
+  @Test(
+    "A door with CORS refuses names that anybody can point here",
+    arguments: [
+      "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "evillocalhost",
+      "localhost@evil.example", "1.2.3",
+    ]
+  )
+  func foreignNames(host: String) {
+    let refusal = LoopbackGuard().refusal(ofNameIn: request(authority: host))
+
+    #expect(refusal?.status == .forbidden)
+  }
+
   @Test("A request without Host is refused, and a host that the user named passes")
   func named() {
     #expect(LoopbackGuard().refusal(of: request(authority: nil))?.status == .forbidden)

@@ -123,11 +123,14 @@ package actor DeliveryService: Service {
   /// The newest deliveries first; nil for any state or function.
   package func list(
     state: Delivery.State? = nil,
+    isRunning: Bool? = nil,
     function: String? = nil,
     limit: Int = 50
   ) async throws -> [Delivery] {
-    try await store.list(limit: limit, scanMax: Self.listScanMax) { delivery in
+    let running = schedule.runningIDs
+    return try await store.list(limit: limit, scanMax: Self.listScanMax) { delivery in
       (state == nil || delivery.state == state)
+        && (isRunning == nil || running.contains(delivery.id) == isRunning)
         && (function == nil || delivery.id.function == function)
     }
   }

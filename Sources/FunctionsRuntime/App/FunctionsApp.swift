@@ -53,7 +53,7 @@ extension FunctionEndpoint {
   /// The manifest's form of a function that has been checked.
   fileprivate init(_ function: FunctionDefinition) {
     let options = function.options
-    self.init(entryPoint: function.name, region: [options.region ?? "us-central1"])
+    self.init(entryPoint: function.name, region: [options.region ?? Self.defaultRegion])
     timeoutSeconds = options.timeout.map(\.wholeSeconds)
     availableMemoryMb = options.memory?.rawValue
     concurrency = options.concurrency

@@ -24,6 +24,10 @@ struct EventExchange {
     do {
       try await run()
       return InvocationReply(head: HTTPResponse(status: .noContent), body: .whole(ByteBuffer()))
+    } catch is CancellationError where Task.isCancelled {
+      // Time-out or shutdown: who cancelled knows what becomes of the event.
+      scope.logger.notice("The function was cancelled")
+      return Self.text("The function was cancelled.", status: .internalServerError, advice: nil)
     } catch {
       scope.logger.error("The function failed", metadata: ["error": "\(error)"])
       let advice = (error as? EventError)?.advice

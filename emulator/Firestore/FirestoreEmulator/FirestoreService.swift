@@ -6,16 +6,12 @@ package import Identity
 package import Logging
 import NIOCore
 import RuntimeSupport
-import Synchronization
 
 /// Firestore as clients see it: gRPC and REST on one port, over one `DocumentStore`.
 ///
 /// Each RPC has one handler, which takes the request's message and says nothing of transports. Both
 /// doors call it, and so can a test in the same process.
 package final class FirestoreService: Sendable {
-  /// Projects that are named in the log when clients use them; a bound against random ids.
-  private static let loggedProjectsMax = 16
-
   let store: DocumentStore
   let makeID: @Sendable () -> String
   let logger: Logger
@@ -23,7 +19,7 @@ package final class FirestoreService: Sendable {
   let originGuard: LoopbackGuard
   private let project: String
   private let credentials: CredentialReader
-  private let loggedProjects = Mutex<Set<String>>([])
+  private let loggedProjects = OnceEach()
 
   /// The doors of a store; `project` is the one that the suite serves.
   ///
@@ -54,7 +50,8 @@ package final class FirestoreService: Sendable {
     address: ServerAddress,
     grpcConfiguration: GRPCServer.Configuration = GRPCServer.Configuration(),
     configuration: HTTPService.Configuration = HTTPService.Configuration(),
-    onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in }
+    onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
+    screen: @escaping HTTPService.Screen = { _ in nil }
   ) -> HTTPService {
     let server = GRPCServer(
       services: [grpcService],
@@ -66,7 +63,8 @@ package final class FirestoreService: Sendable {
       http2: server.configure,
       configuration: configuration,
       logger: logger,
-      onListening: onListening
+      onListening: onListening,
+      screen: screen
     ) { request, _ in await self.respond(to: request) }
   }
 
@@ -77,16 +75,12 @@ package final class FirestoreService: Sendable {
 
   /// Logs the first use of each project that is not the suite's.
   func note(_ database: DatabaseName) {
-    guard database.project != project else { return }
-    let isNew = loggedProjects.withLock { projects in
-      projects.count < Self.loggedProjectsMax && projects.insert(database.project).inserted
-    }
-    guard isNew else { return }
+    guard database.project != project, loggedProjects.isNew(database.project) else { return }
     logger.warning(
-      "A client uses another project than this suite serves; its writes fire no functions",
-      metadata: [
-        "firestore.requestedProject": "\(database.project)", "firestore.project": "\(project)",
-      ]
+      """
+      Requests for project \(database.project); this suite serves \(project). What is written \
+      there fires no functions. Correct the client's project, or start with --project.
+      """
     )
   }
 }

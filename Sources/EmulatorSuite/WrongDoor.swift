@@ -1,0 +1,82 @@
+import GRPCServer
+import HTTPSupport
+import HummingbirdCore
+import Logging
+import RuntimeSupport
+
+/// Tells a client that speaks to the port of another service where that service is.
+///
+/// A wrong port is the commonest slip of a first day, and a bare 404 hides it. Each pair of services
+/// is logged once, since a client with a wrong port tries for ever.
+final class WrongDoor: Sendable {
+  private let service: SuiteService
+  private let project: String
+  private let addresses: @Sendable () -> [SuiteService: ServiceAddress]
+  private let logger: Logger
+  private let logged = OnceEach()
+
+  /// Watches the door of `service`; `addresses` is asked when somebody is wrong.
+  init(
+    of service: SuiteService,
+    project: String,
+    addresses: @escaping @Sendable () -> [SuiteService: ServiceAddress],
+    logger: Logger
+  ) {
+    self.service = service
+    self.project = project
+    self.addresses = addresses
+    self.logger = logger
+  }
+
+  /// The 404 for an HTTP request that another service would answer, or nil.
+  func refusal(of request: Request) -> Response? {
+    guard let wanted = Self.service(answering: request.uri.path, project: project),
+      wanted != service
+    else { return nil }
+    return .error(.notFound, note(wanted))
+  }
+
+  /// The sentence for a gRPC method that another service has, or nil.
+  func hint(forMethod path: String) -> String? {
+    guard path.hasPrefix("/google.firestore."), service != .firestore else { return nil }
+    return note(.firestore)
+  }
+
+  /// A server that knows no method, for doors without gRPC: it gives the hint.
+  func grpcServer() -> GRPCServer {
+    GRPCServer(services: [], elsewhere: hint, logger: logger)
+  }
+
+  private func note(_ wanted: SuiteService) -> String {
+    let address = addresses()[wanted].map { "\($0.host):\($0.port)" } ?? "another port"
+    if logged.isNew(wanted.rawValue) {
+      logger.warning(
+        """
+        Requests for \(wanted.title) at the port of \(service.title). Correct the client's address: \
+        \(wanted.title) answers at \(address).
+        """
+      )
+    }
+    return "This is the port of \(service.title); \(wanted.title) answers at \(address)."
+  }
+
+  /// The service that a path belongs to, where the path leaves no doubt.
+  ///
+  /// A project's id has six characters at least, so `v1` and the like are never one.
+  static func service(answering path: String, project: String) -> SuiteService? {
+    let segments = path.split(separator: "/", omittingEmptySubsequences: true)
+    switch segments.first {
+    case "v1", "v1beta1":
+      return segments.count > 3 && segments[1] == "projects" && segments[3] == "databases"
+        ? .firestore : nil
+    case "emulator":
+      return segments.count > 2 && segments[1] == "v1" && segments[2] == "projects"
+        ? .firestore : nil
+    case "hearth", "emulators", "_admin": return .hub
+    case "ix", "indexes": return .vectors
+    case let first? where first == project:
+      return segments.count >= 3 && segments[1].contains("-") ? .functions : nil
+    default: return nil
+    }
+  }
+}
