@@ -71,6 +71,7 @@ let package = Package(
   products: [
     .executable(name: "hearth", targets: ["HearthCLI"]),
     .executable(name: "psst-functions", targets: ["PsstWorker"]),
+    .executable(name: "openai-stub", targets: ["OpenAIStubServer"]),
     .library(name: "FunctionsRuntime", targets: ["FunctionsRuntime"]),
     .library(name: "FirestoreClient", targets: ["FirestoreClient"]),
     .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
@@ -330,6 +331,17 @@ let package = Package(
 
     // Tests, and what stands in for the world in them
     room("TestSupport", in: "Tests", ["RuntimeSupport", "StorageEngine", logging]),
+    room("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
+    .executableTarget(
+      name: "OpenAIStubServer",
+      dependencies: [
+        "OpenAIStub", "HTTPSupport", argumentParser, httpTypes, hummingbirdCore, nioCore, lifecycle,
+        unixSignals, logging,
+      ],
+      path: "Tests/OpenAIStubServer",
+      swiftSettings: strict
+    ),
+    tests("OpenAIStubTests", ["OpenAIStub", "OutboundHTTP"]),
     tests("DocumentModelTests", ["DocumentModel", "TestSupport"]),
     tests("RuntimeSupportTests", ["RuntimeSupport", "TestSupport"]),
     tests("IdentityTests", ["Identity", "RuntimeSupport", "TestSupport"]),
@@ -427,8 +439,8 @@ let package = Package(
       "PsstTests",
       [
         "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FunctionsRuntime",
-        "DocumentModel", "FirestoreProtos", "FirestoreWire", "OutboundHTTP", "TestSupport",
-        protobuf,
+        "DocumentModel", "FirestoreProtos", "FirestoreWire", "OpenAIStub", "OutboundHTTP",
+        "TestSupport", protobuf,
       ]
     ),
     tests("EventsTests", ["Events", "DocumentModel", "RuntimeSupport"]),

@@ -1,0 +1,92 @@
+package import OutboundHTTP
+import Synchronization
+
+/// The stub in a test's own process, where a client's network would be.
+///
+/// Time does not pass: an answer that is held back for longer than the request waits is a time-out
+/// at once, and any other is there at once.
+package final class OpenAIStandIn: HTTPTransport {
+  /// What clients are told; nothing is resolved or connected to.
+  package static let baseURL = "http://openai.test/v1"
+  private static let origin = "http://openai.test"
+
+  private let state = Mutex(StubState())
+  private let otherwise: (any HTTPTransport)?
+
+  /// A stub without a script; requests to other hosts go to `otherwise`.
+  package init(otherwise: (any HTTPTransport)? = nil) {
+    self.otherwise = otherwise
+  }
+
+  /// Adds to the script.
+  package func add(_ script: StubScript) throws { try state.withLock { try $0.add(script) } }
+
+  /// Adds chat replies to the queue.
+  package func reply(_ replies: ScriptedReply...) throws { try add(StubScript(chat: replies)) }
+
+  /// Plans faults, each counted from the calls so far.
+  package func fail(_ faults: StubFault...) throws {
+    try state.withLock { state in for fault in faults { try state.plan(fault) } }
+  }
+
+  /// What was asked.
+  package var journal: StubJournal { state.withLock { $0.journal } }
+
+  /// Chat replies in the queue that nobody has asked for yet.
+  package var repliesLeft: Int { state.withLock { $0.repliesLeft } }
+
+  package func send(_ request: OutboundRequest) async throws -> OutboundResponse {
+    guard request.url.hasPrefix(Self.origin + "/") else {
+      guard let otherwise else {
+        throw OutboundHTTPError(.cannotConnect, "the stub is asked for another host")
+      }
+      return try await otherwise.send(request)
+    }
+    let response = try answer(request)
+    guard response.ending == .whole else {
+      throw OutboundHTTPError(.failed, "openai.test: the connection broke off")
+    }
+    return OutboundResponse(
+      status: response.status,
+      headers: Self.fields(response),
+      body: response.pieces.flatMap { $0 }
+    )
+  }
+
+  package func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
+    if let otherwise, !request.url.hasPrefix(Self.origin + "/") {
+      return try await otherwise.stream(request)
+    }
+    let response = try answer(request)
+    return OutboundStreamedResponse(
+      status: response.status,
+      headers: Self.fields(response),
+      body: OutboundBody(response.pieces)
+    )
+  }
+
+  private func answer(_ request: OutboundRequest) throws -> StubResponse {
+    let path = request.url.dropFirst(Self.origin.count).prefix { $0 != "?" }
+    let response = state.withLock {
+      $0.answer(
+        StubRequest(
+          method: request.method,
+          path: String(path),
+          authorization: request.headers["Authorization"],
+          body: request.body
+        )
+      )
+    }
+    if let timeout = request.timeout, response.delay >= timeout {
+      throw OutboundHTTPError(.timedOut, "openai.test: the time-out was reached")
+    }
+    if response.ending == .reset {
+      throw OutboundHTTPError(.failed, "openai.test: the connection was reset")
+    }
+    return response
+  }
+
+  private static func fields(_ response: StubResponse) -> OutboundHeaders {
+    response.headers.reduce(into: OutboundHeaders()) { $0.append($1.key, $1.value) }
+  }
+}
