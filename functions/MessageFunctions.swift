@@ -17,6 +17,7 @@ public struct MessageFunctions: Sendable {
       onVectors
       extractProfileInfoOnMessage
       recordContact
+      migrateExistingChats
     }
   }
 
@@ -26,6 +27,7 @@ public struct MessageFunctions: Sendable {
     embedMessage
     semanticSearch
     refreshChatMembers
+    backfillEmbeddings
   }
 
   /// The keys of providers, which a worker gets only if its function asks for them.

@@ -17,6 +17,10 @@ public struct MessageServices: Sendable {
   public let embeddings: any EmbeddingProvider
   /// The model that reads and answers; nil where none is configured.
   public let chat: (any ChatModel)?
+  /// Makes the contacts of chats from before there were contacts.
+  public let migration: ChatMigration
+  /// Embeds messages that have no vector.
+  public let backfill: EmbeddingBackfill
 
   /// Services over a database and the providers that the settings name.
   public init(
@@ -43,10 +47,23 @@ public struct MessageServices: Sendable {
       case .openAI(let baseURL, let key, let model):
         OpenAIChat(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
       }
-    indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
+    let indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
+    self.indexer = indexer
     search = MessageSearch(firestore: firestore, embeddings: embeddings, vectors: vectors)
     profiles = ProfileExtractor(firestore: firestore, model: chat)
     contacts = ContactRecorder(firestore: firestore)
+    migration = ChatMigration(
+      firestore: firestore,
+      backup: settings.backup.backup(over: http),
+      sleep: retries.sleep
+    )
+    backfill = EmbeddingBackfill(
+      firestore: firestore,
+      indexer: indexer,
+      vectors: vectors,
+      settings: settings.backfill,
+      sleep: retries.sleep
+    )
   }
 
   /// Throws when the index holds vectors of another model, so that a deployment fails and not each

@@ -6,19 +6,28 @@ public struct PsstSettings: Sendable {
   public var vectors: VectorSettings
   /// The model that reads and answers.
   public var chat: ChatSettings
+  /// How fast messages are embedded that have no vector yet.
+  public var backfill: BackfillSettings
+  /// How the database is copied before a migration.
+  public var backup: BackupSettings
 
   /// Settings by value.
   public init(
     embedding: EmbeddingSettings,
     vectors: VectorSettings,
-    chat: ChatSettings = .none
+    chat: ChatSettings = .none,
+    backfill: BackfillSettings = BackfillSettings(),
+    backup: BackupSettings = .none
   ) {
     self.embedding = embedding
     self.vectors = vectors
     self.chat = chat
+    self.backfill = backfill
+    self.backup = backup
   }
 
-  /// Reads `OPENAI_*`, `PSST_*` and `PINECONE_*`; what is absent or empty has a default.
+  /// Reads `OPENAI_*`, `PSST_*`, `PINECONE_*` and, for backups, where the emulator is; what is
+  /// absent or empty has a default.
   ///
   /// Throws `misconfigured` for a model whose dimension is neither known nor given.
   public init(environment: [String: String]) throws {
@@ -26,6 +35,8 @@ public struct PsstSettings: Sendable {
     embedding = try EmbeddingSettings(environment: environment)
     vectors = VectorSettings(environment: environment)
     chat = ChatSettings(environment: environment)
+    backfill = try BackfillSettings(environment: environment)
+    backup = BackupSettings(environment: environment)
   }
 
   /// Where OpenAI itself is.
@@ -85,12 +96,14 @@ public enum EmbeddingSettings: Sendable {
         name: name,
         dimension: dimension,
         // For a model nobody has measured, what fits most of those that somebody has.
-        relevanceThreshold: threshold ?? known?.threshold ?? 0.3
+        relevanceThreshold: threshold ?? known?.threshold ?? 0.3,
+        dollarsPerMillionTokens: try Self.number(environment, "PSST_EMBEDDING_PRICE")
+          ?? known?.dollarsPerMillionTokens
       )
     )
   }
 
-  private static func number(_ environment: [String: String], _ name: String) throws -> Double? {
+  static func number(_ environment: [String: String], _ name: String) throws -> Double? {
     guard let text = environment[name] else { return nil }
     guard let number = Double(text), abs(number) < 1_000_000 else {
       throw ServiceError(.misconfigured, "\(name) is \"\(text)\", which is not a sensible number")

@@ -50,5 +50,5 @@ extension TokenUsage {
   }
 
   /// English has about four bytes a token; other languages have fewer.
-  private static func estimate(_ bytes: Int) -> Int { (bytes + 3) / 4 }
+  static func estimate(_ bytes: Int) -> Int { (bytes + 3) / 4 }
 }

@@ -36,6 +36,8 @@ public struct EmbeddingModel: Sendable, Hashable {
   public var relevanceThreshold: Double
   /// Whether it only stands in for a model and does not know meanings.
   public var isDegraded: Bool
+  /// What a million tokens cost, in US dollars; nil where nobody has said.
+  public var dollarsPerMillionTokens: Double?
 
   /// A model.
   public init(
@@ -43,20 +45,30 @@ public struct EmbeddingModel: Sendable, Hashable {
     name: String,
     dimension: Int,
     relevanceThreshold: Double,
-    isDegraded: Bool = false
+    isDegraded: Bool = false,
+    dollarsPerMillionTokens: Double? = nil
   ) {
     self.provider = provider
     self.name = name
     self.dimension = dimension
     self.relevanceThreshold = relevanceThreshold
     self.isDegraded = isDegraded
+    self.dollarsPerMillionTokens = dollarsPerMillionTokens
   }
 
-  /// The models whose dimension and threshold are known.
-  static let known: [String: (dimension: Int, threshold: Double)] = [
-    "text-embedding-3-small": (1536, 0.3),
-    "text-embedding-3-large": (3072, 0.3),
-    "text-embedding-ada-002": (1536, 0.7),
-    "all-MiniLM-L6-v2": (384, 0.25),
+  /// What is known of a model by its name.
+  struct Known {
+    var dimension: Int
+    var threshold: Double
+    /// Prices change: `PSST_EMBEDDING_PRICE` says otherwise.
+    var dollarsPerMillionTokens: Double
+  }
+
+  /// The models of which something is known.
+  static let known: [String: Known] = [
+    "text-embedding-3-small": Known(dimension: 1536, threshold: 0.3, dollarsPerMillionTokens: 0.02),
+    "text-embedding-3-large": Known(dimension: 3072, threshold: 0.3, dollarsPerMillionTokens: 0.13),
+    "text-embedding-ada-002": Known(dimension: 1536, threshold: 0.7, dollarsPerMillionTokens: 0.1),
+    "all-MiniLM-L6-v2": Known(dimension: 384, threshold: 0.25, dollarsPerMillionTokens: 0),
   ]
 }

@@ -12,7 +12,8 @@ public struct LexicalEmbedding: EmbeddingProvider {
     name: "hashed-words-1",
     dimension: LexicalEmbedding.dimension,
     relevanceThreshold: 0.2,
-    isDegraded: true
+    isDegraded: true,
+    dollarsPerMillionTokens: 0
   )
 
   /// The one and only.

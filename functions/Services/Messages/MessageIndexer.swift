@@ -43,18 +43,23 @@ public struct MessageIndexer: Sendable {
   /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document; the
   /// same call later finishes what this one began.
   public func index(chatID: String, messageID: String) async throws -> Outcome {
-    try await index(chatID: chatID, messageID: messageID, known: nil)
+    var usage = TokenUsage()
+    return try await index(
+      MessagePlace(chatID: chatID, messageID: messageID),
+      known: nil,
+      usage: &usage
+    )
   }
 
   private func index(
-    chatID: String,
-    messageID: String,
-    known: Embedded?
+    _ place: MessagePlace,
+    known: Embedded?,
+    usage: inout TokenUsage
   ) async throws -> Outcome {
     var known = known
     var applied: MessageState?
     for _ in 0...Self.roundsMax {
-      let state = try await read(chatID: chatID, messageID: messageID)
+      let state = try await read([place])[0].get()
       if state == applied { return Self.outcome(state) }
       switch state {
       case .indexable(let source):
@@ -62,18 +67,16 @@ public struct MessageIndexer: Sendable {
         if let known, known.text == source.message.text {
           values = known.values
         } else {
-          values = try await embed(source.message.text)
+          values = try await embed([source.message.text], usage: &usage)[0]
         }
         known = Embedded(text: source.message.text, values: values)
-        try await vectors.upsert([
-          VectorRecord(id: messageID, values: values, metadata: source.metadata)
-        ])
+        try await vectors.upsert([source.record(values)])
       case .skipped, .gone:
-        try await vectors.delete([messageID])
+        try await vectors.delete([place.messageID])
       }
       applied = state
     }
-    throw ServiceError(.unavailable, "message \(messageID) keeps changing; try later")
+    throw ServiceError(.unavailable, "message \(place.messageID) keeps changing; try later")
   }
 
   /// A text whose vector is known, so that a change of members costs no embedding.
@@ -82,11 +85,16 @@ public struct MessageIndexer: Sendable {
     var values: [Float]
   }
 
-  private func embed(_ text: String) async throws -> [Float] {
-    guard let values = try await embeddings.embeddings(of: [text]).vectors.first else {
-      throw ServiceError(.unavailable, "the embedding provider sent no vector")
+  private func embed(_ texts: [String], usage: inout TokenUsage) async throws -> [[Float]] {
+    let embedded = try await embeddings.embeddings(of: texts)
+    guard embedded.vectors.count == texts.count else {
+      throw ServiceError(
+        .unavailable,
+        "the embedding provider sent \(embedded.vectors.count) vectors for \(texts.count) texts"
+      )
     }
-    return values
+    usage += embedded.usage
+    return embedded.vectors
   }
 
   private static func outcome(_ state: MessageState) -> Outcome {
@@ -97,29 +105,71 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  private func read(chatID: String, messageID: String) async throws -> MessageState {
-    let chatReference = firestore.collection(Chat.collection).document(chatID)
-    let snapshots = try await firestore.getAll([
-      chatReference.collection(Message.collection).document(messageID), chatReference,
-    ])
-    guard snapshots[0].exists else { return .gone }
-    let message = try snapshots[0].data(as: Message.self)
-    guard message.text.contains(where: { !$0.isWhitespace }) else {
-      return .skipped(message.mediaType == nil ? .blankText : .mediaWithoutText)
-    }
-    guard snapshots[1].exists else { return .skipped(.chatMissing) }
-    let chat = try snapshots[1].data(as: Chat.self)
-    let roster = try await roster(chat.members + [message.senderID])
-    return .indexable(
-      MessageSource(
-        chatID: chatID,
-        messageID: messageID,
-        message: message,
-        chat: chat,
-        senderName: roster.users[message.senderID]?.displayName,
-        trainerID: roster.trainerID(of: chat, senderID: message.senderID)
-      )
+  /// What the index should hold for each message; an error for one that is malformed.
+  private func read(_ places: [MessagePlace]) async throws -> [Result<MessageState, any Error>] {
+    let chatIDs = Set(places.map(\.chatID)).sorted()
+    let chats = firestore.collection(Chat.collection)
+    let snapshots = try await firestore.getAll(
+      places.map { chats.document($0.chatID).collection(Message.collection).document($0.messageID) }
+        + chatIDs.map { chats.document($0) }
     )
+    let stored = snapshots[places.count...].map { chat in
+      Result { chat.exists ? try chat.data(as: Chat.self) : nil }
+    }
+    let chatsByID = Dictionary(uniqueKeysWithValues: zip(chatIDs, stored))
+    let drafts = zip(places, snapshots).map { place, message in
+      Result { try Draft(place, message, chatsByID[place.chatID]?.get()) }
+    }
+    let people = drafts.flatMap { (try? $0.get())?.people ?? [] }
+    let roster = try await roster(people)
+    return drafts.map { draft in
+      Result { try draft.get().state(roster) }
+    }
+  }
+
+  /// What is known of a message before anybody is asked who its people are.
+  private enum Draft {
+    case settled(MessageState)
+    case open(MessagePlace, Message, Chat)
+
+    init(_ place: MessagePlace, _ snapshot: DocumentSnapshot, _ chat: Chat?) throws {
+      guard snapshot.exists else {
+        self = .settled(.gone)
+        return
+      }
+      let message = try snapshot.data(as: Message.self)
+      guard message.text.contains(where: { !$0.isWhitespace }) else {
+        self = .settled(.skipped(message.mediaType == nil ? .blankText : .mediaWithoutText))
+        return
+      }
+      guard let chat else {
+        self = .settled(.skipped(.chatMissing))
+        return
+      }
+      self = .open(place, message, chat)
+    }
+
+    var people: [String] {
+      guard case .open(_, let message, let chat) = self else { return [] }
+      return chat.members + [message.senderID]
+    }
+
+    func state(_ roster: Roster) throws -> MessageState {
+      switch self {
+      case .settled(let state): return state
+      case .open(let place, let message, let chat):
+        return .indexable(
+          MessageSource(
+            chatID: place.chatID,
+            messageID: place.messageID,
+            message: message,
+            chat: chat,
+            senderName: roster.users[message.senderID]?.displayName,
+            trainerID: roster.trainerID(of: chat, senderID: message.senderID)
+          )
+        )
+      }
+    }
   }
 
   private func roster(_ uids: [String]) async throws -> Roster {
@@ -130,6 +180,63 @@ public struct MessageIndexer: Sendable {
       roster.users[snapshot.id] = try snapshot.data(as: User.self)
     }
     return roster
+  }
+
+  // MARK: Several messages
+
+  /// What became of several messages' vectors.
+  struct Batch: Sendable {
+    var indexed = 0
+    var skipped = 0
+    var deleted = 0
+    /// Messages that are malformed.
+    var failed = 0
+    var usage = TokenUsage()
+
+    fileprivate mutating func count(_ outcome: Outcome) {
+      switch outcome {
+      case .indexed: indexed += 1
+      case .skipped: skipped += 1
+      case .deleted: deleted += 1
+      }
+    }
+  }
+
+  /// Makes the vectors of several messages what the messages are now, in few calls.
+  ///
+  /// The same rule holds as for one: each message is read again afterwards, and what changed
+  /// meanwhile is done again by itself.
+  func index(_ places: [MessagePlace]) async throws -> Batch {
+    var batch = Batch()
+    var sources: [MessageSource] = []
+    var singles: [MessagePlace] = []
+    for (place, state) in zip(places, try await read(places)) {
+      switch state {
+      case .success(.indexable(let source)): sources.append(source)
+      case .success: singles.append(place)
+      case .failure: batch.failed += 1
+      }
+    }
+    if !sources.isEmpty {
+      let values = try await embed(sources.map(\.message.text), usage: &batch.usage)
+      try await vectors.upsert(zip(sources, values).map { $0.record($1) })
+      let after = try await read(sources.map(\.place))
+      for (source, state) in zip(sources, after) {
+        if case .success(.indexable(source)) = state {
+          batch.indexed += 1
+        } else {
+          singles.append(source.place)
+        }
+      }
+    }
+    for place in singles {
+      do {
+        batch.count(try await index(place, known: nil, usage: &batch.usage))
+      } catch is ValueCodingError {
+        batch.failed += 1
+      }
+    }
+    return batch
   }
 
   // MARK: A chat
@@ -189,7 +296,12 @@ public struct MessageIndexer: Sendable {
           let known = record.metadata[MetadataField.text]?.string.map {
             Embedded(text: $0, values: record.values)
           }
-          _ = try await index(chatID: chatID, messageID: record.id, known: known)
+          var usage = TokenUsage()
+          _ = try await index(
+            MessagePlace(chatID: chatID, messageID: record.id),
+            known: known,
+            usage: &usage
+          )
         }
       }
       try await group.waitForAll()

@@ -1,6 +1,12 @@
 import FirestoreClient
 import PsstModels
 
+/// Where a message is.
+struct MessagePlace: Hashable, Sendable {
+  var chatID: String
+  var messageID: String
+}
+
 /// A message with all that its vector's metadata rests on, as it is now.
 struct MessageSource: Equatable, Sendable {
   var chatID: String
@@ -9,6 +15,13 @@ struct MessageSource: Equatable, Sendable {
   var chat: Chat
   var senderName: String?
   var trainerID: String?
+
+  var place: MessagePlace { MessagePlace(chatID: chatID, messageID: messageID) }
+
+  /// The message's record in the index, the one way to make it.
+  func record(_ values: [Float]) -> VectorRecord {
+    VectorRecord(id: messageID, values: values, metadata: metadata)
+  }
 
   /// What the vector says of the message.
   var metadata: [String: MetadataValue] {

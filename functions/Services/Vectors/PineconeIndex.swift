@@ -110,7 +110,7 @@ public final class PineconeIndex: Sendable {
         index \(settings.index) holds vectors of \(found) with \(description.dimension ?? 0) \
         dimensions, but \(wanted) with \(model.dimension) is configured. Go back to that model, or \
         re-index: delete the index with `curl -X DELETE \(settings.host)/indexes/\(settings.index)`\
-         and run `hearth call backfillEmbeddings --admin --data '{"dryRun": false}'`
+        , deploy again, and run `hearth call backfillEmbeddings --admin --data '{"dryRun": false}'`
         """
       )
     }
@@ -154,6 +154,19 @@ public final class PineconeIndex: Sendable {
         self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
       }
       found.merge(reply.vectors) { $1 }
+    }
+    return found
+  }
+
+  /// Those of the ids that have a record; their numbers are not read.
+  public func existing(_ ids: [String]) async throws -> Set<String> {
+    var found: Set<String> = []
+    for start in stride(from: 0, to: ids.count, by: Self.fetchMax) {
+      let part = ids[start..<min(start + Self.fetchMax, ids.count)]
+      let reply: PresenceReply = try await send { address in
+        self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
+      }
+      found.formUnion(reply.vectors.keys)
     }
     return found
   }
@@ -255,6 +268,10 @@ public final class PineconeIndex: Sendable {
 
   private struct FetchReply: Decodable {
     var vectors: [String: VectorRecord]
+  }
+
+  private struct PresenceReply: Decodable {
+    var vectors: [String: Ignored]
   }
 
   private struct Delete: Encodable {

@@ -1,0 +1,140 @@
+import FirestoreClient
+public import FunctionsRuntime
+import PsstServices
+
+extension MessageFunctions {
+  /// Embeds every message that has no vector yet; for administrators.
+  ///
+  /// Safe to run again, and beside another run: the later one goes on, the earlier one stops.
+  public var backfillEmbeddings:
+    some CloudFunction<CallableRequest<BackfillEmbeddingsOrder>, BackfillEmbeddingsReply>
+  {
+    onCall(
+      "backfillEmbeddings",
+      BackfillEmbeddingsOrder.self,
+      options: FunctionOptions(
+        memory: .mib512,
+        timeout: .seconds(3600),
+        secrets: Self.secrets
+      )
+    ) { request in
+      try request.requireAdmin()
+      let order = try request.data.checked()
+      let logger = request.logger
+      do {
+        let report = try await services.backfill.run(
+          chatID: order.chatId,
+          limit: order.limit,
+          dryRun: order.dryRun ?? false
+        ) { report in
+          logger.info("Backfill goes on", metadata: Self.metadata(report))
+        }
+        logger.info(
+          "Backfill ended",
+          metadata: Self.metadata(report).merging(services.modelMetadata) { $1 }
+        )
+        return BackfillEmbeddingsReply(report)
+      } catch let error as ServiceError {
+        logger.error("Backfill stopped", metadata: ["reason": "\(error)"])
+        throw error.administrationError
+      } catch let error as FirestoreError {
+        logger.error("Backfill stopped", metadata: ["reason": "\(error)"])
+        throw error.interruptionError
+      }
+    }
+  }
+
+  private static func metadata(_ report: BackfillReport) -> Logger.Metadata {
+    [
+      "backfill.dry": "\(report.isDryRun)", "backfill.scanned": "\(report.scanned)",
+      "backfill.missing": "\(report.missing)", "backfill.embedded": "\(report.embedded)",
+      "backfill.failed": "\(report.failed)", "backfill.tokens": "\(report.tokens)",
+      "backfill.stopped": "\(report.stopped?.description ?? "no")",
+    ]
+  }
+}
+
+/// What `backfillEmbeddings` is told.
+public struct BackfillEmbeddingsOrder: Codable, Sendable, Hashable {
+  /// One chat to embed; all of them unless given.
+  public var chatId: String?
+  /// How many messages to embed at most; all of them unless given.
+  public var limit: Int?
+  /// Whether to count only; false unless given.
+  public var dryRun: Bool?
+
+  /// An order.
+  public init(chatId: String? = nil, limit: Int? = nil, dryRun: Bool? = nil) {
+    self.chatId = chatId
+    self.limit = limit
+    self.dryRun = dryRun
+  }
+
+  /// The order if it makes sense; else throws `invalid-argument` with what to change.
+  func checked() throws -> BackfillEmbeddingsOrder {
+    if let limit, limit < 1 {
+      throw CallableError(.invalidArgument, "limit must be 1 or more.")
+    }
+    if let chatId, chatId.isEmpty || chatId.contains("/") {
+      throw CallableError(.invalidArgument, "chatId must be the id of a chat.")
+    }
+    return self
+  }
+}
+
+/// What `backfillEmbeddings` answers.
+public struct BackfillEmbeddingsReply: Encodable, Sendable {
+  /// Whether nothing was written.
+  public var dryRun: Bool
+  /// Messages that this call looked at.
+  public var scanned: Int
+  /// Of these, those without a vector that should have one.
+  public var missing: Int
+  /// Of these, those that have one now.
+  public var embedded: Int
+  /// Messages that need none.
+  public var skipped: Int
+  /// Messages that could not be embedded.
+  public var failed: Int
+  /// Tokens, as the provider counted them; estimated for a dry run.
+  public var tokens: Int
+  /// What the tokens cost; null for a model whose price is not known.
+  public var estimatedCostUSD: Double?
+  /// Whether every message was looked at.
+  public var done: Bool
+  /// Why the call ended before, else null.
+  public var stopped: String?
+
+  init(_ report: BackfillReport) {
+    dryRun = report.isDryRun
+    scanned = report.scanned
+    missing = report.missing
+    embedded = report.embedded
+    skipped = report.skipped
+    failed = report.failed
+    tokens = report.tokens
+    estimatedCostUSD = report.estimatedCostUSD
+    done = report.done
+    stopped = report.stopped?.description
+  }
+
+  /// Writes every key, those without a value as null.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(dryRun, forKey: .dryRun)
+    try container.encode(scanned, forKey: .scanned)
+    try container.encode(missing, forKey: .missing)
+    try container.encode(embedded, forKey: .embedded)
+    try container.encode(skipped, forKey: .skipped)
+    try container.encode(failed, forKey: .failed)
+    try container.encode(tokens, forKey: .tokens)
+    try container.encode(estimatedCostUSD, forKey: .estimatedCostUSD)
+    try container.encode(done, forKey: .done)
+    try container.encode(stopped, forKey: .stopped)
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case dryRun, scanned, missing, embedded, skipped, failed, tokens, estimatedCostUSD, done
+    case stopped
+  }
+}

@@ -1,0 +1,296 @@
+import FirestoreClient
+import PsstModels
+
+/// Embeds every message that has no vector yet.
+///
+/// What has a vector is left alone, so runs may be repeated and killed. A run writes down behind
+/// which message it is; the next one begins there, but looks at all the others too, so that `done`
+/// is true only where nothing is left. Of two runs at once the later one goes on and the earlier
+/// one stops after the page it is at, so that a provider is not paid twice.
+///
+/// Holds one page of messages and the vectors of a few batches at a time.
+public struct EmbeddingBackfill: Sendable {
+  /// The name of the checkpoint; one for a single chat has the chat's id behind it.
+  public static let name = "backfillEmbeddings"
+
+  private let firestore: Firestore
+  private let indexer: MessageIndexer
+  private let vectors: PineconeIndex
+  private let settings: BackfillSettings
+  private let sleep: @Sendable (Duration) async throws -> Void
+
+  /// Messages embedded by one request, and upserted by two.
+  private static let batchSize = 120
+  /// Requests to the provider at the same time.
+  private static let concurrency = 4
+  /// Pages between two reports of progress.
+  private static let pagesPerReport = 10
+
+  init(
+    firestore: Firestore,
+    indexer: MessageIndexer,
+    vectors: PineconeIndex,
+    settings: BackfillSettings,
+    sleep: @escaping @Sendable (Duration) async throws -> Void
+  ) {
+    self.firestore = firestore
+    self.indexer = indexer
+    self.vectors = vectors
+    self.settings = settings
+    self.sleep = sleep
+  }
+
+  /// Embeds messages of one chat, or of all, at most `limit`; dry, finds those that lack a vector.
+  ///
+  /// Throws `ServiceError` where no message can be embedded because something is misconfigured, and
+  /// `FirestoreError`. A provider that is down ends the run with its reason in the report.
+  public func run(
+    chatID: String?,
+    limit: Int?,
+    dryRun: Bool,
+    progress: (BackfillReport) -> Void = { _ in }
+  ) async throws -> BackfillReport {
+    try await vectors.prepare()
+    var run = Run(
+      backfill: self,
+      chatID: chatID,
+      limit: limit ?? .max,
+      keeper: try await CheckpointKeeper(
+        chatID.map { "\(Self.name)-\($0)" } ?? Self.name,
+        in: firestore,
+        ignoring: dryRun
+      ),
+      report: BackfillReport(isDryRun: dryRun, model: vectors.model)
+    )
+    try await run.messages(progress)
+    return run.report
+  }
+
+  /// One run under way.
+  private struct Run {
+    let backfill: EmbeddingBackfill
+    let chatID: String?
+    let limit: Int
+    var keeper: CheckpointKeeper
+    var report: BackfillReport
+    var pace: RequestPace
+    var pages = 0
+    let start = ContinuousClock.now
+
+    init(
+      backfill: EmbeddingBackfill,
+      chatID: String?,
+      limit: Int,
+      keeper: CheckpointKeeper,
+      report: BackfillReport
+    ) {
+      self.backfill = backfill
+      self.chatID = chatID
+      self.limit = limit
+      self.keeper = keeper
+      self.report = report
+      pace = RequestPace(backfill.settings)
+    }
+
+    private var firestore: Firestore { backfill.firestore }
+    private var chats: CollectionReference { firestore.collection(Chat.collection) }
+    private var counts: [String: Int] {
+      ["scanned": report.scanned, "embedded": report.embedded, "failed": report.failed]
+    }
+
+    // MARK: Messages
+
+    /// Visits all messages once, first those behind the one where an earlier run ended.
+    mutating func messages(_ progress: (BackfillReport) -> Void) async throws {
+      let start = keeper.cursor.map { firestore.document($0) }
+      try await messages(after: start, upTo: nil, progress)
+      if let start { try await messages(after: nil, upTo: start, progress) }
+      guard report.stopped == nil else { return }
+      report.done = true
+      if !report.isDryRun { try await keeper.finish(counts: counts) }
+    }
+
+    private mutating func messages(
+      after: DocumentReference?,
+      upTo: DocumentReference?,
+      _ progress: (BackfillReport) -> Void
+    ) async throws {
+      guard report.stopped == nil else { return }
+      var query =
+        chatID.map { chats.document($0).collection(Message.collection).query }
+        ?? firestore.collectionGroup(Message.collection)
+      if let upTo { query = query.where("__name__", .lessThanOrEqual, upTo) }
+      query = query.select(["text", "mediaType"])
+      let size = EmbeddingBackfill.batchSize * EmbeddingBackfill.concurrency
+      try await query.pages(of: size, after: after) { page in
+        let isGoingOn = try await self.page(page)
+        pages += 1
+        if pages.isMultiple(of: EmbeddingBackfill.pagesPerReport) { progress(report) }
+        return isGoingOn
+      }
+    }
+
+    /// Does one page; false when the run is to end.
+    private mutating func page(_ page: QuerySnapshot) async throws -> Bool {
+      let missing = try await missing(in: page)
+      var cursor = missing.cursor
+      if !report.isDryRun, !missing.messages.isEmpty {
+        if !keeper.isClaimed { try await keeper.claim() }
+        try await embed(missing.messages)
+        // What failed only for now is looked at first by the next run.
+        if report.stopped != nil { cursor = nil }
+      }
+      if report.stopped == nil, report.missing >= limit { report.stopped = .limit }
+      if let cursor, try await !keeper.save(cursor: cursor, counts: counts) {
+        report.stopped = .takenOver
+      }
+      return report.stopped == nil && !missing.isLast
+    }
+
+    private struct Missing {
+      var messages: [UnembeddedMessage] = []
+      /// The last message looked at.
+      var cursor: String?
+      /// Whether no message can follow.
+      var isLast = false
+    }
+
+    /// The messages of a page without a vector, as many as the limit leaves room for.
+    private mutating func missing(in page: QuerySnapshot) async throws -> Missing {
+      var found = Missing()
+      // Other things have collections of that name, such as an assistant's conversations.
+      let messages = page.compactMap(UnembeddedMessage.init)
+      if let last = page.last, chatID == nil { found.isLast = last.reference.isBehindChats }
+      let withText = messages.filter { $0.hasText }
+      let embedded = try await backfill.vectors.existing(withText.map(\.place.messageID))
+      let lacking = withText.filter { !embedded.contains($0.place.messageID) }
+      let chatIDs = Set(lacking.map(\.place.chatID)).sorted()
+      let existing = try await firestore.getAll(chatIDs.map { chats.document($0) })
+      let chatsThere = Set(existing.filter(\.exists).map(\.id))
+      found.cursor = page.last?.reference.path
+      for message in messages {
+        guard report.missing < limit else {
+          found.isLast = false
+          break
+        }
+        report.scanned += 1
+        found.cursor = message.path
+        if !message.hasText {
+          report.skipped += 1
+        } else if !embedded.contains(message.place.messageID) {
+          guard chatsThere.contains(message.place.chatID) else {
+            report.skipped += 1
+            continue
+          }
+          report.missing += 1
+          if report.isDryRun { report.estimate(message.textBytes) }
+          found.messages.append(message)
+        }
+      }
+      return found
+    }
+
+    // MARK: Embedding
+
+    private mutating func embed(_ messages: [UnembeddedMessage]) async throws {
+      let size = EmbeddingBackfill.batchSize
+      let backfill = backfill
+      let outcomes = try await withThrowingTaskGroup(of: BatchOutcome.self) { group in
+        for first in stride(from: 0, to: messages.count, by: size) {
+          let part = messages[first..<min(first + size, messages.count)]
+          let tokens = TokenUsage.estimate(part.reduce(0) { $0 + $1.textBytes })
+          let wait =
+            backfill.vectors.model.isDegraded
+            ? Duration.zero : pace.wait(tokens: tokens, now: ContinuousClock.now - start)
+          let places = part.map(\.place)
+          group.addTask {
+            if wait > .zero { try await backfill.sleep(wait) }
+            return try await backfill.index(places)
+          }
+        }
+        var outcomes: [BatchOutcome] = []
+        for try await outcome in group { outcomes.append(outcome) }
+        return outcomes
+      }
+      for outcome in outcomes {
+        report.add(outcome.batch)
+        if let reason = outcome.stopped { report.stopped = .provider(reason) }
+      }
+    }
+  }
+
+  /// What became of a batch, and why there is to be no further one.
+  private struct BatchOutcome: Sendable {
+    var batch: MessageIndexer.Batch
+    var stopped: String?
+  }
+
+  private func index(_ places: [MessagePlace]) async throws -> BatchOutcome {
+    do {
+      return BatchOutcome(batch: try await indexer.index(places))
+    } catch let error as ServiceError {
+      switch error.kind {
+      case .misconfigured: throw error
+      case .refused where places.count > 1: return try await indexOneByOne(places)
+      case .refused, .notFound, .alreadyExists:
+        return BatchOutcome(batch: MessageIndexer.Batch(failed: places.count))
+      case .unavailable, .rateLimited, .quotaExhausted:
+        return BatchOutcome(
+          batch: MessageIndexer.Batch(failed: places.count),
+          stopped: error.message
+        )
+      }
+    }
+  }
+
+  /// Finds the text that a provider refuses among those that it takes.
+  private func indexOneByOne(_ places: [MessagePlace]) async throws -> BatchOutcome {
+    var outcome = BatchOutcome(batch: MessageIndexer.Batch())
+    for (position, place) in places.enumerated() {
+      let single = try await index([place])
+      outcome.batch += single.batch
+      if let reason = single.stopped {
+        outcome.stopped = reason
+        outcome.batch.failed += places.count - position - 1
+        break
+      }
+    }
+    return outcome
+  }
+}
+
+/// A message that may lack a vector, with no more than that takes to know.
+private struct UnembeddedMessage: Sendable {
+  var place: MessagePlace
+  var path: String
+  var hasText: Bool
+  var textBytes: Int
+
+  /// Nil for a document that is no message of a chat.
+  init?(_ snapshot: DocumentSnapshot) {
+    path = snapshot.reference.path
+    let segments = path.split(separator: "/").map(String.init)
+    guard segments.count == 4, segments[0] == Chat.collection else { return nil }
+    place = MessagePlace(chatID: segments[1], messageID: segments[3])
+    switch snapshot["text"] {
+    case nil, .null:
+      hasText = false
+      textBytes = 0
+    case .string(let text):
+      hasText = text.contains { !$0.isWhitespace }
+      textBytes = text.utf8.count
+    default:
+      // Malformed, which is found out where it is embedded.
+      hasText = true
+      textBytes = 0
+    }
+  }
+}
+
+extension DocumentReference {
+  /// Whether everything behind this document, in the order of names, is in no chat.
+  fileprivate var isBehindChats: Bool {
+    guard let root = path.split(separator: "/").first else { return false }
+    return Array(Chat.collection.utf8).lexicographicallyPrecedes(Array(root.utf8))
+  }
+}

@@ -1,0 +1,21 @@
+/// Spreads requests evenly, so that neither their number nor their tokens exceed a rate.
+struct RequestPace: Sendable {
+  private let settings: BackfillSettings
+  /// When the next request may be sent, counted as `now` is.
+  private var next: Duration = .zero
+
+  init(_ settings: BackfillSettings) {
+    self.settings = settings
+  }
+
+  /// How long a request of so many tokens has to wait; its time is taken from then on.
+  mutating func wait(tokens: Int, now: Duration) -> Duration {
+    let start = max(now, next)
+    let minutes = max(
+      1 / settings.requestsPerMinute,
+      Double(tokens) / settings.tokensPerMinute
+    )
+    next = start + .seconds(60 * minutes)
+    return start - now
+  }
+}
