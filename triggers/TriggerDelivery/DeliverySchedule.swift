@@ -69,10 +69,7 @@ package struct DeliverySchedule: Sendable {
 
   /// The deliveries to start now; they count as running until `finish`.
   package mutating func start(now: Timestamp) -> [Delivery] {
-    while let next = waiting.min, next.due <= now {
-      waiting.removeMin()
-      ready[next.id.function, default: []].append(next.id)
-    }
+    promoteDue(now: now)
     var started: [Delivery] = []
     for function in ready.keys.sorted() {
       while runningPerFunction[function, default: 0] < runningPerFunctionMax,
@@ -86,6 +83,26 @@ package struct DeliverySchedule: Sendable {
       if ready[function]?.isEmpty == true { ready[function] = nil }
     }
     return started
+  }
+
+  /// Those that could start at `now`, in the order of their ids, those that are past a function's
+  /// bound included.
+  package mutating func startable(now: Timestamp) -> [Delivery] {
+    promoteDue(now: now)
+    return ready.values.flatMap { $0.compactMap { held[$0] } }.sorted { $0.id < $1.id }
+  }
+
+  /// Starts one delivery, which then runs until `finish`; nil when it is not one that could.
+  package mutating func start(_ id: DeliveryID, now: Timestamp) -> Delivery? {
+    promoteDue(now: now)
+    guard let delivery = held[id], let place = ready[id.function]?.firstIndex(of: id) else {
+      return nil
+    }
+    ready[id.function]?.remove(at: place)
+    if ready[id.function]?.isEmpty == true { ready[id.function] = nil }
+    running[id] = id.function
+    runningPerFunction[id.function, default: 0] += 1
+    return delivery
   }
 
   /// Takes back a delivery after its try: again if it is still pending, else it leaves.
@@ -104,6 +121,13 @@ package struct DeliverySchedule: Sendable {
 
   /// When the next waiting delivery is due; nil when none waits.
   package var nextDue: Timestamp? { waiting.min?.due }
+
+  private mutating func promoteDue(now: Timestamp) {
+    while let next = waiting.min, next.due <= now {
+      waiting.removeMin()
+      ready[next.id.function, default: []].append(next.id)
+    }
+  }
 
   private mutating func enqueue(_ delivery: Delivery, now: Timestamp) {
     if delivery.dueTime <= now {

@@ -32,6 +32,8 @@ package actor DeliveryService: Service {
     package var settledKept: Int
     /// How long running handlers may go on when the server stops.
     package var stopGrace: Duration
+    /// Whether due deliveries start by themselves; else each waits for `deliver(_:)`.
+    package var startsByItself: Bool
 
     /// The defaults of the suite.
     package init(
@@ -40,7 +42,8 @@ package actor DeliveryService: Service {
       pendingMax: Int = 100_000,
       heldMax: Int = 4096,
       settledKept: Int = 10_000,
-      stopGrace: Duration = .milliseconds(1500)
+      stopGrace: Duration = .milliseconds(1500),
+      startsByItself: Bool = true
     ) {
       self.location = location
       self.policy = policy
@@ -48,6 +51,7 @@ package actor DeliveryService: Service {
       self.heldMax = heldMax
       self.settledKept = settledKept
       self.stopGrace = stopGrace
+      self.startsByItself = startsByItself
     }
   }
 
@@ -72,6 +76,8 @@ package actor DeliveryService: Service {
   private var expandedThrough: UInt64 = 0
   private var pendingCount = 0
   private var settledSinceTrim = 0
+  /// Counts tries that ended, so that one can tell whether any did meanwhile.
+  private var triesEnded: UInt64 = 0
   private var armedFor: Timestamp?
   private var isStopping = false
   private var idleWaiters: [CheckedContinuation<Void, Never>] = []
@@ -161,6 +167,25 @@ package actor DeliveryService: Service {
           + "can be retried."
       )
     }
+    return try await again(old)
+  }
+
+  /// Makes a delivery that has settled, however it did, pending again, with its attempts counted
+  /// anew: what happens when the word of its end is lost.
+  ///
+  /// Throws `FAILED_PRECONDITION` for a delivery that is pending.
+  package func redeliver(_ id: DeliveryID) async throws -> Delivery {
+    let old = try await show(id)
+    guard old.state.isSettled else {
+      throw StatusError(
+        .failedPrecondition,
+        "Event \(id) is still pending; only one that has settled can be delivered again."
+      )
+    }
+    return try await again(old)
+  }
+
+  private func again(_ old: Delivery) async throws -> Delivery {
     var new = old
     new.state = .pending
     new.attempts = 0
@@ -174,7 +199,29 @@ package actor DeliveryService: Service {
     return new
   }
 
-  /// Returns when every event is expanded and nothing runs or is due now.
+  /// When the next delivery that waits for its time is due; nil when none waits.
+  package var nextDue: Timestamp? { schedule.nextDue }
+
+  /// Looks again for what is due: `now` has moved in another way than `clock` passes.
+  package func timeJumped() {
+    armedFor = nil
+    wakeup.yield()
+  }
+
+  /// The deliveries that `deliver(_:)` could start now, in the order of their ids; for a service
+  /// that does not start them by itself.
+  package func startable() -> [Delivery] { schedule.startable(now: now()) }
+
+  /// Tries one of the startable deliveries and returns when the try has ended; false when there is
+  /// none of that id.
+  package func deliver(_ id: DeliveryID) async -> Bool {
+    guard let delivery = schedule.start(id, now: now()) else { return false }
+    await attempt(delivery)
+    return true
+  }
+
+  /// Returns when every event is expanded and nothing runs or, where deliveries start by
+  /// themselves, is due now.
   ///
   /// Transitive: what a function writes counts too. Returns early when the calling task is
   /// cancelled; waits without end before the first deployment if there are events.
@@ -205,10 +252,12 @@ package actor DeliveryService: Service {
         for await _ in wakeups {
           if isStopping { break }
           try await refill()
-          for delivery in schedule.start(now: now()) {
-            group.addTask { await self.attempt(delivery) }
+          if configuration.startsByItself {
+            for delivery in schedule.start(now: now()) {
+              group.addTask { await self.attempt(delivery) }
+            }
+            armTimer(in: &group)
           }
-          armTimer(in: &group)
           resumeIdleWaiters()
         }
         try await finishRunning()
@@ -361,6 +410,7 @@ package actor DeliveryService: Service {
     }
     log(settled, outcome)
     schedule.finish(settled, now: now())
+    triesEnded &+= 1
     if settled.state.isSettled {
       pendingCount = max(0, pendingCount - 1)
       settledSinceTrim += 1
@@ -427,13 +477,20 @@ package actor DeliveryService: Service {
   }
 
   private func isIdle() async throws -> Bool {
-    guard isScheduleIdle else { return false }
-    let lastEvent = try await storage.read { try EventLog.lastSequence(in: $0) }
-    return lastEvent <= expandedThrough && isScheduleIdle
+    while isScheduleIdle {
+      let ended = triesEnded
+      let lastEvent = try await storage.read { try EventLog.lastSequence(in: $0) }
+      // A function that began and ended during the read may have written after it.
+      guard ended == triesEnded else { continue }
+      return lastEvent <= expandedThrough && isScheduleIdle
+    }
+    return false
   }
 
   private var isScheduleIdle: Bool {
-    settledDuringRefill == nil && schedule.isIdle(at: now())
+    guard settledDuringRefill == nil else { return false }
+    return configuration.startsByItself
+      ? schedule.isIdle(at: now()) : schedule.runningIDs.isEmpty && !schedule.overflowed
   }
 
   /// Returns at the next progress of any kind, and when the task is cancelled.
