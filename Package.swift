@@ -75,6 +75,7 @@ let package = Package(
     .library(name: "FunctionsRuntime", targets: ["FunctionsRuntime"]),
     .library(name: "FirestoreClient", targets: ["FirestoreClient"]),
     .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
+    .library(name: "FunctionsTesting", targets: ["FunctionsTesting"]),
     .plugin(name: "tidy", targets: ["Tidy"]),
   ],
   dependencies: [
@@ -296,6 +297,17 @@ let package = Package(
       swiftSettings: strict
     ),
 
+    room(
+      "FunctionsTesting",
+      in: "Sources",
+      [
+        "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreClient",
+        "FirestoreEmulator", "FirestoreProtos", "FunctionsRuntime", "HTTPSupport", "Identity",
+        "Invocation", "OutboundHTTP", "QueryEngine", "RuntimeSupport", "StorageEngine",
+        "TriggerDelivery", httpTypes, nioCore, lifecycle, logging,
+      ]
+    ),
+
     // The application. `packageAccess: false`: it uses only what a stranger could.
     .target(
       name: "PsstModels",
@@ -441,6 +453,13 @@ let package = Package(
         "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FunctionsRuntime",
         "DocumentModel", "FirestoreProtos", "FirestoreWire", "OpenAIStub", "OutboundHTTP",
         "TestSupport", protobuf,
+      ]
+    ),
+    tests(
+      "FunctionsTestingTests",
+      [
+        "FunctionsTesting", "EventLog", "FirestoreClient", "FunctionsRuntime", "OutboundHTTP",
+        "StorageEngine", "TestSupport",
       ]
     ),
     tests("EventsTests", ["Events", "DocumentModel", "RuntimeSupport"]),

@@ -139,7 +139,7 @@ private enum House {
     "FunctionsGateway": 5,
     "FunctionsRuntime": 5, "Deployment": 5,
     "EmulatorSuite": 6,
-    "HearthCLI": 7,
+    "HearthCLI": 7, "FunctionsTesting": 7,
     // The application stands beside the house: its floors count from what it imports.
     "PsstModels": 5, "PsstServices": 6, "PsstFunctions": 7, "PsstWorker": 8,
   ]

@@ -4,7 +4,7 @@ import FirestoreProtos
 import FirestoreWire
 import HTTPSupport
 import Logging
-import RuntimeSupport
+package import RuntimeSupport
 import SwiftProtobuf
 
 #if canImport(FoundationEssentials)
@@ -73,7 +73,7 @@ extension FirestoreService {
   }
 
   /// What a client is told of an error; logs the cause of one that has no status, which is a bug.
-  func told(_ error: any Error) -> any StatusConvertible {
+  package func told(_ error: any Error) -> any StatusConvertible {
     switch error {
     case let error as any StatusConvertible: return error
     case is CancellationError: return StatusError(.cancelled, "The request was cancelled.")

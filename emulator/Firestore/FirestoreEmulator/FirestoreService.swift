@@ -69,7 +69,7 @@ package final class FirestoreService: Sendable {
   }
 
   /// Who asks, by a REST request's `Authorization` header.
-  func authenticate(authorization: String?) throws -> AuthContext {
+  package func authenticate(authorization: String?) throws -> AuthContext {
     try credentials.authenticate(authorization: authorization)
   }
 

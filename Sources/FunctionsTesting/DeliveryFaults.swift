@@ -1,0 +1,68 @@
+import TriggerDelivery
+
+/// The liberties that delivery may take with events, taken on purpose.
+///
+/// With faults, events wait for `settle()`, which then delivers them one at a time in an order that
+/// the seed decides. Equal functions, writes and seed give an equal order, so a failure can be
+/// repeated:
+///
+/// ```swift
+/// @Test(arguments: UInt64(0)..<20)
+/// func survivesDelivery(seed: UInt64) async throws {
+///   try await withFunctions(countUsers, deliveryFaults: DeliveryFaults(seed: seed)) { suite in … }
+/// }
+/// ```
+public struct DeliveryFaults: Sendable, Hashable {
+  /// Decides order and number.
+  public var seed: UInt64
+  /// Whether each event that a function has handled well reaches it once or twice more, as when the
+  /// word of its success is lost.
+  public var duplicates: Bool
+  /// Whether any waiting event may come next, of whatever document; else the oldest does.
+  public var reordering: Bool
+
+  /// Faults of these kinds.
+  public init(seed: UInt64, duplicates: Bool = true, reordering: Bool = true) {
+    self.seed = seed
+    self.duplicates = duplicates
+    self.reordering = reordering
+  }
+}
+
+/// Decides what a suite with faults delivers next.
+struct FaultyOrder: Sendable {
+  private let faults: DeliveryFaults
+  private var generator: SplitMix
+  private var duplicatesLeft: [DeliveryID: Int] = [:]
+
+  init(_ faults: DeliveryFaults) {
+    self.faults = faults
+    generator = SplitMix(state: faults.seed)
+  }
+
+  /// One of the deliveries that could start, which are in the order of their ids.
+  mutating func next(of startable: [Delivery]) -> Delivery? {
+    faults.reordering ? startable.randomElement(using: &generator) : startable.first
+  }
+
+  /// Whether a delivery that succeeded shall come once more.
+  mutating func repeats(_ id: DeliveryID) -> Bool {
+    guard faults.duplicates else { return false }
+    let left = duplicatesLeft[id] ?? Int.random(in: 1...2, using: &generator)
+    duplicatesLeft[id] = max(0, left - 1)
+    return left > 0
+  }
+}
+
+/// Numbers that a seed repeats, on every platform.
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,56 @@
+import FunctionsRuntime
+import HTTPTypes
+import Invocation
+import NIOCore
+
+/// Runs functions in this process as workers run them, and remembers it.
+struct RecordingInvoker: FunctionInvoker {
+  let host: FunctionHost
+  /// How long each function may run.
+  let timeouts: [String: Duration]
+  let recorder: RunRecorder
+
+  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    recorder.began(request)
+    do {
+      var reply = try await bounded(request)
+      guard reply.head.status.kind != .successful else {
+        recorder.ended(request, .succeeded)
+        return reply
+      }
+      let body = try await reply.body.collect(upTo: FunctionHost.bodyBytesMax)
+      reply.body = .whole(body)
+      let error = recorder.error(loggedBy: request.id) ?? String(buffer: body)
+      recorder.ended(request, .failed(error))
+      return reply
+    } catch {
+      recorder.ended(request, .failed("\(error)"))
+      throw error
+    }
+  }
+
+  /// As the workers' fleet: a function that runs out of time is told so by cancellation.
+  ///
+  /// One that does not listen cannot be ended in its test's own process, and is waited for.
+  private func bounded(_ request: InvocationRequest) async throws -> InvocationReply {
+    let timeout = timeouts[request.function] ?? Self.defaultTimeout
+    return try await withThrowingTaskGroup(of: InvocationReply?.self) { group in
+      group.addTask { try await host.invoke(request) }
+      group.addTask {
+        try await Task.sleep(for: timeout)
+        return nil
+      }
+      defer { group.cancelAll() }
+      guard let reply = try await group.next() ?? nil else {
+        throw InvocationError(
+          .timedOut,
+          "\(request.function) did not finish within \(timeout) (\(request.id))."
+        )
+      }
+      return reply
+    }
+  }
+
+  /// A function's time when it does not say.
+  private static let defaultTimeout: Duration = .seconds(60)
+}

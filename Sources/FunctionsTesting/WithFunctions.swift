@@ -1,0 +1,68 @@
+public import FunctionsRuntime
+
+/// Runs a test against functions over a database of its own, all in this process.
+///
+/// ```swift
+/// try await withFunctions(greet, countUsers) { suite in
+///   try await suite.firestore.document("users/tina").set(["displayName": "Tina"])
+///   try await suite.settle()
+///   #expect(suite.calls(of: "greet") == 1)
+/// }
+/// ```
+///
+/// For functions that need a database or HTTP themselves there is
+/// `withFunctions(project:environment:deliveryFaults:isolation:_:test:)`, which says the rest.
+public func withFunctions<Output>(
+  _ functions: any CloudFunction...,
+  project: String = FunctionsWorld.defaultProject,
+  deliveryFaults: DeliveryFaults? = nil,
+  isolation: isolated (any Actor)? = #isolation,
+  test: (FunctionsSuite) async throws -> Output
+) async throws -> Output {
+  let definitions = functions.map(\.definition)
+  return try await withFunctions(
+    project: project,
+    deliveryFaults: deliveryFaults,
+    isolation: isolation,
+    { _ in FunctionsApp { definitions } },
+    test: test
+  )
+}
+
+/// Runs a test against functions built over the test's own database and HTTP, in this process.
+///
+/// ```swift
+/// try await withFunctions { world in
+///   MessageFunctions(firestore: world.firestore, http: world.http).app
+/// } test: { suite in
+///   try await suite.firestore.document("chats/c1/messages/m1").set(message)
+///   try await suite.settle()
+///   #expect(suite.calls(of: "embedMessage") == 1)
+/// }
+/// ```
+///
+/// Writes become events and events reach functions by the same code as in `hearth start`; nothing
+/// is shared between two tests, so any number run side by side. Nothing outlives the call: what
+/// still runs when `test` returns is cancelled, and waited for. `environment` is what the functions
+/// find in `world.environment`; the variables that Hearth gives every worker are added.
+///
+/// Throws what `build` and `test` throw, and `FunctionsTestingError`: for functions that cannot be
+/// deployed, for HTTP requests that nothing was scripted for and no `settle` has reported, and when
+/// the suite itself failed.
+public func withFunctions<Output>(
+  project: String = FunctionsWorld.defaultProject,
+  environment: [String: String] = [:],
+  deliveryFaults: DeliveryFaults? = nil,
+  isolation: isolated (any Actor)? = #isolation,
+  _ build: (FunctionsWorld) async throws -> FunctionsApp,
+  test: (FunctionsSuite) async throws -> Output
+) async throws -> Output {
+  let parts = try await SuiteParts(project: project, environment: environment)
+  let core = try SuiteCore(
+    app: try await build(parts.world),
+    parts: parts,
+    faults: deliveryFaults
+  )
+  try await core.deploy()
+  return try await core.run { try await test(FunctionsSuite(core: core)) }
+}

@@ -1,0 +1,126 @@
+import FunctionsTesting
+import Testing
+
+@Suite("Delivery faults")
+struct DeliveryFaultsTests {
+  /// The order in which a chain's events reached their functions.
+  private func order(
+    _ faults: DeliveryFaults?,
+    documents: Int = 6
+  ) async throws -> [String] {
+    try await withFunctions(deliveryFaults: faults, { Sample.chain($0.firestore) }) { suite in
+      for id in 1...documents { try await suite.firestore.document("a/\(id)").set([:]) }
+      try await suite.settle()
+      #expect(try await suite.firestore.collection("d").get().count == documents)
+      return suite.runs().map { "\($0.function) \($0.document ?? "")" }
+    }
+  }
+
+  @Test("The same seed gives the same order, another seed another")
+  func reproducible() async throws {
+    let first = try await order(DeliveryFaults(seed: 1))
+    #expect(try await order(DeliveryFaults(seed: 1)) == first)
+    #expect(try await order(DeliveryFaults(seed: 2)) != first)
+  }
+
+  @Test("Duplicates alone bring each event two or three times, in order")
+  func duplicates() async throws {
+    let runs = try await order(DeliveryFaults(seed: 3, duplicates: true, reordering: false))
+    let counts = Dictionary(grouping: runs) { $0 }.mapValues(\.count)
+    #expect(counts.count == 18)
+    #expect(counts.values.allSatisfy { (2...3).contains($0) })
+    #expect(runs.filter { $0.hasPrefix("aTob") } == runs.filter { $0.hasPrefix("aTob") }.sorted())
+  }
+
+  @Test("Reordering alone brings each event once, and not in order")
+  func reordering() async throws {
+    let runs = try await order(DeliveryFaults(seed: 4, duplicates: false, reordering: true))
+    #expect(Set(runs).count == 18)
+    #expect(runs.count == 18)
+    #expect(runs.filter { $0.hasPrefix("aTob") } != runs.filter { $0.hasPrefix("aTob") }.sorted())
+  }
+
+  @Test("Reordering reaches the events of one document too")
+  func withinDocument() async throws {
+    var orders: Set<[String]> = []
+    for seed in 0..<8 as Range<UInt64> {
+      let faults = DeliveryFaults(seed: seed, duplicates: false)
+      let follow = onDocumentWritten("follow", at: "users/{id}") { event in
+        event.logger.info("\(event.data.after?.fields["n"] ?? .null)")
+      }
+      try await withFunctions(follow, deliveryFaults: faults) { suite in
+        for number in 1...3 {
+          try await suite.firestore.document("users/tina").set(["n": .value(number)])
+        }
+        try await suite.settle()
+        orders.insert(suite.logs().map(\.message))
+      }
+    }
+    #expect(orders.count > 1)
+    #expect(orders.allSatisfy { $0.count == 3 })
+  }
+
+  /// Counts users, in one of two ways.
+  private func counting(_ firestore: Firestore, isIdempotent: Bool) -> FunctionsApp {
+    FunctionsApp {
+      onDocumentCreated("count", at: "users/{userId}") { event in
+        let total = firestore.document("totals/users")
+        guard isIdempotent else {
+          try await total.set(["count": .increment(1)], .merge)
+          return
+        }
+        let seen = firestore.document("totals/users/seen/\(try event.params.userId)")
+        try await firestore.runTransaction { transaction in
+          guard try await !transaction.get(seen).exists else { return }
+          try transaction.set(seen, [:])
+          try transaction.set(total, ["count": .increment(1)], .merge)
+        }
+      }
+    }
+  }
+
+  @Test("A function that is not idempotent is found out by any seed", arguments: UInt64(0)..<5)
+  func findsOut(seed: UInt64) async throws {
+    for isIdempotent in [true, false] {
+      try await withFunctions(
+        deliveryFaults: DeliveryFaults(seed: seed),
+        { self.counting($0.firestore, isIdempotent: isIdempotent) }
+      ) { suite in
+        try await suite.firestore.document("users/tina").set([:])
+        try await suite.settle()
+        let total = try await suite.firestore.document("totals/users").get().fields["count"]
+        #expect((total == .integer(1)) == isIdempotent)
+      }
+    }
+  }
+
+  @Test("A failure is tried again by its function's policy, and duplicated only once it succeeded")
+  func failures() async throws {
+    let faults = DeliveryFaults(seed: 5, duplicates: true, reordering: false)
+    try await withFunctions(Sample.failing(2, retry: true), deliveryFaults: faults) { suite in
+      try await suite.firestore.document("users/tina").set([:])
+      try await suite.settle()
+
+      let outcomes = suite.runs(of: "fails").map(\.outcome)
+      #expect(outcomes.prefix(2) == [.failed("it is broken"), .failed("it is broken")])
+      #expect(outcomes.dropFirst(2).allSatisfy { $0 == .succeeded })
+      #expect((4...5).contains(outcomes.count))
+    }
+  }
+
+  @Test("When the time is over, settling names the running event, and can go on later")
+  func timeout() async throws {
+    let runs = Counter()
+    let slow = onDocumentCreated("slow", at: "users/{userId}") { _ in
+      if runs.next() == 1 { try await Task.sleep(for: .seconds(3600)) }
+    }
+    try await withFunctions(slow, deliveryFaults: DeliveryFaults(seed: 6)) { suite in
+      try await suite.firestore.document("users/tina").set([:])
+      let error = await #expect(throws: FunctionsTestingError.self) {
+        try await suite.settle(timeout: .milliseconds(50))
+      }
+      #expect(error?.message.contains("slow for created users/tina (running") == true)
+      try await suite.settle()
+    }
+  }
+}

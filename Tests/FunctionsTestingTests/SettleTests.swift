@@ -1,0 +1,167 @@
+import FunctionsTesting
+import Testing
+
+@Suite("Settling")
+struct SettleTests {
+  @Test("Settling waits for what functions cause, three hops on")
+  func chain() async throws {
+    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+      try await suite.firestore.document("a/1").set([:])
+      try await suite.settle()
+
+      #expect(try await suite.firestore.document("d/1").get().fields["from"] == .string("c"))
+      #expect(suite.runs().map(\.function) == ["aTob", "bToc", "cTod"])
+    }
+  }
+
+  @Test("A thousand settlings in a row each find everything done")
+  func thousand() async throws {
+    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+      for id in 1...1000 {
+        try await suite.firestore.document("a/\(id)").set([:])
+        try await suite.settle()
+        guard suite.calls(of: "cTod") == id else {
+          Issue.record("settling \(id) came back early")
+          return
+        }
+      }
+    }
+  }
+
+  @Test("Settling with nothing to do returns at once")
+  func nothing() async throws {
+    try await withFunctions(Sample.greet) { suite in
+      try await suite.settle()
+      #expect(suite.runs().isEmpty)
+    }
+  }
+
+  @Test("A failing function without retries fails once, with its error")
+  func failsOnce() async throws {
+    try await withFunctions(Sample.failing(retry: false)) { suite in
+      try await suite.firestore.document("users/tina").set([:])
+      try await suite.settle()
+
+      #expect(suite.runs(of: "fails").map(\.outcome) == [.failed("it is broken")])
+      let delivery = try #require(try await suite.deliveries().first)
+      #expect(delivery.state == .failed)
+      #expect(delivery.document == "users/tina")
+      #expect(delivery.kind == "created")
+    }
+  }
+
+  @Test("A retrying function is tried until it succeeds, without waiting for the time between")
+  func retries() async throws {
+    try await withFunctions(Sample.failing(3, retry: true)) { suite in
+      let start = try await suite.firestore.document("users/tina").set([:])
+      try await suite.settle()
+
+      #expect(suite.runs(of: "fails").map(\.attempt) == [1, 2, 3, 4])
+      #expect(try await suite.deliveries(of: "fails").map(\.state) == [.succeeded])
+      // The waits of 1, 2 and 4 seconds have passed for documents too.
+      let later = try await suite.firestore.document("users/tom").set([:])
+      let times = try [start, later].map { try #require($0.updateTime).microseconds }
+      #expect(times[1] - times[0] >= 7_000_000)
+    }
+  }
+
+  @Test("A function that always fails is given up after the attempts of the suite")
+  func dead() async throws {
+    try await withFunctions(Sample.failing(retry: true)) { suite in
+      try await suite.firestore.document("users/tina").set([:])
+      try await suite.settle()
+
+      let delivery = try #require(try await suite.deliveries(of: "fails").first)
+      #expect(delivery.state == .dead)
+      #expect(delivery.attempts == 16)
+      #expect(suite.calls(of: "fails") == 16)
+    }
+  }
+
+  @Test("An error that no retry can mend ends the event at once")
+  func permanent() async throws {
+    let function = Sample.failing(retry: true, with: EventError.permanent("no such thing"))
+    try await withFunctions(function) { suite in
+      try await suite.firestore.document("users/tina").set([:])
+      try await suite.settle()
+
+      #expect(try await suite.deliveries(of: "fails").map(\.state) == [.dead])
+      #expect(suite.calls(of: "fails") == 1)
+    }
+  }
+
+  @Test("When the time is over, settling names what is pending")
+  func names() async throws {
+    try await withFunctions(Sample.hanging(), Sample.greet) { suite in
+      try await suite.firestore.document("users/tina").set([:])
+      let error = await #expect(throws: FunctionsTestingError.self) {
+        try await suite.settle(timeout: .milliseconds(50))
+      }
+      #expect(error?.kind == .notSettled)
+      #expect(
+        error?.message.contains("hangs for created users/tina (running, attempt 1)") == true,
+        "\(error?.message ?? "")"
+      )
+    }
+  }
+
+  @Test("A function that causes itself is told by how often it ran")
+  func endless() async throws {
+    try await withFunctions { world in
+      FunctionsApp {
+        onDocumentWritten("loops", at: "counters/{id}") { _ in
+          try await world.firestore.document("counters/1").update(["n": .increment(1)])
+        }
+      }
+    } test: { suite in
+      try await suite.firestore.document("counters/1").set(["n": 0])
+      let error = await #expect(throws: FunctionsTestingError.self) {
+        try await suite.settle(timeout: .milliseconds(200))
+      }
+      #expect(error?.kind == .notSettled)
+    }
+  }
+
+  @Test("A function that outruns its own time has failed")
+  func functionTimeout() async throws {
+    try await withFunctions(Sample.hanging(timeout: .seconds(1))) { suite in
+      try await suite.firestore.document("users/tina").set([:])
+      try await suite.settle()
+
+      let delivery = try #require(try await suite.deliveries(of: "hangs").first)
+      #expect(delivery.state == .failed)
+      #expect(delivery.error?.contains("did not finish within 1.0 seconds") == true)
+    }
+  }
+
+  @Test("An earlier event is delivered again on request")
+  func redelivers() async throws {
+    try await withFunctions(Sample.greet) { suite in
+      for user in ["tina", "tom"] {
+        try await suite.firestore.document("users/\(user)").set([:])
+      }
+      try await suite.settle()
+      let again = try await suite.redeliver("greet", document: "users/tom")
+      try await suite.settle()
+
+      #expect(again.map(\.document) == ["users/tom"])
+      #expect(suite.runs(of: "greet").map(\.document).filter { $0 == "users/tom" }.count == 2)
+      try await suite.redeliver("greet")
+      try await suite.settle()
+      #expect(suite.calls(of: "greet") == 5)
+      let eventIDs = Set(suite.runs(of: "greet").map(\.eventID))
+      #expect(eventIDs.count == 2)
+    }
+  }
+
+  @Test("An event that never was is not delivered again")
+  func noEvent() async throws {
+    try await withFunctions(Sample.greet) { suite in
+      let error = await #expect(throws: FunctionsTestingError.self) {
+        try await suite.redeliver("greet", document: "users/tina")
+      }
+      #expect(error?.kind == .noSuchEvent)
+      #expect(error?.message.contains("users/tina") == true)
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import FunctionsTesting
+import Testing
+
+@Suite("HTTP to the outside")
+struct TestHTTPTests {
+  private static let url = "https://api.example.com/x"
+
+  /// A trigger that sends one request to an address that the document holds.
+  private func sending(_ world: FunctionsWorld) -> FunctionsApp {
+    FunctionsApp {
+      onDocumentCreated("sends", at: "requests/{id}") { event in
+        guard case .string(let url)? = event.data.fields["url"] else { return }
+        let response = try await world.http.send(OutboundRequest(method: "POST", url: url))
+        event.logger.info("Answered", metadata: ["status": "\(response.status)"])
+      }
+    }
+  }
+
+  @Test("Answers come in the order of the script, and the last one stays")
+  func script() async throws {
+    try await withFunctions(sending) { suite in
+      suite.http.on("POST", Self.url).respond(status: 503).respond(json: ["ok": true])
+      for id in 1...3 {
+        try await suite.firestore.document("requests/\(id)").set(["url": .value(Self.url)])
+        try await suite.settle()
+      }
+
+      #expect(suite.logs(of: "sends").map(\.metadata["status"]) == ["503", "200", "200"])
+      #expect(suite.http.requests("POST", Self.url).count == 3)
+      #expect(
+        suite.http.exchanges.map(\.result) == [.status(503), .status(200), .status(200)]
+      )
+    }
+  }
+
+  @Test("A request that nothing is scripted for fails its function, and settling names it")
+  func unscripted() async throws {
+    try await withFunctions(sending) { suite in
+      suite.http.on("GET", Self.url).respond()
+      try await suite.firestore.document("requests/1").set(["url": .value(Self.url + "?a=1")])
+      let error = await #expect(throws: FunctionsTestingError.self) { try await suite.settle() }
+
+      #expect(error?.kind == .unscriptedRequests)
+      #expect(error?.message.contains("POST https://api.example.com/x?a=1") == true)
+      #expect(try await suite.deliveries().map(\.state) == [.failed])
+      // Reported once.
+      try await suite.settle()
+    }
+  }
+
+  @Test("A request that no settling reported is reported at the end")
+  func unscriptedAtTheEnd() async throws {
+    let error = await #expect(throws: FunctionsTestingError.self) {
+      try await withFunctions(sending) { suite in
+        // What the sender makes of its failure is not the point here.
+        _ = try? await suite.http.send(OutboundRequest(url: Self.url))
+      }
+    }
+    #expect(error?.kind == .unscriptedRequests)
+    #expect(error?.message.contains("GET \(Self.url)") == true)
+  }
+
+  @Test(
+    "Addresses fit without their query, with it, or by their beginning",
+    arguments: [
+      ("https://h/a", "https://h/a", true), ("https://h/a", "https://h/a?q=1", true),
+      ("https://h/a?q=1", "https://h/a?q=1", true), ("https://h/a?q=1", "https://h/a?q=2", false),
+      ("https://h/a/*", "https://h/a/b/c?q=1", true), ("https://h/a/*", "https://h/b", false),
+      ("https://h/a", "https://h/ab", false),
+    ]
+  )
+  func addresses(script: String, request: String, fits: Bool) async throws {
+    try await withFunctions(sending) { suite in
+      suite.http.on("GET", "https://*").respond(status: 404)
+      suite.http.on("GET", script).respond(status: 200)
+      let response = try await suite.http.send(OutboundRequest(url: request))
+      #expect(response.status == (fits ? 200 : 404))
+    }
+  }
+
+  @Test("A connection can break, and an answer be computed")
+  func computed() async throws {
+    try await withFunctions(sending) { suite in
+      suite.http.on("GET", Self.url).fail(.timedOut, "too slow").respond { request in
+        OutboundResponse(status: 200, body: Array(request.method.utf8))
+      }
+      let error = await #expect(throws: OutboundHTTPError.self) {
+        try await suite.http.send(OutboundRequest(url: Self.url))
+      }
+      #expect(error == OutboundHTTPError(.timedOut, "too slow"))
+      let response = try await suite.http.stream(OutboundRequest(url: Self.url))
+      #expect(try await response.body.collect(upTo: 100) == Array("GET".utf8))
+      #expect(suite.http.exchanges.map(\.result) == [.error("too slow"), .status(200)])
+    }
+  }
+
+  /// Answers each request with its own address.
+  private struct Echo: HTTPTransport {
+    func send(_ request: OutboundRequest) async throws -> OutboundResponse {
+      OutboundResponse(status: 200, body: Array(request.url.utf8))
+    }
+  }
+
+  @Test("A transport mounted at an address gets what is below it, and nothing else")
+  func mounted() async throws {
+    try await withFunctions(sending) { suite in
+      suite.http.mount(Echo(), at: "https://echo.test/v1/")
+      suite.http.on("GET", "https://echo.test/v1/fixed").respond(body: "fixed")
+      for (url, text) in [
+        ("https://echo.test/v1/a?b", "https://echo.test/v1/a?b"),
+        ("https://echo.test/v1", "https://echo.test/v1"),
+        ("https://echo.test/v1/fixed", "fixed"),
+      ] {
+        let response = try await suite.http.send(OutboundRequest(url: url))
+        #expect(response.text == text)
+      }
+      await #expect(throws: OutboundHTTPError.self) {
+        try await suite.http.send(OutboundRequest(url: "https://echo.test/v10"))
+      }
+      let error = await #expect(throws: FunctionsTestingError.self) { try await suite.settle() }
+      #expect(error?.message.contains("https://echo.test/v10") == true)
+    }
+  }
+}
