@@ -1,6 +1,7 @@
 """Starts one suite for the session and hands out unmodified clients of it."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -60,15 +61,15 @@ def token(uid, **claims):
     return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(payload)}."
 
 
-@pytest.fixture(scope="session")
-def suite():
+@contextlib.contextmanager
+def started(folder, *options):
+    """A suite that serves the project in a folder, stopped at the end."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
-        [hearth(), "start", "--ephemeral", "--json", "--no-build", "--project", PROJECT,
-         "--configuration", CONFIGURATION,
+        [hearth(), "start", "--ephemeral", "--json", "--project", PROJECT, *options,
          *[flag for name in ("hub", "functions", "firestore", "vectors")
            for flag in (f"--{name}-port", "0")]],
-        stdout=subprocess.PIPE, cwd=ROOT, text=True, env=environment)
+        stdout=subprocess.PIPE, cwd=folder, text=True, env=environment)
     line = process.stdout.readline()
     assert line, "the suite ended before it was ready; its output is above"
     yield Suite(process, json.loads(line))
@@ -76,10 +77,30 @@ def suite():
     assert process.wait(timeout=15) == 0
 
 
-@pytest.fixture(scope="session")
-def db(suite):
+@contextlib.contextmanager
+def started_with_settings(folder, **settings):
+    """A suite that serves Psst with a `.env` of its own in an empty folder."""
+    (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    binary = str(ROOT / ".build" / CONFIGURATION / "psst-functions")
+    with started(folder, "--executable", binary) as suite:
+        yield suite
+
+
+def client(suite):
+    """Google's client of the suite's Firestore."""
     os.environ["FIRESTORE_EMULATOR_HOST"] = suite.address("firestore")
     return firestore.Client(project=PROJECT, credentials=AnonymousCredentials())
+
+
+@pytest.fixture(scope="session")
+def suite():
+    with started(ROOT, "--no-build", "--configuration", CONFIGURATION) as suite:
+        yield suite
+
+
+@pytest.fixture(scope="session")
+def db(suite):
+    return client(suite)
 
 
 @pytest.fixture

@@ -14,6 +14,14 @@ public struct User: Codable, Sendable, Hashable {
     self.role = role
   }
 
+  /// Reads a stored user; one that was stored without a name has an empty one.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    displayName = try container.decodeIfPresent(String.self, forKey: .displayName) ?? ""
+    email = try container.decodeIfPresent(String.self, forKey: .email)
+    role = try container.decodeIfPresent(Role.self, forKey: .role)
+  }
+
   /// The two kinds of user; a role never changes once written.
   public enum Role: String, Codable, Sendable, Hashable {
     case trainer, client

@@ -117,11 +117,8 @@ public struct ProfileExtractor: Sendable {
       clientName: client.1.displayName
     )
     // Asked again when it counts; here so that no model is paid for nothing.
-    if let reason = reasonToSkip(
-      source,
-      profile: try profile(try await profileReference(of: source).get()),
-      message: snapshots[0]
-    ) {
+    let profile = try await profileReference(of: source).get()
+    if let reason = try reasonToSkip(source, profile: profile, message: snapshots[0]) {
       return .failure(Skip(reason))
     }
     return .success(source)
@@ -139,13 +136,14 @@ public struct ProfileExtractor: Sendable {
 
   private func reasonToSkip(
     _ source: ProfileSource,
-    profile: ClientProfile?,
+    profile: DocumentSnapshot,
     message: DocumentSnapshot
-  ) -> SkipReason? {
-    guard let profile else { return nil }
-    guard profile.trainerId == source.trainerID else { return .otherTrainer }
+  ) throws -> SkipReason? {
+    guard profile.exists else { return nil }
+    guard profile["trainerId"] == .string(source.trainerID) else { return .otherTrainer }
+    let merge = ProfileMerge(try profile.data(as: ClientProfile.self))
     let isAsCreated = message.updateTime == message.createTime
-    return isAsCreated && ProfileMerge(profile).hasItems(of: source.place) ? .readBefore : nil
+    return isAsCreated && merge.hasItems(of: source.place) ? .readBefore : nil
   }
 
   private func reference(_ place: ProfileMerge.MessagePlace) -> DocumentReference {
@@ -159,10 +157,6 @@ public struct ProfileExtractor: Sendable {
 
   private func profileReference(of source: ProfileSource) -> DocumentReference {
     firestore.collection(ClientProfile.collection).document(source.clientID)
-  }
-
-  private func profile(_ snapshot: DocumentSnapshot) throws -> ClientProfile? {
-    snapshot.exists ? try snapshot.data(as: ClientProfile.self) : nil
   }
 
   // MARK: Merging
@@ -183,11 +177,11 @@ public struct ProfileExtractor: Sendable {
       let snapshots = try await transaction.getAll([reference(source.place), profileReference])
       guard snapshots[0].exists else { return .skipped(.messageGone) }
       guard source.isSame(try snapshots[0].data(as: Message.self)) else { return .changed }
-      let stored = try profile(snapshots[1])
-      if let reason = reasonToSkip(source, profile: stored, message: snapshots[0]) {
+      if let reason = try reasonToSkip(source, profile: snapshots[1], message: snapshots[0]) {
         return .skipped(reason)
       }
       guard !facts.isEmpty else { return .merged(added: 0, refreshed: 0) }
+      let stored = snapshots[1].exists ? try snapshots[1].data(as: ClientProfile.self) : nil
       let before =
         stored ?? ClientProfile(clientId: source.clientID, trainerId: source.trainerID)
       var merge = ProfileMerge(before)
