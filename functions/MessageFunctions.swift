@@ -67,9 +67,9 @@ extension MessageFunctions {
 extension ServiceError {
   /// The failure as an event's handler reports it.
   var eventError: EventError {
-    guard isTransient || kind == .quotaExhausted else { return .permanent(message, cause: self) }
+    guard isTransient || kind == .quotaExhausted else { return .permanent(message) }
     // Without a wish of the service the wait grows with the attempts, from this on.
-    return .retry(after: retryAfter ?? .seconds(1), message, cause: self)
+    return .retry(after: retryAfter ?? .seconds(1), message)
   }
 
   /// The failure as the client of a callable sees it.

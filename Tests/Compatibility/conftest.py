@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import uuid
 
+import openai
 import pytest
 import requests
 from google.auth.credentials import AnonymousCredentials
@@ -47,6 +48,33 @@ class Suite:
             capture_output=True, text=True, timeout=120, check=False)
 
 
+class OpenAIStub:
+    """A running stub of OpenAI's API, and its control."""
+
+    def __init__(self, port):
+        self.origin = f"http://127.0.0.1:{port}"
+
+    def client(self, **options):
+        return openai.OpenAI(**{"base_url": f"{self.origin}/v1", "api_key": "sk-test", **options})
+
+    def control(self, name, body):
+        reply = requests.post(f"{self.origin}/stub/{name}", json=body, timeout=10)
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    def script(self, **script):
+        return self.control("script", script)
+
+    def fail(self, *faults):
+        return self.control("faults", {"faults": list(faults)})
+
+    def journal(self):
+        return requests.get(f"{self.origin}/stub/journal", timeout=10).json()["entries"]
+
+    def statuses(self):
+        return [entry["status"] for entry in self.journal()]
+
+
 def hearth():
     return str(ROOT / ".build" / CONFIGURATION / "hearth")
 
@@ -59,6 +87,12 @@ def token(uid, **claims):
 
     payload = {"sub": uid, "user_id": uid, "aud": PROJECT, "iat": 0, "exp": 3600, **claims}
     return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(payload)}."
+
+
+def start_openai_stub():
+    return subprocess.Popen(
+        [str(ROOT / ".build" / CONFIGURATION / "openai-stub"), "--port", "0", "--json"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 @contextlib.contextmanager
@@ -79,8 +113,11 @@ def started(folder, *options):
 
 @contextlib.contextmanager
 def started_with_settings(folder, **settings):
-    """A suite that serves Psst with a `.env` of its own in an empty folder."""
-    (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    """A suite that serves Psst with settings of its own, in an empty folder; keys are secrets."""
+    for name, value in settings.items():
+        file = ".secret.local" if name.endswith("_KEY") else ".env"
+        with open(folder / file, "a", encoding="utf-8") as lines:
+            lines.write(f"{name}={value}\n")
     binary = str(ROOT / ".build" / CONFIGURATION / "psst-functions")
     with started(folder, "--executable", binary) as suite:
         yield suite
@@ -96,6 +133,15 @@ def client(suite):
 def suite():
     with started(ROOT, "--no-build", "--configuration", CONFIGURATION) as suite:
         yield suite
+
+
+@pytest.fixture(scope="session")
+def openai_stub():
+    """One stub for all; reset it before use."""
+    process = start_openai_stub()
+    yield OpenAIStub(json.loads(process.stdout.readline())["port"])
+    process.terminate()
+    assert process.wait(timeout=10) == 0
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,11 @@
 import base64
 import json
 import struct
-import subprocess
 
 import openai
 import pytest
 import requests
-from conftest import CONFIGURATION, ROOT
+from conftest import start_openai_stub
 from pydantic import BaseModel
 
 EMBEDDING = "text-embedding-3-small"
@@ -22,58 +21,17 @@ TOOLS = [{"type": "function", "function": {
 REMINDER = {"text": "call Carl about his knee", "dueDate": "2026-12-01"}
 
 
-class Stub:
-    """A running stub and its control."""
-
-    def __init__(self, port):
-        self.origin = f"http://127.0.0.1:{port}"
-
-    def client(self, **options):
-        return openai.OpenAI(**{"base_url": f"{self.origin}/v1", "api_key": "sk-test", **options})
-
-    def control(self, name, body):
-        reply = requests.post(f"{self.origin}/stub/{name}", json=body, timeout=10)
-        assert reply.status_code == 200, reply.text
-        return reply.json()
-
-    def script(self, **script):
-        return self.control("script", script)
-
-    def fail(self, *faults):
-        return self.control("faults", {"faults": list(faults)})
-
-    def journal(self):
-        return requests.get(f"{self.origin}/stub/journal", timeout=10).json()["entries"]
-
-    def statuses(self):
-        return [entry["status"] for entry in self.journal()]
-
-
-def start():
-    return subprocess.Popen(
-        [str(ROOT / ".build" / CONFIGURATION / "openai-stub"), "--port", "0", "--json"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.fixture(scope="module")
-def process():
-    process = start()
-    yield Stub(json.loads(process.stdout.readline())["port"])
-    process.terminate()
-    assert process.wait(timeout=10) == 0
-
-
 @pytest.fixture
-def stub(process):
-    process.control("reset", {})
-    return process
+def stub(openai_stub):
+    openai_stub.control("reset", {})
+    return openai_stub
 
 
 # --- The process ----------------------------------------------------------------------------------
 
 
 def test_it_ends_with_its_standard_input():
-    process = start()
+    process = start_openai_stub()
     assert json.loads(process.stdout.readline())["port"] > 0
     process.stdin.close()
     assert process.wait(timeout=10) == 0

@@ -17,7 +17,7 @@ def suite(openai_stub, tmp_path_factory):
     """A suite of its own, whose functions have a chat model."""
     with started_with_settings(
             tmp_path_factory.mktemp("psst"), OPENAI_BASE_URL=f"{openai_stub.origin}/v1",
-            PSST_CHAT_MODEL="gpt-4o-mini", PSST_EMBEDDING_MODEL="text-embedding-3-small") as suite:
+            OPENAI_API_KEY="sk-test", PSST_CHAT_MODEL="gpt-4o-mini") as suite:
         yield suite
 
 
@@ -56,8 +56,7 @@ class World:
     def finds(self, words, *facts):
         """Lets the model find these facts in messages with these words."""
         found = [{"category": c, "text": t, "confidence": "high"} for c, t in facts]
-        self.stub.control(
-            "script", {"rules": [{"contains": words, "reply": {"json": {"facts": found}}}]})
+        self.stub.script(rules=[{"contains": words, "reply": {"json": {"facts": found}}}])
 
     def message(self, message):
         return self.db.document(f"chats/{self.chat}/messages/{message}")
@@ -212,9 +211,9 @@ def test_the_profile_of_another_trainer_is_left_alone(suite, world):
 
 
 def test_a_busy_provider_is_asked_again(suite, world):
-    world.stub.control("faults", {"faults": [
+    world.stub.fail(
         {"route": "chat", "status": 429, "headers": {"retry-after-ms": "10"}},
-        {"route": "chat", "status": 503, "headers": {"retry-after-ms": "10"}}]})
+        {"route": "chat", "status": 503, "headers": {"retry-after-ms": "10"}})
     world.finds("knee", ("injuries", "Sore knee"))
     world.say("m1", "My knee is sore")
     suite.settle()
@@ -224,7 +223,7 @@ def test_a_busy_provider_is_asked_again(suite, world):
 
 
 def test_a_refused_request_ends_the_event_and_is_recorded(suite, world):
-    world.stub.control("faults", {"faults": [{"route": "chat", "status": 400}]})
+    world.stub.fail({"route": "chat", "status": 400})
     world.say("m1", "My knee is sore")
     suite.settle()
 
