@@ -451,8 +451,8 @@ let package = Package(
       "PsstTests",
       [
         "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FunctionsRuntime",
-        "DocumentModel", "FirestoreProtos", "FirestoreWire", "OpenAIStub", "OutboundHTTP",
-        "TestSupport", protobuf,
+        "DocumentModel", "FirestoreProtos", "FirestoreWire", "FunctionsTesting", "OpenAIStub",
+        "OutboundHTTP", "TestSupport", protobuf,
       ]
     ),
     tests(

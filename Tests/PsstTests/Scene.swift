@@ -1,0 +1,138 @@
+import Foundation
+import FunctionsTesting
+import OpenAIStub
+import PsstFunctions
+import PsstModels
+import PsstServices
+
+/// A trainer, their clients and others, and a model that finds what a test tells it to.
+struct Scene: Sendable {
+  let suite: FunctionsSuite
+  let model: OpenAIStandIn
+
+  static let chatCompletions = OpenAIStandIn.baseURL + "/chat/completions"
+
+  /// Runs a test with the functions that follow a message, except for those on vectors.
+  static func run(
+    withModel: Bool = true,
+    faults: DeliveryFaults? = nil,
+    _ test: (Scene) async throws -> Void
+  ) async throws {
+    let model = OpenAIStandIn()
+    try await withFunctions(deliveryFaults: faults) { world in
+      world.http.mount(model, at: OpenAIStandIn.baseURL)
+      let functions = MessageFunctions(
+        services: MessageServices(
+          firestore: world.firestore,
+          settings: PsstSettings(
+            embedding: .lexical,
+            vectors: VectorSettings(host: "http://vectors.test"),
+            chat: withModel
+              ? .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini") : .none
+          ),
+          http: world.http,
+          retries: ServiceRetries(attemptsMax: 1)
+        )
+      )
+      return FunctionsApp {
+        functions.extractProfileInfoOnMessage
+        functions.recordContact
+        functions.refreshChatMembers
+      }
+    } test: { suite in
+      let scene = Scene(suite: suite, model: model)
+      try await scene.populate()
+      try await test(scene)
+    }
+  }
+
+  private func populate() async throws {
+    let people: [(String, User.Role?)] = [
+      ("tina", .trainer), ("tom", .trainer), ("carl", .client), ("cora", .client), ("old", nil),
+    ]
+    for (uid, role) in people {
+      try await suite.firestore.document("users/\(uid)")
+        .set(User(displayName: uid.capitalized, email: "\(uid)@psst.app", role: role))
+    }
+    try await chat("c1", ["tina", "carl"])
+  }
+
+  // MARK: Writing
+
+  func chat(_ id: String, _ members: [String], isGroup: Bool = false) async throws {
+    try await suite.firestore.document("chats/\(id)").set([
+      "id": .value(id), "members": .value(members), "isGroupChat": .value(isGroup),
+      "lastMessage": "", "lastMessageTimestamp": .value(Self.time(0)),
+      "updatedAt": .value(Self.time(0)),
+    ])
+  }
+
+  func contact(_ clientID: String, of trainerID: String) async throws {
+    try await Contact.reference(in: suite.firestore, trainerID: trainerID, clientID: clientID).set(
+      Contact(
+        clientId: clientID,
+        displayName: clientID.capitalized,
+        email: "\(clientID)@psst.app",
+        addedAt: Self.time(0)
+      )
+    )
+  }
+
+  /// Writes a message of the given minute.
+  func write(
+    _ id: String,
+    _ text: String,
+    by sender: String = "carl",
+    in chat: String = "c1",
+    minute: Int64 = 1,
+    mediaType: String? = nil
+  ) async throws {
+    try await message(id, in: chat).set(
+      Message(text: text, senderID: sender, timestamp: Self.time(minute), mediaType: mediaType)
+    )
+  }
+
+  /// Lets the model find facts in messages with certain words.
+  func find(_ facts: (ProfileCategory, String)..., in words: String) throws {
+    try model.add(StubScript(rules: [.init(contains: words, reply: Self.reply(facts))]))
+  }
+
+  static func reply(_ facts: [(ProfileCategory, String)]) -> ScriptedReply {
+    ScriptedReply(
+      json: .object([
+        "facts": .array(
+          facts.map { category, text in
+            .object([
+              "category": .string(category.rawValue), "text": .string(text),
+              "confidence": .string("high"),
+            ])
+          }
+        )
+      ])
+    )
+  }
+
+  // MARK: Reading
+
+  func message(_ id: String, in chat: String = "c1") -> DocumentReference {
+    suite.firestore.collection("chats").document(chat).collection("messages").document(id)
+  }
+
+  func profile(_ clientID: String = "carl") async throws -> ClientProfile? {
+    let snapshot = try await suite.firestore.document("clientProfiles/\(clientID)").get()
+    return snapshot.exists ? try snapshot.data(as: ClientProfile.self) : nil
+  }
+
+  func fields(_ path: String) async throws -> [String: Value] {
+    try await suite.firestore.document(path).get().fields
+  }
+
+  /// Why a function left the last message alone.
+  func reason(_ function: String) -> String? {
+    suite.logs(of: function).last { $0.message == "Message skipped" }?.metadata["reason"]
+  }
+
+  static func time(_ minute: Int64) -> Timestamp {
+    Timestamp(microseconds: 1_777_626_000_000_000 + minute * 60_000_000)
+  }
+}
