@@ -227,7 +227,7 @@ let package = Package(
       in: "emulator",
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "RuntimeSupport",
-        "VectorIndex", protobuf,
+        "StorageEngine", "VectorIndex", protobuf,
       ]
     ),
     room(
@@ -473,6 +473,13 @@ let package = Package(
         "TriggerDelivery", "TriggerMatching", "EventLog", "Invocation", "StorageEngine", "Events",
         "DocumentModel", "Identity", "RuntimeSupport", "TestSupport", httpTypes, nioCore, lifecycle,
         logging,
+      ]
+    ),
+    tests(
+      "DataExportTests",
+      [
+        "DataExport", "DocumentModel", "DocumentStore", "EventLog", "Identity", "QueryEngine",
+        "RuntimeSupport", "StorageEngine", "TestSupport", "VectorIndex", logging,
       ]
     ),
     tests("VectorIndexTests", ["VectorIndex", "StorageEngine", "RuntimeSupport", "TestSupport"]),

@@ -26,6 +26,7 @@ struct ControlAPI: Sendable {
   let logs: FunctionLogStore
   let deliveries: DeliveryService
   let deployer: Deployer
+  let transfer: DataTransfer
   let deliveryRequest: DeliveryRequest
   let now: @Sendable () -> Timestamp
   let logger: Logger
@@ -48,6 +49,8 @@ struct ControlAPI: Sendable {
     switch (request.method, segments.count) {
     case (.get, 0): return try hub()
     case (.get, 1) where segments[0] == "emulators": return try emulators()
+    case (.post, 2) where segments == ["_admin", "export"]:
+      return try await transfer.exportForFirebase(request)
     default: break
     }
     guard segments.count >= 3, segments[0] == "hearth", segments[1] == "v1" else {
@@ -66,6 +69,8 @@ struct ControlAPI: Sendable {
     case (.post, "events", 2) where path.last == "retry":
       let delivery = try await deliveries.retry(try id(segments[3]))
       return try .json(encoding: EventDescription(delivery, isRunning: false))
+    case (.post, "export", 0): return try await transfer.export(request)
+    case (.post, "import", 0): return try await transfer.import(request)
     case (.post, "settle", 0): return try await settle(request.query)
     default: throw unknown(request)
     }

@@ -35,8 +35,8 @@ import WorkerPool
 /// `run()` returns after a graceful shutdown: running functions get 1.5 seconds, then they are
 /// cancelled and what they had in hand stays pending; then the storage is closed.
 package final class Suite: Service {
-  private let configuration: SuiteConfiguration
-  private let report: @Sendable (SuiteReport) -> Void
+  let configuration: SuiteConfiguration
+  let report: @Sendable (SuiteReport) -> Void
   private let logger: Logger
   private let folder: DataFolder
   private let storage: SQLiteStore
@@ -108,6 +108,20 @@ package final class Suite: Service {
     let catalogue = VectorCatalogue(storage: storage)
     try await catalogue.load()
 
+    let transfer = DataTransfer(
+      project: configuration.project,
+      exporter: DataExporter(store: store, vectors: catalogue, version: configuration.version),
+      importer: DataImporter(
+        store: store,
+        vectors: catalogue,
+        storage: storage,
+        project: configuration.project,
+        now: now
+      ),
+      logger: logger(for: "hub")
+    )
+    try await importAtStart(transfer.importer, from: storage)
+
     let report = self.report
     let logs = FunctionLogStore(folder: folder.path + "/logs", now: { Date() }) { entry in
       report(.log(entry))
@@ -128,17 +142,16 @@ package final class Suite: Service {
       for await _ in listening.prefix(SuiteService.allCases.count) {}
       // The wait also ends when a service could not listen.
       guard !Task.isCancelled else { return }
-      try await deployFirst(fleet, deliveries, logs, now)
+      try await deployFirst(fleet, deliveries, logs, transfer, now)
     }
 
-    let exporter = DataExporter(store: store, vectors: catalogue, version: configuration.version)
     let firestore = FirestoreService(
       store: store,
       project: configuration.project,
       exporter: { [folder] request in
         let base = request.directory.hasPrefix("/") ? "" : folder.path + "/exports/"
         let path = "\(base)\(request.directory)/\(request.name)"
-        return try await exporter.export(request.database, to: path).path
+        return try await transfer.exporter.export(request.database, to: path).path
       },
       originGuard: originGuard,
       logger: logger(for: "firestore")
@@ -186,6 +199,7 @@ package final class Suite: Service {
       )
     )
     try await group.run()
+    try await exportAtEnd(transfer.exporter)
   }
 
   /// A service whose failure ends the others as a stop does: in order, and without noise.
@@ -224,6 +238,7 @@ package final class Suite: Service {
     _ fleet: WorkerFleet,
     _ deliveries: DeliveryService,
     _ logs: FunctionLogStore,
+    _ transfer: DataTransfer,
     _ now: @escaping @Sendable () -> Timestamp
   ) async throws {
     let suite = description
@@ -250,6 +265,7 @@ package final class Suite: Service {
       logs: logs,
       deliveries: deliveries,
       deployer: deployer,
+      transfer: transfer,
       deliveryRequest: DeliveryRequest(location: FunctionEndpoint.defaultRegion),
       now: now,
       logger: logger(for: "hub")

@@ -29,6 +29,10 @@ package struct SuiteConfiguration: Sendable {
   package var isEphemeral: Bool
   /// Where the functions come from; nil serves only what was deployed before, for good.
   package var functions: Functions?
+  /// An export that is read before anyone is served; absolute.
+  package var importFolder: String?
+  /// Where an export is written when the suite stops; absolute.
+  package var exportFolder: String?
   /// The starter's environment; workers see of it what the pool's allow-list names, such as `PATH`.
   package var environment: [String: String]
   /// What the hub reports as its version.
@@ -58,6 +62,8 @@ package struct SuiteConfiguration: Sendable {
     dataFolder: String = ".hearth",
     isEphemeral: Bool = false,
     functions: Functions? = nil,
+    importFolder: String? = nil,
+    exportFolder: String? = nil,
     environment: [String: String] = [:],
     version: String
   ) {
@@ -67,6 +73,8 @@ package struct SuiteConfiguration: Sendable {
     self.dataFolder = dataFolder
     self.isEphemeral = isEphemeral
     self.functions = functions
+    self.importFolder = importFolder
+    self.exportFolder = exportFolder
     self.environment = environment
     self.version = version
   }
@@ -79,6 +87,12 @@ package struct SuiteConfiguration: Sendable {
 
 /// What a suite tells whoever runs it, in the order of its happening.
 package enum SuiteReport: Sendable {
+  /// An import that the last run began did not come to its end.
+  case importUnfinished(folder: String, startTime: String)
+  /// The export named for the start has been read.
+  case imported(TransferSummary)
+  /// There is none yet; the suite will write it when it stops.
+  case importSkipped(folder: String)
   /// Every service listens.
   case listening(SuiteDescription)
   /// A line of the deployment's output.
@@ -87,4 +101,6 @@ package enum SuiteReport: Sendable {
   case ready(SuiteDescription, functions: [FunctionDescription], problem: String?)
   /// A function wrote a line.
   case log(FunctionLogEntry)
+  /// The export for the end has been written.
+  case exported(TransferSummary)
 }

@@ -30,7 +30,8 @@ struct Hearth: AsyncParsableCommand {
       """,
     version: Version.current,
     subcommands: [
-      Start.self, Deploy.self, Call.self, Fire.self, Functions.self, Events.self, Doctor.self,
+      Start.self, Deploy.self, Call.self, Fire.self, Functions.self, Events.self, Export.self,
+      Import.self, Doctor.self,
     ]
   )
 

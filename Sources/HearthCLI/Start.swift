@@ -19,6 +19,7 @@ struct Start: AsyncParsableCommand {
         hearth start
         hearth start --project demo-app --data /tmp/app --no-build
         hearth start --ephemeral --json --firestore-port 0 --functions-port 0
+        hearth start --ephemeral --import ./seed --export-on-exit
       """
   )
 
@@ -37,6 +38,33 @@ struct Start: AsyncParsableCommand {
 
   @Flag(help: "Keep everything in a temporary folder and remove it at the end.")
   var ephemeral = false
+
+  @Option(
+    name: .customLong("import"),
+    help: ArgumentHelp(
+      "Read an export before anyone is served.",
+      discussion: """
+        Documents of the same name in the data folder are replaced, all others stay; no function \
+        fires. See `hearth import`.
+        """,
+      valueName: "folder"
+    )
+  )
+  var importFolder: String?
+
+  @Option(
+    name: .customLong("export-on-exit"),
+    defaultAsFlag: "",
+    help: ArgumentHelp(
+      "Write an export when the suite stops, also by Ctrl-C; by default to the folder of --import.",
+      discussion: """
+        Replaces the export that is there, in one step. When it fails, the old one stays and the \
+        exit code is 1. See `hearth export`.
+        """,
+      valueName: "folder"
+    )
+  )
+  var exportOnExit: String?
 
   @Option(
     help: ArgumentHelp(
@@ -81,6 +109,12 @@ struct Start: AsyncParsableCommand {
   @Option(help: "How the log on stderr looks; by default text on a terminal, else json.")
   var logFormat: LogFormat?
 
+  func validate() throws {
+    guard exportOnExit != "" || importFolder != nil else {
+      throw ValidationError("--export-on-exit needs a folder, unless --import names one.")
+    }
+  }
+
   func run() async throws {
     let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
     let verbose = self.verbose
@@ -97,6 +131,8 @@ struct Start: AsyncParsableCommand {
       dataFolder: data,
       isEphemeral: ephemeral,
       functions: functionsConfiguration(files),
+      importFolder: importFolder.map(absolutePath),
+      exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
       environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
@@ -122,6 +158,8 @@ struct Start: AsyncParsableCommand {
       )
       try await group.run()
       report.note("Stopped.")
+    } catch let error as ExportOnExitError {
+      throw CommandFailure(error.statusMessage)
     } catch let error as any StatusConvertible {
       throw CommandFailure("Cannot start: \(error.statusMessage)")
     }
@@ -186,6 +224,16 @@ struct StartReport: Sendable {
   func receive(_ report: SuiteReport) {
     switch report {
     case .listening: note("The services are up.")
+    case .imported(let summary): note(Import.text(summary))
+    case .importSkipped(let folder):
+      note("Nothing to import: there is no \(folder) yet; it is written at the end.")
+    case .importUnfinished(let folder, let time):
+      note(
+        "The import of \(folder) begun at \(time) was cut short, so the data are partly its own. "
+          + "`hearth import \(folder)` finishes it.",
+        .warning
+      )
+    case .exported(let summary): note(Export.text(summary))
     case .deployProgress(let line): note("  " + line, .info)
     case .ready(let description, let functions, let problem):
       if let problem { note("The deployment failed: \(problem)", .error) }

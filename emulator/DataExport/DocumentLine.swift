@@ -15,4 +15,52 @@ enum DocumentLine {
     options.useDeterministicOrdering = true
     return try WireFormat.proto(document).jsonUTF8Bytes(options: options)
   }
+
+  /// Reads a line; throws `INVALID_ARGUMENT` that says what is wrong with it.
+  static func document(_ line: ArraySlice<UInt8>) throws(StatusError) -> Document {
+    let message: Google_Firestore_V1_Document
+    do {
+      message = try Google_Firestore_V1_Document(jsonUTF8Bytes: Array(line))
+    } catch {
+      throw .invalidArgument("no document in Firestore's JSON form")
+    }
+    guard message.hasCreateTime, message.hasUpdateTime else {
+      throw .invalidArgument("a document without createTime or updateTime")
+    }
+    return try WireFormat.document(message)
+  }
+}
+
+extension Document {
+  /// The document in another project, with its references within the old one brought along.
+  func moved(from old: String, to new: String) -> Document {
+    guard old != new else { return self }
+    let move = ProjectMove(old: old, new: new)
+    var moved = self
+    moved.name = move.name(name)
+    moved.fields = fields.mapValues(move.value)
+    return moved
+  }
+}
+
+/// Puts one project's id in the place of another's.
+private struct ProjectMove {
+  var old: String
+  var new: String
+
+  func name(_ name: DocumentName) -> DocumentName {
+    guard name.database.project == old else { return name }
+    var moved = name
+    moved.database.project = new
+    return moved
+  }
+
+  func value(_ value: Value) -> Value {
+    switch value {
+    case .reference(let target): .reference(name(target))
+    case .array(let elements): .array(elements.map(self.value))
+    case .map(let fields): .map(fields.mapValues(self.value))
+    default: value
+    }
+  }
 }

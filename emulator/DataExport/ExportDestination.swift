@@ -47,12 +47,9 @@ final class ExportDestination {
     workPath = prefix + "new"
     do {
       // Nobody else is at it, so these are what a killed export left.
+      try Self.restore(self.path)
       for suffix in ["new", "old"] where Self.exists(prefix + suffix) {
-        if suffix == "old", !Self.exists(self.path) {
-          guard rename(prefix + suffix, self.path) == 0 else { throw DiskError.writing(self.path) }
-        } else {
-          try Self.remove(prefix + suffix)
-        }
+        try Self.remove(prefix + suffix)
       }
       try Self.check(self.path, replaces: replaces, isExport: isExport)
       guard mkdir(workPath, 0o700) == 0 else { throw DiskError.writing(workPath) }
@@ -66,6 +63,17 @@ final class ExportDestination {
   deinit {
     unlink(lockPath)
     close(lock)
+  }
+
+  /// Brings back the export of a place where a kill came between taking the old one away and
+  /// putting the new one in.
+  static func restore(_ path: String) throws {
+    let resolved = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
+    let old =
+      resolved.deletingLastPathComponent().path
+      + "/.\(resolved.lastPathComponent).\(mark)old"
+    guard !exists(resolved.path), exists(old) else { return }
+    guard rename(old, resolved.path) == 0 else { throw DiskError.writing(resolved.path) }
   }
 
   /// Makes a folder in the new export and returns its path.

@@ -94,8 +94,9 @@ final class ExportFileReader {
   private var checksum = Checksum()
   private let descriptor: CInt
   private let lineBytesMax: Int
-  private var buffer: [UInt8] = []
-  private var position = 0
+  private var buffer = [UInt8](repeating: 0, count: pieceBytes)
+  /// What of the buffer was read from the file and not handed out yet.
+  private var unread = 0..<0
   private var isAtEnd = false
 
   /// Opens a file; a line longer than `lineBytesMax` will be refused.
@@ -110,28 +111,41 @@ final class ExportFileReader {
     close(descriptor)
   }
 
-  /// What has been read; the whole file's once `next` has returned nil.
-  var file: ExportedFile {
-    ExportedFile(
-      name: path.split(separator: "/").last.map(String.init) ?? path,
-      records: line,
-      bytes: bytes,
-      crc32: checksum.text
-    )
+  /// Bytes of the lines returned so far.
+  private(set) var handedOut = 0
+
+  /// Refuses the file, read to its end, when it is not what the metadata say.
+  func check(against expected: ExportedFile) throws(StatusError) {
+    func differ(_ what: String, _ found: String, _ expected: String) -> StatusError {
+      .invalidArgument(
+        "\(path) is damaged: it has \(what) \(found), but the metadata say \(expected)."
+      )
+    }
+    guard line == expected.records else {
+      throw differ("a number of lines of", "\(line)", "\(expected.records)")
+    }
+    guard bytes == expected.bytes else {
+      throw differ("a length of", "\(bytes)", "\(expected.bytes)")
+    }
+    guard checksum.text == expected.crc32 else {
+      throw differ("the CRC-32", checksum.text, expected.crc32)
+    }
   }
 
   /// The next line without its end, or nil after the last one.
   func next() throws(StatusError) -> ArraySlice<UInt8>? {
-    var searched = position
+    var searched = 0
     while true {
-      if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
-        defer { position = end + 1 }
+      if let end = lineEnd(after: searched) {
+        let bytes = buffer[unread.lowerBound..<end]
+        handedOut += bytes.count + 1
+        unread = end + 1..<unread.upperBound
         line += 1
-        return buffer[position..<end]
+        return bytes
       }
-      searched = buffer.count - position
+      searched = unread.count
       guard !isAtEnd else {
-        guard position < buffer.count else { return nil }
+        guard !unread.isEmpty else { return nil }
         line += 1
         throw invalid("the file ends in the middle of the line")
       }
@@ -143,6 +157,17 @@ final class ExportFileReader {
     }
   }
 
+  /// Where the next line feed is, when it is not among the first `searched` unread bytes.
+  private func lineEnd(after searched: Int) -> Int? {
+    let start = unread.lowerBound + searched
+    return buffer.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress,
+        let found = memchr(base + start, CInt(UInt8(ascii: "\n")), unread.upperBound - start)
+      else { return nil }
+      return UnsafeRawPointer(found) - base
+    }
+  }
+
   /// What is wrong with the line read last.
   func invalid(_ problem: String) -> StatusError {
     .invalidArgument("\(path):\(line): \(problem).")
@@ -150,21 +175,27 @@ final class ExportFileReader {
 
   /// Drops what was handed out and reads on.
   private func fill() throws(StatusError) {
-    buffer.removeSubrange(..<position)
-    position = 0
-    let start = buffer.count
-    buffer.append(contentsOf: repeatElement(0, count: Self.pieceBytes))
+    if unread.lowerBound > 0 {
+      buffer.withUnsafeMutableBytes { bytes in
+        _ = bytes.baseAddress.map { memmove($0, $0 + unread.lowerBound, unread.count) }
+      }
+      unread = 0..<unread.count
+    }
+    if unread.count == buffer.count {
+      buffer.append(contentsOf: [UInt8](repeating: 0, count: buffer.count))
+    }
+    let start = unread.upperBound
     var count = 0
     repeat {
       count = buffer.withUnsafeMutableBytes { bytes in
-        read(descriptor, bytes.baseAddress?.advanced(by: start), Self.pieceBytes)
+        read(descriptor, bytes.baseAddress?.advanced(by: start), bytes.count - start)
       }
     } while count < 0 && errno == EINTR
     guard count >= 0 else { throw DiskError.reading(path) }
-    buffer.withUnsafeBytes {
-      checksum.update(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
+    buffer.withUnsafeBytes { bytes in
+      checksum.update(UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]))
     }
-    buffer.removeLast(Self.pieceBytes - count)
+    unread = unread.lowerBound..<start + count
     bytes += count
     isAtEnd = count == 0
   }

@@ -1,4 +1,5 @@
 import Foundation
+import RuntimeSupport
 import VectorIndex
 
 /// A vector on one line, as the vectors' door writes it, with the names of its index and namespace.
@@ -48,6 +49,34 @@ struct VectorLine: Codable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return try encoder.encode(VectorLine(row))
+  }
+
+  /// Reads a line; throws `INVALID_ARGUMENT` when it is none.
+  static func row(_ line: ArraySlice<UInt8>) throws(StatusError) -> VectorPage.Row {
+    do {
+      return try JSONDecoder().decode(VectorLine.self, from: Data(line)).row
+    } catch {
+      throw .invalidArgument("no vector with index, namespace, id, values and metadata")
+    }
+  }
+
+  private var row: VectorPage.Row {
+    VectorPage.Row(
+      index: index,
+      namespace: namespace,
+      record: VectorRecord(
+        id: id,
+        values: values,
+        metadata: metadata.mapValues { value in
+          switch value {
+          case .string(let text): .string(text)
+          case .number(let number): .number(number)
+          case .boolean(let flag): .boolean(flag)
+          case .strings(let texts): .strings(texts)
+          }
+        }
+      )
+    )
   }
 
   private init(_ row: VectorPage.Row) {

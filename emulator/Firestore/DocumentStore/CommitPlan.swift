@@ -124,17 +124,19 @@ struct CommitPlan: Sendable {
           )
         }
       }
-      try checkSize(step, document.name)
+      if case .update = step.write.operation, let after = step.after {
+        try Self.checkSize(of: document.name, after.fields)
+      }
     }
   }
 
-  private func checkSize(_ step: Step, _ name: DocumentName) throws(StatusError) {
-    guard case .update = step.write.operation, let after = step.after else { return }
-    let size = StorageSize.document(name, after.fields)
+  /// Refuses a document that is too large.
+  static func checkSize(of name: DocumentName, _ fields: [String: Value]) throws(StatusError) {
+    let size = StorageSize.document(name, fields)
     guard size > DocumentLimits.documentBytesMax else { return }
     throw .invalidArgument(
-      "Document '\(name)' cannot be written because its size (\(Self.grouped(size)) bytes) exceeds "
-        + "the maximum allowed size of \(Self.grouped(DocumentLimits.documentBytesMax)) bytes."
+      "Document '\(name)' cannot be written because its size (\(grouped(size)) bytes) exceeds "
+        + "the maximum allowed size of \(grouped(DocumentLimits.documentBytesMax)) bytes."
     )
   }
 

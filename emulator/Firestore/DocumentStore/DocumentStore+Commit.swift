@@ -102,13 +102,17 @@ extension DocumentStore {
   func check(_ writes: [Write], _ database: DatabaseName) throws {
     for write in writes { try WriteValidation.check(write, in: database) }
     try WriteValidation.checkSequence(writes)
-    if !writes.isEmpty, let cursor = exceededCursor() {
-      throw StatusError(
-        .resourceExhausted,
-        "The event log is full because \"\(cursor)\" has fallen behind; writes are refused until "
-          + "it catches up."
-      )
-    }
+    if !writes.isEmpty { try checkEventLog() }
+  }
+
+  /// Refuses what would make the event log longer while it is full.
+  func checkEventLog() throws {
+    guard let cursor = exceededCursor() else { return }
+    throw StatusError(
+      .resourceExhausted,
+      "The event log is full because \"\(cursor)\" has fallen behind; writes are refused until "
+        + "it catches up."
+    )
   }
 
   /// Locks, reads, decides, submits and waits; the owner has no locks left afterwards.

@@ -119,6 +119,16 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
+  /// Deletes every index with its records, protected ones too.
+  package func removeAll() async throws {
+    try await commit { batch in
+      batch.deleteRange(VectorRows.indexes, from: nil, to: nil)
+      batch.deleteRange(VectorRows.records, from: nil, to: nil)
+    } apply: { state in
+      state.indexes = [:]
+    }
+  }
+
   // MARK: - Records
 
   /// Adds or replaces records, all or none.
@@ -257,7 +267,8 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  private static func check(_ description: VectorIndexDescription) throws {
+  /// Refuses a description that no index can have.
+  package static func check(_ description: VectorIndexDescription) throws {
     let name = description.name.utf8
     let isName = name.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
     guard isName, (1...45).contains(name.count), name.first != 45, name.last != 45 else {
@@ -280,7 +291,8 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  private static func check(_ record: VectorRecord, dimension: Int) throws {
+  /// Refuses a record that an index of that dimension cannot hold.
+  package static func check(_ record: VectorRecord, dimension: Int) throws {
     let id = record.id.utf8
     guard (1...512).contains(id.count), id.allSatisfy({ $0 != 0 && $0 < 128 }) else {
       throw StatusError.invalidArgument("A vector's id is 1 to 512 ASCII characters.")

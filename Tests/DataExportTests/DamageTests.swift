@@ -1,0 +1,174 @@
+import DataExport
+import DocumentModel
+import Foundation
+import RuntimeSupport
+import StorageEngine
+import TestSupport
+import Testing
+import VectorIndex
+
+@Suite("Damaged exports")
+struct DamageTests {
+  private let folder: TemporaryFolder
+  private let path: String
+  private let documentsFile: String
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    path = folder.path("export")
+    documentsFile = path + "/firestore_export/documents-00000.jsonl"
+    let fixture = Fixture(fileBytesMax: 1 << 20)
+    try await fixture.write((0..<20).map { document("c/d\($0)", ["n": .integer(Int64($0))]) })
+    try await fixture.vectors.create(.init(name: "ix", dimension: 2, metric: .cosine))
+    try await fixture.vectors.upsert(
+      [.init(id: "v", values: [1, 2], metadata: ["a": .boolean(true)])],
+      index: "ix",
+      namespace: ""
+    )
+    _ = try await fixture.exporter.exportAll(of: "p", to: path, replaces: false)
+  }
+
+  /// What an import says, after checking that it has written nothing.
+  private func refusal(_ fixture: Fixture = Fixture()) async throws -> (any StatusConvertible)? {
+    let before = try await fixture.documents()
+    let commits = fixture.storage.commitsSubmitted
+    let refusal = await failure { try await fixture.importer.import(path, .init(replaces: true)) }
+    if refusal != nil {
+      #expect(try await fixture.documents() == before)
+      #expect(fixture.storage.commitsSubmitted == commits)
+    }
+    return refusal
+  }
+
+  private func edit(_ file: String, _ change: (inout Data) throws -> Void) throws {
+    var data = try #require(FileManager.default.contents(atPath: file))
+    try change(&data)
+    try data.write(to: URL(filePath: file))
+  }
+
+  @Test("No flipped bit in a file of lines gets by", arguments: ["firestore", "vectors"])
+  func flippedBits(service: String) async throws {
+    var generator = SeededGenerator.forTest()
+    let name = service == "firestore" ? "documents" : "vectors"
+    let file = "\(path)/\(service)_export/\(name)-00000.jsonl"
+    let whole = try #require(FileManager.default.contents(atPath: file))
+    for _ in 0..<40 {
+      var flipped = whole
+      let index = Int.random(in: whole.indices, using: &generator)
+      flipped[index] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
+      try flipped.write(to: URL(filePath: file))
+      let refusal = try #require(try await refusal(), "byte \(index)")
+      #expect(refusal.statusCode == .invalidArgument)
+      #expect(refusal.statusMessage.hasPrefix(file))
+    }
+    try whole.write(to: URL(filePath: file))
+    #expect(try await refusal() == nil)
+  }
+
+  @Test("A file cut short is refused, wherever it ends")
+  func truncated() async throws {
+    let whole = try #require(FileManager.default.contents(atPath: documentsFile))
+    for count in [0, 1, whole.count / 2, whole.count - 1] {
+      try whole.prefix(count).write(to: URL(filePath: documentsFile))
+      #expect(try await refusal()?.statusCode == .invalidArgument)
+    }
+    try FileManager.default.removeItem(atPath: documentsFile)
+    #expect(try await refusal()?.statusCode == .notFound)
+  }
+
+  @Test("What is wrong with a line is told with its file and number")
+  func garbage() async throws {
+    let whole = try String(contentsOfFile: documentsFile, encoding: .utf8)
+    for (line, problem) in [
+      ("garbage", "no document"), ("{}", "createTime"),
+      (
+        #"{"name":"projects/p/databases/(default)/documents/c","createTime":"2026-01-01T00:00:00Z","updateTime":"2026-01-01T00:00:00Z"}"#,
+        "name"
+      ),
+      (
+        #"{"name":"projects/x/databases/(default)/documents/c/d","createTime":"2026-01-01T00:00:00Z","updateTime":"2026-01-01T00:00:00Z"}"#,
+        "not in projects/p"
+      ),
+      (
+        #"{"name":"projects/p/databases/(default)/documents/c/d","fields":{"__x__":{"nullValue":null}},"createTime":"2026-01-01T00:00:00Z","updateTime":"2026-01-01T00:00:00Z"}"#,
+        "reserved"
+      ),
+    ] {
+      var lines = whole.split(separator: "\n").map(String.init)
+      lines[2] = line
+      try (lines.joined(separator: "\n") + "\n").write(
+        toFile: documentsFile,
+        atomically: true,
+        encoding: .utf8
+      )
+      let message = try #require(try await refusal()).statusMessage
+      #expect(message.hasPrefix(documentsFile + ":3: "))
+      #expect(message.contains(problem), "\(message)")
+    }
+  }
+
+  @Test("Metadata that make no sense are refused")
+  func metadata() async throws {
+    let file = path + "/firestore_export/firestore_export.overall_export_metadata"
+    let whole = try String(contentsOfFile: file, encoding: .utf8)
+    for (old, new, code) in [
+      (#""version" : 1"#, #""version" : 2"#, StatusCode.unimplemented),
+      ("hearth-firestore-export", "another", .unimplemented),
+      (#""documents" : 20"#, #""documents" : 21"#, .invalidArgument),
+      ("documents-00000", "../documents-00000", .invalidArgument),
+      ("projects/p/databases/(default)", "p", .invalidArgument),
+      ("{", "", .invalidArgument),
+    ] {
+      #expect(whole.contains(old))
+      try whole.replacingOccurrences(of: old, with: new)
+        .write(toFile: file, atomically: true, encoding: .utf8)
+      #expect(try await refusal()?.statusCode == code, "\(new)")
+    }
+    try FileManager.default.removeItem(atPath: file)
+    #expect(try await refusal()?.statusCode == .notFound)
+  }
+
+  @Test("A folder without an export is not found")
+  func noExport() async throws {
+    let other = try TemporaryFolder()
+    for path in [other.path, other.path("none")] {
+      let refusal = await failure { try await Fixture().importer.import(path, .init()) }
+      #expect(refusal?.statusCode == .notFound)
+    }
+  }
+
+  @Test("Vectors do not go into an index of another dimension")
+  func otherDimension() async throws {
+    let fixture = Fixture()
+    try await fixture.vectors.create(.init(name: "ix", dimension: 3, metric: .cosine))
+    let refusal = await failure { try await fixture.importer.import(path, .init()) }
+    #expect(refusal?.statusCode == .failedPrecondition)
+    #expect(try await fixture.documents() == [])
+    _ = try await fixture.importer.import(path, .init(replaces: true))
+    #expect(try await fixture.allVectors().count == 1)
+  }
+
+  @Test("A note stays from an import cut short, until one comes to its end")
+  func interrupted() async throws {
+    let fixture = Fixture()
+    // The note is the first commit, the documents are the second.
+    try await fixture.write([document("c/z")])
+    let commits = fixture.storage.commitsSubmitted
+    fixture.storage.holdCommits()
+    async let outcome = failure { try await fixture.importer.import(path, .init()) }
+    while fixture.storage.commitsSubmitted == commits { await Task.yield() }
+    let again = await failure { try await fixture.importer.import(path, .init()) }
+    #expect(again?.statusCode == .aborted)
+    fixture.storage.releaseCommits()
+    #expect(await outcome == nil)
+
+    let second = Fixture()
+    second.storage.failReads(1, with: StorageError(.failed, "the disk is gone"))
+    #expect(await failure { try await second.importer.import(path, .init()) } != nil)
+    let note = try #require(try await DataImporter.unfinished(in: second.storage))
+    #expect(note.path == path)
+    _ = try await second.importer.import(path, .init())
+    #expect(try await DataImporter.unfinished(in: second.storage) == nil)
+    #expect(try await second.documents().count == 20)
+  }
+}

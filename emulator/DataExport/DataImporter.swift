@@ -1,0 +1,287 @@
+package import DocumentModel
+package import DocumentStore
+import Foundation
+import RuntimeSupport
+package import StorageEngine
+import Synchronization
+package import VectorIndex
+
+/// Puts an export back into a store.
+///
+/// An export is checked as a whole before the first write: version, checksums, counts and every
+/// line. The writes then go in batches; an import that was cut short leaves a note in the storage
+/// until one has come to its end.
+package final class DataImporter: Sendable {
+  private let store: DocumentStore
+  private let vectors: VectorCatalogue
+  private let storage: any StorageEngine
+  private let project: String
+  private let now: @Sendable () -> Timestamp
+  private let isRunning = Mutex(false)
+
+  /// An importer into the suite's data; documents of other projects become `project`'s.
+  package init(
+    store: DocumentStore,
+    vectors: VectorCatalogue,
+    storage: any StorageEngine,
+    project: String,
+    now: @escaping @Sendable () -> Timestamp
+  ) {
+    self.store = store
+    self.vectors = vectors
+    self.storage = storage
+    self.project = project
+    self.now = now
+  }
+
+  /// What becomes of the data that are there, and who is told.
+  package struct Options: Sendable, Hashable {
+    /// Records an event for each changed document, so that triggers fire.
+    package var firesTriggers: Bool
+    /// First empties the databases that the export holds, and with vectors in it every index.
+    ///
+    /// Without it documents and vectors of the same names are replaced and all others stay.
+    package var replaces: Bool
+
+    /// Options; by default nothing fires and nothing is removed.
+    package init(firesTriggers: Bool = false, replaces: Bool = false) {
+      self.firesTriggers = firesTriggers
+      self.replaces = replaces
+    }
+  }
+
+  /// What an import has done.
+  package struct Summary: Codable, Sendable, Hashable {
+    /// The absolute path of the export.
+    package var path: String
+    /// Documents read, and how many of them were not there already, the same to the microsecond.
+    package var documents: Int
+    package var changedDocuments: Int
+    package var vectors: Int
+  }
+
+  /// An import that did not come to its end.
+  package struct Unfinished: Codable, Sendable, Hashable {
+    package var path: String
+    package var startTime: String
+  }
+
+  /// The import that was cut short, or nil; the data are then partly the export's.
+  package static func unfinished(in storage: any StorageEngine) async throws -> Unfinished? {
+    let bytes = try await storage.read { try $0.get(noteKeyspace, [])?.bytes }
+    return try bytes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
+  }
+
+  /// Imports a folder that `DataExporter` made.
+  ///
+  /// Throws before anything is written when the export is not whole, with the file and the line
+  /// at fault, or when an index of vectors does not fit. `ABORTED` while another import runs.
+  package func `import`(_ path: String, _ options: Options) async throws -> Summary {
+    guard isRunning.withLock({ $0.begin() }) else {
+      throw StatusError(.aborted, "Another import is under way; wait for its end.")
+    }
+    defer { isRunning.withLock { $0 = false } }
+    return try await withTaskExecutorPreference(DiskExecutor.shared) {
+      let path = URL(filePath: path).standardizedFileURL.path
+      let source = try ExportSource(path: path)
+      var summary = Summary(path: path, documents: 0, changedDocuments: 0, vectors: 0)
+      for database in try databases(of: source) {
+        try database.forEach { _, document in try DocumentStore.check(document) }
+      }
+      try check(source.vectors, options)
+      try await begin(path)
+      for database in try databases(of: source) {
+        if options.replaces { try await store.reset(database.name) }
+        try await load(database, options, &summary)
+      }
+      try await load(source.vectors, options, &summary)
+      try await end()
+      return summary
+    }
+  }
+
+  // MARK: - Documents
+
+  private func databases(of source: ExportSource) throws -> [ExportedDatabase] {
+    guard let documents = source.documents else { return [] }
+    return try documents.metadata.databases.map {
+      try ExportedDatabase($0, folder: documents.folder, project: project)
+    }
+  }
+
+  private func load(
+    _ database: ExportedDatabase,
+    _ options: Options,
+    _ summary: inout Summary
+  ) async throws {
+    for file in database.files {
+      let reader = try DocumentFileReader(file, of: database)
+      while true {
+        let batch = try reader.batch(documentsMax: Self.batchMax, bytesMax: Self.batchBytesMax)
+        if batch.isEmpty { break }
+        summary.changedDocuments += try await load(batch, database.name, options)
+        summary.documents += batch.count
+      }
+    }
+  }
+
+  /// Loads a batch, and waits a little for the triggers when they have fallen behind.
+  private func load(
+    _ batch: [Document],
+    _ database: DatabaseName,
+    _ options: Options
+  ) async throws -> Int {
+    var waits = 0
+    while true {
+      try Task.checkCancellation()
+      do {
+        return try await store.load(batch, into: database, recordsEvents: options.firesTriggers)
+      } catch let error as StatusError
+        where error.statusCode == .resourceExhausted && waits < Self.waitsMax
+      {
+        waits += 1
+        try await Task.sleep(for: .seconds(1))
+      }
+    }
+  }
+
+  // MARK: - Vectors
+
+  private func check(_ source: ExportSource.Vectors?, _ options: Options) throws {
+    guard let source else { return }
+    var dimensions: [String: Int] = [:]
+    for index in source.metadata.indexes {
+      let description = try index.description
+      try VectorCatalogue.check(description)
+      dimensions[index.name] = index.dimension
+      if !options.replaces,
+        let existing = vectors.indexes().first(where: { $0.name == index.name }),
+        existing.dimension != description.dimension || existing.metric != description.metric
+      {
+        throw StatusError(
+          .failedPrecondition,
+          "The vector index \(index.name) is there already with another dimension or metric; "
+            + "delete it, or import with --replace."
+        )
+      }
+    }
+    try forEachVector(of: source) { reader, row in
+      guard let dimension = dimensions[row.index] else {
+        throw reader.invalid("the index \"\(row.index)\" is not in the metadata")
+      }
+      do {
+        try VectorCatalogue.check(row.record, dimension: dimension)
+      } catch let error as StatusError {
+        throw reader.invalid(error.statusMessage)
+      }
+    }
+  }
+
+  private func load(
+    _ source: ExportSource.Vectors?,
+    _ options: Options,
+    _ summary: inout Summary
+  ) async throws {
+    guard let source else { return }
+    if options.replaces { try await vectors.removeAll() }
+    let existing = Set(vectors.indexes().map(\.name))
+    for index in source.metadata.indexes where !existing.contains(index.name) {
+      try await vectors.create(try index.description)
+    }
+    for file in source.metadata.files {
+      let reader = try ExportFileReader(
+        path: "\(source.folder)/\(file.name)",
+        lineBytesMax: VectorLine.bytesMax
+      )
+      var batch: [VectorPage.Row] = []
+      while true {
+        try Task.checkCancellation()
+        let row = try reader.next().map { line in try VectorLine.row(line) }
+        let isFull = batch.count >= Self.vectorBatchMax
+        if let last = batch.last,
+          isFull || row?.index != last.index || row?.namespace != last.namespace
+        {
+          try await vectors.upsert(
+            batch.map(\.record),
+            index: last.index,
+            namespace: last.namespace
+          )
+          summary.vectors += batch.count
+          batch = []
+        }
+        guard let row else { break }
+        batch.append(row)
+      }
+    }
+  }
+
+  private func forEachVector(
+    of source: ExportSource.Vectors,
+    _ body: (ExportFileReader, VectorPage.Row) throws -> Void
+  ) throws {
+    for file in source.metadata.files {
+      let reader = try ExportFileReader(
+        path: "\(source.folder)/\(file.name)",
+        lineBytesMax: VectorLine.bytesMax
+      )
+      while let line = try reader.next() {
+        do {
+          try body(reader, try VectorLine.row(line))
+        } catch let error as StatusError where !error.statusMessage.hasPrefix(reader.path) {
+          throw reader.invalid(error.statusMessage)
+        }
+      }
+      try reader.check(against: file)
+    }
+  }
+
+  // MARK: - The note
+
+  private func begin(_ path: String) async throws {
+    let note = Unfinished(path: path, startTime: now().description)
+    var batch = WriteBatch()
+    batch.put(Self.noteKeyspace, [], Array(try JSONEncoder().encode(note)))
+    try await storage.commit(batch)
+  }
+
+  /// Being synced, this makes the import's own relaxed commits durable too.
+  private func end() async throws {
+    var batch = WriteBatch()
+    batch.delete(Self.noteKeyspace, [])
+    try await storage.commit(batch)
+  }
+
+  private static let noteKeyspace = Keyspace("imports")
+  /// Documents and bytes of their lines in one commit, which holds up other writers.
+  private static let batchMax = 500
+  private static let batchBytesMax = 4 << 20
+  private static let vectorBatchMax = 200
+  /// Seconds that an import with events waits for the event log.
+  private static let waitsMax = 60
+}
+
+extension Bool {
+  /// Becomes true; false when it was already.
+  fileprivate mutating func begin() -> Bool {
+    defer { self = true }
+    return !self
+  }
+}
+
+extension VectorMetadata.Index {
+  /// The index as its catalogue takes it.
+  var description: VectorIndexDescription {
+    get throws {
+      guard let metric = VectorIndexDescription.Metric(rawValue: metric) else {
+        throw StatusError.invalidArgument("The vector index \(name) has no metric \"\(metric)\".")
+      }
+      return VectorIndexDescription(
+        name: name,
+        dimension: dimension,
+        metric: metric,
+        tags: tags,
+        isProtected: isProtected
+      )
+    }
+  }
+}

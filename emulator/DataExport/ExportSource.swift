@@ -1,0 +1,105 @@
+import Foundation
+import RuntimeSupport
+
+/// What an export's folder says it holds; nothing of the data is read yet.
+struct ExportSource: Sendable {
+  var documents: Documents?
+  var vectors: Vectors?
+
+  /// The documents of an export.
+  struct Documents: Sendable {
+    var folder: String
+    var metadata: DocumentMetadata
+  }
+
+  /// The vectors of an export.
+  struct Vectors: Sendable {
+    var folder: String
+    var metadata: VectorMetadata
+  }
+
+  /// Reads the metadata of a folder: of an export of everything or of one service's.
+  ///
+  /// Throws `NOT_FOUND` when there is no export, `INVALID_ARGUMENT` for metadata that make no sense
+  /// and `UNIMPLEMENTED` for versions and formats that are unknown here.
+  init(path: String) throws {
+    try ExportDestination.restore(path)
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue
+    else { throw StatusError(.notFound, "There is no folder \(path) to import.") }
+    let whole = "\(path)/\(ExportMetadata.fileName)"
+    guard FileManager.default.fileExists(atPath: whole) else {
+      try add(metadataFile: try Self.soleMetadataFile(in: path))
+      return
+    }
+    let metadata: ExportMetadata = try Self.read(whole)
+    for part in [metadata.firestore, metadata.vectors].compactMap(\.self) {
+      guard !part.metadataFile.hasPrefix("/"),
+        !part.metadataFile.split(separator: "/").contains("..")
+      else {
+        throw StatusError.invalidArgument("\(whole): metadata_file leads out of the folder.")
+      }
+      try add(metadataFile: "\(path)/\(part.metadataFile)")
+    }
+    guard documents != nil || vectors != nil else {
+      throw StatusError(.notFound, "\(path) holds neither Firestore documents nor vectors.")
+    }
+  }
+
+  private mutating func add(metadataFile path: String) throws {
+    struct Head: Decodable {
+      var format: String
+      var version: Int
+    }
+    let folder = URL(filePath: path).deletingLastPathComponent().path
+    let head: Head = try Self.read(path)
+    switch (head.format, head.version) {
+    case (DocumentMetadata.format, DocumentMetadata.currentVersion):
+      let metadata: DocumentMetadata = try Self.read(path)
+      try Self.check(metadata.databases.flatMap(\.files), in: path)
+      documents = Documents(folder: folder, metadata: metadata)
+    case (VectorMetadata.format, VectorMetadata.currentVersion):
+      let metadata: VectorMetadata = try Self.read(path)
+      try Self.check(metadata.files, in: path)
+      vectors = Vectors(folder: folder, metadata: metadata)
+    default:
+      throw StatusError(
+        .unimplemented,
+        "\(path): \(head.format) of version \(head.version) is unknown here; a newer Hearth may "
+          + "read it."
+      )
+    }
+  }
+
+  private static func soleMetadataFile(in path: String) throws -> String {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    let found = names.filter { $0.hasSuffix(DocumentMetadata.suffix) }
+    guard found.count == 1, let name = found.first else {
+      throw StatusError(
+        .notFound,
+        "\(path) is no export: it has no \(ExportMetadata.fileName) and no metadata of a service."
+      )
+    }
+    return "\(path)/\(name)"
+  }
+
+  /// The files lie beside their metadata and nowhere else.
+  private static func check(_ files: [ExportedFile], in path: String) throws {
+    for file in files where file.name.isEmpty || file.name.contains("/") || file.name == ".." {
+      throw StatusError.invalidArgument("\(path): \"\(file.name)\" is no file beside the metadata.")
+    }
+  }
+
+  private static func read<Metadata: Decodable>(_ path: String) throws -> Metadata {
+    guard let data = FileManager.default.contents(atPath: path), data.count <= metadataBytesMax
+    else { throw StatusError(.notFound, "\(path) is missing or cannot be read.") }
+    do {
+      return try JSONDecoder().decode(Metadata.self, from: data)
+    } catch {
+      throw StatusError.invalidArgument("\(path) holds no metadata of an export: \(error)")
+    }
+  }
+
+  /// A million files of a quarter gigabyte would not take as much.
+  private static let metadataBytesMax = 256 << 20
+}

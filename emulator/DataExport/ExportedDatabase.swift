@@ -1,0 +1,89 @@
+import DocumentModel
+import RuntimeSupport
+
+/// One database of an export, and where it goes.
+struct ExportedDatabase {
+  /// The database that it becomes.
+  let name: DatabaseName
+  let files: [ExportedFile]
+  let folder: String
+  /// The database that it was.
+  let original: DatabaseName
+
+  /// The database of the same id in `project`.
+  init(_ metadata: DocumentMetadata.Database, folder: String, project: String) throws {
+    guard let original = DatabaseName(metadata.name) else {
+      throw StatusError.invalidArgument(
+        "The metadata in \(folder) name a database \"\(metadata.name)\"; "
+          + "it must be like projects/P/databases/(default)."
+      )
+    }
+    guard metadata.documents == metadata.files.reduce(0, { $0 + $1.records }) else {
+      throw StatusError.invalidArgument(
+        "The metadata in \(folder) count \(metadata.documents) documents of \(original), "
+          + "but not as many lines in its files."
+      )
+    }
+    self.original = original
+    name = DatabaseName(project: project, database: original.database)
+    files = metadata.files
+    self.folder = folder
+  }
+
+  /// Reads every document, then holds the files against the metadata.
+  func forEach(_ body: (DocumentFileReader, Document) throws -> Void) throws {
+    for file in files {
+      let reader = try DocumentFileReader(file, of: self)
+      while let document = try reader.next() {
+        do {
+          try body(reader, document)
+        } catch let error as StatusError {
+          throw reader.lines.invalid(error.statusMessage)
+        }
+      }
+      try reader.lines.check(against: file)
+    }
+  }
+}
+
+/// Reads the documents of one file of an export.
+final class DocumentFileReader {
+  let lines: ExportFileReader
+  private let database: ExportedDatabase
+
+  /// A reader at the beginning of the file.
+  init(_ file: ExportedFile, of database: ExportedDatabase) throws {
+    self.database = database
+    lines = try ExportFileReader(
+      path: "\(database.folder)/\(file.name)",
+      lineBytesMax: DocumentLine.bytesMax
+    )
+  }
+
+  /// The next document, or nil after the last.
+  func next() throws(StatusError) -> Document? {
+    guard let line = try lines.next() else { return nil }
+    let document: Document
+    do {
+      document = try DocumentLine.document(line)
+    } catch {
+      throw lines.invalid(error.statusMessage)
+    }
+    guard document.name.database == database.original else {
+      throw lines.invalid("the document \(document.name) is not in \(database.original)")
+    }
+    return document.moved(from: database.original.project, to: database.name.project)
+  }
+
+  /// The next documents, at least one while there is one; empty at the end.
+  func batch(documentsMax: Int, bytesMax: Int) throws(StatusError) -> [Document] {
+    var documents: [Document] = []
+    let start = lines.handedOut
+    while documents.count < documentsMax, lines.handedOut - start < bytesMax,
+      let document = try next()
+    {
+      documents.append(document)
+    }
+    return documents
+  }
+}
