@@ -163,6 +163,20 @@ struct JourneyClient: Sendable {
     _ = try await send("PATCH", "\(documents)/\(path)", body)
   }
 
+  /// Writes `count` documents to a collection in one commit.
+  func writeMany(_ collection: String, count: Int) async throws {
+    let root = "projects/\(JourneyProject.id)/databases/(default)/documents"
+    let writes = (0..<count).map { number in
+      #"{"update":{"name":"\#(root)/\#(collection)/\#(1_000_000 + number)","#
+        + #""fields":{"n":{"integerValue":"\#(number)"}}}}"#
+    }
+    _ = try await send(
+      "POST",
+      "\(documents):commit",
+      #"{"writes":[\#(writes.joined(separator: ","))]}"#
+    )
+  }
+
   /// The `n` of a document, or nil when it is not there.
   func read(_ path: String) async throws -> Int? {
     struct Document: Decodable {
