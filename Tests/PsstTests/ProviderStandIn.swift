@@ -5,7 +5,7 @@ import Synchronization
 
 /// A vector index and an embedding model in memory, behind their REST forms.
 ///
-/// The model's vectors are the lexical ones, cut to its dimension, so overlap in words is closeness.
+/// The model's vectors are the lexical ones, so overlap in words is closeness.
 final class ProviderStandIn: HTTPTransport {
   private struct State {
     var tags: [String: String]?
@@ -154,14 +154,13 @@ final class ProviderStandIn: HTTPTransport {
     let data: [[String: Any]] = LexicalEmbedding().embeddings(of: texts).vectors.enumerated().map {
       index,
       vector in
-      let part = Array(vector.prefix(512))
-      let bytes = part.flatMap { number in
+      let bytes = vector.flatMap { number in
         (0..<4).map { UInt8(truncatingIfNeeded: number.bitPattern >> (8 * $0)) }
       }
       let isBase64 = state.embedsAsBase64 && body["encoding_format"] as? String == "base64"
       return [
         "index": index,
-        "embedding": isBase64 ? Data(bytes).base64EncodedString() as Any : part as Any,
+        "embedding": isBase64 ? Data(bytes).base64EncodedString() as Any : vector as Any,
       ]
     }
     // The order of the answers is not promised.

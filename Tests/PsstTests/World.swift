@@ -39,7 +39,7 @@ struct World: Sendable {
     model: EmbeddingModel(
       provider: "openai",
       name: "tiny",
-      dimension: 512,
+      dimension: 1024,
       relevanceThreshold: 0.1
     )
   )

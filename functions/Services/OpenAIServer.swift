@@ -20,6 +20,7 @@ struct OpenAIServer {
     _ path: [String],
     _ body: some Encodable,
     timeout: Duration,
+    responseBytesMax: Int = OutboundRequest.defaultResponseBytesMax,
     read: (Reply) throws -> Output
   ) async throws -> Output {
     // The same request has the same bytes, so that a server can know its beginning again.
@@ -32,7 +33,8 @@ struct OpenAIServer {
       url: OutboundURL.make(base: baseURL, path: path),
       headers: headers,
       body: Array(try encoder.encode(body)),
-      timeout: timeout
+      timeout: timeout,
+      responseBytesMax: responseBytesMax
     )
     return try await retries.run {
       do {

@@ -11,6 +11,7 @@ struct ServiceCall {
   /// How the service is called in messages.
   let service: String
   let http: any HTTPTransport
+  var now: @Sendable () -> Date = { Date() }
 
   func send<Reply: Decodable>(_ request: OutboundRequest, as reply: Reply.Type) async throws
     -> Reply
@@ -23,7 +24,7 @@ struct ServiceCall {
       let isLater = error.kind != .invalidRequest && error.kind != .tooLarge
       throw ServiceError(isLater ? .unavailable : .misconfigured, "\(service): \(error.message)")
     }
-    guard response.isSuccess else { throw failure(response) }
+    guard response.isSuccess else { throw failure(response, of: request) }
     do {
       return try JSONDecoder().decode(
         Reply.self,
@@ -34,19 +35,36 @@ struct ServiceCall {
     }
   }
 
-  /// Gateways wrap the reason differently: OpenAI and the control plane below `error`, the data
-  /// plane at the top.
+  /// Servers wrap the reason differently: OpenAI and Pinecone's control plane below `error`, its
+  /// data plane at the top, and some have no more than a sentence as `error`.
   private struct FailureBody: Decodable {
     struct Reason: Decodable {
       var message: String?
-      var code: Code?
+      var type: Word?
+      var code: Word?
+
+      enum CodingKeys: CodingKey {
+        case message, type, code
+      }
+
+      init(from decoder: any Decoder) throws {
+        // `try?` only asks which of the two forms it is; the second one reports.
+        if let message = try? decoder.singleValueContainer().decode(String.self) {
+          self.message = message
+          return
+        }
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        message = try container.decodeIfPresent(String.self, forKey: .message)
+        type = try container.decodeIfPresent(Word.self, forKey: .type)
+        code = try container.decodeIfPresent(Word.self, forKey: .code)
+      }
     }
     /// A word with one service, a number with another.
-    struct Code: Decodable {
+    struct Word: Decodable {
       var text: String
       init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // Neither is a fault: the code is only a hint.
+        // Neither is a fault: the word is only a hint.
         text = (try? container.decode(String.self)) ?? ""
       }
     }
@@ -54,11 +72,12 @@ struct ServiceCall {
     var message: String?
   }
 
-  private func failure(_ response: OutboundResponse) -> ServiceError {
+  private func failure(_ response: OutboundResponse, of request: OutboundRequest) -> ServiceError {
     // A body in no known form gives no reason, and the status must do.
     let body = try? JSONDecoder().decode(FailureBody.self, from: Data(response.body))
-    let reason = (body?.error?.message ?? body?.message).map { ": \($0.prefix(300))" } ?? ""
-    let isSpent = body?.error?.code?.text == "insufficient_quota"
+    let isSpent = [body?.error?.code, body?.error?.type].contains {
+      $0?.text == "insufficient_quota"
+    }
     let kind: ServiceError.Kind =
       switch response.status {
       case 401, 403: .misconfigured
@@ -68,20 +87,70 @@ struct ServiceCall {
       case 429: isSpent ? .quotaExhausted : .rateLimited
       default: .refused
       }
-    return ServiceError(
+    var reason = (body?.error?.message ?? body?.message).map { ": \($0.prefix(300))" } ?? ""
+    // A server that quotes the key it was sent would bring it into a log.
+    for name in ["Authorization", "Api-Key"] {
+      if let key = request.headers[name]?.split(separator: " ").last, !key.isEmpty {
+        reason = reason.replacing(key, with: "…")
+      }
+    }
+    var error = ServiceError(
       kind,
       "\(service) answered \(response.status)\(reason)",
       retryAfter: retryAfter(response.headers)
     )
+    error.shouldRetry = response.headers["x-should-retry"].flatMap { Bool($0) }
+    return error
   }
 
+  /// The wait that a service asks for: in milliseconds, in seconds, or until a date.
   private func retryAfter(_ headers: OutboundHeaders) -> Duration? {
-    if let text = headers["retry-after-ms"], let milliseconds = Double(text), milliseconds >= 0 {
-      return .milliseconds(Int(min(milliseconds, 86_400_000)))
-    }
-    if let text = headers["retry-after"], let seconds = Double(text), seconds >= 0 {
-      return .seconds(min(seconds, 86_400))
-    }
-    return nil
+    let milliseconds = headers["retry-after-ms"].flatMap { Double($0) }
+    let seconds =
+      milliseconds.map { $0 / 1000 }
+      ?? headers["retry-after"].flatMap { text in
+        Double(text) ?? HTTPDate.read(text)?.timeIntervalSince(reference(headers))
+      }
+    // A wait that is none leaves it to us how long we wait.
+    guard let seconds, seconds > 0 else { return nil }
+    return .milliseconds(Int((min(seconds, Self.wishMax) * 1000).rounded(.up)))
   }
+
+  /// What time it is to the service, whose clock need not be ours.
+  private func reference(_ headers: OutboundHeaders) -> Date {
+    headers["date"].flatMap(HTTPDate.read) ?? now()
+  }
+
+  /// A day; a longer wait is as good as for ever.
+  private static let wishMax = 86_400.0
+}
+
+/// Dates as HTTP writes them, in the one form that servers may send (RFC 9110, section 5.6.7).
+enum HTTPDate {
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+
+  /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`; nil for anything else.
+  static func read(_ text: String) -> Date? {
+    let words = text.split { $0 == " " || $0 == ":" }
+    guard words.count == 8, words[0].hasSuffix(","), words[7] == "GMT",
+      let month = months.firstIndex(of: String(words[2])),
+      let day = Int(words[1]), (1...31).contains(day),
+      let year = Int(words[3]), (1970...9999).contains(year),
+      let hour = Int(words[4]), (0...23).contains(hour),
+      let minute = Int(words[5]), (0...59).contains(minute),
+      let second = Int(words[6]), (0...60).contains(second)
+    else { return nil }
+    // Years begin in March here, so that the leap day is the last one.
+    let marchYear = month < 2 ? year - 1 : year
+    let marchMonth = (month + 10) % 12
+    let days =
+      365 * marchYear + marchYear / 4 - marchYear / 100 + marchYear / 400
+      + (153 * marchMonth + 2) / 5 + day - 1 - Self.daysUntil1970
+    return Date(timeIntervalSince1970: Double((days * 24 + hour) * 3600 + minute * 60 + second))
+  }
+
+  /// From the first of March of year 0.
+  private static let daysUntil1970 = 719_468
 }

@@ -6,6 +6,8 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
   public var message: String
   /// When the service asked to be left alone until; nil when it did not say.
   public var retryAfter: Duration?
+  /// What the service itself said about trying again at once; nil when it said nothing.
+  var shouldRetry: Bool?
 
   /// The kinds of failure, by what to do about them.
   public enum Kind: String, Sendable, Hashable {

@@ -33,7 +33,7 @@ public struct OpenAIChat: ChatModel {
     server = OpenAIServer(
       baseURL: baseURL,
       key: key,
-      call: ServiceCall(service: "the chat provider", http: http),
+      call: ServiceCall(service: "the chat provider", http: http, now: retries.now),
       retries: retries
     )
     self.answerTokensMax = answerTokensMax

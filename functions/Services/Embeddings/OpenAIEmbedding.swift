@@ -17,6 +17,8 @@ public struct OpenAIEmbedding: EmbeddingProvider {
   private static let inputBytesMax = 8192
   private static let requestBytesMax = 300_000
   private static let timeout: Duration = .seconds(30)
+  /// A number takes up to so many bytes, written out with all its digits.
+  private static let numberBytesMax = 24
 
   /// A provider below `baseURL`, such as `https://api.openai.com/v1`.
   public init(
@@ -30,7 +32,7 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     server = OpenAIServer(
       baseURL: baseURL,
       key: key,
-      call: ServiceCall(service: "the embedding provider", http: http),
+      call: ServiceCall(service: "the embedding provider", http: http, now: retries.now),
       retries: retries
     )
   }
@@ -58,7 +60,13 @@ public struct OpenAIEmbedding: EmbeddingProvider {
       encoding_format: "base64",
       dimensions: isShortened ? model.dimension : nil
     )
-    return try await server.post(["embeddings"], body, timeout: Self.timeout) { (reply: Reply) in
+    let numbersMax = texts.count * model.dimension
+    return try await server.post(
+      ["embeddings"],
+      body,
+      timeout: Self.timeout,
+      responseBytesMax: OutboundRequest.defaultResponseBytesMax + numbersMax * Self.numberBytesMax
+    ) { (reply: Reply) in
       Embeddings(
         vectors: try vectors(of: reply, for: texts),
         usage: TokenUsage(
@@ -69,34 +77,52 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     }
   }
 
+  /// The vectors in the order of the texts, whatever the order of the answer.
   private func vectors(of reply: Reply, for texts: [String]) throws -> [[Float]] {
-    let vectors = reply.data.sorted { $0.index < $1.index }.map(\.embedding.numbers)
-    guard vectors.count == texts.count else {
+    guard reply.data.count == texts.count else {
       throw ServiceError(
         .unavailable,
-        "the embedding provider sent \(vectors.count) vectors for \(texts.count) texts"
+        "the embedding provider sent \(reply.data.count) vectors for \(texts.count) texts"
       )
     }
-    if let wrong = vectors.first(where: { $0.count != model.dimension }) {
+    var vectors = [[Float]?](repeating: nil, count: texts.count)
+    for (position, item) in reply.data.enumerated() {
+      let index = item.index ?? position
+      guard vectors.indices.contains(index), vectors[index] == nil else {
+        throw ServiceError(.unavailable, "the embedding provider numbered its vectors wrongly")
+      }
+      vectors[index] = try checked(item.embedding.numbers)
+    }
+    return vectors.compactMap(\.self)
+  }
+
+  /// The vector with unit length, which not every server sees to.
+  private func checked(_ vector: [Float]) throws -> [Float] {
+    guard vector.count == model.dimension else {
       throw ServiceError(
         .misconfigured,
-        "\(model.name) gave \(wrong.count) numbers where \(model.dimension) were expected; "
+        "\(model.name) gave \(vector.count) numbers where \(model.dimension) were expected; "
           + "set PSST_EMBEDDING_DIMENSION"
       )
     }
-    return vectors
+    var square = 0.0
+    for number in vector { square += Double(number) * Double(number) }
+    guard square.isFinite, square > 0 else {
+      throw ServiceError(.unavailable, "the embedding provider sent a vector without a direction")
+    }
+    // Rounding alone leaves the length this close to one.
+    if abs(square - 1) < 1e-4 { return vector }
+    let length = square.squareRoot()
+    return vector.map { Float(Double($0) / length) }
   }
 
   /// The longest beginning that the service surely takes.
   static func clipped(_ text: String) -> String {
     guard text.utf8.count > inputBytesMax else { return text }
-    var bytes = 0
-    return String(
-      text.prefix { character in
-        bytes += character.utf8.count
-        return bytes <= inputBytesMax
-      }
-    )
+    // Between scalars, not characters: one character may be longer than the whole.
+    var end = text.utf8.index(text.startIndex, offsetBy: inputBytesMax)
+    while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+    return String(text[..<end])
   }
 
   /// Splits texts so that no request breaks the service's limits.
@@ -126,7 +152,8 @@ public struct OpenAIEmbedding: EmbeddingProvider {
 
   private struct Reply: Decodable {
     struct Item: Decodable {
-      var index: Int
+      /// Some servers leave it out and mean the order.
+      var index: Int?
       var embedding: Numbers
     }
     var data: [Item]

@@ -40,7 +40,7 @@ public final class PineconeIndex: Sendable {
     self.settings = settings
     self.model = model
     self.retries = retries
-    call = ServiceCall(service: "the vector index", http: http)
+    call = ServiceCall(service: "the vector index", http: http, now: retries.now)
   }
 
   // MARK: Control plane
