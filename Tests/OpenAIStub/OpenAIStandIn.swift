@@ -11,12 +11,9 @@ package final class OpenAIStandIn: HTTPTransport {
   private static let origin = "http://openai.test"
 
   private let state = Mutex(StubState())
-  private let otherwise: (any HTTPTransport)?
 
-  /// A stub without a script; requests to other hosts go to `otherwise`.
-  package init(otherwise: (any HTTPTransport)? = nil) {
-    self.otherwise = otherwise
-  }
+  /// A stub without a script.
+  package init() {}
 
   /// Adds to the script.
   package func add(_ script: StubScript) throws { try state.withLock { try $0.add(script) } }
@@ -36,12 +33,6 @@ package final class OpenAIStandIn: HTTPTransport {
   package var repliesLeft: Int { state.withLock { $0.repliesLeft } }
 
   package func send(_ request: OutboundRequest) async throws -> OutboundResponse {
-    guard request.url.hasPrefix(Self.origin + "/") else {
-      guard let otherwise else {
-        throw OutboundHTTPError(.cannotConnect, "the stub is asked for another host")
-      }
-      return try await otherwise.send(request)
-    }
     let response = try answer(request)
     guard response.ending == .whole else {
       throw OutboundHTTPError(.failed, "openai.test: the connection broke off")
@@ -54,9 +45,6 @@ package final class OpenAIStandIn: HTTPTransport {
   }
 
   package func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
-    if let otherwise, !request.url.hasPrefix(Self.origin + "/") {
-      return try await otherwise.stream(request)
-    }
     let response = try answer(request)
     return OutboundStreamedResponse(
       status: response.status,
@@ -66,6 +54,9 @@ package final class OpenAIStandIn: HTTPTransport {
   }
 
   private func answer(_ request: OutboundRequest) throws -> StubResponse {
+    guard request.url.hasPrefix(Self.origin + "/") else {
+      throw OutboundHTTPError(.cannotConnect, "openai.test is asked for another host")
+    }
     let path = request.url.dropFirst(Self.origin.count).prefix { $0 != "?" }
     let response = state.withLock {
       $0.answer(
