@@ -8,7 +8,7 @@ JOURNEYS ?= 20
 # none of them waits for the rest.
 APART := JourneyTests|WorkerFleetTests|FunctionsBuilderTests
 
-.PHONY: help start build test unit compat journeys bench format lint tidy needs needs-python
+.PHONY: help start build test unit compat journeys bench scale format lint tidy needs needs-python
 
 help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
@@ -17,6 +17,7 @@ help:
 	@echo "make compat    the Python clients against a started suite"
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
 	@echo "make bench     measurements, about a minute, release build"
+	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
 	@echo "make format    format the sources;  make lint, make tidy: the checks of CI"
 
 needs:
@@ -52,6 +53,9 @@ bench: build
 	swift build -c release --product Benchmarks
 	swift build -c release --product SampleFunctions
 	.build/release/Benchmarks
+
+scale: build needs-python
+	$(VENV)/bin/python Tests/Compatibility/scale.py --configuration $(CONFIGURATION)
 
 format:
 	swift format -i -r -p $(SWIFT_FOLDERS)

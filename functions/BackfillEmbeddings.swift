@@ -83,7 +83,7 @@ public struct BackfillEmbeddingsOrder: Codable, Sendable, Hashable {
 }
 
 /// What `backfillEmbeddings` answers.
-public struct BackfillEmbeddingsReply: Encodable, Sendable {
+public struct BackfillEmbeddingsReply: Codable, Sendable, Hashable {
   /// Whether nothing was written.
   public var dryRun: Bool
   /// Messages that this call looked at.

@@ -78,7 +78,7 @@ public struct MigrateExistingChatsOrder: Codable, Sendable, Hashable {
 ///
 /// The lists hold the first few ten thousand entries, so that the reply stays below what a callable
 /// may answer; `truncated` says that there were more, and `counts` how many.
-public struct MigrateExistingChatsReply: Encodable, Sendable {
+public struct MigrateExistingChatsReply: Codable, Sendable, Hashable {
   /// Whether nothing was written.
   public var dryRun: Bool
   /// The contacts that this call wrote or would write.

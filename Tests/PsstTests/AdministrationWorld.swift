@@ -1,0 +1,149 @@
+import FirestoreClient
+import FunctionsRuntime
+import FunctionsTesting
+import PsstFunctions
+import PsstModels
+import PsstServices
+import Synchronization
+import Testing
+
+/// Psst's two functions for administrators over a database that can fail, and no triggers.
+struct AdministrationWorld: Sendable {
+  let suite: FunctionsSuite
+  let faults: FaultyFirestore
+  let providers: ProviderStandIn
+  let services: MessageServices
+
+  /// Where backups are asked for.
+  static let export = "http://firestore.test/emulator/v1/projects/demo-test:export"
+
+  var db: Firestore { suite.firestore }
+
+  // MARK: Documents
+
+  func user(_ uid: String, _ role: String?, name: String? = nil, email: String? = nil) async throws
+  {
+    var fields: [String: FieldValue] = ["id": .value(uid)]
+    fields["role"] = role.map { .value($0) }
+    fields["displayName"] = .value(name ?? uid.capitalizedFirst)
+    fields["email"] = .value(email ?? "\(uid)@psst.app")
+    try await db.document("users/\(uid)").set(fields)
+  }
+
+  func chat(
+    _ id: String,
+    _ members: [String],
+    isGroup: Bool = false,
+    createdAt: Int64 = 1_700_000_000
+  ) async throws {
+    try await db.document("chats/\(id)").set([
+      "members": .value(members), "isGroupChat": .value(isGroup),
+      "createdAt": .value(Timestamp(microseconds: createdAt * 1_000_000)),
+    ])
+  }
+
+  func message(_ id: String, _ text: String?, in chat: String = "c1") async throws {
+    var fields: [String: FieldValue] = [
+      "senderID": "carl", "timestamp": .value(Timestamp(microseconds: 1_714_557_600_123_456)),
+    ]
+    if let text { fields["text"] = .value(text) } else { fields["mediaType"] = "image" }
+    try await db.document("chats/\(chat)/messages/\(id)").set(fields)
+  }
+
+  /// A trainer, three clients of different kinds, an old user, and chats of most kinds.
+  func people() async throws {
+    try await user("tina", "trainer")
+    try await user("theo", "trainer")
+    try await user("carl", "client")
+    try await user("cora", "client")
+    try await user("olga", nil)
+    try await chat("c1", ["tina", "carl"], createdAt: 2000)
+    try await chat("c2", ["tina", "theo"])
+    try await chat("c3", ["carl", "cora"])
+    try await chat("c4", ["olga", "cora"], createdAt: 3000)
+    try await chat("g1", ["tina", "theo", "carl", "cora", "ghost"], isGroup: true, createdAt: 1000)
+  }
+
+  /// All contacts there are, by path.
+  func contacts() async throws -> [String: Contact] {
+    let found = try await db.collectionGroup("clients").get()
+    return try found.reduce(into: [:]) { $0[$1.reference.path] = try $1.data(as: Contact.self) }
+  }
+
+  // MARK: Calls
+
+  func migrate(
+    dryRun: Bool? = nil,
+    confirm: String? = nil,
+    as token: TestToken = .admin
+  ) async throws -> MigrateExistingChatsReply {
+    try await suite.call(
+      "migrateExistingChats",
+      MigrateExistingChatsOrder(dryRun: dryRun, confirm: confirm),
+      as: token
+    )
+  }
+
+  func migrateReally() async throws -> MigrateExistingChatsReply {
+    try await migrate(dryRun: false, confirm: "migrate")
+  }
+
+  func backfill(
+    chatId: String? = nil,
+    limit: Int? = nil,
+    dryRun: Bool? = nil,
+    as token: TestToken = .admin
+  ) async throws -> BackfillEmbeddingsReply {
+    try await suite.call(
+      "backfillEmbeddings",
+      BackfillEmbeddingsOrder(chatId: chatId, limit: limit, dryRun: dryRun),
+      as: token
+    )
+  }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}
+
+/// Runs a test in a world of its own.
+func withAdministration(
+  _ embedding: EmbeddingSettings = .lexical,
+  backup: BackupSettings = .emulator(
+    endpoint: "http://firestore.test",
+    project: "demo-test",
+    directory: "backups"
+  ),
+  exportStatus: Int = 200,
+  test: (AdministrationWorld) async throws -> Void
+) async throws {
+  let providers = ProviderStandIn()
+  let parts = Mutex<(FaultyFirestore, MessageServices)?>(nil)
+  try await withFunctions { world in
+    let faults = FaultyFirestore(world.firestore)
+    let services = MessageServices(
+      firestore: faults.firestore,
+      settings: PsstSettings(
+        embedding: embedding,
+        vectors: VectorSettings(host: ProviderStandIn.host),
+        backup: backup
+      ),
+      http: world.http,
+      retries: ServiceRetries(sleep: { _ in }, random: { 0 })
+    )
+    parts.withLock { $0 = (faults, services) }
+    world.http.mount(providers, at: ProviderStandIn.host)
+    world.http.on("POST", AdministrationWorld.export)
+      .respond(status: exportStatus, json: ["exportPath": "/backup"])
+    let functions = MessageFunctions(services: services)
+    return FunctionsApp {
+      functions.migrateExistingChats
+      functions.backfillEmbeddings
+    }
+  } test: { suite in
+    let (faults, services) = try #require(parts.withLock { $0 })
+    try await test(
+      AdministrationWorld(suite: suite, faults: faults, providers: providers, services: services)
+    )
+  }
+}

@@ -1,0 +1,267 @@
+import FirestoreClient
+import FunctionsRuntime
+import FunctionsTesting
+import OutboundHTTP
+import PsstFunctions
+@testable import PsstServices
+import Synchronization
+import Testing
+
+@Suite("backfillEmbeddings")
+struct BackfillEmbeddingsTests {
+  private static let embeddings = ProviderStandIn.host + "/v1/embeddings"
+
+  /// A chat with messages m0, m1, … and one of each kind that needs no vector.
+  private func messages(_ count: Int, _ world: AdministrationWorld) async throws {
+    try await world.people()
+    for number in 0..<count { try await world.message("m\(number)", "Knee number \(number)") }
+    try await world.message("blank", " \n")
+    try await world.message("image", nil)
+  }
+
+  @Test("Messages without a vector get the record that embedMessage makes")
+  func records() async throws {
+    try await withAdministration { world in
+      try await messages(3, world)
+      for number in 0..<3 {
+        _ = try await world.services.indexer.index(chatID: "c1", messageID: "m\(number)")
+      }
+      let made = world.providers.records
+      try await world.services.vectors.delete(["m0", "m2"])
+      let dry = try await world.backfill(dryRun: true)
+      #expect(world.providers.records.count == 1)
+      let real = try await world.backfill()
+
+      #expect(world.providers.records == made)
+      #expect(dry.scanned == 5 && dry.missing == 2 && dry.embedded == 0 && dry.skipped == 2)
+      #expect(real.scanned == 5 && real.missing == 2 && real.embedded == 2 && real.skipped == 2)
+      #expect(real.done && real.stopped == nil && real.estimatedCostUSD == 0)
+    }
+  }
+
+  @Test("A second run writes nothing")
+  func secondRun() async throws {
+    try await withAdministration { world in
+      try await messages(3, world)
+      _ = try await world.backfill()
+      world.faults.decide(nil)
+      let upserts = world.providers.count("/vectors/upsert")
+      let second = try await world.backfill()
+
+      #expect(second.missing == 0 && second.embedded == 0 && second.done)
+      #expect(world.faults.commits == 0)
+      #expect(world.providers.count("/vectors/upsert") == upserts)
+    }
+  }
+
+  @Test("A limit ends a run, and the next one goes on and looks at everything")
+  func limit() async throws {
+    try await withAdministration { world in
+      try await messages(5, world)
+      let first = try await world.backfill(limit: 3)
+      #expect(first.embedded == 3 && !first.done && first.stopped != nil)
+      #expect(world.providers.records.keys.sorted() == ["m0", "m1", "m2"])
+
+      // Behind the place where the next run begins.
+      try await world.services.vectors.delete(["m0"])
+      let second = try await world.backfill()
+      #expect(second.embedded == 3 && second.scanned == 7 && second.done)
+      #expect(world.providers.records.count == 5)
+    }
+  }
+
+  @Test("A run that ends between two pages is resumed behind the first")
+  func crash() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      for number in 0..<500 { try await world.message("m\(number)", "Knee \(number)") }
+      // claim · page of 480 · checkpoint · page of 20 · the database is gone
+      world.faults.decide { $0 < 3 ? .none() : .refused }
+      await #expect(throws: CallableError.self) { try await world.backfill() }
+      world.faults.decide(nil)
+      let upserts = world.providers.count("/vectors/upsert")
+      let reply = try await world.backfill()
+
+      #expect(reply.scanned == 500 && reply.embedded == 0 && reply.done)
+      #expect(world.providers.records.count == 500)
+      #expect(world.providers.count("/vectors/upsert") == upserts)
+    }
+  }
+
+  @Test("Only the chat asked for is embedded, and nothing but messages of chats")
+  func scope() async throws {
+    try await withAdministration { world in
+      try await messages(1, world)
+      try await world.message("other", "Knee elsewhere", in: "c2")
+      try await world.message("orphan", "Knee nowhere", in: "none")
+      try await world.db.document("users/tina/ai_conversations/a/messages/x").set([
+        "text": "Hello", "content": "Hello",
+      ])
+      try await world.db.document("archive/a/messages/y").set(["text": "Hello"])
+      let one = try await world.backfill(chatId: "c1")
+      #expect(one.embedded == 1 && one.done)
+      #expect(Array(world.providers.records.keys) == ["m0"])
+
+      let all = try await world.backfill()
+      #expect(all.scanned == 5 && all.embedded == 1 && all.skipped == 3 && all.done)
+      #expect(world.providers.records.keys.sorted() == ["m0", "other"])
+    }
+  }
+
+  @Test("A message that is edited while it is embedded has the vector of its last text")
+  func editedMeanwhile() async throws {
+    try await withAdministration(World.tinyModel) { world in
+      try await messages(2, world)
+      let providers = world.providers
+      world.suite.http.on("POST", Self.embeddings)
+        .respond { request in
+          try await world.message("m1", "Quite another text")
+          return try await providers.send(request)
+        }
+        .respond { try await providers.send($0) }
+      let reply = try await world.backfill()
+
+      #expect(reply.embedded == 2 && reply.failed == 0)
+      let record = try #require(world.providers.records["m1"])
+      #expect(record.metadata["text"] == .string("Quite another text"))
+    }
+  }
+
+  @Test("A text that the provider refuses fails alone")
+  func refused() async throws {
+    try await withAdministration(World.tinyModel) { world in
+      try await messages(4, world)
+      let providers = world.providers
+      world.suite.http.on("POST", Self.embeddings).respond { request in
+        let isRefused = String(decoding: request.body, as: UTF8.self).contains("number 2")
+        return isRefused ? OutboundResponse(status: 400) : try await providers.send(request)
+      }
+      let reply = try await world.backfill()
+
+      #expect(reply.missing == 4 && reply.embedded == 3 && reply.failed == 1 && reply.done)
+      #expect(world.providers.records.keys.sorted() == ["m0", "m1", "m3"])
+    }
+  }
+
+  @Test("A provider that is down ends the run, and the next one does what is left")
+  func providerDown() async throws {
+    try await withAdministration(World.tinyModel) { world in
+      try await messages(2, world)
+      let providers = world.providers
+      // As often as the call is made again at once.
+      let route = world.suite.http.on("POST", Self.embeddings)
+      for _ in 0..<3 { route.respond(status: 503) }
+      route.respond { try await providers.send($0) }
+      let first = try await world.backfill()
+      #expect(first.failed == 2 && first.embedded == 0 && !first.done)
+      #expect(first.stopped?.contains("503") == true)
+
+      let second = try await world.backfill()
+      #expect(second.embedded == 2 && second.done)
+    }
+  }
+
+  @Test("Of two runs at once the later one goes on and the earlier one stops")
+  func takenOver() async throws {
+    try await withAdministration(World.tinyModel) { world in
+      try await messages(2, world)
+      let providers = world.providers
+      let later = Mutex<BackfillEmbeddingsReply?>(nil)
+      // first  claims · asks the provider ·                        · writes · finds it taken over
+      // later                               claims · writes · done
+      world.suite.http.on("POST", Self.embeddings)
+        .respond { request in
+          let reply = try await world.backfill()
+          later.withLock { $0 = reply }
+          return try await providers.send(request)
+        }
+        .respond { try await providers.send($0) }
+      let first = try await world.backfill()
+
+      #expect(first.stopped?.contains("taken over") == true && !first.done)
+      #expect(later.withLock { $0?.done } == true)
+      let checkpoint = try await world.db.document("migrationCheckpoints/backfillEmbeddings").get()
+      #expect(checkpoint["status"] == .string("done"))
+    }
+  }
+
+  @Test("Tokens are the provider's, estimated for a dry run, and cost what the model costs")
+  func cost() async throws {
+    guard case .openAI(let baseURL, let key, var model) = World.tinyModel else { return }
+    model.dollarsPerMillionTokens = 2
+    try await withAdministration(.openAI(baseURL: baseURL, key: key, model: model)) { world in
+      try await messages(2, world)
+      let dry = try await world.backfill(dryRun: true)
+      #expect(dry.tokens == 8)
+      #expect(dry.estimatedCostUSD == 0.000016)
+
+      let real = try await world.backfill()
+      #expect(real.tokens > 0)
+      #expect(real.estimatedCostUSD == 2 * Double(real.tokens) / 1_000_000)
+    }
+    try await withAdministration(World.tinyModel) { world in
+      let unpriced = try await world.backfill()
+      #expect(unpriced.estimatedCostUSD == nil)
+    }
+  }
+
+  @Test("An index of another model is refused with what to do")
+  func otherModel() async throws {
+    try await withAdministration { world in
+      try await messages(1, world)
+      _ = try await world.services.indexer.index(chatID: "c1", messageID: "m0")
+      world.providers.retag(["embedding_provider": "openai", "embedding_model": "tiny"])
+      let services = MessageServices(
+        firestore: world.db,
+        settings: PsstSettings(
+          embedding: .lexical,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.providers
+      )
+      let error = await #expect(throws: ServiceError.self) {
+        try await services.backfill.run(chatID: nil, limit: nil, dryRun: true)
+      }
+      #expect(error?.kind == .misconfigured)
+      #expect(error?.message.contains("hearth call backfillEmbeddings") == true)
+    }
+  }
+
+  @Test(
+    "Only administrators may, and only what makes sense",
+    arguments: [
+      (TestToken.anonymous, StatusCode.unauthenticated), ("tina", .permissionDenied),
+      (.user("tina", claims: ["admin": .boolean(true)]), .invalidArgument),
+      (.admin, .invalidArgument),
+    ]
+  )
+  func access(token: TestToken, code: StatusCode) async throws {
+    try await withAdministration { world in
+      for (chatID, limit) in [("", 1), ("a/b", 1), ("c1", 0), ("c1", -1)] {
+        let error = await #expect(throws: CallableError.self) {
+          try await world.backfill(chatId: chatID, limit: limit, as: token)
+        }
+        #expect(error?.code == code)
+      }
+    }
+  }
+
+  @Test("Requests keep within both rates, and a pause is not made up for")
+  func pace() {
+    var pace = RequestPace(BackfillSettings(requestsPerMinute: 60, tokensPerMinute: 600))
+    #expect(pace.wait(tokens: 1, now: .zero) == .zero)
+    #expect(pace.wait(tokens: 100, now: .zero) == .seconds(1))
+    #expect(pace.wait(tokens: 1, now: .seconds(2)) == .seconds(9))
+    #expect(pace.wait(tokens: 1, now: .seconds(60)) == .zero)
+    #expect(pace.wait(tokens: 1, now: .seconds(60)) == .seconds(1))
+  }
+
+  @Test("A rate of nothing is refused, others are taken")
+  func rates() throws {
+    #expect(throws: ServiceError.self) {
+      try BackfillSettings(environment: ["PSST_EMBEDDING_TOKENS_PER_MINUTE": "0"])
+    }
+    let settings = try BackfillSettings(environment: ["PSST_EMBEDDING_REQUESTS_PER_MINUTE": "12.5"])
+    #expect(settings == BackfillSettings(requestsPerMinute: 12.5))
+  }
+}
