@@ -81,7 +81,7 @@ let package = Package(
   dependencies: [
     // Sockets and event loops; nothing of ours could be as well tested.
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-    // HTTP/2 framing, flow control and HPACK under our gRPC server.
+    // HPACK under our gRPC server; its framing is the client of the tests.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     // HTTP/1.1 connections, requests, responses and the router of the control API.
     .package(
@@ -119,6 +119,13 @@ let package = Package(
       path: "Sources/CCurl",
       pkgConfig: "libcurl",
       providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]
+    ),
+    // gzip for gRPC's messages; on every system, and curl needs it already.
+    .systemLibrary(
+      name: "CZlib",
+      path: "Sources/CZlib",
+      pkgConfig: "zlib",
+      providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
     ),
     .target(name: "CKernels", path: "Sources/CKernels", cSettings: [.unsafeFlags(["-O3"])]),
 
@@ -168,7 +175,10 @@ let package = Package(
     room(
       "GRPCServer",
       in: "Sources",
-      ["RuntimeSupport", protobuf, nioCore, nioHTTP2, nioHPACK, nioHTTP1, logging]
+      [
+        "CZlib", "RuntimeSupport", protobuf, hummingbirdCore, httpTypes, nioCore, nioHPACK, deque,
+        logging,
+      ]
     ),
     room(
       "FirestoreWire",
@@ -385,8 +395,8 @@ let package = Package(
     tests(
       "GRPCServerTests",
       [
-        "GRPCServer", "HTTPSupport", "RuntimeSupport", "TestSupport", hummingbirdCore, protobuf,
-        nioCore, nioPosix, nioEmbedded, nioHTTP2, nioHPACK, lifecycle, logging,
+        "GRPCServer", "HTTPSupport", "RuntimeSupport", "TestSupport", hummingbirdCore, httpTypes,
+        protobuf, nioCore, nioPosix, nioEmbedded, nioHTTP2, nioHPACK, lifecycle, logging,
       ]
     ),
     tests(

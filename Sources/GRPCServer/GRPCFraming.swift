@@ -4,7 +4,7 @@ import SwiftProtobuf
 
 /// Messages to framed bytes and back, without a copy of the bytes in between.
 enum GRPCFraming {
-  /// A flag byte, which is 0 without compression, and four bytes of length.
+  /// A flag byte, which is 1 for a compressed message, and four bytes of length.
   static let prefixBytes = 5
 
   /// Decodes a message; throws `INVALID_ARGUMENT` when the bytes are not one.
@@ -21,6 +21,59 @@ enum GRPCFraming {
     let bytes: MessageBytes = try message.serializedBytes()
     return bytes.framed
   }
+}
+
+/// How the messages of one call are written and read.
+struct GRPCCodec: Sendable {
+  /// Below this, compression makes a message longer or costs more than it saves.
+  private static let compressedBytesMin = 1024
+
+  var limit: GRPCMessageLimit
+  var compressesReplies = false
+
+  /// Decodes a request; throws what ends the call.
+  func request<M: Message>(_ message: GRPCMessage) throws -> M {
+    try GRPCFraming.message(
+      message.isCompressed ? try GZip.inflate(message.bytes, limit: limit) : message.bytes
+    )
+  }
+
+  /// Encodes a reply behind its prefix.
+  func frame(_ message: some Message) throws -> ByteBuffer {
+    let frame = try GRPCFraming.frame(message)
+    guard compressesReplies, frame.readableBytes >= Self.compressedBytesMin else { return frame }
+    let compressed = try GZip.deflate(frame.dropPrefix)
+    var framed = ByteBuffer()
+    framed.reserveCapacity(GRPCFraming.prefixBytes + compressed.readableBytes)
+    framed.writeMultipleIntegers(1 as UInt8, UInt32(compressed.readableBytes))
+    framed.writeImmutableBuffer(compressed)
+    return framed
+  }
+}
+
+extension ByteBuffer {
+  fileprivate var dropPrefix: ByteBuffer {
+    var rest = self
+    rest.moveReaderIndex(forwardBy: GRPCFraming.prefixBytes)
+    return rest
+  }
+}
+
+/// The longest message, before and after decompression, and what a longer one gets.
+struct GRPCMessageLimit: Sendable {
+  var bytesMax: Int
+  var code = StatusCode.resourceExhausted
+
+  /// The end of a call whose message is longer.
+  var error: StatusError {
+    StatusError(code, "Request payload size exceeds the limit: \(bytesMax) bytes.")
+  }
+}
+
+/// A message as it came.
+struct GRPCMessage: Sendable, Equatable {
+  var bytes: ByteBuffer
+  var isCompressed = false
 }
 
 /// The bytes of one message inside a `ByteBuffer` that has its prefix before them.
@@ -67,30 +120,33 @@ private struct MessageBytes: SwiftProtobufContiguousBytes {
 
 /// Splits the bytes of a stream into messages, wherever the frames of HTTP/2 cut them.
 struct GRPCMessageDecoder {
-  private let bytesMax: Int
+  private let limit: GRPCMessageLimit
+  private let takesCompressed: Bool
   private var buffer = ByteBuffer()
 
-  /// A decoder that refuses messages longer than `bytesMax`, before it has buffered them.
-  init(bytesMax: Int) {
-    self.bytesMax = bytesMax
+  /// A decoder that refuses messages beyond `limit` before it has buffered them.
+  init(limit: GRPCMessageLimit, takesCompressed: Bool) {
+    self.limit = limit
+    self.takesCompressed = takesCompressed
   }
 
-  /// Whether no part of a message is held.
-  var isEmpty: Bool { buffer.readableBytes == 0 }
+  /// The parts of messages that are held.
+  var heldBytes: Int { buffer.readableBytes }
 
   /// Takes the next bytes of the stream.
   mutating func append(_ bytes: ByteBuffer) {
     if buffer.readableBytes == 0 {
       buffer = bytes
     } else {
+      buffer.discardReadBytes()
       buffer.writeImmutableBuffer(bytes)
     }
   }
 
   /// The next whole message, nil while it is incomplete; throws what ends the call.
-  mutating func next() throws(StatusError) -> ByteBuffer? {
+  mutating func next() throws(StatusError) -> GRPCMessage? {
     guard let flag = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else { return nil }
-    guard flag == 0 else {
+    guard flag == 0 || flag == 1 && takesCompressed else {
       throw flag == 1
         ? StatusError(.internal, "A message is compressed, but grpc-encoding names no compression.")
         : StatusError.invalidArgument("The request is not made of gRPC messages.")
@@ -98,15 +154,11 @@ struct GRPCMessageDecoder {
     guard let length = buffer.getInteger(at: buffer.readerIndex + 1, as: UInt32.self) else {
       return nil
     }
-    guard length <= bytesMax else {
-      // Clients retry RESOURCE_EXHAUSTED, the status that gRPC libraries use here; this never helps.
-      throw StatusError.invalidArgument(
-        "Request payload size exceeds the limit: \(bytesMax) bytes."
-      )
-    }
+    guard length <= limit.bytesMax else { throw limit.error }
     guard buffer.readableBytes >= GRPCFraming.prefixBytes + Int(length) else { return nil }
     buffer.moveReaderIndex(forwardBy: GRPCFraming.prefixBytes)
-    return buffer.readSlice(length: Int(length))
+    guard let bytes = buffer.readSlice(length: Int(length)) else { return nil }
+    return GRPCMessage(bytes: bytes, isCompressed: flag == 1)
   }
 
   /// Forgets what is held.

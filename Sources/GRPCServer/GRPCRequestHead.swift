@@ -1,35 +1,54 @@
-import NIOHPACK
+import NIOCore
 import RuntimeSupport
 
 /// The head of a call, checked.
 struct GRPCRequestHead: Equatable {
+  /// What we understand, as `grpc-accept-encoding` lists it.
+  static let encodings = "identity,gzip"
+
   var path: String
   var timeout: Duration?
+  /// Whether the client compresses its requests.
+  var isCompressed = false
+  /// Whether replies may be compressed: the client does so itself, and says that it can read it.
+  var acceptsCompressed = false
 
   /// Why a stream is not a call that we can run.
   enum Refusal: Error, Equatable {
     /// Not gRPC at all: answered with a plain HTTP status.
-    case http(status: Int)
+    case http(_ status: Int)
     case status(StatusError)
     /// The status plus a header that says what we do understand.
     case compression(StatusError)
   }
 
-  /// Reads a stream's first headers.
-  init(_ headers: HPACKHeaders) throws(Refusal) {
-    guard let contentType = headers.first(name: "content-type"), Self.isGRPC(contentType) else {
-      throw .http(status: 415)
+  /// Reads the head of a request with a gRPC content type.
+  init(_ head: HTTP2RequestHead) throws(Refusal) {
+    guard let contentType = head.contentType, Self.isProtobuf(contentType) else {
+      throw .http(415)
     }
-    guard headers.first(name: ":method") == "POST", let path = headers.first(name: ":path") else {
-      throw .http(status: 405)
+    guard head.method == "POST" else { throw .http(405) }
+    guard head.te != nil else {
+      throw .status(.invalidArgument("The header te: trailers is missing."))
     }
-    if let encoding = headers.first(name: "grpc-encoding"), encoding != "identity" {
+    switch head.encoding {
+    case nil, "identity": break
+    case "gzip": isCompressed = true
+    case let other?:
       throw .compression(
-        StatusError(.unimplemented, "The compression \(encoding) is not supported; use identity.")
+        StatusError(
+          .unimplemented,
+          "The compression \(other) is not supported; use \(Self.encodings)."
+        )
       )
     }
-    self.path = path
-    if let text = headers.first(name: "grpc-timeout") {
+    if isCompressed, let accepted = head.acceptedEncodings {
+      acceptsCompressed = accepted.split(separator: ",").contains { encoding in
+        encoding.drop { $0 == " " }.prefix { $0 != " " } == "gzip"
+      }
+    }
+    path = head.path
+    if let text = head.timeout {
       guard let timeout = Self.timeout(text) else {
         throw .status(.invalidArgument("The grpc-timeout \(text) is malformed."))
       }
@@ -37,11 +56,17 @@ struct GRPCRequestHead: Equatable {
     }
   }
 
+  /// Whether a request is meant for gRPC, in whichever form.
+  static func isGRPC(_ contentType: String?) -> Bool {
+    contentType?.hasPrefix("application/grpc") ?? false
+  }
+
   /// Plain gRPC with protobuf messages; not gRPC-Web, not JSON.
-  private static func isGRPC(_ contentType: String) -> Bool {
-    guard contentType.hasPrefix("application/grpc") else { return false }
+  private static func isProtobuf(_ contentType: String) -> Bool {
+    if contentType == "application/grpc" { return true }
+    guard isGRPC(contentType) else { return false }
     let rest = contentType.dropFirst("application/grpc".count)
-    return rest.isEmpty || rest.hasPrefix(";") || rest == "+proto" || rest.hasPrefix("+proto;")
+    return rest.hasPrefix(";") || rest == "+proto" || rest.hasPrefix("+proto;")
   }
 
   /// One to eight digits and a unit: `H`, `M`, `S`, `m`, `u` or `n`.
@@ -65,26 +90,41 @@ struct GRPCRequestHead: Equatable {
   }
 }
 
-/// The headers that end a call.
+/// The header blocks of a call, encoded.
 enum GRPCTrailers {
   /// Clients refuse header lists beyond 8 KiB; a longer message is cut.
   private static let messageBytesMax = 6 * 1024
 
   /// Head of every reply that has messages.
-  static let head: HPACKHeaders = [":status": "200", "content-type": "application/grpc"]
+  static let head = makeHead { _ in }
+
+  /// Head of every reply whose messages may be compressed.
+  static let compressedHead = makeHead { $0.writeHeaderField("grpc-encoding", "gzip") }
 
   /// The trailers of a call that went well.
-  static let ok: HPACKHeaders = ["grpc-status": "0"]
+  static let ok: ByteBuffer = {
+    var block = ByteBuffer()
+    block.writeHeaderField("grpc-status", "0")
+    return block
+  }()
 
   /// Trailers for a status, after messages or, with the head's fields, without any.
-  static func make(_ status: StatusError, trailersOnly: Bool) -> HPACKHeaders {
+  static func make(_ status: StatusError, trailersOnly: Bool) -> ByteBuffer {
     if status.statusCode == .ok && !trailersOnly { return ok }
-    var headers = trailersOnly ? head : HPACKHeaders()
-    headers.add(name: "grpc-status", value: String(status.statusCode.rawValue))
+    var block = trailersOnly ? head : ByteBuffer()
+    block.writeHeaderField("grpc-status", String(status.statusCode.rawValue))
     if !status.statusMessage.isEmpty {
-      headers.add(name: "grpc-message", value: percentEncoded(status.statusMessage))
+      block.writeHeaderField("grpc-message", percentEncoded(status.statusMessage))
     }
-    return headers
+    return block
+  }
+
+  private static func makeHead(_ add: (inout ByteBuffer) -> Void) -> ByteBuffer {
+    var block = ByteBuffer()
+    block.writeStatusField(200)
+    block.writeHeaderField("content-type", "application/grpc")
+    add(&block)
+    return block
   }
 
   /// Printable ASCII but `%` stays; every other byte of the UTF-8 becomes `%XX`.

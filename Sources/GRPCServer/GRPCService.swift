@@ -2,6 +2,12 @@ package import NIOCore
 package import NIOHPACK
 package import SwiftProtobuf
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// What a handler may know of its call beside the request.
 package struct GRPCContext: Sendable {
   /// `/package.Service/Method`.
@@ -24,6 +30,15 @@ package struct GRPCContext: Sendable {
     self.deadline = deadline
     self.remoteAddress = remoteAddress
   }
+
+  /// The values of a header whose name ends in `-bin`; one that is not Base64 is left out.
+  package func binaryMetadata(_ name: String) -> [[UInt8]] {
+    metadata[canonicalForm: name].compactMap { value in
+      let digits = value.prefix { $0 != "=" }
+      let padding = String(repeating: "=", count: (4 - digits.utf8.count % 4) % 4)
+      return Data(base64Encoded: digits + padding).map(Array.init)
+    }
+  }
 }
 
 /// A gRPC service: its methods and the functions that answer them.
@@ -44,21 +59,24 @@ package struct GRPCService: Sendable {
   /// Adds a method with one request and one reply.
   package mutating func unary<Request: Message, Reply: Message>(
     _ method: String,
+    on place: GRPCPlace = .pool,
     _ handler: @escaping @Sendable (Request, GRPCContext) async throws -> Reply
   ) {
-    methods[method] = .unary { bytes, context in
-      try GRPCFraming.frame(try await handler(try GRPCFraming.message(bytes), context))
+    methods[method] = .unary(place) { message, codec, context in
+      try codec.frame(try await handler(try codec.request(message), context))
     }
   }
 
   /// Adds a method with one request and a stream of replies, which ends when the handler returns.
   package mutating func serverStreaming<Request: Message, Reply: Message>(
     _ method: String,
+    on place: GRPCPlace = .pool,
     _ handler:
       @escaping @Sendable (Request, GRPCResponseStream<Reply>, GRPCContext) async throws -> Void
   ) {
-    methods[method] = .serverStreaming { bytes, writer, context in
-      try await handler(try GRPCFraming.message(bytes), GRPCResponseStream(writer), context)
+    methods[method] = .serverStreaming(place) { message, codec, writer, context in
+      let replies = GRPCResponseStream<Reply>(writer: writer, codec: codec)
+      try await handler(try codec.request(message), replies, context)
     }
   }
 
@@ -72,19 +90,42 @@ package struct GRPCService: Sendable {
         GRPCRequestStream<Request>, GRPCResponseStream<Reply>, GRPCContext
       ) async throws -> Void
   ) {
-    methods[method] = .bidirectional { requests, writer, context in
-      try await handler(GRPCRequestStream(requests), GRPCResponseStream(writer), context)
+    methods[method] = .bidirectional { requests, codec, writer, context in
+      try await handler(
+        GRPCRequestStream(queue: requests, codec: codec),
+        GRPCResponseStream(writer: writer, codec: codec),
+        context
+      )
     }
   }
 }
 
+/// Where a handler runs between its suspensions.
+package enum GRPCPlace: Sendable {
+  /// On the shared threads of all tasks.
+  case pool
+  /// On the connection's own thread, which spares a call two changes of threads.
+  ///
+  /// For handlers that need microseconds for a short request: the other calls of the thread's
+  /// connections wait meanwhile. Long requests go to the pool.
+  case connection
+}
+
 /// A method with its message types erased.
 enum GRPCMethod: Sendable {
-  /// Takes the request's bytes and returns the framed reply.
-  case unary(@Sendable (ByteBuffer, GRPCContext) async throws -> ByteBuffer)
-  case serverStreaming(@Sendable (ByteBuffer, GRPCStreamWriter, GRPCContext) async throws -> Void)
+  typealias Requests = GRPCRequestQueue<GRPCMessage>
+
+  /// Takes the request and returns the framed reply.
+  case unary(
+    GRPCPlace,
+    @Sendable (GRPCMessage, GRPCCodec, GRPCContext) async throws -> ByteBuffer
+  )
+  case serverStreaming(
+    GRPCPlace,
+    @Sendable (GRPCMessage, GRPCCodec, GRPCStreamWriter, GRPCContext) async throws -> Void
+  )
   case bidirectional(
-    @Sendable (GRPCInboundMessages, GRPCStreamWriter, GRPCContext) async throws -> Void
+    @Sendable (Requests, GRPCCodec, GRPCStreamWriter, GRPCContext) async throws -> Void
   )
 
   /// Whether the call starts with its first request rather than with its head.
@@ -98,17 +139,14 @@ enum GRPCMethod: Sendable {
 
 /// Sends the replies of a streaming call.
 package struct GRPCResponseStream<Reply: Message>: Sendable {
-  private let writer: GRPCStreamWriter
-
-  init(_ writer: GRPCStreamWriter) {
-    self.writer = writer
-  }
+  let writer: GRPCStreamWriter
+  let codec: GRPCCodec
 
   /// Queues a reply, then waits until the client has room for more.
   ///
   /// Throws `CancellationError` when the call is over or the task is cancelled.
   package func send(_ reply: Reply) async throws {
-    try await writer.send(try GRPCFraming.frame(reply))
+    try await writer.send(try codec.frame(reply))
   }
 }
 
@@ -118,25 +156,23 @@ package struct GRPCResponseStream<Reply: Message>: Sendable {
 /// finished sending; throws `INVALID_ARGUMENT` for bytes that are not a message.
 package struct GRPCRequestStream<Request: Message>: AsyncSequence, Sendable {
   package typealias Element = Request
-  private let messages: GRPCInboundMessages
-
-  init(_ messages: GRPCInboundMessages) {
-    self.messages = messages
-  }
+  let queue: GRPCRequestQueue<GRPCMessage>
+  let codec: GRPCCodec
 
   /// The iterator; make only one.
   package func makeAsyncIterator() -> Iterator {
-    Iterator(messages: messages.makeAsyncIterator())
+    Iterator(queue: queue, codec: codec)
   }
 
   /// Decodes one request after the other.
   package struct Iterator: AsyncIteratorProtocol {
-    fileprivate var messages: GRPCInboundMessages.AsyncIterator
+    fileprivate let queue: GRPCRequestQueue<GRPCMessage>
+    fileprivate let codec: GRPCCodec
 
     /// The next request, or nil after the last.
     package mutating func next() async throws -> Request? {
-      guard let bytes = try await messages.next() else { return nil }
-      return try GRPCFraming.message(bytes)
+      guard let message = try await queue.next() else { return nil }
+      return try codec.request(message)
     }
   }
 }

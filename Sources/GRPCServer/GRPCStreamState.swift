@@ -6,9 +6,8 @@ import RuntimeSupport
 /// The owner reports what happens, then acts on `next()` until it is nil.
 struct GRPCStreamState {
   private enum Inbound {
-    case awaitingHead
     /// The one request of the call, once it is there.
-    case one(ByteBuffer?)
+    case one(GRPCMessage?)
     case many
     /// The client has finished, or nothing it sends matters any more.
     case over
@@ -20,52 +19,43 @@ struct GRPCStreamState {
     case ended
   }
 
-  private var inbound = Inbound.awaitingHead
+  private var inbound: Inbound
   private var outbound = Outbound.idle
   private var decoder: GRPCMessageDecoder
   private var clientFinished = false
 
-  /// The state of a stream that has just been opened.
-  init(requestBytesMax: Int) {
-    decoder = GRPCMessageDecoder(bytesMax: requestBytesMax)
+  /// The state of a call whose head was accepted.
+  init(takesOneRequest: Bool, decoder: GRPCMessageDecoder) {
+    inbound = takesOneRequest ? .one(nil) : .many
+    self.decoder = decoder
+  }
+
+  /// Bytes that no action has handed out.
+  var heldBytes: Int {
+    if case .one(let request?) = inbound {
+      request.bytes.readableBytes + decoder.heldBytes
+    } else {
+      decoder.heldBytes
+    }
   }
 
   /// What the owner is to do.
   enum Action: Equatable {
     /// Run the call with its one request.
-    case call(ByteBuffer)
+    case call(GRPCMessage)
     /// Hand the request to the running call.
-    case deliver(ByteBuffer)
+    case deliver(GRPCMessage)
     /// Tell the running call that no request follows.
     case finishRequests
     /// End the call with this status.
     case fail(StatusError)
   }
 
-  /// How a call's end is written.
-  struct End: Equatable {
-    /// Whether no head was sent, so that the trailers carry its fields.
-    var trailersOnly: Bool
-    /// Whether the client is still sending and has to be told to stop.
-    var reset: Bool
-  }
-
-  /// The head was accepted.
-  mutating func opened(takesOneRequest: Bool) {
-    guard case .awaitingHead = inbound else { return }
-    inbound = takesOneRequest ? .one(nil) : .many
-  }
-
-  /// Whether the next headers are the first.
-  var isAwaitingHead: Bool {
-    if case .awaitingHead = inbound { true } else { false }
-  }
-
   /// Bytes of the request stream arrived.
   mutating func received(_ bytes: ByteBuffer) {
     switch inbound {
     case .one, .many: decoder.append(bytes)
-    case .awaitingHead, .over: break
+    case .over: break
     }
   }
 
@@ -77,7 +67,7 @@ struct GRPCStreamState {
   /// The next thing to do, or nil until more arrives.
   mutating func next() -> Action? {
     switch inbound {
-    case .awaitingHead, .over:
+    case .over:
       return nil
     case .one(let request):
       return nextOfOne(request)
@@ -88,13 +78,13 @@ struct GRPCStreamState {
         return fail(error)
       }
       guard clientFinished else { return nil }
-      guard decoder.isEmpty else { return fail(Self.truncated) }
+      guard decoder.heldBytes == 0 else { return fail(Self.truncated) }
       inbound = .over
       return .finishRequests
     }
   }
 
-  private mutating func nextOfOne(_ present: ByteBuffer?) -> Action? {
+  private mutating func nextOfOne(_ present: GRPCMessage?) -> Action? {
     var request = present
     do {
       while let message = try decoder.next() {
@@ -106,7 +96,7 @@ struct GRPCStreamState {
     }
     inbound = .one(request)
     guard clientFinished else { return nil }
-    guard decoder.isEmpty else { return fail(Self.truncated) }
+    guard decoder.heldBytes == 0 else { return fail(Self.truncated) }
     guard let request else { return fail(Self.wrongCount) }
     inbound = .over
     return .call(request)
@@ -129,14 +119,14 @@ struct GRPCStreamState {
     }
   }
 
-  /// The call is about to end: how; nil when it has ended already.
-  mutating func end() -> End? {
+  /// The call is about to end: whether its trailers stand alone, without a head before them.
+  ///
+  /// Nil when it has ended already.
+  mutating func end() -> Bool? {
     guard outbound != .ended else { return nil }
-    let end = End(trailersOnly: outbound == .idle, reset: !clientFinished)
-    outbound = .ended
-    inbound = .over
-    decoder.clear()
-    return end
+    let trailersOnly = outbound == .idle
+    closed()
+    return trailersOnly
   }
 
   /// Whether the call's end has been written.

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHPACK
 import RuntimeSupport
+import TestSupport
 import Testing
 
 @testable import GRPCServer
@@ -12,9 +13,10 @@ struct GRPCStreamStateTests {
   }
 
   private func opened(one: Bool) -> GRPCStreamState {
-    var state = GRPCStreamState(requestBytesMax: 8)
-    state.opened(takesOneRequest: one)
-    return state
+    GRPCStreamState(
+      takesOneRequest: one,
+      decoder: GRPCMessageDecoder(limit: GRPCMessageLimit(bytesMax: 8), takesCompressed: false)
+    )
   }
 
   @Test("A call with one request starts at the end of the stream, not before")
@@ -24,7 +26,7 @@ struct GRPCStreamStateTests {
     #expect(state.next() == nil)
     state.receivedEnd()
 
-    #expect(state.next() == .call(ByteBuffer(bytes: [1, 2])))
+    #expect(state.next() == .call(GRPCMessage(bytes: ByteBuffer(bytes: [1, 2]))))
     #expect(state.next() == nil)
   }
 
@@ -34,7 +36,7 @@ struct GRPCStreamStateTests {
     state.received(frame([]))
     state.receivedEnd()
 
-    #expect(state.next() == .call(ByteBuffer()))
+    #expect(state.next() == .call(GRPCMessage(bytes: ByteBuffer())))
   }
 
   @Test("A call with many requests gets each at once, and their end")
@@ -44,8 +46,8 @@ struct GRPCStreamStateTests {
     both.writeImmutableBuffer(frame([2]))
     state.received(both)
 
-    #expect(state.next() == .deliver(ByteBuffer(bytes: [1])))
-    #expect(state.next() == .deliver(ByteBuffer(bytes: [2])))
+    #expect(state.next() == .deliver(GRPCMessage(bytes: ByteBuffer(bytes: [1]))))
+    #expect(state.next() == .deliver(GRPCMessage(bytes: ByteBuffer(bytes: [2]))))
     #expect(state.next() == nil)
     state.receivedEnd()
     #expect(state.next() == .finishRequests)
@@ -79,9 +81,11 @@ struct GRPCStreamStateTests {
 
     #expect(
       over.next()
-        == .fail(.invalidArgument("Request payload size exceeds the limit: 8 bytes."))
+        == .fail(
+          StatusError(.resourceExhausted, "Request payload size exceeds the limit: 8 bytes.")
+        )
     )
-    #expect(atLimit.next() == .call(ByteBuffer(repeating: 7, count: 8)))
+    #expect(atLimit.next() == .call(GRPCMessage(bytes: ByteBuffer(repeating: 7, count: 8))))
   }
 
   @Test("The head precedes the first reply only, and nothing follows the end")
@@ -91,16 +95,16 @@ struct GRPCStreamStateTests {
 
     #expect(state.sending() == true)
     #expect(state.sending() == false)
-    #expect(state.end() == GRPCStreamState.End(trailersOnly: false, reset: false))
+    #expect(state.end() == false)
     #expect(state.end() == nil)
     #expect(state.sending() == nil)
   }
 
-  @Test("A call that ends before its client has finished resets the stream")
-  func earlyEnd() {
+  @Test("A call that ends without a reply has trailers only")
+  func trailersOnly() {
     var state = opened(one: true)
 
-    #expect(state.end() == GRPCStreamState.End(trailersOnly: true, reset: true))
+    #expect(state.end() == true)
   }
 
   @Test("A closed stream takes and gives nothing")
@@ -117,8 +121,7 @@ struct GRPCStreamStateTests {
 
   @Test("However a stream of messages is cut, the same messages come out")
   func anyCut() {
-    let seed = UInt64.random(in: 0 ... .max)
-    var random = SplitMix(state: seed)
+    var random = SeededGenerator.forTest()
     for _ in 0..<200 {
       let messages = (0..<Int.random(in: 0...6, using: &random)).map { _ in
         (0..<Int.random(in: 0...8, using: &random)).map { _ in
@@ -133,25 +136,13 @@ struct GRPCStreamStateTests {
         state.received(ByteBuffer(bytes: rest.prefix(size)))
         rest = rest.dropFirst(size)
         while case .deliver(let message)? = state.next() {
-          delivered.append(Array(message.readableBytesView))
+          delivered.append(Array(message.bytes.readableBytesView))
         }
       }
       state.receivedEnd()
 
-      #expect(state.next() == .finishRequests, "seed \(seed)")
-      #expect(delivered == messages, "seed \(seed)")
-    }
-  }
-
-  private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-      return mixed ^ (mixed >> 31)
+      #expect(state.next() == .finishRequests)
+      #expect(delivered == messages)
     }
   }
 }
@@ -185,11 +176,72 @@ struct GRPCHeadersTests {
     #expect(encoded.hasSuffix("%C3%A9"))
   }
 
+  private static let head: HPACKHeaders = [
+    ":method": "POST", ":scheme": "http", ":path": "/a/b", "te": "trailers",
+    "content-type": "application/grpc",
+  ]
+
+  private func request(_ changes: HPACKHeaders) throws -> GRPCRequestHead {
+    var headers = Self.head
+    for (name, value, _) in changes {
+      headers.remove(name: name)
+      if !value.isEmpty { headers.add(name: name, value: value) }
+    }
+    return try GRPCRequestHead(try HTTP2RequestHead(headers.pseudoFirst))
+  }
+
   @Test("Only POST is a call")
   func method() {
-    #expect(throws: GRPCRequestHead.Refusal.http(status: 405)) {
-      try GRPCRequestHead([":method": "GET", ":path": "/a/b", "content-type": "application/grpc"])
+    #expect(throws: GRPCRequestHead.Refusal.http(405)) { try request([":method": "GET"]) }
+  }
+
+  @Test("A call without te is refused with a status")
+  func missingTe() {
+    #expect(
+      throws: GRPCRequestHead.Refusal.status(
+        .invalidArgument("The header te: trailers is missing.")
+      )
+    ) {
+      try request(["te": ""])
     }
+  }
+
+  @Test("Replies are compressed only for a client that compresses and says it reads gzip")
+  func compression() throws {
+    let both = try request(["grpc-encoding": "gzip", "grpc-accept-encoding": "identity, gzip"])
+    let sends = try request(["grpc-encoding": "gzip"])
+    let reads = try request(["grpc-accept-encoding": "gzip"])
+
+    #expect(both.isCompressed && both.acceptsCompressed)
+    #expect(sends.isCompressed && !sends.acceptsCompressed)
+    #expect(!reads.isCompressed && !reads.acceptsCompressed)
+  }
+
+  /// Heads that RFC 9113, 8.2 and 8.3, calls malformed.
+  private static let malformed: [HPACKHeaders] = [
+    [":scheme": "http", ":path": "/"],
+    [":method": "GET", ":path": "/"],
+    [":method": "GET", ":scheme": "http"],
+    [":method": "GET", ":method": "GET", ":scheme": "http", ":path": "/"],
+    [":method": "GET", ":scheme": "http", ":path": "/", ":status": "200"],
+    [":method": "GET", ":scheme": "http", "a": "b", ":path": "/"],
+    [":method": "GET", ":scheme": "http", ":path": "/", "connection": "close"],
+    [":method": "GET", ":scheme": "http", ":path": "/", "te": "gzip"],
+    [":method": "GET", ":scheme": "http", ":path": "/", "Upper": "case"],
+    [":method": "GET", ":scheme": "http", ":path": "/", "a": "b\r\nc: d"],
+  ]
+
+  @Test("A malformed head is none", arguments: malformed)
+  func malformedHead(headers: HPACKHeaders) {
+    #expect(throws: HTTP2RequestHead.Malformed.self) { try HTTP2RequestHead(headers) }
+  }
+}
+
+extension HPACKHeaders {
+  /// The same fields with the pseudo headers before the others, as HTTP/2 wants them.
+  fileprivate var pseudoFirst: HPACKHeaders {
+    let all = map { ($0.name, $0.value) }
+    return HPACKHeaders(all.filter { $0.0.hasPrefix(":") } + all.filter { !$0.0.hasPrefix(":") })
   }
 }
 

@@ -129,7 +129,7 @@ private enum House {
   static let wings: Set<String> = ["emulator", "triggers", "functions"]
 
   static let floors: [String: Int] = [
-    "CSQLite": 0, "CCurl": 0, "CKernels": 0,
+    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0,
     "DocumentModel": 1, "RuntimeSupport": 1, "FirestoreProtos": 1,
     "Identity": 2, "Events": 2, "StorageEngine": 2, "OutboundHTTP": 2,
     "QueryEngine": 3, "VectorIndex": 3, "Invocation": 3, "EventLog": 3, "HTTPSupport": 3,

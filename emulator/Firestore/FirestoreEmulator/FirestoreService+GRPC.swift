@@ -8,7 +8,7 @@ extension FirestoreService {
   /// The gRPC service with a method for each handler.
   package var grpcService: GRPCService {
     var service = GRPCService(name: "google.firestore.v1.Firestore")
-    unary("GetDocument", of: &service, getDocument)
+    unary("GetDocument", of: &service, on: .connection, getDocument)
     unary("ListDocuments", of: &service, listDocuments)
     unary("CreateDocument", of: &service, createDocument)
     unary("UpdateDocument", of: &service, updateDocument)
@@ -18,7 +18,7 @@ extension FirestoreService {
     unary("BeginTransaction", of: &service, beginTransaction)
     unary("Rollback", of: &service, rollback)
     unary("ListCollectionIds", of: &service, listCollectionIDs)
-    streaming("BatchGetDocuments", of: &service, batchGetDocuments)
+    streaming("BatchGetDocuments", of: &service, on: .connection, batchGetDocuments)
     streaming("RunQuery", of: &service, runQuery)
     streaming("RunAggregationQuery", of: &service, runAggregationQuery)
     return service
@@ -27,9 +27,10 @@ extension FirestoreService {
   private func unary<Request: Message, Reply: Message>(
     _ method: String,
     of service: inout GRPCService,
+    on place: GRPCPlace = .pool,
     _ handler: @escaping @Sendable (Request, AuthContext) async throws -> Reply
   ) {
-    service.unary(method) { (request: Request, context) in
+    service.unary(method, on: place) { (request: Request, context) in
       try await handler(request, try self.authenticate(context))
     }
   }
@@ -37,9 +38,10 @@ extension FirestoreService {
   private func streaming<Request: Message, Reply: Message>(
     _ method: String,
     of service: inout GRPCService,
+    on place: GRPCPlace = .pool,
     _ handler: @escaping @Sendable (Request, AuthContext) async throws -> ReplyMessages<Reply>
   ) {
-    service.serverStreaming(method) { (request: Request, stream, context) in
+    service.serverStreaming(method, on: place) { (request: Request, stream, context) in
       for reply in try await handler(request, try self.authenticate(context)) {
         try await stream.send(reply)
       }

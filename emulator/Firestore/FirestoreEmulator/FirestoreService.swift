@@ -48,13 +48,17 @@ package final class FirestoreService: Sendable {
   /// One listening socket with both doors behind it.
   package func httpService(
     address: ServerAddress,
-    grpcConfiguration: GRPCServer.Configuration = GRPCServer.Configuration(),
+    grpcConfiguration: GRPCServer.Configuration = FirestoreService.grpcConfiguration,
     configuration: HTTPService.Configuration = HTTPService.Configuration(),
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping HTTPService.Screen = { _ in nil }
   ) -> HTTPService {
     let server = GRPCServer(
       services: [grpcService],
+      rest: { request, _ in
+        if let refusal = screen(request) { return refusal }
+        return await self.respond(to: request)
+      },
       configuration: grpcConfiguration,
       logger: logger
     )
@@ -66,6 +70,11 @@ package final class FirestoreService: Sendable {
       onListening: onListening,
       screen: screen
     ) { request, _ in await self.respond(to: request) }
+  }
+
+  /// As production has it: clients retry `RESOURCE_EXHAUSTED`, and too large a request stays so.
+  package static var grpcConfiguration: GRPCServer.Configuration {
+    GRPCServer.Configuration(requestTooLargeCode: .invalidArgument)
   }
 
   /// Who asks, by a REST request's `Authorization` header.

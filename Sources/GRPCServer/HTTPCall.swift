@@ -1,0 +1,170 @@
+import HTTPTypes
+package import HummingbirdCore
+package import NIOCore
+import NIOHPACK
+
+/// Answers a request that is not gRPC's; errors are responses already.
+///
+/// Runs in a task of the stream's own, which is cancelled when the stream ends.
+package typealias HTTP2Responder = @Sendable (Request, any Channel) async -> Response
+
+/// One plain HTTP request on a stream.
+///
+/// `@unchecked Sendable`: all properties are touched on the connection's event loop only; the
+/// task holds a reference just to come back to it.
+final class HTTPCall: HTTP2Call, @unchecked Sendable {
+  private let server: GRPCConnection
+  private let stream: HTTP2Stream
+  private var task: Task<Void, Never>?
+  private var writer: GRPCStreamWriter?
+  private let body: GRPCRequestQueue<ByteBuffer>
+  private var isPaused = false
+
+  /// Begins the responder's task.
+  init(
+    _ head: HTTP2RequestHead,
+    stream: HTTP2Stream,
+    server: GRPCConnection,
+    responder: @escaping HTTP2Responder
+  ) {
+    self.server = server
+    self.stream = stream
+    let loop = server.loop
+    let resumed = NIOLoopBoundBox<HTTPCall?>(nil, eventLoop: loop)
+    body = GRPCRequestQueue {
+      loop.execute { resumed.value?.resumeReading() }
+    }
+    let writer = GRPCStreamWriter {
+      loop.execute { resumed.value?.sendQueued() }
+    }
+    self.writer = writer
+    resumed.value = self
+    run(head, writer, responder)
+  }
+
+  private func run(
+    _ head: HTTP2RequestHead,
+    _ writer: GRPCStreamWriter,
+    _ responder: @escaping HTTP2Responder
+  ) {
+    let request = Request(
+      head: HTTPRequest(head),
+      body: RequestBody(asyncSequence: GRPCRequests(queue: body))
+    )
+    let channel = server.channel
+    let loop = server.loop
+    stream.connection.runningCalls += 1
+    // Owned by this call, which cancels it when its stream ends.
+    task = Task {
+      let response = await responder(request, channel)
+      let isBodiless = request.method == .head
+      let head = ByteBuffer(response.head)
+      loop.execute { self.stream.writeHead(head, end: isBodiless) }
+      var isWhole = true
+      if !isBodiless {
+        do {
+          try await response.body.write(HTTP2BodyWriter(writer: writer))
+        } catch {
+          isWhole = false
+        }
+      }
+      let complete = isWhole
+      loop.execute { self.finish(isWhole: complete) }
+    }
+  }
+
+  private func finish(isWhole: Bool) {
+    stream.connection.runningCalls -= 1
+    guard isWhole else { return stream.reset(.internalError) }
+    for bytes in writer?.take() ?? [] { stream.write(bytes) }
+    stream.end(.data)
+    stream.flush()
+  }
+
+  var wantsMore: Bool { !isPaused }
+  /// What the queue holds is bounded by the stream's window.
+  var heldBytes: Int { 0 }
+
+  func received(_ bytes: ByteBuffer) {
+    if !body.yield(bytes, bytes: bytes.readableBytes) { isPaused = true }
+  }
+
+  func receivedEnd() {
+    body.finish()
+  }
+
+  func hasRoom() {
+    sendQueued()
+  }
+
+  func refuseForSize() {
+    stream.reset(.enhanceYourCalm)
+  }
+
+  func closed() {
+    task?.cancel()
+    task = nil
+    writer?.close()
+    writer = nil
+    body.finish(.failure(CancellationError()))
+  }
+
+  private func resumeReading() {
+    isPaused = false
+    stream.resumeReading()
+  }
+
+  private func sendQueued() {
+    guard let writer, !stream.isOver else { return }
+    if !stream.isFull {
+      for bytes in writer.take() { stream.write(bytes) }
+      stream.flush()
+    }
+    writer.setWritable(!stream.isFull)
+  }
+}
+
+/// Hands a response's body to its stream.
+private struct HTTP2BodyWriter: ResponseBodyWriter {
+  let writer: GRPCStreamWriter
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    try await writer.send(buffer)
+  }
+
+  consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}
+
+extension HTTPRequest {
+  /// The head of a stream's request, which has been checked.
+  fileprivate init(_ head: HTTP2RequestHead) {
+    self.init(
+      method: Method(head.method) ?? .get,
+      scheme: head.scheme,
+      authority: head.authority ?? head.headers.first(name: "host"),
+      path: head.path
+    )
+    for (name, value, _) in head.headers where !name.hasPrefix(":") {
+      guard let name = HTTPField.Name(name) else { continue }
+      headerFields.append(HTTPField(name: name, value: value))
+    }
+  }
+}
+
+extension ByteBuffer {
+  /// Fields that HTTP/2 has no use for.
+  private static let connectionFields: Set<String> = [
+    "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
+  ]
+
+  /// The header block of a response.
+  fileprivate init(_ head: HTTPResponse) {
+    self.init()
+    writeStatusField(head.status.code)
+    for field in head.headerFields {
+      let name = field.name.canonicalName
+      guard !Self.connectionFields.contains(name) else { continue }
+      writeHeaderField(name, field.value)
+    }
+  }
+}
