@@ -461,8 +461,7 @@ let package = Package(
       "PsstTests",
       [
         "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FunctionsRuntime",
-        "DocumentModel", "FirestoreProtos", "FirestoreWire", "FunctionsTesting", "OpenAIStub",
-        "OutboundHTTP", "TestSupport", protobuf,
+        "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "TestSupport",
       ]
     ),
     tests(

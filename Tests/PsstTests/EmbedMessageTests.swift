@@ -1,6 +1,4 @@
-import FirestoreClient
-import FunctionsRuntime
-import OutboundHTTP
+import FunctionsTesting
 import PsstFunctions
 import PsstServices
 import Testing
@@ -9,122 +7,177 @@ import Testing
 struct EmbedMessageTests {
   @Test("A message gets one vector with its metadata, in an index of the model")
   func metadata() async throws {
-    let world = World()
-    try await world.say("m1", "My knee is sore")
+    try await World.run { world in
+      try await world.say("m1", "My knee is sore")
 
-    let record = try #require(world.providers.records["m1"])
-    #expect(
-      record.metadata == [
-        "firestoreMessageId": .string("m1"), "firestoreChatId": .string("c1"),
-        "trainerId": .string("tina"), "senderId": .string("carl"), "senderName": .string("Carl"),
-        "text": .string("My knee is sore"), "timestamp": .number(1_714_557_600_123),
-        "isGroupChat": .boolean(false), "members": .strings(["tina", "carl"]),
-      ]
-    )
-    #expect(
-      world.providers.tags
-        == ["embedding_provider": "lexical", "embedding_model": "hashed-words-1"]
-    )
-    #expect(world.logged("Message embedded")?["embedding.provider"] == "lexical")
+      let record = try #require(world.providers.records["m1"])
+      #expect(
+        record.metadata == [
+          "firestoreMessageId": .string("m1"), "firestoreChatId": .string("c1"),
+          "trainerId": .string("tina"), "senderId": .string("carl"), "senderName": .string("Carl"),
+          "text": .string("My knee is sore"), "timestamp": .number(1_714_557_600_123),
+          "isGroupChat": .boolean(false), "members": .strings(["tina", "carl"]),
+        ]
+      )
+      #expect(
+        world.providers.tags
+          == ["embedding_provider": "lexical", "embedding_model": "hashed-words-1"]
+      )
+      #expect(world.logged("Message embedded")?["embedding.provider"] == "lexical")
+    }
   }
 
   @Test("The same event twice leaves the same one vector")
   func twice() async throws {
-    let world = World()
-    try await world.say("m1", "My knee is sore")
-    let first = world.providers.records
-    try await world.embed("m1")
-    #expect(world.providers.records == first)
+    try await World.run { world in
+      try await world.say("m1", "My knee is sore")
+      let first = world.providers.records
+      try await world.suite.redeliver("embedMessage", document: "chats/c1/messages/m1")
+      try await world.suite.settle()
+
+      #expect(world.providers.records == first)
+      #expect(world.suite.calls(of: "embedMessage") == 2)
+    }
+  }
+
+  @Test(
+    "However often events come and in whatever order, each message has its vector as it is now",
+    arguments: UInt64(0)..<12
+  )
+  func anyOrder(seed: UInt64) async throws {
+    try await World.run(deliveryFaults: DeliveryFaults(seed: seed)) { world in
+      for id in ["m1", "m2", "m3"] { try await world.write(id, "First words of \(id)") }
+      try await world.chat("c1", ["tina", "carl", "cora"])
+      try await world.write("m1", "Second words")
+      try await world.delete("m2")
+      try await world.delete("m3")
+      try await world.write("m3", "Back again")
+      try await world.chat("c1", ["carl", "cora"])
+      try await world.suite.settle()
+
+      let records = world.providers.records
+      #expect(records.mapValues(\.text) == ["m1": "Second words", "m3": "Back again"])
+      for record in records.values {
+        #expect(record.metadata["members"] == .strings(["carl", "cora"]))
+        #expect(record.metadata["trainerId"] == nil)
+      }
+      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+    }
   }
 
   @Test("A message that changes while it is embedded is embedded again")
   func changeMeanwhile() async throws {
-    let world = World()
-    // The first read of a run is message and chat, the second their people.
-    world.store.afterRead(2) {
-      $0.put("chats/c1/messages/m1", World.message("My elbow is sore"))
-    }
-    try await world.say("m1", "My knee is sore")
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      world.providers.during("/vectors/upsert") {
+        try await world.write("m1", "My elbow is sore")
+      }
+      try await world.say("m1", "My knee is sore")
 
-    #expect(world.providers.records["m1"]?.metadata["text"] == .string("My elbow is sore"))
-    #expect(world.providers.count("/vectors/upsert") == 2)
+      // The third is of the change's own event.
+      let texts = ["My knee is sore", "My elbow is sore", "My elbow is sore"]
+      #expect(world.providers.upserted.map(\.text) == texts)
+    }
   }
 
   @Test("Members that change while a message is embedded are in its vector")
   func membersMeanwhile() async throws {
-    let world = World()
-    world.store.afterRead(2) { store in
-      store.put("chats/c1", World.chatFields(["tina", "carl", "cora"]))
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      world.providers.during("/vectors/upsert") {
+        try await world.chat("c1", ["tina", "carl", "cora"])
+      }
+      try await world.say("m1", "My knee is sore")
+
+      #expect(
+        world.providers.upserted.map { $0.metadata["members"] } == [
+          .strings(["tina", "carl"]), .strings(["tina", "carl", "cora"]),
+        ]
+      )
+      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "1")
     }
-    try await world.say("m1", "My knee is sore")
-    #expect(
-      world.providers.records["m1"]?.metadata["members"] == .strings(["tina", "carl", "cora"])
-    )
   }
 
   @Test("A message that goes while it is embedded leaves no vector")
   func deletionMeanwhile() async throws {
-    let world = World()
-    world.store.afterRead(2) { $0.put("chats/c1/messages/m1", nil) }
-    try await world.say("m1", "My knee is sore")
-    #expect(world.providers.records.isEmpty)
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      world.providers.during("/vectors/upsert") { try await world.delete("m1") }
+      try await world.say("m1", "My knee is sore")
+
+      #expect(world.providers.records.isEmpty)
+      // One by the event of the message, one by that of its end.
+      #expect(world.providers.count("/vectors/delete") == 2)
+    }
   }
 
   @Test("A message that comes back while its vector is deleted has one in the end")
   func returnMeanwhile() async throws {
-    let world = World()
-    world.store.afterRead(1) { $0.put("chats/c1/messages/m1", World.message("Back again")) }
-    try await world.embed("m1")
-    #expect(world.providers.records["m1"]?.metadata["text"] == .string("Back again"))
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      try await world.say("m1", "My knee is sore")
+      world.providers.during("/vectors/delete") { try await world.write("m1", "Back again") }
+      try await world.delete("m1")
+      try await world.suite.settle()
+
+      let texts = ["My knee is sore", "Back again", "Back again"]
+      #expect(world.providers.upserted.map(\.text) == texts)
+      #expect(world.providers.records["m1"]?.text == "Back again")
+    }
   }
 
   @Test("A message that keeps changing is left to a later attempt")
   func restless() async throws {
-    let world = World()
-    for round in 0..<20 {
-      world.store.afterRead(2 * round + 2) {
-        $0.put("chats/c1/messages/m1", World.message("Version \(round)"))
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      for round in 0..<6 {
+        world.providers.during("/vectors/upsert") { try await world.write("m1", "Words \(round)") }
       }
+      try await world.say("m1", "Words")
+
+      let runs = world.suite.runs(of: "embedMessage").filter { $0.attempt == 1 }
+      guard case .failed(let error) = runs.first?.outcome else {
+        Issue.record("the first attempt did not fail")
+        return
+      }
+      #expect(error.contains("keeps changing"))
+      #expect(world.providers.records["m1"]?.text == "Words 5")
+      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
-    await #expect(throws: EventError.self) { try await world.say("m1", "Version") }
   }
 
   @Test(
     "What has no words is skipped with a reason, and has no vector any more",
     arguments: [
       (World.message(" \n "), "its text is blank"),
-      (
-        World.message("").merging(["mediaType": .string("image")]) { $1 },
-        "it is media without text"
-      ),
+      (World.message("").merging(["mediaType": "image"]) { $1 }, "it is media without text"),
     ]
   )
-  func skips(message: [String: Value], reason: String) async throws {
-    let world = World()
-    try await world.say("m1", "My knee is sore")
-    world.store.put("chats/c1/messages/m1", message)
-    try await world.embed("m1")
+  func skips(message: [String: FieldValue], reason: String) async throws {
+    try await World.run { world in
+      try await world.say("m1", "My knee is sore")
+      try await world.put("chats/c1/messages/m1", message)
+      try await world.suite.settle()
 
-    #expect(world.providers.records.isEmpty)
-    #expect(world.logged("Message skipped")?["reason"] == reason)
+      #expect(world.providers.records.isEmpty)
+      #expect(world.logged("Message skipped")?["reason"] == reason)
+    }
   }
 
   @Test("A message of no chat is skipped")
   func noChat() async throws {
-    let world = World()
-    try await world.say("m1", "Hello", in: "nowhere")
-    #expect(world.providers.records.isEmpty)
-    #expect(world.logged("Message skipped")?["reason"] == "its chat does not exist")
+    try await World.run { world in
+      try await world.say("m1", "Hello", in: "nowhere")
+      #expect(world.providers.records.isEmpty)
+      #expect(world.logged("Message skipped")?["reason"] == "its chat does not exist")
+    }
   }
 
   @Test("A deleted message's vector is deleted")
   func deletion() async throws {
-    let world = World()
-    try await world.say("m1", "My knee is sore")
-    world.store.put("chats/c1/messages/m1", nil)
-    try await world.embed("m1")
-    #expect(world.providers.records.isEmpty)
-    #expect(world.logged("Message is gone, vector deleted") != nil)
+    try await World.run { world in
+      try await world.say("m1", "My knee is sore")
+      try await world.delete("m1")
+      try await world.suite.settle()
+
+      #expect(world.providers.records.isEmpty)
+      #expect(world.logged("Message is gone, vector deleted") != nil)
+    }
   }
 
   @Test(
@@ -136,70 +189,87 @@ struct EmbedMessageTests {
     ] as [([String], String, String?)]
   )
   func trainer(members: [String], sender: String, trainer: String?) async throws {
-    let world = World()
-    world.store.put("users/tom", ["displayName": .string("Tom"), "role": .string("trainer")])
-    // Stored before roles existed, and so a trainer.
-    world.store.put("users/old", ["displayName": .string("Old")])
-    world.chat("c1", members, isGroup: members.count > 2)
-    try await world.say("m1", "Hello there", by: sender)
+    try await World.run { world in
+      try await world.put("users/tom", ["displayName": "Tom", "role": "trainer"])
+      // Stored before roles existed, and so a trainer.
+      try await world.put("users/old", ["displayName": "Old"])
+      try await world.chat("c1", members, isGroup: members.count > 2)
+      try await world.say("m1", "Hello there", by: sender)
 
-    let record = try #require(world.providers.records["m1"])
-    #expect(record.metadata["trainerId"] == trainer.map { .string($0) })
+      let record = try #require(world.providers.records["m1"])
+      #expect(record.metadata["trainerId"] == trainer.map { .string($0) })
+    }
   }
 
   @Test("A provider that fails is tried again in place, then later")
   func providerFailure() async throws {
-    let world = World(World.tinyModel)
-    let down = OutboundResponse(status: 503)
-    world.store.put("chats/c1/messages/m1", World.message("Hello"))
-    world.providers.fail(down, OutboundResponse(status: 429, headers: ["retry-after": "2"]))
-    try await world.embed("m1")
-    #expect(world.waits.all == [.milliseconds(500), .seconds(2)])
-    #expect(world.providers.records.keys.contains("m1"))
+    try await World.run(World.tinyModel) { world in
+      let down = OutboundResponse(status: 503)
+      world.providers.fail(down, OutboundResponse(status: 429, headers: ["retry-after": "2"]))
+      try await world.say("m1", "Hello")
+      #expect(world.waits.all == [.milliseconds(500), .seconds(2)])
+      #expect(world.providers.records.keys.contains("m1"))
 
-    world.store.put("chats/c1/messages/m2", World.message("Hello again"))
-    world.providers.fail(down, down, down)
-    let error = await #expect(throws: EventError.self) { try await world.embed("m2") }
-    #expect(error?.message == "the embedding provider answered 503")
+      world.providers.fail(down, down, down)
+      try await world.say("m2", "Hello again")
+      let outcomes = world.suite.runs(of: "embedMessage")
+        .filter { $0.document == "chats/c1/messages/m2" }.map(\.outcome)
+      guard outcomes.count == 2, case .failed(let error) = outcomes[0] else {
+        Issue.record("not one failure and one more attempt: \(outcomes)")
+        return
+      }
+      #expect(error.contains("the embedding provider answered 503"))
+      #expect(outcomes[1] == .succeeded)
+    }
   }
 
   @Test("A wrong key ends the event, and the key is in no message")
   func wrongKey() async throws {
-    let world = World(World.tinyModel)
-    world.store.put("chats/c1/messages/m1", World.message("Hello"))
-    world.providers.fail(OutboundResponse(status: 401))
-    let error = await #expect(throws: EventError.self) { try await world.embed("m1") }
-    #expect(error?.description.contains("key") == false)
-    #expect(world.waits.all.isEmpty)
+    try await World.run(World.tinyModel) { world in
+      world.providers.fail(OutboundResponse(status: 401))
+      try await world.say("m1", "Hello")
+
+      #expect(try await world.suite.deliveries().map(\.state) == [.dead])
+      #expect(world.waits.all.isEmpty)
+      for line in world.suite.logs() {
+        #expect(!"\(line.message) \(line.metadata)".contains("Bearer key"))
+      }
+    }
   }
 
   @Test("An index of another model is refused with what to do")
   func otherModel() async throws {
-    let world = World()
-    try await world.say("m1", "Hello")
-    let other = World.tinyModel
-    let services = MessageServices(
-      firestore: world.store.firestore,
-      settings: PsstSettings(
-        embedding: other,
-        vectors: VectorSettings(host: ProviderStandIn.host)
-      ),
-      http: world.providers
-    )
-    let error = await #expect(throws: ServiceError.self) { try await services.checkIndex() }
-    #expect(error?.kind == .misconfigured)
-    #expect(error?.message.contains("lexical/hashed-words-1") == true)
-    #expect(error?.message.contains("hearth call backfillEmbeddings") == true)
+    try await World.run { world in
+      try await world.say("m1", "Hello")
+      let services = MessageServices(
+        firestore: world.suite.firestore,
+        settings: PsstSettings(
+          embedding: World.tinyModel,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.suite.http
+      )
+      let error = await #expect(throws: ServiceError.self) { try await services.checkIndex() }
+      #expect(error?.kind == .misconfigured)
+      #expect(error?.message.contains("lexical/hashed-words-1") == true)
+      #expect(error?.message.contains("hearth call backfillEmbeddings") == true)
 
-    try await world.services.checkIndex()
+      try await world.services.checkIndex()
+    }
   }
 
   @Test("An index that was deleted is made again")
   func indexDeleted() async throws {
-    let world = World()
-    try await world.say("m1", "Hello")
-    world.providers.deleteIndex()
-    try await world.say("m2", "Hello")
-    #expect(Array(world.providers.records.keys) == ["m2"])
+    try await World.run { world in
+      try await world.say("m1", "Hello")
+      world.providers.deleteIndex()
+      try await world.say("m2", "Hello")
+      #expect(Array(world.providers.records.keys) == ["m2"])
+    }
   }
+}
+
+extension VectorRecord {
+  /// The text that the vector is of.
+  var text: String? { metadata["text"]?.string }
 }

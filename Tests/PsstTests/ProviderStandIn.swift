@@ -14,6 +14,7 @@ final class ProviderStandIn: HTTPTransport {
     var requests: [OutboundRequest] = []
     var faults: [OutboundResponse] = []
     var embedsAsBase64 = true
+    var hooks: [(suffix: String, act: @Sendable () async throws -> Void)] = []
   }
 
   private let state = Mutex(State())
@@ -29,6 +30,19 @@ final class ProviderStandIn: HTTPTransport {
   /// The next requests are answered so, before all else.
   func fail(_ faults: OutboundResponse...) { state.withLock { $0.faults += faults } }
 
+  /// Acts while a request whose path ends so is under way, before it has an effect: the next of its
+  /// kind for which nothing is planned yet.
+  func during(_ suffix: String, _ act: @escaping @Sendable () async throws -> Void) {
+    state.withLock { $0.hooks.append((suffix, act)) }
+  }
+
+  /// The records that were written to the index, in order, later ones of the same id too.
+  var upserted: [VectorRecord] {
+    requests.filter { $0.url.hasSuffix("/vectors/upsert") }.flatMap { request in
+      (try? JSONDecoder().decode(Upsert.self, from: Data(request.body)))?.vectors ?? []
+    }
+  }
+
   func deleteIndex() {
     state.withLock {
       $0.tags = nil
@@ -40,7 +54,11 @@ final class ProviderStandIn: HTTPTransport {
   func answersWithArrays() { state.withLock { $0.embedsAsBase64 = false } }
 
   func send(_ request: OutboundRequest) async throws -> OutboundResponse {
-    try state.withLock { state in
+    let hook = state.withLock { state in
+      state.hooks.firstIndex { request.url.hasSuffix($0.suffix) }.map { state.hooks.remove(at: $0) }
+    }
+    try await hook?.act()
+    return try state.withLock { state in
       state.requests.append(request)
       if !state.faults.isEmpty { return state.faults.removeFirst() }
       let path = request.url.dropFirst(Self.host.count).split(separator: "?").first ?? ""

@@ -1,84 +1,102 @@
-import FirestoreClient
-import FunctionsRuntime
-import OutboundHTTP
+import FunctionsTesting
 import PsstFunctions
 import PsstServices
 import Testing
 
 @Suite("semanticSearch")
 struct SemanticSearchTests {
-  private func world() async throws -> World {
-    let world = World()
-    try await world.say("m1", "My knee is sore since Monday")
-    try await world.say("m2", "Breakfast was oats and berries")
-    try await world.say("m3", "The left knee hurts when I squat", by: "tina")
-    world.chat("c2", ["tina", "cora"])
-    try await world.say("m4", "Sore knee, sore knee", by: "cora", in: "c2")
-    return world
+  /// Runs a test among four messages of two chats; later events wait until it settles.
+  private func amongMessages(_ test: (World) async throws -> Void) async throws {
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      try await world.chat("c2", ["tina", "cora"])
+      try await world.write("m1", "My knee is sore since Monday")
+      try await world.write("m2", "Breakfast was oats and berries")
+      try await world.write("m3", "The left knee hurts when I squat", by: "tina")
+      try await world.write("m4", "Sore knee, sore knee", by: "cora", in: "c2")
+      try await world.suite.settle()
+      try await test(world)
+    }
   }
 
   @Test("Relevant messages of the caller's chats come best first")
   func finds() async throws {
-    let reply = try await world().search("sore knee")
+    try await amongMessages { world in
+      let reply = try await world.search("sore knee")
 
-    #expect(reply.results.map(\.messageId) == ["m1", "m3"])
-    let first = try #require(reply.results.first)
-    #expect(first.chatId == "c1")
-    #expect(first.senderId == "carl")
-    #expect(first.senderName == "Carl")
-    #expect(first.timestamp == 1_714_557_600_123)
-    #expect(first.score > reply.results[1].score)
-    #expect(reply.provider == "lexical")
-    #expect(reply.model == "hashed-words-1")
-    #expect(reply.degraded)
+      #expect(reply.results.map(\.messageId) == ["m1", "m3"])
+      let first = try #require(reply.results.first)
+      #expect(first.chatId == "c1")
+      #expect(first.senderId == "carl")
+      #expect(first.senderName == "Carl")
+      #expect(first.timestamp == 1_714_557_600_123)
+      #expect(first.score > reply.results[1].score)
+      #expect(reply.provider == "lexical")
+      #expect(reply.model == "hashed-words-1")
+      #expect(reply.degraded)
+    }
   }
 
   @Test("Limit, chat and score narrow the results")
   func narrows() async throws {
-    let world = try await world()
-    #expect(try await world.search("sore knee", limit: 1).results.map(\.messageId) == ["m1"])
-    #expect(
-      try await world.search("knee", as: "tina", chatId: "c2").results.map(\.chatId) == ["c2"]
-    )
-    #expect(try await world.search("sore knee", minScore: 0.99).results.isEmpty)
-    #expect(try await world.search("sore knee", minScore: -1).results.count == 3)
-    #expect(try await world.search("sore knee", chatId: "c2").results.isEmpty)
+    try await amongMessages { world in
+      func found(
+        _ query: String = "sore knee",
+        as uid: String = "carl",
+        limit: Int? = nil,
+        chatId: String? = nil,
+        minScore: Double? = nil
+      ) async throws -> [String] {
+        try await world.search(query, as: uid, limit: limit, chatId: chatId, minScore: minScore)
+          .results.map(\.messageId)
+      }
+
+      let one = try await found(limit: 1)
+      #expect(one == ["m1"])
+      #expect(try await found("knee", as: "tina", chatId: "c2") == ["m4"])
+      #expect(try await found(minScore: 0.99).isEmpty)
+      #expect(try await found(minScore: -1).count == 3)
+      #expect(try await found(chatId: "c2").isEmpty)
+    }
   }
 
   @Test("Who has left a chat finds nothing of it, even before the vectors know")
   func leftMember() async throws {
-    let world = try await world()
-    world.chat("c1", ["tina"])
-    #expect(try await world.search("sore knee").results.isEmpty)
+    try await amongMessages { world in
+      try await world.chat("c1", ["tina"])
+      #expect(try await world.search("sore knee").results.isEmpty)
+    }
   }
 
   @Test("Hits that may not be shown do not crowd out those that may")
   func crowdedOut() async throws {
-    let world = World()
-    world.chat("old", ["carl", "cora"])
-    for number in 0..<60 { try await world.say("o\(number)", "sore knee", in: "old") }
-    try await world.say("m1", "my sore knee again, and much else besides")
-    world.chat("old", ["cora"])
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      try await world.chat("old", ["carl", "cora"])
+      for number in 0..<60 { try await world.write("o\(number)", "sore knee", in: "old") }
+      try await world.say("m1", "my sore knee again, and much else besides")
+      try await world.chat("old", ["cora"])
 
-    #expect(try await world.search("sore knee", limit: 2).results.map(\.messageId) == ["m1"])
+      #expect(try await world.search("sore knee", limit: 2).results.map(\.messageId) == ["m1"])
+    }
   }
 
   @Test("A message that is gone is not shown, and an edited one as it is now")
   func stale() async throws {
-    let world = try await world()
-    world.store.put("chats/c1/messages/m3", nil)
-    world.store.put("chats/c1/messages/m1", World.message("My knee is fine"))
-    let reply = try await world.search("sore knee")
-    #expect(reply.results.map(\.text) == ["My knee is fine"])
+    try await amongMessages { world in
+      try await world.delete("m3")
+      try await world.write("m1", "My knee is fine")
+      let reply = try await world.search("sore knee")
+      #expect(reply.results.map(\.text) == ["My knee is fine"])
+    }
   }
 
   @Test("A repeated query asks the provider once")
   func cache() async throws {
-    let world = World(World.tinyModel)
-    try await world.say("m1", "knee")
-    let before = world.providers.count("/embeddings")
-    for _ in 0..<3 { _ = try await world.search("  sore knee ") }
-    #expect(world.providers.count("/embeddings") == before + 1)
+    try await World.run(World.tinyModel) { world in
+      try await world.say("m1", "knee")
+      let before = world.providers.count("/embeddings")
+      for _ in 0..<3 { _ = try await world.search("  sore knee ") }
+      #expect(world.providers.count("/embeddings") == before + 1)
+    }
   }
 
   @Test(
@@ -92,27 +110,28 @@ struct SemanticSearchTests {
     ]
   )
   func refusals(query: SemanticSearchQueryCase) async throws {
-    let world = World()
-    let error = await #expect(throws: CallableError.self) {
-      try await world.search(
-        query.query,
-        limit: query.limit,
-        chatId: query.chatId,
-        minScore: query.minScore
-      )
+    try await World.run { world in
+      let error = await #expect(throws: CallableError.self) {
+        _ = try await world.search(
+          query.query,
+          limit: query.limit,
+          chatId: query.chatId,
+          minScore: query.minScore
+        )
+      }
+      #expect(error?.code == .invalidArgument)
+      #expect(world.providers.requests.isEmpty)
     }
-    #expect(error?.code == .invalidArgument)
-    #expect(world.providers.requests.isEmpty)
   }
 
-  @Test("Only who is signed in may search", arguments: [CallableAuth.unauthenticated, .admin])
-  func unauthenticated(auth: CallableAuth) async throws {
-    let error = await #expect(throws: CallableError.self) {
-      try await World().functions.semanticSearch(
-        CallableRequest(data: .init(query: "knee"), auth: auth)
-      )
+  @Test("Only who is signed in may search", arguments: [TestToken.anonymous, .admin])
+  func unauthenticated(token: TestToken) async throws {
+    try await World.run { world in
+      let error = await #expect(throws: CallableError.self) {
+        try await world.suite.call("semanticSearch", ["query": "knee"], as: token)
+      }
+      #expect(error?.code == .unauthenticated)
     }
-    #expect(error?.code == .unauthenticated)
   }
 
   @Test(
@@ -126,16 +145,19 @@ struct SemanticSearchTests {
           body: Array(#"{"error":{"code":"insufficient_quota","message":"m"}}"#.utf8)
         ), .resourceExhausted, 1
       ),
-      (OutboundResponse(status: 429, headers: ["retry-after": "60"]), .resourceExhausted, 1),
+      (OutboundResponse(status: 429, headers: ["retry-after": "600"]), .resourceExhausted, 1),
     ]
   )
   func failures(fault: OutboundResponse, code: StatusCode, attempts: Int) async throws {
-    let world = World(World.tinyModel)
-    world.providers.fail(fault, fault, fault)
-    let error = await #expect(throws: CallableError.self) { try await world.search("knee") }
-    #expect(error?.code == code)
-    #expect(world.providers.count("/embeddings") == attempts)
-    #expect(world.logged("Search failed") != nil)
+    try await World.run(World.tinyModel) { world in
+      world.providers.fail(fault, fault, fault)
+      let error = await #expect(throws: CallableError.self) {
+        _ = try await world.search("knee")
+      }
+      #expect(error?.code == code)
+      #expect(world.providers.count("/embeddings") == attempts)
+      #expect(world.logged("Search failed") != nil)
+    }
   }
 }
 
@@ -151,59 +173,75 @@ struct SemanticSearchQueryCase: Sendable {
 struct RefreshChatMembersTests {
   @Test("New members are in the chat's vectors, and no text is embedded again")
   func refreshes() async throws {
-    let world = World(World.tinyModel)
-    for number in 0..<5 { try await world.say("m\(number)", "message number \(number)") }
-    let vectors = world.providers.records.mapValues(\.values)
-    let embedded = world.providers.count("/embeddings")
-    world.chat("c1", ["tina", "carl", "cora"])
-    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
+    try await World.run(World.tinyModel) { world in
+      for number in 0..<5 { try await world.write("m\(number)", "message number \(number)") }
+      try await world.suite.settle()
+      let vectors = world.providers.records.mapValues(\.values)
+      let embedded = world.providers.count("/embeddings")
+      try await world.chat("c1", ["tina", "carl", "cora"])
+      try await world.suite.settle()
 
-    #expect(
-      world.providers.records.values.allSatisfy {
-        $0.metadata["members"] == .strings(["tina", "carl", "cora"])
-      }
-    )
-    #expect(world.providers.records.mapValues(\.values) == vectors)
-    #expect(world.providers.count("/embeddings") == embedded)
-    #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "5")
+      #expect(
+        world.providers.records.values.allSatisfy {
+          $0.metadata["members"] == .strings(["tina", "carl", "cora"])
+        }
+      )
+      #expect(world.providers.records.mapValues(\.values) == vectors)
+      #expect(world.providers.count("/embeddings") == embedded)
+      #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "5")
+    }
   }
 
   @Test("A trainer who leaves is in no vector any more")
   func trainerLeaves() async throws {
-    let world = World()
-    try await world.say("m1", "Hello there")
-    #expect(world.providers.records["m1"]?.metadata["trainerId"] == .string("tina"))
-    world.chat("c1", ["carl", "cora"])
-    try await world.refresh(from: ["tina", "carl"], to: ["carl", "cora"])
-    #expect(world.providers.records["m1"]?.metadata["trainerId"] == nil)
+    try await World.run { world in
+      try await world.say("m1", "Hello there")
+      #expect(world.providers.records["m1"]?.metadata["trainerId"] == .string("tina"))
+      try await world.chat("c1", ["carl", "cora"])
+      try await world.suite.settle()
+      #expect(world.providers.records["m1"]?.metadata["trainerId"] == nil)
+    }
   }
 
   @Test("A second run finds nothing left to do, page after page")
   func pages() async throws {
-    let world = World()
-    for number in 0..<230 { try await world.say("m\(number)", "message \(number)") }
-    world.chat("c1", ["tina", "carl", "cora"])
-    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
-    #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "230")
-    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
-    #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "230")
+    try await World.run { world in
+      for number in 0..<230 { try await world.write("m\(number)", "message \(number)") }
+      try await world.suite.settle()
+      try await world.chat("c1", ["tina", "carl", "cora"])
+      try await world.suite.settle()
+      #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "230")
+
+      try await world.suite.redeliver("refreshChatMembers")
+      try await world.suite.settle()
+      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "230")
+    }
   }
 
   @Test("A new last message is no change of members")
   func sameMembers() async throws {
-    let world = World()
-    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl"])
-    #expect(world.logged("Chat skipped") != nil)
-    #expect(world.providers.requests.isEmpty)
-    #expect(world.store.reads == 0)
+    try await World.run { world in
+      try await world.suite.firestore.document("chats/c1").update(["lastMessage": "Hello"])
+      try await world.suite.settle()
+
+      #expect(world.logged("Chat skipped") != nil)
+      #expect(world.providers.requests.isEmpty)
+    }
   }
 
   @Test("A late event does what the chat is now, not what it was")
   func lateEvent() async throws {
-    let world = World()
-    try await world.say("m1", "Hello there")
-    world.chat("c1", ["tina"])
-    try await world.refresh(from: ["tina", "carl"], to: ["tina", "carl", "cora"])
-    #expect(world.providers.records["m1"]?.metadata["members"] == .strings(["tina"]))
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      try await world.say("m1", "Hello there")
+      try await world.chat("c1", ["tina", "carl", "cora"])
+      try await world.chat("c1", ["carl"])
+      try await world.suite.settle()
+
+      #expect(
+        world.providers.upserted.map { $0.metadata["members"] }
+          == [.strings(["tina", "carl"]), .strings(["carl"])]
+      )
+      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "1")
+    }
   }
 }

@@ -1,36 +1,50 @@
-import FirestoreClient
-import FunctionsRuntime
-import OutboundHTTP
+import FunctionsTesting
 import PsstFunctions
 import PsstServices
 import Synchronization
-import TestSupport
 
-/// Psst's functions over stand-ins: one trainer, two clients, a chat of trainer and client.
+/// Psst's functions on vectors at work: one trainer, two clients, a chat of trainer and client.
 struct World: Sendable {
-  let store = MemoryFirestore()
-  let providers = ProviderStandIn()
-  let logs = LogCapture()
-  let functions: MessageFunctions
+  let suite: FunctionsSuite
+  let providers: ProviderStandIn
   let services: MessageServices
-  let waits = Waits()
+  let waits: Waits
 
-  init(_ embedding: EmbeddingSettings = .lexical) {
-    services = MessageServices(
-      firestore: store.firestore,
-      settings: PsstSettings(
-        embedding: embedding,
-        vectors: VectorSettings(host: ProviderStandIn.host)
-      ),
-      http: providers,
-      retries: ServiceRetries(sleep: { [waits] in waits.add($0) }, random: { 0 })
-    )
-    functions = MessageFunctions(services: services)
-    store.put("users/tina", ["displayName": .string("Tina"), "role": .string("trainer")])
-    store.put("users/carl", ["displayName": .string("Carl"), "role": .string("client")])
-    store.put("users/cora", ["displayName": .string("Cora"), "role": .string("client")])
-    chat("c1", ["tina", "carl"])
+  /// Runs a test in a world of its own.
+  static func run(
+    _ embedding: EmbeddingSettings = .lexical,
+    deliveryFaults: DeliveryFaults? = nil,
+    _ test: (World) async throws -> Void
+  ) async throws {
+    let providers = ProviderStandIn()
+    let waits = Waits()
+    var services: MessageServices?
+    try await withFunctions(deliveryFaults: deliveryFaults) { world in
+      world.http.mount(providers, at: ProviderStandIn.host)
+      let made = MessageServices(
+        firestore: world.firestore,
+        settings: PsstSettings(
+          embedding: embedding,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.http,
+        retries: ServiceRetries(sleep: { waits.add($0) }, random: { 0 })
+      )
+      services = made
+      return FunctionsApp { MessageFunctions(services: made).onVectors }
+    } test: { suite in
+      guard let services else { return }
+      let world = World(suite: suite, providers: providers, services: services, waits: waits)
+      try await world.put("users/tina", ["displayName": "Tina", "role": "trainer"])
+      try await world.put("users/carl", ["displayName": "Carl", "role": "client"])
+      try await world.put("users/cora", ["displayName": "Cora", "role": "client"])
+      try await world.chat("c1", ["tina", "carl"])
+      try await test(world)
+    }
   }
+
+  /// Events wait for `settle`, and then come once and in order.
+  static let inOrder = DeliveryFaults(seed: 0, duplicates: false, reordering: false)
 
   /// A model behind OpenAI's protocol.
   static let tinyModel = EmbeddingSettings.openAI(
@@ -44,63 +58,54 @@ struct World: Sendable {
     )
   )
 
-  func chat(_ id: String, _ members: [String], isGroup: Bool = false) {
-    store.put("chats/\(id)", Self.chatFields(members, isGroup: isGroup))
+  // MARK: Writing
+
+  /// Writes a document.
+  func put(_ path: String, _ fields: [String: FieldValue]) async throws {
+    try await suite.firestore.document(path).set(fields)
   }
 
-  static func chatFields(_ members: [String], isGroup: Bool = false) -> [String: Value] {
-    ["members": .array(members.map { .string($0) }), "isGroupChat": .boolean(isGroup)]
+  /// Writes a chat.
+  func chat(_ id: String, _ members: [String], isGroup: Bool = false) async throws {
+    try await put("chats/\(id)", ["members": .value(members), "isGroupChat": .value(isGroup)])
   }
 
-  static func message(_ text: String, by sender: String = "carl") -> [String: Value] {
+  /// Writes a message, and no more.
+  func write(
+    _ id: String,
+    _ text: String,
+    by sender: String = "carl",
+    in chat: String = "c1"
+  ) async throws {
+    try await put("chats/\(chat)/messages/\(id)", Self.message(text, by: sender))
+  }
+
+  /// Writes a message and waits until it is embedded.
+  func say(
+    _ id: String,
+    _ text: String,
+    by sender: String = "carl",
+    in chat: String = "c1"
+  ) async throws {
+    try await write(id, text, by: sender, in: chat)
+    try await suite.settle()
+  }
+
+  /// Deletes a message, and no more.
+  func delete(_ id: String, in chat: String = "c1") async throws {
+    try await suite.firestore.document("chats/\(chat)/messages/\(id)").delete()
+  }
+
+  static func message(_ text: String, by sender: String = "carl") -> [String: FieldValue] {
     [
-      "text": .string(text), "senderID": .string(sender),
-      "timestamp": .timestamp(Timestamp(microseconds: 1_714_557_600_123_456)),
-      "readBy": .array([]),
+      "text": .value(text), "senderID": .value(sender), "readBy": [],
+      "timestamp": .value(Timestamp(microseconds: 1_714_557_600_123_456)),
     ]
   }
 
-  /// Writes a message and has it embedded.
-  func say(_ id: String, _ text: String, by sender: String = "carl", in chat: String = "c1")
-    async throws
-  {
-    store.put("chats/\(chat)/messages/\(id)", Self.message(text, by: sender))
-    try await embed(id, in: chat)
-  }
+  // MARK: Asking
 
-  /// Delivers an event for a message; what it says of the message is of no account.
-  func embed(_ id: String, in chat: String = "c1") async throws {
-    let path = "chats/\(chat)/messages/\(id)"
-    let document = Document(
-      name: store.firestore.document(path).name,
-      fields: [:],
-      createTime: Timestamp(microseconds: 0),
-      updateTime: Timestamp(microseconds: 0)
-    )
-    try await functions.embedMessage(
-      DocumentEvent(path: path, data: .created(document), logger: logs.logger())
-    )
-  }
-
-  /// Delivers an update of a chat.
-  func refresh(_ chat: String = "c1", from: [String], to: [String]) async throws {
-    func document(_ members: [String]) -> Document {
-      Document(
-        name: store.firestore.document("chats/\(chat)").name,
-        fields: Self.chatFields(members),
-        createTime: Timestamp(microseconds: 0),
-        updateTime: Timestamp(microseconds: 0)
-      )
-    }
-    try await functions.refreshChatMembers(
-      DocumentEvent(
-        path: "chats/\(chat)",
-        data: DocumentUpdate(before: document(from), after: document(to)),
-        logger: logs.logger()
-      )
-    )
-  }
-
+  /// Searches as a client does.
   func search(
     _ query: String,
     as uid: String = "carl",
@@ -108,18 +113,16 @@ struct World: Sendable {
     chatId: String? = nil,
     minScore: Double? = nil
   ) async throws -> SemanticSearchReply {
-    try await functions.semanticSearch(
-      CallableRequest(
-        data: SemanticSearchQuery(query: query, limit: limit, chatId: chatId, minScore: minScore),
-        auth: .user(uid),
-        logger: logs.logger()
-      )
+    try await suite.call(
+      "semanticSearch",
+      SemanticSearchQuery(query: query, limit: limit, chatId: chatId, minScore: minScore),
+      as: .user(uid)
     )
   }
 
   /// The last line of a message in the log.
   func logged(_ message: String) -> [String: String]? {
-    logs.entries.last { $0.message == message }?.metadata
+    suite.logs().last { $0.message == message }?.metadata
   }
 }
 
