@@ -94,8 +94,9 @@ struct SettleTests {
   func names() async throws {
     try await withFunctions(Sample.hanging(), Sample.greet) { suite in
       try await suite.firestore.document("users/tina").set([:])
+      await started("hangs", in: suite)
       let error = await #expect(throws: FunctionsTestingError.self) {
-        try await suite.settle(timeout: .milliseconds(50))
+        try await suite.settle(timeout: .milliseconds(1))
       }
       #expect(error?.kind == .notSettled)
       #expect(
