@@ -460,8 +460,8 @@ let package = Package(
     tests(
       "PsstTests",
       [
-        "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FunctionsRuntime",
-        "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "TestSupport",
+        "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FirestoreProtos",
+        "FunctionsRuntime", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "TestSupport",
       ]
     ),
     tests(

@@ -116,7 +116,7 @@ struct DeliveryFaultsTests {
     }
     try await withFunctions(slow, deliveryFaults: DeliveryFaults(seed: 6)) { suite in
       try await suite.firestore.document("users/tina").set([:])
-      try await withThrowingTaskGroup(of: Void.self) { group in
+      await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await suite.settle() }
         await started("slow", in: suite)
         group.cancelAll()
