@@ -16,7 +16,7 @@ help:
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
 	@echo "make compat    the Python clients against a started suite"
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
-	@echo "make bench     measurements, about a minute, release build"
+	@echo "make bench     measurements beside neighbours, about two minutes, release build"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
 	@echo "make format    format the sources;  make lint, make tidy: the checks of CI"
 
@@ -24,7 +24,7 @@ needs:
 	@sh Sources/Scripts/needs.sh
 
 needs-python: needs
-	@sh Sources/Scripts/needs.sh python $(VENV)
+	@sh Sources/Scripts/needs.sh python $(VENV) Tests/Compatibility/requirements.txt
 
 build: needs
 	@echo "Building hearth and psst-functions (first time: several minutes) ..."
@@ -50,6 +50,7 @@ compat: needs-python
 	$(VENV)/bin/python -m pytest -q Tests/Compatibility
 
 bench: build
+	@sh Sources/Scripts/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt
 	swift build -c release --product Benchmarks
 	swift build -c release --product SampleFunctions
 	.build/release/Benchmarks

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes sure that what the build needs is there: the Swift toolchain and the system libraries.
-# `needs.sh python VENV` also makes a virtual environment with the clients that the compatibility
-# tests drive. Installs with apt-get when root on Debian; otherwise says what to run.
+# `needs.sh python VENV REQUIREMENTS` also makes a virtual environment with the Python packages that
+# a file lists. Installs with apt-get when root on Debian; otherwise says what to run.
 set -eu
 
 fail() {
@@ -51,9 +51,9 @@ fi
 
 if [ "${1:-}" = python ]; then
   venv=$2
-  requirements=Tests/Compatibility/requirements.txt
+  requirements=$3
   if ! cmp -s "$requirements" "$venv/requirements.txt"; then
-    echo "Installing the Python clients into $venv ..."
+    echo "Installing the Python packages of $requirements into $venv ..."
     python3 -m venv "$venv"
     "$venv/bin/pip" install -q --disable-pip-version-check -r "$requirements" ||
       fail "pip could not install what $requirements lists"

@@ -6,7 +6,7 @@ import UnixSignals
 @main
 struct Benchmarks: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Measure Hearth, the official Firestore emulator and a bare NIO server in one run.",
+    abstract: "Measure Hearth beside its neighbours in one run.",
     discussion: """
       Starts each server by itself on free ports, loads it, and stops it. The load comes from this \
       process and shares the machine's cores with the server, so read the numbers as ratios.
@@ -16,6 +16,7 @@ struct Benchmarks: AsyncParsableCommand {
         get       documents read over gRPC, 1 and 16 clients
         trigger   a write until its function starts; 1000 writes until their functions have
         callable  calls of a function in its worker over HTTP/1.1, 1, 16 and 64 clients
+        search    a message until its vector is found
         memory    resident memory before and after creates and gets
 
         make bench
@@ -31,13 +32,21 @@ struct Benchmarks: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The folder with hearth and SampleFunctions; by default that of this program.",
+      "The folder with hearth and the functions; by default that of this program.",
       valueName: "folder"
     )
   )
   var binaries: String?
 
-  @Flag(name: .customLong("no-peer"), help: "Leave the official emulator out.")
+  @Option(
+    help: ArgumentHelp(
+      "The virtual environment with Firebase's Python functions.",
+      valueName: "folder"
+    )
+  )
+  var pythonEnvironment = ".build/benchmarks-venv"
+
+  @Flag(name: .customLong("no-peer"), help: "Leave the neighbours out.")
   var skipsPeer = false
 
   @Flag(help: .hidden)
@@ -57,7 +66,7 @@ struct Benchmarks: AsyncParsableCommand {
     if serveEcho { return try await EchoServer.run() }
     let own = URL(filePath: CommandLine.arguments[0]).standardizedFileURL.path
     let folder = binaries ?? URL(filePath: own).deletingLastPathComponent().path
-    for name in ["hearth", "SampleFunctions"]
+    for name in ["hearth", "SampleFunctions", "psst-functions"]
     where !FileManager.default.isExecutableFile(atPath: "\(folder)/\(name)") {
       throw ValidationError("There is no \(folder)/\(name); `make bench` builds it.")
     }
@@ -72,6 +81,12 @@ struct Benchmarks: AsyncParsableCommand {
     let run = BenchmarkRun(
       hearth: Hearth(binaries: folder, folder: data),
       official: skipsPeer ? nil : OfficialEmulator(path: search),
+      postgreSQL: skipsPeer ? nil : PostgreSQL(path: search),
+      python: skipsPeer
+        ? nil
+        : PythonFunctions(
+          environment: URL(filePath: pythonEnvironment).standardizedFileURL.path
+        ),
       scenarios: try scenarios(),
       duration: .seconds(seconds),
       ownExecutable: own

@@ -58,6 +58,11 @@ struct FirestoreLoad: Sendable {
     try await commit([create(path, 0)])
   }
 
+  /// Creates one document with these fields on a connection of its own.
+  func create(at path: String, _ fields: [String: Google_Firestore_V1_Value]) async throws {
+    try await commit([create(path, fields)])
+  }
+
   /// The bytes of a commit that creates one document.
   func creation(of path: String, _ number: Int) throws -> ByteBuffer {
     try encoded(commit([create(path, number)]))
@@ -91,14 +96,24 @@ struct FirestoreLoad: Sendable {
 
   /// A document of a chat message's size that must not exist yet.
   private func create(_ path: String, _ number: Int) -> Google_Firestore_V1_Write {
+    create(
+      path,
+      [
+        "n": .with { $0.integerValue = Int64(number) },
+        "author": .with { $0.stringValue = "user-\(number % 100)" },
+        "text": .with { $0.stringValue = "The knee is better today, I walked for half an hour." },
+        "isRead": .with { $0.booleanValue = false },
+      ]
+    )
+  }
+
+  private func create(
+    _ path: String,
+    _ fields: [String: Google_Firestore_V1_Value]
+  ) -> Google_Firestore_V1_Write {
     var write = Google_Firestore_V1_Write()
     write.update.name = name(path)
-    write.update.fields = [
-      "n": .with { $0.integerValue = Int64(number) },
-      "author": .with { $0.stringValue = "user-\(number % 100)" },
-      "text": .with { $0.stringValue = "The knee is better today, I walked for half an hour." },
-      "isRead": .with { $0.booleanValue = false },
-    ]
+    write.update.fields = fields
     write.currentDocument.exists = false
     return write
   }

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// A keep-alive client of one URL, one POST at a time, that reads no more of a reply than it must.
+/// A keep-alive client of one URL, one request at a time, that reads no more of a reply than it must.
 ///
 /// `@unchecked Sendable`: all properties are touched on the connection's event loop only.
 final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked Sendable {
@@ -13,9 +13,9 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
   private var input = ByteBuffer()
   private var report: ((Result<ByteBuffer, any Error>) -> Void)?
 
-  private init(path: String, host: String) {
+  private init(method: String, path: String, host: String) {
     head = """
-      POST \(path) HTTP/1.1\r
+      \(method) \(path) HTTP/1.1\r
       host: \(host)\r
       content-type: application/json\r
       content-length:
@@ -25,6 +25,7 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
   /// Connects for requests to a path.
   static func connect(
     to address: Address,
+    method: String = "POST",
     path: String,
     on loop: any EventLoop
   ) -> EventLoopFuture<any LoadConnection> {
@@ -32,7 +33,7 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .connect(host: address.host, port: address.port)
       .flatMapThrowing { channel in
-        let connection = HTTP1Connection(path: path, host: "\(address)")
+        let connection = HTTP1Connection(method: method, path: path, host: "\(address)")
         try channel.pipeline.syncOperations.addHandler(connection)
         return connection
       }

@@ -13,6 +13,7 @@ struct Hearth: Sendable {
     var processID: Int32
     var firestore: Address
     var functions: Address
+    var vectors: Address
     var project: String
   }
 
@@ -38,14 +39,18 @@ struct Hearth: Sendable {
       folder: workingFolder ?? folder
     )
     return try await ServedProcess.run(command) { text in
-      guard text.hasPrefix("{") else { return Running?.none }
-      let line = try JSONDecoder().decode(Line.self, from: Data(text.utf8))
-      guard let firestore = line.services["firestore"], let functions = line.services["functions"]
+      // Its log is JSON too, without these members.
+      guard let line = try? JSONDecoder().decode(Line.self, from: Data(text.utf8)) else {
+        return Running?.none
+      }
+      guard let firestore = line.services["firestore"],
+        let functions = line.services["functions"], let vectors = line.services["vectors"]
       else { throw BenchmarkError("The server told no address: \(text)") }
       return Running(
         processID: line.pid,
         firestore: firestore,
         functions: functions,
+        vectors: vectors,
         project: line.project
       )
     } body: { _, running in

@@ -1,12 +1,14 @@
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, trigger, callable, memory
+  case start, create, get, trigger, callable, search, memory
 }
 
 /// A run of some scenarios, each subject's in one session.
 struct BenchmarkRun: Sendable {
   var hearth: Hearth
   var official: OfficialEmulator?
+  var postgreSQL: PostgreSQL?
+  var python: PythonFunctions?
   var scenarios: Set<Scenario>
   var duration: Duration
   /// The Benchmarks executable itself, which is also the bare echo.
@@ -28,8 +30,13 @@ struct BenchmarkRun: Sendable {
     if has(.create, .get, .memory) { try await measureEphemeral() }
     if has(.create) { try await measureDurable() }
     if has(.start, .create, .get, .memory) { try await measureOfficial() }
+    if has(.create, .get) { try await measurePostgreSQL() }
     if has(.trigger, .callable) { try await measureFunctions() }
-    if has(.callable) { try await measureEcho() }
+    if has(.callable) {
+      try await measureEcho()
+      try await measurePython()
+    }
+    if has(.search) { try await measureSearch() }
   }
 
   private func has(_ any: Scenario...) -> Bool { !scenarios.isDisjoint(with: any) }
@@ -106,6 +113,24 @@ struct BenchmarkRun: Sendable {
       if has(.memory) {
         let size = ProcessMemory.largestInGroup(process.processID)
         recordMemory(.loadedMegabytes, of: .official, size)
+      }
+    }
+  }
+
+  private func measurePostgreSQL() async throws {
+    guard let postgreSQL else {
+      return print("PostgreSQL is not installed, or only root is here to run it: skipped.")
+    }
+    try await postgreSQL.run(in: hearth.folder) { address in
+      let postgreSQL = PostgreSQLLoad(address: address)
+      try await postgreSQL.prepare()
+      for clients in Self.firestoreClients where has(.create) {
+        let result = try await postgreSQL.create(load(clients), collection: "create\(clients)")
+        figures.record(.createsPerSecond(clients: clients), of: .postgreSQL, result)
+      }
+      for clients in Self.firestoreClients where has(.get) {
+        let result = try await postgreSQL.get(load(clients))
+        figures.record(.getsPerSecond(clients: clients), of: .postgreSQL, result)
       }
     }
   }
@@ -190,6 +215,36 @@ struct BenchmarkRun: Sendable {
           try await echo.run(load(clients, warmUp: Self.echoWarmUp))
         )
       }
+    }
+  }
+
+  private func measurePython() async throws {
+    guard let python else {
+      return print("Firebase's Python functions are not installed: skipped.")
+    }
+    try await python.run(in: hearth.folder) { address in
+      let callable = CallableLoad(address: address, path: "/")
+      try await callable.waitUntilServed()
+      for clients in Self.callableClients {
+        figures.record(
+          .callablesPerSecond(clients: clients),
+          of: .python,
+          try await callable.run(load(clients))
+        )
+      }
+    }
+  }
+
+  /// From sending a message until the vector index finds it by its text.
+  private func measureSearch() async throws {
+    let project = try FunctionsProject(folder: hearth.folder + "/search")
+    let arguments = ["--ephemeral", "--executable", hearth.binaries + "/psst-functions"]
+    try await hearth.run(arguments, in: project.folder) { server in
+      let search = SearchLoad(
+        firestore: FirestoreLoad(address: server.firestore, project: server.project),
+        vectors: server.vectors
+      )
+      try await search.run(duration, figures)
     }
   }
 }

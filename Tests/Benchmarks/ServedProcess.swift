@@ -8,12 +8,43 @@ import Synchronization
   import SystemPackage
 #endif
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// Where a service listens.
 struct Address: Sendable, Codable, CustomStringConvertible {
   var host = "127.0.0.1"
   var port: Int
 
   var description: String { "\(host):\(port)" }
+
+  /// A port that was free a moment ago: for servers that do not say which one they took.
+  static func freePort() throws -> Int {
+    #if canImport(Glibc)
+      let kind = CInt(SOCK_STREAM.rawValue)
+    #else
+      let kind = SOCK_STREAM
+    #endif
+    let descriptor = socket(AF_INET, kind, 0)
+    guard descriptor >= 0 else { throw BenchmarkError("There is no free socket.") }
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        bind(descriptor, pointer, length) == 0 && getsockname(descriptor, pointer, &length) == 0
+      }
+    }
+    guard result else { throw BenchmarkError("There is no free port.") }
+    return Int(UInt16(bigEndian: address.sin_port))
+  }
 }
 
 /// A server that runs, in a process group of its own, while it is measured.
@@ -28,6 +59,11 @@ struct ServedProcess: Sendable {
     var folder: String
     /// How long it may take until it is ready.
     var startTimeMax: Duration = .seconds(30)
+    /// Variables beside those of this process.
+    var environment: [String: String] = [:]
+    /// Whom it runs as; nil for the user of this process.
+    var userID: uid_t?
+    var groupID: gid_t?
   }
 
   /// How long a server may take to stop before it is killed.
@@ -49,10 +85,19 @@ struct ServedProcess: Sendable {
     ]
     var options = PlatformOptions()
     options.processGroupID = 0
+    options.userID = command.userID
+    options.groupID = command.groupID
     options.teardownSequence = stop
     let run = try await Subprocess.run(
       .path(FilePath(command.executable)),
       arguments: Arguments(command.arguments),
+      environment: .inherit.updating(
+        Dictionary(
+          uniqueKeysWithValues: command.environment.map {
+            (Environment.Key(stringLiteral: $0.key), $0.value)
+          }
+        )
+      ),
       workingDirectory: FilePath(command.folder),
       platformOptions: options,
       input: .none,
