@@ -495,8 +495,8 @@ let package = Package(
     tests(
       "VectorEmulatorTests",
       [
-        "VectorEmulator", "VectorIndex", "StorageEngine", hummingbirdCore, httpTypes, nioCore,
-        logging,
+        "VectorEmulator", "VectorIndex", "StorageEngine", "TestSupport", hummingbirdCore, httpTypes,
+        nioCore, logging,
       ]
     ),
     tests(

@@ -106,7 +106,7 @@ package final class Suite: Service {
     )
     let store = try await documentStore(tailer: tailer, retention: retention, now: now)
     let catalogue = VectorCatalogue(storage: storage)
-    try await catalogue.load()
+    try await catalogue.loadIndexes()
 
     let transfer = DataTransfer(
       project: configuration.project,
@@ -120,6 +120,8 @@ package final class Suite: Service {
       ),
       logger: logger(for: "hub")
     )
+    // An import writes records, so it waits for those that are there; a usual start does not.
+    if configuration.importFolder != nil { try await catalogue.loadRecords() }
     try await importAtStart(transfer.importer, from: storage)
 
     let report = self.report
@@ -177,6 +179,7 @@ package final class Suite: Service {
             ),
             .firestore
           ),
+          essential(VectorLoader(catalogue: catalogue)),
           essential(
             http(.vectors) { request, _ in await vectors.respond(to: request) },
             .vectors

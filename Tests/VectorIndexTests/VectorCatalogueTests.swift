@@ -36,7 +36,13 @@ struct VectorCatalogueTests {
       namespace: ""
     )
 
-    let matches = try catalogue.query([1, 0], filter: nil, limit: 3, index: "ix", namespace: "")
+    let matches = try await catalogue.query(
+      [1, 0],
+      filter: nil,
+      limit: 3,
+      index: "ix",
+      namespace: ""
+    )
     #expect(matches.map(\.record.id) == expected)
   }
 
@@ -68,9 +74,9 @@ struct VectorCatalogueTests {
     let expected = scored.sorted {
       $0.score == $1.score ? $0.id < $1.id : $0.score > $1.score
     }.prefix(20)
-    let found = try catalogue.query(query, filter: nil, limit: 20, index: "ix", namespace: "")
+    let found = try await catalogue.query(query, filter: nil, limit: 20, index: "ix", namespace: "")
     #expect(found.map(\.record.id) == expected.map(\.id))
-    #expect(try catalogue.counts(index: "ix") == ["": model.count])
+    #expect(try await catalogue.namespaces(index: "ix").map(\.recordCount) == [model.count])
   }
 
   @Test("What was acknowledged is there after the storage is opened again")
@@ -94,8 +100,9 @@ struct VectorCatalogueTests {
     try await first.remove(["b"], index: "ix", namespace: "n")
 
     let second = VectorCatalogue(storage: storage)
-    try await second.load()
-    #expect(try second.fetch(["a", "b"], index: "ix", namespace: "n") == [record])
+    try await second.loadIndexes()
+    try await second.loadRecords()
+    #expect(try await second.fetch(["a", "b"], index: "ix", namespace: "n") == [record])
   }
 
   @Test("A record of another dimension, of zeros or of no number is refused and nothing is stored")
@@ -112,7 +119,7 @@ struct VectorCatalogueTests {
       }
     }
 
-    #expect(try catalogue.counts(index: "ix").isEmpty)
+    #expect(try await catalogue.namespaces(index: "ix").isEmpty)
   }
 
   @Test("An index is created once, protected from deletion, and gone with its records when deleted")
@@ -134,6 +141,140 @@ struct VectorCatalogueTests {
     _ = try await catalogue.configure("ix", tags: nil, isProtected: false)
     try await catalogue.delete("ix")
     try await catalogue.create(VectorIndexDescription(name: "ix", dimension: 2, metric: .cosine))
-    #expect(try catalogue.fetch(["a"], index: "ix", namespace: "").isEmpty)
+    #expect(try await catalogue.fetch(["a"], index: "ix", namespace: "").isEmpty)
+  }
+
+  @Test("Calls that need records wait for them; descriptions are there at once")
+  func loading() async throws {
+    let storage = MemoryStorage()
+    let first = try await catalogue(storage: storage)
+    let record = VectorRecord(id: "a", values: [1, 2])
+    try await first.upsert([record], index: "ix", namespace: "")
+
+    let second = VectorCatalogue(storage: storage)
+    try await second.loadIndexes()
+    async let fetched = second.fetch(["a"], index: "ix", namespace: "")
+    async let written: Void = second.upsert(
+      [VectorRecord(id: "b", values: [1, 1])],
+      index: "ix",
+      namespace: ""
+    )
+    #expect(second.indexes().map(\.name) == ["ix"])
+    try await second.loadRecords()
+    #expect(try await fetched == [record])
+    try await written
+    #expect(try await second.namespaces(index: "ix").map(\.recordCount) == [2])
+  }
+
+  @Test("Calls that wait for records get the error of a load that fails")
+  func failedLoading() async throws {
+    let storage = MemoryStorage()
+    let first = try await catalogue(storage: storage)
+    try await first.upsert([VectorRecord(id: "a", values: [1, 2])], index: "ix", namespace: "")
+    let second = VectorCatalogue(storage: storage)
+    try await second.loadIndexes()
+    try await storage.close()
+
+    await #expect(throws: StorageError.self) { try await second.loadRecords() }
+    await #expect(throws: StorageError.self) {
+      try await second.fetch(["a"], index: "ix", namespace: "")
+    }
+  }
+
+  @Test("A namespace stays when its records are deleted, also over a restart, until it is deleted")
+  func namespaces() async throws {
+    let storage = MemoryStorage()
+    let first = try await catalogue(storage: storage)
+    try await first.createNamespace("made", index: "ix", filterableFields: ["genre"])
+    try await first.upsert([VectorRecord(id: "a", values: [1, 2])], index: "ix", namespace: "n")
+    try await first.removeAll(index: "ix", namespace: "n")
+    await #expect(throws: StatusError.self) {
+      try await first.createNamespace("n", index: "ix", filterableFields: [])
+    }
+    await #expect(throws: StatusError.self) {
+      try await first.removeAll(index: "ix", namespace: "nobody")
+    }
+
+    let second = VectorCatalogue(storage: storage)
+    try await second.loadIndexes()
+    try await second.loadRecords()
+    let found = try await second.namespaces(index: "ix")
+    #expect(found.map(\.name) == ["made", "n"])
+    #expect(found.map(\.filterableFields) == [["genre"], []])
+    try await second.deleteNamespace("n", index: "ix")
+    #expect(try await second.namespaces(index: "ix").map(\.name) == ["made"])
+  }
+
+  @Test("Updates at the same time all take effect, each on what the one before left")
+  func concurrentUpdates() async throws {
+    let catalogue = try await catalogue()
+    let ids = (0..<300).map { "v\($0)" }
+    try await catalogue.upsert(
+      ids.map { VectorRecord(id: $0, values: [1, 1]) },
+      index: "ix",
+      namespace: ""
+    )
+
+    let changed = try await withThrowingTaskGroup(of: Int.self) { group in
+      for key in ["a", "b", "c"] {
+        group.addTask {
+          try await catalogue.update(ids + ["nobody"], index: "ix", namespace: "") {
+            $0.metadata[key] = .boolean(true)
+          }
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(changed == [300, 300, 300])
+    let records = try await catalogue.fetch(ids, index: "ix", namespace: "")
+    #expect(records.allSatisfy { $0.metadata.count == 3 })
+  }
+
+  @Test("Memory is counted, given back by deletions, and bounded")
+  func memory() async throws {
+    let catalogue = VectorCatalogue(storage: MemoryStorage(), bytesMax: 10_000)
+    try await catalogue.create(
+      VectorIndexDescription(name: "ix", dimension: 100, metric: .cosine)
+    )
+    let records = (0..<8).map {
+      VectorRecord(id: "v\($0)", values: Array(repeating: 1, count: 100))
+    }
+    try await catalogue.upsert(records, index: "ix", namespace: "")
+    #expect(catalogue.memoryBytes >= 8 * 500)
+    try await catalogue.upsert(records, index: "ix", namespace: "other")
+
+    await #expect(throws: StatusError.self) {
+      try await catalogue.upsert(records, index: "ix", namespace: "third")
+    }
+    try await catalogue.delete("ix")
+    #expect(catalogue.memoryBytes == 0)
+  }
+
+  @Test("Ids are listed in bytewise order, from storage, by prefix and after one")
+  func listing() async throws {
+    let catalogue = try await catalogue()
+    let ids = ["a", "a#1", "a#10", "a#2", "ab", "b", "~"]
+    for namespace in ["", "n"] {
+      try await catalogue.upsert(
+        ids.shuffled().map { VectorRecord(id: $0, values: [1, 1]) },
+        index: "ix",
+        namespace: namespace
+      )
+    }
+
+    func list(_ prefix: String, after: String? = nil, limit: Int = 100) async throws -> [String] {
+      try await catalogue.list(
+        prefix: prefix,
+        after: after,
+        limit: limit,
+        index: "ix",
+        namespace: ""
+      )
+    }
+    #expect(try await list("") == ids)
+    #expect(try await list("a#") == ["a#1", "a#10", "a#2"])
+    #expect(try await list("a#", after: "a#1", limit: 1) == ["a#10"])
+    #expect(try await list("b", after: "a") == ["b"])
+    #expect(try await list("a", after: "zzz").isEmpty)
   }
 }

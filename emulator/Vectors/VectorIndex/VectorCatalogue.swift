@@ -6,50 +6,128 @@ import Synchronization
 ///
 /// A write returns once it is durable and searchable; queries see whole writes in their order.
 /// Errors are `StatusError`s in Pinecone's sense: `NOT_FOUND`, `ALREADY_EXISTS`,
-/// `INVALID_ARGUMENT`, `PERMISSION_DENIED` for a protected index.
+/// `INVALID_ARGUMENT`, `PERMISSION_DENIED` for a protected index, `RESOURCE_EXHAUSTED` when the
+/// memory given to vectors is full. Calls that need records wait until they are loaded.
 package final class VectorCatalogue: Sendable {
   let storage: any StorageEngine
+  private let bytesMax: Int
   private let state = Mutex(State())
 
-  fileprivate struct State {
+  struct State {
     var indexes: [String: Index] = [:]
+    /// What all records take in memory, estimated.
+    var bytes = 0
+    var loading = Loading.done
   }
 
-  fileprivate struct Index {
+  struct Index {
     var description: VectorIndexDescription
-    var namespaces: [String: VectorMatrix] = [:]
+    var namespaces: [String: Namespace] = [:]
   }
 
-  /// An empty catalogue; `load` fills it.
-  package init(storage: any StorageEngine) {
+  struct Namespace {
+    var matrix: VectorMatrix
+    var filterableFields: [String] = []
+  }
+
+  enum Loading {
+    case done
+    case running([CheckedContinuation<Void, any Error>])
+    case failed(any Error)
+  }
+
+  /// An empty catalogue; `loadIndexes` and `loadRecords` fill it.
+  ///
+  /// Vectors are kept in memory, so `bytesMax` bounds what it takes; writes beyond are refused.
+  package init(storage: any StorageEngine, bytesMax: Int = 8 << 30) {
     self.storage = storage
+    self.bytesMax = bytesMax
   }
 
-  /// Reads every index and record into memory, a bounded number of records at a time.
-  package func load() async throws {
-    let descriptions = try await storage.read { snapshot in
-      var found: [VectorIndexDescription] = []
+  /// The last commit that queries see.
+  package var sequence: UInt64 { storage.sequence }
+
+  /// What all records take in memory, estimated.
+  package var memoryBytes: Int { state.withLock { $0.bytes } }
+
+  // MARK: - Loading
+
+  /// Reads the descriptions of all indexes; their records follow with `loadRecords`.
+  package func loadIndexes() async throws {
+    let (descriptions, namespaces) = try await storage.read { snapshot in
+      var descriptions: [VectorIndexDescription] = []
       try snapshot.scan(VectorRows.indexes, prefix: []) { _, value in
-        found.append(try VectorRows.description(value.bytes))
+        descriptions.append(try VectorRows.description(value.bytes))
         return true
       }
-      return found
+      var namespaces: [VectorRows.NamespaceRow] = []
+      try snapshot.scan(VectorRows.namespaces, prefix: []) { _, value in
+        namespaces.append(try VectorRows.namespace(value.bytes))
+        return true
+      }
+      return (descriptions, namespaces)
     }
     state.withLock { state in
+      state.loading = .running([])
       for description in descriptions {
         state.indexes[description.name] = Index(description: description)
       }
+      for row in namespaces {
+        state.addNamespace(row.name, index: row.index, filterableFields: row.filterableFields)
+      }
     }
-    var next: [UInt8]?
-    repeat {
-      let page = try await page(from: next)
-      state.withLock { state in
-        for row in page.rows {
-          state.upsert(row.record, index: row.index, namespace: row.namespace)
+  }
+
+  /// Reads every record into memory, a bounded number at a time, and lets the waiting calls go on.
+  ///
+  /// Once that is done, doing it again changes nothing.
+  package func loadRecords() async throws {
+    guard state.withLock({ if case .running = $0.loading { true } else { false } }) else { return }
+    do {
+      var next: [UInt8]?
+      repeat {
+        let page = try await page(from: next)
+        state.withLock { state in
+          for row in page.rows {
+            state.upsert(row.record, index: row.index, namespace: row.namespace)
+          }
+        }
+        next = page.next
+      } while next != nil
+    } catch {
+      finishLoading(.failed(error)) { $0.resume(throwing: error) }
+      throw error
+    }
+    finishLoading(.done) { $0.resume() }
+  }
+
+  private func finishLoading(
+    _ result: Loading,
+    _ resume: (CheckedContinuation<Void, any Error>) -> Void
+  ) {
+    let before = state.withLock { state in
+      defer { state.loading = result }
+      return state.loading
+    }
+    guard case .running(let waiting) = before else { return }
+    waiting.forEach(resume)
+  }
+
+  /// Waits until all records are in memory; their number bounds the time.
+  func whenLoaded() async throws {
+    if state.withLock({ if case .done = $0.loading { true } else { false } }) { return }
+    try await withCheckedThrowingContinuation { continuation in
+      let ended: Result<Void, any Error>? = state.withLock { state in
+        switch state.loading {
+        case .done: return .success(())
+        case .failed(let error): return .failure(error)
+        case .running(let waiting):
+          state.loading = .running(waiting + [continuation])
+          return nil
         }
       }
-      next = page.next
-    } while next != nil
+      if let ended { continuation.resume(with: ended) }
+    }
   }
 
   // MARK: - Indexes
@@ -61,7 +139,7 @@ package final class VectorCatalogue: Sendable {
 
   /// One index.
   package func describe(_ name: String) throws -> VectorIndexDescription {
-    try state.withLock { try $0.index(name).description }
+    try withIndex(name) { $0.description }
   }
 
   /// Creates an index; `ALREADY_EXISTS` when the name is taken.
@@ -74,12 +152,12 @@ package final class VectorCatalogue: Sendable {
       ) { batch in
         batch.put(VectorRows.indexes, key, VectorRows.bytes(description))
         // A write that raced with the deletion of an index of this name may have left rows.
-        batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
+        Self.deleteAll(below: key, &batch)
       } apply: { state in
         state.indexes[description.name] = Index(description: description)
       }
     } catch let error as StorageError where error.kind == .conflict {
-      throw StatusError(.alreadyExists, "Index \(description.name) already exists.")
+      throw StatusError(.alreadyExists, "Resource already exists.")
     }
   }
 
@@ -102,152 +180,125 @@ package final class VectorCatalogue: Sendable {
     return changed
   }
 
-  /// Deletes an index with its records.
+  /// Deletes an index with its records, a bounded number in each commit.
   package func delete(_ name: String) async throws {
     guard try !describe(name).isProtected else {
       throw StatusError(
         .permissionDenied,
-        "Deletion protection is enabled for index \(name); disable it before deleting."
+        "Deletion protection is enabled for this index. Disable deletion protection before "
+          + "retrying."
       )
     }
-    try await commit { batch in
-      batch.delete(VectorRows.indexes, VectorRows.indexKey(name))
-      let prefix = VectorRows.indexKey(name)
-      batch.deleteRange(VectorRows.records, from: prefix, to: keyAfter(prefix: prefix))
-    } apply: { state in
-      state.indexes[name] = nil
-    }
+    try await remove(name)
   }
 
   /// Deletes every index with its records, protected ones too.
   package func removeAll() async throws {
+    for index in indexes() { try await remove(index.name) }
+  }
+
+  private func remove(_ name: String) async throws {
+    try await whenLoaded()
+    for namespace in try withIndex(name, { $0.namespaces.keys.sorted() }) {
+      try await removeAll(index: name, namespace: namespace)
+    }
     try await commit { batch in
-      batch.deleteRange(VectorRows.indexes, from: nil, to: nil)
-      batch.deleteRange(VectorRows.records, from: nil, to: nil)
+      let key = VectorRows.indexKey(name)
+      batch.delete(VectorRows.indexes, key)
+      Self.deleteAll(below: key, &batch)
     } apply: { state in
-      state.indexes = [:]
+      state.removeIndex(name)
     }
   }
 
-  // MARK: - Records
+  // MARK: - Namespaces
 
-  /// Adds or replaces records, all or none.
-  package func upsert(
-    _ records: [VectorRecord],
-    index: String,
-    namespace: String
-  ) async throws {
-    let dimension = try describe(index).dimension
-    for record in records { try Self.check(record, dimension: dimension) }
-    try await commit { batch in
-      for record in records {
-        batch.put(
-          VectorRows.records,
-          VectorRows.recordKey(index, namespace, record.id),
-          VectorRows.bytes(record, index: index, namespace: namespace)
+  /// All namespaces of an index by name; the empty name is the default one.
+  package func namespaces(index: String) async throws -> [VectorNamespace] {
+    try await whenLoaded()
+    let found = try withIndex(index) { index in
+      index.namespaces.map { name, namespace in
+        VectorNamespace(
+          name: name,
+          filterableFields: namespace.filterableFields,
+          recordCount: namespace.matrix.count,
+          bytes: namespace.matrix.bytes
         )
       }
-    } apply: { state in
-      for record in records { state.upsert(record, index: index, namespace: namespace) }
     }
+    return found.sorted { $0.name < $1.name }
   }
 
-  /// Removes records; unknown ids are no error.
-  package func remove(_ ids: [String], index: String, namespace: String) async throws {
-    _ = try describe(index)
-    try await commit { batch in
-      for id in ids {
-        batch.delete(VectorRows.records, VectorRows.recordKey(index, namespace, id))
+  /// Creates a namespace; `ALREADY_EXISTS` when there is one of this name.
+  package func createNamespace(
+    _ name: String,
+    index: String,
+    filterableFields: [String]
+  ) async throws {
+    try await whenLoaded()
+    guard try !hasNamespace(index, name) else { throw Self.namespaceExists }
+    let key = VectorRows.namespaceKey(index, name)
+    do {
+      try await commit(
+        expecting: [VersionExpectation(VectorRows.namespaces, key, version: nil)]
+      ) { batch in
+        batch.put(index: index, namespace: name, filterableFields: filterableFields)
+      } apply: { state in
+        state.addNamespace(name, index: index, filterableFields: filterableFields)
       }
-    } apply: { state in
-      for id in ids { state.indexes[index]?.namespaces[namespace]?.remove(id) }
+    } catch let error as StorageError where error.kind == .conflict {
+      throw Self.namespaceExists
     }
   }
 
-  /// Removes a whole namespace; an unknown one is `NOT_FOUND`.
-  package func removeAll(index: String, namespace: String) async throws {
-    _ = try matrix(index, namespace, orThrow: true)
+  /// Deletes a namespace with its records; an unknown one is `NOT_FOUND`.
+  package func deleteNamespace(_ name: String, index: String) async throws {
+    try await removeAll(index: index, namespace: name)
     try await commit { batch in
-      let prefix = VectorRows.namespaceKey(index, namespace)
-      batch.deleteRange(VectorRows.records, from: prefix, to: keyAfter(prefix: prefix))
+      let key = VectorRows.namespaceKey(index, name)
+      batch.delete(VectorRows.namespaces, key)
+      batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
     } apply: { state in
-      state.indexes[index]?.namespaces[namespace] = nil
+      state.removeNamespace(name, index: index)
     }
   }
 
-  /// The records with these ids, in the order of the ids; unknown ones are left out.
-  package func fetch(
-    _ ids: [String],
-    index: String,
-    namespace: String
-  ) throws -> [VectorRecord] {
-    let matrix = try matrix(index, namespace)
-    return ids.compactMap { matrix?.record($0) }
+  // MARK: - For the parts of this type
+
+  /// Whether an index has a namespace; throws when there is no such index.
+  func hasNamespace(_ index: String, _ name: String) throws -> Bool {
+    try withIndex(index) { $0.namespaces[name] != nil }
   }
 
-  /// The ids of the records whose metadata passes a filter, sorted.
-  package func ids(
-    matching filter: MetadataFilter,
-    index: String,
-    namespace: String
-  ) throws -> [String] {
-    try (matrix(index, namespace)?.ids(matching: filter) ?? []).sorted()
+  /// What a call reads from an index in one step; it must not keep a copy of what it is given.
+  func withIndex<Result: Sendable>(
+    _ name: String,
+    _ body: (inout Index) throws -> Result
+  ) throws -> Result {
+    try state.withLock { state in
+      guard let result = try state.indexes[name]?.apply(body) else { throw Self.unknown(name) }
+      return result
+    }
   }
 
-  /// Up to `limit` ids that start with `prefix` and come after `after`, in bytewise order.
-  package func list(
-    prefix: String,
-    after: String?,
-    limit: Int,
-    index: String,
-    namespace: String
-  ) throws -> [String] {
-    let all = try matrix(index, namespace).map { Array($0.ids) } ?? []
-    let wanted = all.filter { id in id.hasPrefix(prefix) && (after.map { id > $0 } ?? true) }
-    return Array(wanted.sorted().prefix(limit))
-  }
-
-  /// The best matches for a vector, best first.
-  package func query(
-    _ values: [Float],
-    filter: MetadataFilter?,
-    limit: Int,
-    index: String,
-    namespace: String
-  ) throws -> [VectorMatch] {
-    let description = try describe(index)
-    try Self.check(dimension: values.count, expected: description.dimension)
-    return try matrix(index, namespace)?.nearest(
-      to: values,
-      metric: description.metric,
-      filter: filter,
-      limit: limit
-    ) ?? []
-  }
-
-  /// The number of records in each namespace of an index.
-  package func counts(index: String) throws -> [String: Int] {
-    try state.withLock { try $0.index(index).namespaces.mapValues(\.count) }
-  }
-
-  // MARK: - Private
-
-  /// A copy that shares its rows; nil when nothing was ever written to the namespace.
-  private func matrix(
-    _ index: String,
-    _ namespace: String,
-    orThrow: Bool = false
-  ) throws -> VectorMatrix? {
-    let matrix = try state.withLock { try $0.index(index).namespaces[namespace] }
-    if matrix == nil, orThrow { throw StatusError(.notFound, "Namespace not found") }
-    return matrix
+  /// Throws when records of this size do not fit any more.
+  func checkMemory(for records: [VectorRecord]) throws {
+    let added = records.reduce(0) { $0 + $1.values.count * 5 + $1.metadata.contentBytes }
+    let used = memoryBytes
+    guard used + added <= bytesMax else {
+      throw StatusError(
+        .resourceExhausted,
+        "Vectors take \(used) of the \(bytesMax) bytes that they may; delete some before adding "
+          + "more."
+      )
+    }
   }
 
   /// Commits a batch and applies it to memory in the order of the commits.
   ///
   /// The engine completes commits one after the other, which is what keeps memory and storage in
   /// the same order.
-  private func commit(
+  func commit(
     expecting: [VersionExpectation] = [],
     _ build: (inout WriteBatch) -> Void,
     apply: @escaping @Sendable (inout State) -> Void
@@ -267,70 +318,83 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Refuses a description that no index can have.
-  package static func check(_ description: VectorIndexDescription) throws {
-    let name = description.name.utf8
-    let isName = name.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
-    guard isName, (1...45).contains(name.count), name.first != 45, name.last != 45 else {
-      throw StatusError.invalidArgument(
-        "Invalid index name \"\(description.name)\": use 1 to 45 of a-z, 0-9 and -, "
-          + "with no - at either end."
-      )
-    }
-    guard (1...20_000).contains(description.dimension) else {
-      throw StatusError.invalidArgument(
-        "Dimension \(description.dimension) is not between 1 and 20000."
-      )
-    }
-    guard description.tags.count <= 20,
-      description.tags.allSatisfy({ $0.utf8.count <= 80 && $1.utf8.count <= 120 })
-    else {
-      throw StatusError.invalidArgument(
-        "An index has at most 20 tags; a key has at most 80 and a value 120 characters."
-      )
-    }
+  private static func deleteAll(below key: [UInt8], _ batch: inout WriteBatch) {
+    batch.deleteRange(VectorRows.namespaces, from: key, to: keyAfter(prefix: key))
+    batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
   }
 
-  /// Refuses a record that an index of that dimension cannot hold.
-  package static func check(_ record: VectorRecord, dimension: Int) throws {
-    let id = record.id.utf8
-    guard (1...512).contains(id.count), id.allSatisfy({ $0 != 0 && $0 < 128 }) else {
-      throw StatusError.invalidArgument("A vector's id is 1 to 512 ASCII characters.")
-    }
-    try check(dimension: record.values.count, expected: dimension)
-    guard record.values.contains(where: { $0 != 0 }) else {
-      throw StatusError.invalidArgument(
-        "Dense vectors must contain at least one non-zero value: \(record.id)"
-      )
-    }
-    guard record.values.allSatisfy(\.isFinite) else {
-      throw StatusError.invalidArgument("Vector \(record.id) has a value that is not a number.")
-    }
+  static func unknown(_ index: String) -> StatusError {
+    StatusError(.notFound, "Index \(index) not found.")
   }
 
-  private static func check(dimension: Int, expected: Int) throws {
-    guard dimension == expected else {
-      throw StatusError.invalidArgument(
-        "Vector dimension \(dimension) does not match the dimension of the index \(expected)"
-      )
-    }
-  }
-
+  private static let namespaceExists = StatusError(.alreadyExists, "Namespace already exists")
   /// Records read in one go; bounds the time a snapshot is held.
   static let loadPageMax = 1000
 }
 
+extension WriteBatch {
+  /// Notes a namespace, so that it stays without records.
+  mutating func put(index: String, namespace: String, filterableFields: [String]) {
+    put(
+      VectorRows.namespaces,
+      VectorRows.namespaceKey(index, namespace),
+      VectorRows.bytes(
+        VectorRows.NamespaceRow(
+          index: index,
+          name: namespace,
+          filterableFields: filterableFields
+        )
+      )
+    )
+  }
+}
+
+extension VectorCatalogue.Index {
+  fileprivate mutating func apply<Result>(
+    _ body: (inout VectorCatalogue.Index) throws -> Result
+  ) rethrows -> Result {
+    try body(&self)
+  }
+}
+
+extension VectorCatalogue.Namespace {
+  /// Changes the records and returns by how many bytes they grew.
+  fileprivate mutating func change(_ body: (inout VectorMatrix) -> Void) -> Int {
+    let before = matrix.bytes
+    body(&matrix)
+    return matrix.bytes - before
+  }
+}
+
 extension VectorCatalogue.State {
-  fileprivate func index(_ name: String) throws -> VectorCatalogue.Index {
-    guard let index = indexes[name] else {
-      throw StatusError(.notFound, "Index \(name) not found; POST /indexes creates it.")
-    }
-    return index
+  mutating func addNamespace(_ name: String, index: String, filterableFields: [String] = []) {
+    guard let dimension = indexes[index]?.description.dimension,
+      indexes[index]?.namespaces[name] == nil
+    else { return }
+    indexes[index]?.namespaces[name] = VectorCatalogue.Namespace(
+      matrix: VectorMatrix(dimension: dimension),
+      filterableFields: filterableFields
+    )
   }
 
-  fileprivate mutating func upsert(_ record: VectorRecord, index: String, namespace: String) {
-    guard let dimension = indexes[index]?.description.dimension else { return }
-    indexes[index]?.namespaces[namespace, default: VectorMatrix(dimension: dimension)]
-      .upsert(record)
+  mutating func upsert(_ record: VectorRecord, index: String, namespace: String) {
+    addNamespace(namespace, index: index)
+    bytes += indexes[index]?.namespaces[namespace]?.change { $0.upsert(record) } ?? 0
+  }
+
+  mutating func remove(_ ids: [String], index: String, namespace: String) {
+    bytes +=
+      indexes[index]?.namespaces[namespace]?.change { matrix in
+        for id in ids { matrix.remove(id) }
+      } ?? 0
+  }
+
+  mutating func removeNamespace(_ name: String, index: String) {
+    bytes -= indexes[index]?.namespaces.removeValue(forKey: name)?.matrix.bytes ?? 0
+  }
+
+  mutating func removeIndex(_ name: String) {
+    let removed = indexes.removeValue(forKey: name)?.namespaces.values.map(\.matrix.bytes) ?? []
+    bytes -= removed.reduce(0, +)
   }
 }

@@ -4,6 +4,7 @@ import StorageEngine
 /// How indexes and vectors lie in storage.
 enum VectorRows {
   static let indexes = Keyspace("vector_indexes")
+  static let namespaces = Keyspace("vector_namespaces")
   static let records = Keyspace("vectors")
 
   static func indexKey(_ name: String) -> [UInt8] {
@@ -24,9 +25,17 @@ enum VectorRows {
     return key.bytes
   }
 
+  /// What the keys of the records with this id prefix start with; ids hold no zero byte, so the
+  /// order of the keys is that of the ids.
+  static func idPrefixKey(_ index: String, _ namespace: String, _ prefix: String) -> [UInt8] {
+    var key = KeyEncoder(prefix: namespaceKey(index, namespace))
+    key.append(raw: prefix.utf8)
+    return key.bytes
+  }
+
   static func bytes(_ description: VectorIndexDescription) -> [UInt8] {
     var encoder = BinaryEncoder()
-    encoder.append(byte: version)
+    encoder.append(byte: descriptionVersion)
     encoder.append(description.name)
     encoder.append(UInt64(description.dimension))
     encoder.append(description.metric.rawValue)
@@ -36,12 +45,15 @@ enum VectorRows {
       encoder.append(key)
       encoder.append(value)
     }
+    encoder.append(description.field)
+    encoder.append(description.cloud)
+    encoder.append(description.region)
     return encoder.bytes
   }
 
   static func description(_ bytes: [UInt8]) throws(CorruptDataError) -> VectorIndexDescription {
     var decoder = BinaryDecoder(bytes)
-    try checkVersion(&decoder)
+    let found = try checkVersion(&decoder, upTo: descriptionVersion)
     let name = try decoder.text()
     let dimension = Int(truncatingIfNeeded: try decoder.number())
     guard let metric = VectorIndexDescription.Metric(rawValue: try decoder.text()) else {
@@ -53,13 +65,49 @@ enum VectorRows {
       let key = try decoder.text()
       tags[key] = try decoder.text()
     }
-    return VectorIndexDescription(
+    var description = VectorIndexDescription(
       name: name,
       dimension: dimension,
       metric: metric,
       tags: tags,
       isProtected: isProtected
     )
+    // The first version had plain vectors in one place only.
+    if found > 1 {
+      description.field = try decoder.text()
+      description.cloud = try decoder.text()
+      description.region = try decoder.text()
+    }
+    return description
+  }
+
+  /// A namespace with where it belongs.
+  struct NamespaceRow: Sendable {
+    var index: String
+    var name: String
+    var filterableFields: [String]
+  }
+
+  static func bytes(_ row: NamespaceRow) -> [UInt8] {
+    var encoder = BinaryEncoder()
+    encoder.append(byte: version)
+    encoder.append(row.index)
+    encoder.append(row.name)
+    encoder.append(UInt64(row.filterableFields.count))
+    for field in row.filterableFields { encoder.append(field) }
+    return encoder.bytes
+  }
+
+  static func namespace(_ bytes: [UInt8]) throws(CorruptDataError) -> NamespaceRow {
+    var decoder = BinaryDecoder(bytes)
+    try checkVersion(&decoder)
+    var row = NamespaceRow(
+      index: try decoder.text(),
+      name: try decoder.text(),
+      filterableFields: []
+    )
+    for _ in 0..<(try decoder.count()) { row.filterableFields.append(try decoder.text()) }
+    return row
   }
 
   static func bytes(_ record: VectorRecord, index: String, namespace: String) -> [UInt8] {
@@ -84,12 +132,26 @@ enum VectorRows {
 
   /// Little-endian IEEE 754, four bytes a value.
   private static func bytes(_ values: [Float]) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(values.count * 4)
-    for value in values {
-      withUnsafeBytes(of: value.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+    let bits = values.map(\.bitPattern.littleEndian)
+    return bits.withUnsafeBytes { Array($0) }
+  }
+
+  private static func values(_ bytes: [UInt8]) -> [Float] {
+    bytes.withUnsafeBytes { raw in
+      (0..<raw.count / 4).map { place in
+        let bits = raw.loadUnaligned(fromByteOffset: place * 4, as: UInt32.self)
+        return Float(bitPattern: UInt32(littleEndian: bits))
+      }
     }
-    return bytes
+  }
+
+  /// The id alone, without what is long.
+  static func id(_ bytes: [UInt8]) throws(CorruptDataError) -> String {
+    var decoder = BinaryDecoder(bytes)
+    try checkVersion(&decoder)
+    _ = try decoder.text()
+    _ = try decoder.text()
+    return try decoder.text()
   }
 
   static func row(_ bytes: [UInt8]) throws(CorruptDataError) -> VectorPage.Row {
@@ -98,12 +160,7 @@ enum VectorRows {
     let index = try decoder.text()
     let namespace = try decoder.text()
     let id = try decoder.text()
-    let raw = try decoder.data()
-    let values = stride(from: 0, to: raw.count - 3, by: 4).map { start in
-      var bits: UInt32 = 0
-      for offset in 0..<4 { bits |= UInt32(raw[start + offset]) << UInt32(offset * 8) }
-      return Float(bitPattern: bits)
-    }
+    let values = values(try decoder.data())
     var metadata: [String: MetadataValue] = [:]
     for _ in 0..<(try decoder.count()) {
       let key = try decoder.text()
@@ -128,9 +185,17 @@ enum VectorRows {
   }
 
   private static let version: UInt8 = 1
+  private static let descriptionVersion: UInt8 = 2
 
-  private static func checkVersion(_ decoder: inout BinaryDecoder) throws(CorruptDataError) {
+  @discardableResult
+  private static func checkVersion(
+    _ decoder: inout BinaryDecoder,
+    upTo newest: UInt8 = version
+  ) throws(CorruptDataError) -> UInt8 {
     let found = try decoder.byte()
-    guard found == version else { throw CorruptDataError("unknown vector row version \(found)") }
+    guard (1...newest).contains(found) else {
+      throw CorruptDataError("unknown vector row version \(found)")
+    }
+    return found
   }
 }

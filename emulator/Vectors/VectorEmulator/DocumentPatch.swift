@@ -1,0 +1,104 @@
+import RuntimeSupport
+import VectorIndex
+
+/// The fields of a document that a request writes: its vector, others, and what to remove.
+struct DocumentPatch: Sendable {
+  private(set) var id = ""
+  private(set) var values: [Float]?
+  private(set) var metadata: [String: MetadataValue] = [:]
+  private var removed: [String] = []
+
+  /// A document or a change of one, with `_id` and perhaps `_remove_fields` among its fields.
+  init(_ document: RequestFields, _ index: VectorIndexDescription) throws {
+    id = try document.required("_id", document.string("_id"))
+    try VectorCatalogue.check(id: id)
+    var fields = document.members
+    fields["_id"] = nil
+    fields["_remove_fields"] = nil
+    try read(fields, removing: document.strings("_remove_fields") ?? [], index)
+  }
+
+  /// One change for many documents.
+  init(set fields: [String: JSON], remove names: [String], _ index: VectorIndexDescription) throws {
+    try read(fields, removing: names, index)
+  }
+
+  /// Changes a record; fields that the patch does not name stay.
+  func apply(to record: inout VectorRecord) {
+    if let values { record.values = values }
+    record.metadata.merge(metadata) { $1 }
+    for name in removed { record.metadata[name] = nil }
+  }
+
+  private mutating func read(
+    _ fields: [String: JSON],
+    removing names: [String],
+    _ index: VectorIndexDescription
+  ) throws {
+    for (name, json) in fields {
+      if name == index.field {
+        guard case .numbers(let numbers) = json else { throw wrongVector(index, json) }
+        values = numbers.map { Float($0) }
+        continue
+      }
+      guard !name.isEmpty, !name.hasPrefix("_"), !name.hasPrefix("$") else {
+        throw StatusError.invalidArgument(
+          "Field '\(name)'\(inDocument) has a reserved name: names are not empty and do not start "
+            + "with _ or $."
+        )
+      }
+      do {
+        metadata[name] = try MetadataValue(json)
+      } catch {
+        throw StatusError.invalidArgument(
+          "Field '\(name)'\(inDocument) is not in the index schema, so it must be a boolean, number, "
+            + "string, or array of strings, got \(json.kind)"
+        )
+      }
+    }
+    let both = names.filter { fields[$0] != nil }.sorted()
+    guard both.isEmpty else {
+      throw StatusError.invalidArgument(
+        "Fields cannot be both set and removed in the same update: \(both.joined(separator: ", "))"
+      )
+    }
+    guard !names.contains(index.field) else {
+      throw StatusError.invalidArgument(
+        "Field '\(index.field)' is required by the index schema and cannot be removed."
+      )
+    }
+    removed = names
+  }
+
+  private var inDocument: String { id.isEmpty ? "" : " of document '\(id)'" }
+
+  private func wrongVector(_ index: VectorIndexDescription, _ json: JSON) -> StatusError {
+    .invalidArgument(
+      "Field '\(index.field)'\(inDocument) is a dense_vector with dimension \(index.dimension); it "
+        + "must be a list of numbers, got \(json.kind)"
+    )
+  }
+}
+
+/// The fields of a document that a reply has.
+struct IncludedFields {
+  private let names: Set<String>
+  private let all: Bool
+
+  /// The fields that a request names; `*` names all.
+  init(_ names: [String], emptyIsAll: Bool) {
+    self.names = Set(names)
+    all = names.contains("*") || (names.isEmpty && emptyIsAll)
+  }
+
+  /// Whether the reply has a field.
+  func contains(_ name: String) -> Bool { all || names.contains(name) }
+
+  /// A document's id and the fields that the reply has.
+  func members(of record: VectorRecord, _ index: VectorIndexDescription) -> [String: JSON] {
+    var members: [String: JSON] = ["_id": .string(record.id)]
+    for (name, value) in record.metadata where contains(name) { members[name] = value.json }
+    if contains(index.field) { members[index.field] = .floats(record.values) }
+    return members
+  }
+}

@@ -1,0 +1,156 @@
+import VectorIndex
+
+/// The members of a JSON object in a request, read by type.
+///
+/// A null counts as absent. What is of another type throws `MalformedRequest`.
+struct RequestFields {
+  let members: [String: JSON]
+  /// Where the object is, for messages; empty at the top.
+  private let path: String
+
+  /// An object's members.
+  init(_ json: JSON, _ path: String = "") throws {
+    guard case .object(let members) = json else {
+      throw MalformedRequest(message: "\(path.isEmpty ? "the body" : path) is not an object")
+    }
+    self.members = members
+    self.path = path
+  }
+
+  /// Whether a member is there and not null.
+  func has(_ name: String) -> Bool { self[name] != nil }
+
+  /// A member of any type.
+  subscript(name: String) -> JSON? {
+    if case .null? = members[name] { return nil }
+    return members[name]
+  }
+
+  /// The first of some members that is there.
+  func first(of names: [String]) -> String? { names.first(where: has) }
+
+  func string(_ name: String) throws -> String? {
+    try read(name, "a string") { if case .string(let text) = $0 { text } else { nil } }
+  }
+
+  func boolean(_ name: String) throws -> Bool? {
+    try read(name, "a boolean") { if case .boolean(let flag) = $0 { flag } else { nil } }
+  }
+
+  func integer(_ name: String) throws -> Int? {
+    try read(name, "an integer") {
+      if case .number(let number) = $0 { Int(exactly: number) } else { nil }
+    }
+  }
+
+  /// A list of numbers; one too large for a float becomes infinite.
+  func floats(_ name: String) throws -> [Float]? {
+    try read(name, "a list of numbers") { json in
+      switch json {
+      case .numbers(let numbers): numbers.map { Float($0) }
+      case .array(let elements) where elements.isEmpty: []
+      default: nil
+      }
+    }
+  }
+
+  func strings(_ name: String) throws -> [String]? {
+    try read(name, "a list of strings", \.strings)
+  }
+
+  func object(_ name: String) throws -> RequestFields? {
+    try self[name].map { try RequestFields($0, qualified(name)) }
+  }
+
+  func objects(_ name: String) throws -> [RequestFields]? {
+    guard let json = self[name] else { return nil }
+    guard case .array(let elements) = json else { throw mismatch(name, json, "a list of objects") }
+    return try elements.enumerated().map { index, element in
+      try RequestFields(element, "\(qualified(name))[\(index)]")
+    }
+  }
+
+  /// The texts of an object of texts.
+  func texts(_ name: String) throws -> [String: String]? {
+    guard let fields = try object(name) else { return nil }
+    var texts: [String: String] = [:]
+    for key in fields.members.keys { texts[key] = try fields.string(key) }
+    return texts
+  }
+
+  /// An object of metadata.
+  func metadata(_ name: String) throws -> [String: MetadataValue]? {
+    try object(name)?.members.mapValues(MetadataValue.init)
+  }
+
+  /// A value that has to be there.
+  func required<Value>(_ name: String, _ value: Value?) throws -> Value {
+    guard let value else { throw MalformedRequest.missing(qualified(name)) }
+    return value
+  }
+
+  private func qualified(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+
+  private func read<Value>(
+    _ name: String,
+    _ expected: String,
+    _ convert: (JSON) -> Value?
+  ) throws -> Value? {
+    guard let json = self[name] else { return nil }
+    guard let value = convert(json) else { throw mismatch(name, json, expected) }
+    return value
+  }
+
+  private func mismatch(_ name: String, _ json: JSON, _ expected: String) -> MalformedRequest {
+    MalformedRequest(
+      message: "\(qualified(name)): invalid type: \(json.kind), expected \(expected)"
+    )
+  }
+}
+
+extension JSON {
+  /// The strings of a list of strings; nil for anything else.
+  var strings: [String]? {
+    guard case .array(let elements) = self else { return nil }
+    var texts: [String] = []
+    for element in elements {
+      guard case .string(let text) = element else { return nil }
+      texts.append(text)
+    }
+    return texts
+  }
+}
+
+extension MetadataValue {
+  /// A value as clients send it.
+  init(_ json: JSON) throws {
+    switch json {
+    case .string(let text): self = .string(text)
+    case .number(let number): self = .number(number)
+    case .boolean(let flag): self = .boolean(flag)
+    default:
+      guard let texts = json.strings else {
+        throw MalformedRequest(
+          message: "Metadata value must be a string, number, boolean or list of strings, got "
+            + "\(json.kind)"
+        )
+      }
+      self = .strings(texts)
+    }
+  }
+
+  /// A value as clients get it.
+  var json: JSON {
+    switch self {
+    case .string(let text): .string(text)
+    case .number(let number): .number(number)
+    case .boolean(let flag): .boolean(flag)
+    case .strings(let texts): .array(texts.map { .string($0) })
+    }
+  }
+}
+
+extension [String: MetadataValue] {
+  /// Metadata as clients get it.
+  var json: JSON { .object(mapValues(\.json)) }
+}

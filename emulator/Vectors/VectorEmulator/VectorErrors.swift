@@ -1,0 +1,95 @@
+import HTTPSupport
+import HummingbirdCore
+import NIOCore
+import RuntimeSupport
+
+/// A request that does not have the form that its call takes.
+///
+/// The planes answer it with different statuses, so it has none of its own.
+struct MalformedRequest: Error, Equatable {
+  var message: String
+
+  static func missing(_ name: String) -> MalformedRequest {
+    MalformedRequest(message: "missing field `\(name)`")
+  }
+}
+
+/// A request with more data than one may have.
+struct RequestTooLarge: Error, Equatable {
+  var bytes: Int
+  var bytesMax: Int
+}
+
+/// How the parts of Pinecone's API lay out an error.
+enum VectorErrorForm {
+  /// `{"status":404,"error":{"code":"NOT_FOUND","message":"…"}}`; a malformed body is 422.
+  case control
+  /// `{"code":5,"message":"…","details":[]}`
+  case vectors
+  /// As the control plane, but a malformed body is 400.
+  case documents
+
+  /// The reply for an error; nil for one that no client should see.
+  func response(_ error: any Error) -> Response? {
+    switch error {
+    case let error as MalformedRequest:
+      return self == .control
+        ? reply(
+          422,
+          "UNPROCESSABLE_ENTITY",
+          .invalidArgument,
+          "Failed to deserialize the JSON body into the target type: \(error.message)"
+        ) : reply(400, "INVALID_ARGUMENT", .invalidArgument, error.message)
+    case let error as RequestTooLarge:
+      let message =
+        "Error, message length too large: found \(error.bytes) bytes, the limit is: "
+        + "\(error.bytesMax) bytes"
+      return self == .vectors
+        ? reply(400, "OUT_OF_RANGE", .outOfRange, message)
+        : reply(413, "PAYLOAD_TOO_LARGE", .outOfRange, message)
+    case let error as BodyTooLarge:
+      return response(RequestTooLarge(bytes: error.bytesMax + 1, bytesMax: error.bytesMax))
+    case let error as any StatusConvertible:
+      let (status, name) = Self.status(error.statusCode)
+      return reply(status, name, error.statusCode, error.statusMessage)
+    default: return nil
+    }
+  }
+
+  private func reply(
+    _ status: Int,
+    _ name: String,
+    _ code: StatusCode,
+    _ message: String
+  ) -> Response {
+    let body: JSON =
+      self == .vectors
+      ? ["code": JSON(code.rawValue), "message": .string(message), "details": []]
+      : ["status": JSON(status), "error": ["code": .string(name), "message": .string(message)]]
+    return .json(body, status: status)
+  }
+
+  /// Where Pinecone's names and statuses are not those of `google.rpc.Code`.
+  private static func status(_ code: StatusCode) -> (Int, String) {
+    switch code {
+    case .permissionDenied: (403, "FORBIDDEN")
+    case .failedPrecondition: (412, "FAILED_PRECONDITION")
+    case .internal: (500, "UNKNOWN")
+    default: (code.httpStatus, code.name)
+    }
+  }
+}
+
+extension StatusError {
+  /// The refusal of what the emulator does not have.
+  static func notEmulated(_ feature: String, _ advice: String) -> StatusError {
+    .invalidArgument("\(feature) not emulated; \(advice)")
+  }
+}
+
+extension Response {
+  /// A JSON reply.
+  static func json(_ json: JSON, status: Int = 200) -> Response {
+    .json(ByteBuffer(bytes: json.bytes), status: .numbered(status))
+  }
+}

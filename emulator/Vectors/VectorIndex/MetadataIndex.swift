@@ -1,0 +1,205 @@
+/// Which rows of a namespace have which metadata, for the keys that filters ask for.
+///
+/// A key is indexed from its first use in a filter; what then changes is kept right row by row.
+/// Bounded by the number of keys, and for each by the number of its entries.
+struct MetadataIndex: Sendable {
+  private var keys: [String: Key] = [:]
+  private var uses: UInt64 = 0
+
+  /// Indexed keys of one namespace; another use drops the one that was used longest ago.
+  static let keysMax = 16
+  /// Entries of one key: four for each row, so that a key of long lists is not indexed.
+  fileprivate static func entriesMax(rows: Int) -> Int { rows * 4 + 4096 }
+
+  fileprivate struct Key: Sendable {
+    /// The rows with a value, or with it in their list; ascending.
+    var rows: [MetadataValue: [Int32]] = [:]
+    /// The number of each row, or not a number.
+    var numbers: [Double] = []
+    var entries = 0
+    var lastUse: UInt64 = 0
+    /// A key that has too many entries stays known, so that it is not tried again each time.
+    var isDropped = false
+  }
+
+  /// The rows that can pass a filter.
+  enum Selection: Sendable {
+    case all
+    /// Ascending. Unless exact, some of them may not pass.
+    case rows([Int32], isExact: Bool)
+  }
+
+  /// Keys that a filter needs and that are not indexed yet.
+  ///
+  /// None when it needs more than are kept: they would only push one another out.
+  func missingKeys(_ filter: MetadataFilter) -> [String] {
+    let wanted = filter.indexableKeys
+    return wanted.count > Self.keysMax ? [] : wanted.subtracting(keys.keys).sorted()
+  }
+
+  /// Takes a key in, reading the metadata of every row in order.
+  mutating func add(_ name: String, rows: some Sequence<[String: MetadataValue]>) {
+    if keys.count >= Self.keysMax,
+      let oldest = keys.min(by: { $0.value.lastUse < $1.value.lastUse })
+    {
+      keys[oldest.key] = nil
+    }
+    var key = Key()
+    uses += 1
+    key.lastUse = uses
+    for (row, metadata) in rows.enumerated() { key.insert(metadata[name], Int32(row)) }
+    keys[name] = key
+  }
+
+  /// Notes a row that was added at the end.
+  mutating func append(_ metadata: [String: MetadataValue], row: Int) {
+    for name in keys.keys { keys[name]?.insert(metadata[name], Int32(row)) }
+  }
+
+  /// Notes that a row's metadata changed.
+  mutating func replace(
+    _ old: [String: MetadataValue],
+    with new: [String: MetadataValue],
+    row: Int
+  ) {
+    for name in keys.keys where old[name] != new[name] {
+      keys[name]?.remove(old[name], Int32(row))
+      keys[name]?.insert(new[name], Int32(row))
+    }
+  }
+
+  /// Notes that the last row is gone.
+  mutating func removeLast(_ metadata: [String: MetadataValue], row: Int) {
+    for name in keys.keys {
+      keys[name]?.remove(metadata[name], Int32(row))
+      keys[name]?.removeLastNumber()
+    }
+  }
+
+  /// The rows that can pass a filter, as far as the indexed keys tell.
+  mutating func select(_ filter: MetadataFilter) -> Selection {
+    uses += 1
+    for name in filter.indexableKeys { keys[name]?.lastUse = uses }
+    return selection(filter)
+  }
+
+  private func selection(_ filter: MetadataFilter) -> Selection {
+    switch filter {
+    case .and(let filters): return narrowest(filters)
+    case .or(let filters): return union(filters.map(selection))
+    case .equal(let name, let value):
+      guard let key = key(name), value.isScalar else { return .all }
+      return .rows(key.rows[value] ?? [], isExact: true)
+    case .isIn(let name, let values):
+      guard let key = key(name), values.allSatisfy(\.isScalar) else { return .all }
+      return union(Set(values).map { .rows(key.rows[$0] ?? [], isExact: true) })
+    case .compare(let name, let comparison, let operand):
+      guard let key = key(name) else { return .all }
+      let rows = key.numbers.indices.lazy.filter { comparison.holds(key.numbers[$0], operand) }
+      return .rows(rows.map { Int32($0) }, isExact: true)
+    case .notEqual, .isNotIn, .exists: return .all
+    }
+  }
+
+  private func key(_ name: String) -> Key? {
+    keys[name].flatMap { $0.isDropped ? nil : $0 }
+  }
+
+  private func narrowest(_ filters: [MetadataFilter]) -> Selection {
+    var best = Selection.all
+    var bestCount = Int.max
+    for filter in filters {
+      guard case .rows(let rows, let isExact) = selection(filter), rows.count < bestCount else {
+        continue
+      }
+      bestCount = rows.count
+      best = .rows(rows, isExact: isExact && filters.count == 1)
+    }
+    return best
+  }
+
+  private func union(_ selections: [Selection]) -> Selection {
+    var all: [Int32] = []
+    var isExact = true
+    for selection in selections {
+      guard case .rows(let rows, let exact) = selection else { return .all }
+      isExact = isExact && exact
+      all += rows
+    }
+    guard selections.count > 1 else { return .rows(all, isExact: isExact) }
+    all.sort()
+    var distinct: [Int32] = []
+    distinct.reserveCapacity(all.count)
+    for row in all where row != distinct.last { distinct.append(row) }
+    return .rows(distinct, isExact: isExact)
+  }
+}
+
+extension MetadataIndex.Key {
+  fileprivate mutating func insert(_ value: MetadataValue?, _ row: Int32) {
+    if isDropped { return }
+    let number: Double = if case .number(let number) = value { number } else { .nan }
+    if Int(row) == numbers.count { numbers.append(number) } else { numbers[Int(row)] = number }
+    for element in value?.elements ?? [] {
+      let place = rows[element, default: []].place(of: row)
+      rows[element, default: []].insert(row, at: place)
+      entries += 1
+    }
+    if entries > MetadataIndex.entriesMax(rows: numbers.count) {
+      self = MetadataIndex.Key(lastUse: lastUse, isDropped: true)
+    }
+  }
+
+  fileprivate mutating func remove(_ value: MetadataValue?, _ row: Int32) {
+    if isDropped { return }
+    for element in value?.elements ?? [] {
+      guard let place = rows[element]?.place(of: row), rows[element]?[place] == row else {
+        preconditionFailure("a row is missing from the index of its metadata")
+      }
+      rows[element]?.remove(at: place)
+      if rows[element]?.isEmpty == true { rows[element] = nil }
+      entries -= 1
+    }
+  }
+
+  fileprivate mutating func removeLastNumber() {
+    if !isDropped { numbers.removeLast() }
+  }
+}
+
+extension [Int32] {
+  /// The place of a row in an ascending list, or where it belongs.
+  fileprivate func place(of row: Int32) -> Int {
+    guard let last, last >= row else { return count }
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle] < row { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+extension MetadataValue {
+  fileprivate var isScalar: Bool {
+    if case .strings = self { false } else { true }
+  }
+
+  /// What positive operators find this value by.
+  fileprivate var elements: Set<MetadataValue> {
+    if case .strings(let texts) = self { Set(texts.map { .string($0) }) } else { [self] }
+  }
+}
+
+extension MetadataFilter {
+  /// The keys by which an index can narrow this filter down.
+  fileprivate var indexableKeys: Set<String> {
+    switch self {
+    case .and(let filters), .or(let filters):
+      filters.reduce(into: []) { $0.formUnion($1.indexableKeys) }
+    case .equal(let key, _), .isIn(let key, _), .compare(let key, _, _): [key]
+    case .notEqual, .isNotIn, .exists: []
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import CKernels
+
+/// A query, prepared to be compared with rows and with their codes.
+struct RowScorer: Sendable {
+  private let query: [Float]
+  private let metric: VectorIndexDescription.Metric
+  private let length: Float
+  private let inverseLength: Float
+  /// The query in whole numbers, and what one of them stands for.
+  private let codes: [Int16]
+  private let scale: Float
+  /// The length of what rounding the query lost, at most.
+  private let error: Float
+  /// What a sum of `dimension` products may be off, relative to the lengths of its factors.
+  private let slack: Float
+
+  /// A query against rows of its own dimension.
+  init(_ query: [Float], metric: VectorIndexDescription.Metric) {
+    self.query = query
+    self.metric = metric
+    let squared = hearth_dot(query, query, query.count)
+    slack = Float(query.count + 16) * .ulpOfOne
+    length = squared.squareRoot() * (1 + slack)
+    inverseLength = squared > 0 ? 1 / squared.squareRoot() : 0
+    // As wide as the sum of the products with bytes allows, so that the rows' own rounding is
+    // nearly all that the bounds have to allow for.
+    let widest = min(Int(Int16.max), Int(Int32.max) / (127 * max(query.count, 1)))
+    let largest = query.reduce(0) { max($0, abs($1)) }
+    let scale = largest > 1e-30 && largest.isFinite ? Double(largest) / Double(widest) : 0
+    var lost = 0.0
+    codes = query.map { value in
+      let code = scale > 0 ? (Double(value) / scale).rounded() : 0
+      let difference = Double(value) - code * scale
+      lost += difference * difference
+      return Int16(clamping: Int(code))
+    }
+    self.scale = Float(scale)
+    error = Float(lost.squareRoot()) * (1 + slack) + length * .ulpOfOne
+  }
+
+  /// The score of a row, as clients see it.
+  func score(
+    _ values: UnsafeBufferPointer<Float>,
+    place: Int,
+    measure: VectorChunk.Measure
+  ) -> Float {
+    guard let values = values.baseAddress else { return 0 }
+    let row = values + place * query.count
+    return switch metric {
+    case .cosine: hearth_dot(query, row, query.count) * inverseLength * measure.inverseLength
+    case .dotproduct: hearth_dot(query, row, query.count)
+    case .euclidean: hearth_squared_distance(query, row, query.count)
+    }
+  }
+
+  /// Bounds of a row's score from its codes, where more is better also for distances.
+  ///
+  /// With q and r for query and row, q' and r' for what their codes stand for: q·r − q'·r' is
+  /// q·(r − r') + (q − q')·r', and a product of vectors is at most that of their lengths.
+  func bounds(
+    _ rowCodes: UnsafeBufferPointer<Int8>,
+    place: Int,
+    measure: VectorChunk.Measure
+  ) -> (lower: Float, upper: Float) {
+    guard let base = rowCodes.baseAddress else { return (-.infinity, .infinity) }
+    let sum = hearth_dot_int8(base + place * codes.count, codes, codes.count)
+    let dot = Float(sum) * (scale * measure.scale)
+    var margin = length * measure.error + error * (measure.length + measure.error)
+    margin = (margin + 2 * slack * length * measure.length) * 1.01
+    switch metric {
+    case .dotproduct: return (dot - margin, dot + margin)
+    case .cosine:
+      let factor = inverseLength * measure.inverseLength
+      return ((dot - margin) * factor, (dot + margin) * factor)
+    case .euclidean:
+      let sum = length + measure.length
+      let distance = length * length + measure.length * measure.length - 2 * dot
+      let reach = 2 * margin + 4 * slack * sum * sum
+      return (-distance - reach, -distance + reach)
+    }
+  }
+}
+
+/// The largest of the values added, at most `limit` of them.
+struct LargestValues: Sendable {
+  private let limit: Int
+  /// A heap: no value is larger than those at twice its place and one or two more.
+  private(set) var values: [Float] = []
+
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  /// The smallest value kept once there are `limit`; before, smaller than all.
+  var least: Float { values.count < limit ? -.infinity : values.first ?? -.infinity }
+
+  mutating func add(_ value: Float) {
+    if values.count < limit {
+      values.append(value)
+      rise()
+    } else if let first = values.first, value > first {
+      values[0] = value
+      sink()
+    }
+  }
+
+  private mutating func rise() {
+    var place = values.count - 1
+    while place > 0, values[(place - 1) / 2] > values[place] {
+      values.swapAt(place, (place - 1) / 2)
+      place = (place - 1) / 2
+    }
+  }
+
+  private mutating func sink() {
+    var place = 0
+    while true {
+      var smallest = place
+      for child in [2 * place + 1, 2 * place + 2]
+      where child < values.count && values[child] < values[smallest] { smallest = child }
+      if smallest == place { return }
+      values.swapAt(place, smallest)
+      place = smallest
+    }
+  }
+}
+
+/// The best rows seen so far, kept to about twice the number wanted.
+struct BestRows {
+  struct Row {
+    var score: Float
+    var id: String
+    var row: Int
+  }
+
+  private let limit: Int
+  private let smallerIsBetter: Bool
+  private var rows: [Row] = []
+  /// The score of the worst row that still counts, once there are enough.
+  private var worst: Float?
+
+  init(limit: Int, smallerIsBetter: Bool) {
+    self.limit = limit
+    self.smallerIsBetter = smallerIsBetter
+  }
+
+  mutating func add(score: Float, id: String, row: Int) {
+    if let worst, isBetter(worst, than: score) { return }
+    rows.append(Row(score: score, id: id, row: row))
+    if rows.count >= limit * 2 + 64 {
+      rows = sorted()
+      worst = rows.last?.score
+    }
+  }
+
+  /// The rows kept, best first; equal scores by id.
+  func sorted() -> [Row] {
+    Array(
+      rows.sorted { left, right in
+        left.score == right.score ? left.id < right.id : isBetter(left.score, than: right.score)
+      }.prefix(limit)
+    )
+  }
+
+  private func isBetter(_ left: Float, than right: Float) -> Bool {
+    smallerIsBetter ? left < right : left > right
+  }
+}

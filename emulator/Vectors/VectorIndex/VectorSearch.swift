@@ -1,0 +1,132 @@
+import CKernels
+
+/// The rows of a namespace as they were at one moment, to be ranked or listed.
+///
+/// Exact: every row that passes the filter is scored, or shown by a bound on its score not to
+/// belong to the answer.
+struct VectorSearch: Sendable {
+  let dimension: Int
+  let chunks: [VectorChunk]
+  let rows: MetadataIndex.Selection
+  let filter: MetadataFilter?
+
+  /// From so many rows on, a look at their codes first is worth it.
+  private static let roundedRowsMin = 2048
+  /// Bytes of codes that keep one core busy for about a millisecond; less is not worth a task.
+  private static let bytesPerTask = 32 << 20
+  /// Tasks of one search, so that it leaves room for others.
+  private static let tasksMax = 8
+
+  /// The ids of the rows that pass, in no order.
+  func ids() -> [String] {
+    passingRows().map { row in
+      let (chunk, place) = VectorMatrix.place(Int(row))
+      return chunks[chunk].ids[place]
+    }
+  }
+
+  /// The best `limit` rows for a query of this dimension, best first; equal scores by id.
+  func nearest(
+    to query: [Float],
+    metric: VectorIndexDescription.Metric,
+    limit: Int,
+    withValues: Bool
+  ) async -> [VectorMatch] {
+    let scorer = RowScorer(query, metric: metric)
+    var candidates = passingRows()
+    if candidates.count >= Self.roundedRowsMin, limit <= candidates.count / 8 {
+      candidates = await promising(candidates, scorer, limit: limit)
+    }
+    var best = BestRows(limit: limit, smallerIsBetter: metric.isDistance)
+    for row in candidates {
+      let (chunk, place) = VectorMatrix.place(Int(row))
+      let score = chunks[chunk].values.withUnsafeBufferPointer { values in
+        scorer.score(values, place: place, measure: chunks[chunk].measures[place])
+      }
+      best.add(score: score, id: chunks[chunk].ids[place], row: Int(row))
+    }
+    return best.sorted().map { row in
+      let (chunk, place) = VectorMatrix.place(row.row)
+      let record = chunks[chunk].record(place, dimension: dimension, withValues: withValues)
+      return VectorMatch(record: record, score: row.score)
+    }
+  }
+
+  /// The rows that pass the filter, ascending.
+  private func passingRows() -> [Int32] {
+    switch rows {
+    case .rows(let rows, isExact: true): return rows
+    case .rows(let rows, isExact: false): return rows.filter(passes)
+    case .all:
+      let count = chunks.isEmpty ? 0 : (chunks.count - 1) * VectorChunk.rowsMax
+      let all = Int32(0)..<Int32(count + (chunks.last?.ids.count ?? 0))
+      return filter == nil ? Array(all) : all.filter(passes)
+    }
+  }
+
+  private func passes(_ row: Int32) -> Bool {
+    guard let filter else { return true }
+    let (chunk, place) = VectorMatrix.place(Int(row))
+    return filter.matches(chunks[chunk].metadata[place])
+  }
+
+  /// The rows whose score may be among the best `limit`, told from their codes.
+  ///
+  /// A row's code bounds its score from both sides. `limit` rows reach the `limit`th best lower
+  /// bound, so a row whose upper bound stays below it cannot be among the best.
+  private func promising(_ rows: [Int32], _ scorer: RowScorer, limit: Int) async -> [Int32] {
+    let tasks = max(1, min(Self.tasksMax, rows.count * dimension / Self.bytesPerTask))
+    let size = (rows.count + tasks - 1) / tasks
+    let parts = stride(from: 0, to: rows.count, by: size).map {
+      rows[$0..<min($0 + size, rows.count)]
+    }
+    let bounds: [RowBounds]
+    if parts.count == 1 {
+      bounds = [self.bounds(of: parts[0], scorer, limit: limit)]
+    } else {
+      bounds = await withTaskGroup(of: RowBounds.self) { group in
+        for part in parts { group.addTask { self.bounds(of: part, scorer, limit: limit) } }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+    }
+    var best = LargestValues(limit: limit)
+    for part in bounds { for bound in part.lowest.values { best.add(bound) } }
+    let least = best.least
+    return bounds.flatMap { part in
+      // Written so that a bound which is not a number keeps its row.
+      zip(part.rows, part.upper).compactMap { $1 < least ? nil : $0 }
+    }
+  }
+
+  private struct RowBounds: Sendable {
+    var rows: ArraySlice<Int32>
+    var upper: [Float]
+    var lowest: LargestValues
+  }
+
+  private func bounds(
+    of rows: ArraySlice<Int32>,
+    _ scorer: RowScorer,
+    limit: Int
+  ) -> RowBounds {
+    var result = RowBounds(rows: rows, upper: [], lowest: LargestValues(limit: limit))
+    result.upper.reserveCapacity(rows.count)
+    var index = rows.startIndex
+    while index < rows.endIndex {
+      // One chunk after the other, for the cost of reaching its arrays.
+      let chunkIndex = VectorMatrix.place(Int(rows[index])).chunk
+      let first = chunkIndex * VectorChunk.rowsMax
+      let chunk = chunks[chunkIndex]
+      chunk.codes.withUnsafeBufferPointer { codes in
+        while index < rows.endIndex, Int(rows[index]) < first + VectorChunk.rowsMax {
+          let place = Int(rows[index]) - first
+          let (lower, upper) = scorer.bounds(codes, place: place, measure: chunk.measures[place])
+          result.upper.append(upper)
+          if lower.isFinite { result.lowest.add(lower) }
+          index += 1
+        }
+      }
+    }
+    return result
+  }
+}
