@@ -23,7 +23,6 @@ package struct InvocationGateway: Sendable {
   private let invoker: any FunctionInvoker
   private let makeID: @Sendable () -> String
   private let logger: Logger
-  private let connections = ConnectionWatches()
   private let loggedProjects = OnceEach()
 
   /// A door to the functions of one project.
@@ -67,16 +66,15 @@ package struct InvocationGateway: Sendable {
     var head = request.head
     head.path = target.path
     let invocation = InvocationRequest(id: id, function: target.name, head: head, body: body)
-    let watch = connections.watch(context.channel)
     do {
-      let reply = try await watch.whileConnected { try await invoker.invoke(invocation) }
-      return response(reply, watch)
+      let reply = try await context.client.whileConnected { try await invoker.invoke(invocation) }
+      return response(reply, context.client)
     } catch {
       return response(error, id: id, function: target.name, for: request)
     }
   }
 
-  private func response(_ reply: InvocationReply, _ watch: ConnectionWatch) -> Response {
+  private func response(_ reply: InvocationReply, _ client: ClientWatch) -> Response {
     let head = reply.head
     switch reply.body {
     case .whole(let buffer):
@@ -92,7 +90,7 @@ package struct InvocationGateway: Sendable {
         headers: head.headerFields,
         body: ResponseBody(contentLength: length) { writer in
           // The function may be silent for long: only the watch tells then that the client left.
-          while let piece = try await watch.whileConnected({ try await pieces.nextElement() }) {
+          while let piece = try await client.whileConnected({ try await pieces.nextElement() }) {
             try await writer.write(piece)
           }
           try await writer.finish(nil)

@@ -81,6 +81,9 @@ package struct HTTPService: Service {
     package var drainTimeMax: Duration
     /// All header fields of a request together; tokens and cookies fit many times.
     package var headerBytesMax: Int
+    /// Whether the responder runs on the connection's event loop, which saves two changes of thread
+    /// a request; only for one that never blocks.
+    package var runsOnEventLoop: Bool
 
     /// The bounds; each has a default that suits a development machine.
     package init(
@@ -89,7 +92,8 @@ package struct HTTPService: Service {
       idleTimeMax: Duration = .seconds(620),
       sniffTimeMax: Duration = .seconds(10),
       drainTimeMax: Duration = .milliseconds(1500),
-      headerBytesMax: Int = 80 * 1024
+      headerBytesMax: Int = 80 * 1024,
+      runsOnEventLoop: Bool = false
     ) {
       self.backlog = backlog
       self.connectionsMax = connectionsMax
@@ -97,6 +101,7 @@ package struct HTTPService: Service {
       self.sniffTimeMax = sniffTimeMax
       self.drainTimeMax = drainTimeMax
       self.headerBytesMax = headerBytesMax
+      self.runsOnEventLoop = runsOnEventLoop
     }
   }
 
@@ -131,11 +136,17 @@ package struct HTTPService: Service {
       httpDecoderConfiguration: decoder
     )
     let sniffTimeMax = TimeAmount(configuration.sniffTimeMax)
-    let builder = HTTPServerBuilder { [http2] responder in
+    let builder = HTTPServerBuilder { [self] _ in
       PortChildChannel(
-        http1: HTTP1Channel(responder: responder, configuration: http1Configuration),
+        http1: { client in
+          HTTP1Channel(
+            responder: { try await exchange($0, $1, $2, client) },
+            configuration: http1Configuration
+          )
+        },
         http2: http2,
-        sniffTimeMax: sniffTimeMax
+        sniffTimeMax: sniffTimeMax,
+        runsOnEventLoop: configuration.runsOnEventLoop
       )
     }
     // Hummingbird announces itself at `info`; who starts us announces better.
@@ -150,7 +161,8 @@ package struct HTTPService: Service {
       ),
       eventLoopGroup: eventLoopGroup,
       logger: quiet,
-      responder: exchange,
+      // The connections have their own, each with its client.
+      responder: { _, _, _ in },
       onServerRunning: { [address, onListening] channel in
         await onListening(address.bound(to: channel.localAddress))
       }
@@ -172,14 +184,14 @@ package struct HTTPService: Service {
 /// What a responder may know of the connection.
 package struct HTTPContext: Sendable {
   package let channel: any Channel
+  /// Tells when the client goes away.
+  package let client: ClientWatch
 
   /// The context of a connection.
-  package init(channel: any Channel) {
+  package init(channel: any Channel, client: ClientWatch = ClientWatch()) {
     self.channel = channel
+    self.client = client
   }
-
-  /// The client's address, or nil where there is none.
-  package var remoteAddress: SocketAddress? { channel.remoteAddress }
 }
 
 extension HTTPService {
@@ -189,10 +201,11 @@ extension HTTPService {
   private static let expectedBytesMax = 64 * 1024 * 1024
 
   /// Runs the responder for one request of an HTTP/1.1 connection and writes what it answers.
-  @Sendable private func exchange(
+  private func exchange(
     _ request: Request,
     _ writer: consuming ResponseWriter,
-    _ channel: any Channel
+    _ channel: any Channel,
+    _ client: ClientWatch
   ) async throws {
     if let expectation = request.headers[.expect], expectation.lowercased() == "100-continue",
       request.contentLength ?? 0 <= Self.expectedBytesMax
@@ -204,7 +217,10 @@ extension HTTPService {
       response = refusal
     } else {
       do {
-        response = try await responder(request, HTTPContext(channel: channel))
+        response = try await responder(
+          request,
+          HTTPContext(channel: channel, client: client)
+        )
       } catch {
         response = .error(error)
         logger.debug("A request failed", metadata: ["error": "\(error)"])

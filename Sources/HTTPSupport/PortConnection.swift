@@ -5,6 +5,7 @@ import NIOCore
 /// An accepted connection whose protocol may not be known yet.
 struct PortConnection: ServerChildChannelValue {
   let channel: any Channel
+  let client: ClientWatch
   let conversation: EventLoopFuture<Conversation>
 
   /// What a connection turned out to speak.
@@ -19,15 +20,21 @@ struct PortConnection: ServerChildChannelValue {
 /// NIO registers an accepted connection only after the future of `setup` has succeeded, and bytes
 /// come only then. So the sniff is a future inside the value, never the future that is returned.
 struct PortChildChannel: ServerChildChannel {
-  let http1: HTTP1Channel
+  /// The handler of a connection whose client is watched.
+  let http1: @Sendable (ClientWatch) -> HTTP1Channel
   let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   let sniffTimeMax: TimeAmount
+  /// Whether requests are answered on the connection's event loop.
+  let runsOnEventLoop: Bool
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<PortConnection> {
+    let client = ClientWatch()
+    let http1 = http1(client)
     guard let http2 else {
-      return http1.setup(channel: channel, logger: logger).map { value in
+      return setUp(http1, client, on: channel, logger).map { value in
         PortConnection(
           channel: channel,
+          client: client,
           conversation: channel.eventLoop.makeSucceededFuture(.http1(value))
         )
       }
@@ -43,7 +50,7 @@ struct PortChildChannel: ServerChildChannel {
               case .http2:
                 http2(channel).map { PortConnection.Conversation.http2 }
               case .http1, .undecided:
-                http1.setup(channel: channel, logger: logger)
+                setUp(http1, client, on: channel, logger)
                   .map { PortConnection.Conversation.http1($0) }
               }
             configured.cascade(to: promise)
@@ -52,7 +59,23 @@ struct PortChildChannel: ServerChildChannel {
           failed: { promise.fail($0) }
         )
       )
-      return PortConnection(channel: channel, conversation: promise.futureResult)
+      return PortConnection(
+        channel: channel,
+        client: client,
+        conversation: promise.futureResult
+      )
+    }
+  }
+
+  private func setUp(
+    _ http1: HTTP1Channel,
+    _ client: ClientWatch,
+    on channel: any Channel,
+    _ logger: Logger
+  ) -> EventLoopFuture<HTTP1Channel.Value> {
+    http1.setup(channel: channel, logger: logger).flatMapThrowing { value in
+      try client.install(on: channel)
+      return value
     }
   }
 
@@ -60,7 +83,11 @@ struct PortChildChannel: ServerChildChannel {
     await withTaskCancellationHandler {
       do {
         switch try await value.conversation.get() {
-        case .http1(let channel): await http1.handle(value: channel, logger: logger)
+        case .http1(let channel):
+          let executor = runsOnEventLoop ? EventLoopTaskExecutor(value.channel.eventLoop) : nil
+          await withTaskExecutorPreference(executor) {
+            await http1(value.client).handle(value: channel, logger: logger)
+          }
         case .http2: try await value.channel.closeFuture.get()
         }
       } catch {

@@ -148,10 +148,12 @@ struct InvocationGatewayTests {
       return .failure(InvocationError(.drained, "cancelled"))
     }
     let channel = NIOAsyncTestingChannel()
+    let client = ClientWatch()
+    try await channel.testingEventLoop.executeInContext { try client.install(on: channel) }
     let gateway = gateway(invoker)
     async let response = gateway.respond(
       to: .post("/demo/us-central1/add"),
-      HTTPContext(channel: channel)
+      HTTPContext(channel: channel, client: client)
     )
     for await _ in begun { break }
     if isHalf {

@@ -20,8 +20,7 @@ package enum WorkerServer {
     logger: Logger,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in }
   ) -> HTTPService {
-    let connections = ClientConnections()
-    return HTTPService(
+    HTTPService(
       address: address,
       configuration: HTTPService.Configuration(drainTimeMax: drainTimeMax),
       logger: logger,
@@ -33,10 +32,11 @@ package enum WorkerServer {
       } catch is BodyTooLarge {
         return response(host.refuseTooLarge(request.head))
       }
-      let reply = try await connections.cancelling(when: context.channel) {
-        await host.respond(to: request.head, body: body)
-      }
-      return response(reply)
+      return response(
+        await context.client.whileConnected {
+          await host.respond(to: request.head, body: body)
+        }
+      )
     }
   }
 
