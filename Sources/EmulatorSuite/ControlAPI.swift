@@ -134,10 +134,10 @@ struct ControlAPI: Sendable {
   func functions() -> [FunctionDescription] {
     let address =
       description().services["functions"] ?? ServiceAddress(host: "127.0.0.1", port: 0)
-    return fleet.functions().sorted { $0.key < $1.key }.map { name, function in
+    return fleet.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
       FunctionDescription(
         name: name,
-        endpoint: function.endpoint,
+        endpoint: endpoint,
         project: project,
         address: address
       )
@@ -145,8 +145,8 @@ struct ControlAPI: Sendable {
   }
 
   private func fire(_ name: String, _ request: Request) async throws -> Response {
-    guard let endpoint = fleet.functions()[name]?.endpoint else {
-      let names = fleet.functions().keys.sorted().joined(separator: ", ")
+    guard let endpoint = fleet.endpoints[name] else {
+      let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
       throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
     }
     guard let trigger = endpoint.eventTrigger,

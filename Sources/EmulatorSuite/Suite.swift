@@ -161,7 +161,7 @@ package final class Suite: Service {
     let vectors = VectorDoor(catalogue: catalogue, logger: logger(for: "vectors"))
     let gateway = InvocationGateway(
       project: configuration.project,
-      functions: { fleet.functions().mapValues(\.endpoint) },
+      functions: { fleet.endpoints },
       invoker: fleet,
       logger: logger(for: "functions")
     )

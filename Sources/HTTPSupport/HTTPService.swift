@@ -81,9 +81,6 @@ package struct HTTPService: Service {
     package var drainTimeMax: Duration
     /// All header fields of a request together; tokens and cookies fit many times.
     package var headerBytesMax: Int
-    /// Whether the responder runs on the connection's event loop, which saves two changes of thread
-    /// a request; only for one that never blocks.
-    package var runsOnEventLoop: Bool
 
     /// The bounds; each has a default that suits a development machine.
     package init(
@@ -92,8 +89,7 @@ package struct HTTPService: Service {
       idleTimeMax: Duration = .seconds(620),
       sniffTimeMax: Duration = .seconds(10),
       drainTimeMax: Duration = .milliseconds(1500),
-      headerBytesMax: Int = 80 * 1024,
-      runsOnEventLoop: Bool = false
+      headerBytesMax: Int = 80 * 1024
     ) {
       self.backlog = backlog
       self.connectionsMax = connectionsMax
@@ -101,7 +97,6 @@ package struct HTTPService: Service {
       self.sniffTimeMax = sniffTimeMax
       self.drainTimeMax = drainTimeMax
       self.headerBytesMax = headerBytesMax
-      self.runsOnEventLoop = runsOnEventLoop
     }
   }
 
@@ -136,7 +131,7 @@ package struct HTTPService: Service {
       httpDecoderConfiguration: decoder
     )
     let sniffTimeMax = TimeAmount(configuration.sniffTimeMax)
-    let builder = HTTPServerBuilder { [self] _ in
+    let builder = HTTPServerBuilder { [http2, exchange] _ in
       PortChildChannel(
         http1: { client in
           HTTP1Channel(
@@ -145,8 +140,7 @@ package struct HTTPService: Service {
           )
         },
         http2: http2,
-        sniffTimeMax: sniffTimeMax,
-        runsOnEventLoop: configuration.runsOnEventLoop
+        sniffTimeMax: sniffTimeMax
       )
     }
     // Hummingbird announces itself at `info`; who starts us announces better.

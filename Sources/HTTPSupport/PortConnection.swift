@@ -24,8 +24,6 @@ struct PortChildChannel: ServerChildChannel {
   let http1: @Sendable (ClientWatch) -> HTTP1Channel
   let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   let sniffTimeMax: TimeAmount
-  /// Whether requests are answered on the connection's event loop.
-  let runsOnEventLoop: Bool
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<PortConnection> {
     let client = ClientWatch()
@@ -84,10 +82,7 @@ struct PortChildChannel: ServerChildChannel {
       do {
         switch try await value.conversation.get() {
         case .http1(let channel):
-          let executor = runsOnEventLoop ? EventLoopTaskExecutor(value.channel.eventLoop) : nil
-          await withTaskExecutorPreference(executor) {
-            await http1(value.client).handle(value: channel, logger: logger)
-          }
+          await http1(value.client).handle(value: channel, logger: logger)
         case .http2: try await value.channel.closeFuture.get()
         }
       } catch {

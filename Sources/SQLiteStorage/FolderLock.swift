@@ -46,6 +46,8 @@ final class FolderLock: Sendable {
   }
 
   deinit {
+    // A child that is just being started shares the lock until it runs its own program.
+    flock(descriptor, LOCK_UN)
     close(descriptor)
   }
 

@@ -10,7 +10,10 @@ import Synchronization
 /// crashes, hangs or is flooded costs the others nothing. Nothing starts before `run` runs.
 package final class WorkerFleet: FunctionInvoker, Service {
   private struct State {
-    var current: [String: FunctionVersion] = [:]
+    var current: [String: FunctionVersion] = [:] {
+      didSet { endpoints = current.mapValues(\.function.endpoint) }
+    }
+    private(set) var endpoints: [String: FunctionEndpoint] = [:]
     var isReplacing = false
     var isStopping = false
   }
@@ -55,9 +58,9 @@ package final class WorkerFleet: FunctionInvoker, Service {
   // MARK: Functions
 
   /// The functions of the current deployment, by name.
-  package func functions() -> [String: DeployedFunction] {
-    state.withLock { $0.current.mapValues(\.function) }
-  }
+  ///
+  /// Made with the deployment, since the gateway asks with every call.
+  package var endpoints: [String: FunctionEndpoint] { state.withLock { $0.endpoints } }
 
   /// How the functions of the current deployment fare, in order of their names.
   package func statuses() -> [FunctionStatus] {
