@@ -4,11 +4,12 @@ CONFIGURATION ?= release
 SWIFT_FOLDERS := Package.swift Sources emulator triggers functions Tests
 VENV := .build/venv
 JOURNEYS ?= 20
+CRASHES ?= 5000
 # Tests that start processes and wait for them: alone, so that no other test waits with them and
 # none of them waits for the rest.
 APART := JourneyTests|WorkerFleetTests|FunctionsBuilderTests
 
-.PHONY: help start build test unit compat journeys bench scale format lint tidy needs needs-python
+.PHONY: help start build test unit compat journeys crashes bench scale format lint tidy needs needs-python
 
 help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
@@ -16,6 +17,7 @@ help:
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
 	@echo "make compat    the Python clients against a started suite"
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
+	@echo "make crashes   thousands of seeded losses of power (make test runs hundreds)"
 	@echo "make bench     measurements beside neighbours, about two minutes, release build"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
 	@echo "make format    format the sources;  make lint, make tidy: the checks of CI"
@@ -44,6 +46,10 @@ unit: needs
 journeys: needs
 	swift build --build-tests
 	HEARTH_JOURNEYS=200 swift test --skip-build --no-parallel --filter JourneyTests
+
+crashes: needs
+	swift build --build-tests
+	HEARTH_CRASHES=$(CRASHES) swift test --skip-build --filter CrashTests
 
 compat: needs-python
 	swift build

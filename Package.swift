@@ -364,12 +364,20 @@ let package = Package(
       swiftSettings: strict
     ),
     tests("OpenAIStubTests", ["OpenAIStub", "OutboundHTTP"]),
+    room("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
     tests("DocumentModelTests", ["DocumentModel", "TestSupport"]),
     tests("RuntimeSupportTests", ["RuntimeSupport", "TestSupport"]),
     tests("IdentityTests", ["Identity", "RuntimeSupport", "TestSupport"]),
     tests(
       "StorageConformance",
       ["StorageEngine", "SQLiteStorage", "RuntimeSupport", "TestSupport"]
+    ),
+    tests(
+      "CrashTests",
+      [
+        "DiskSimulation", "SQLiteStorage", "CSQLite", "StorageEngine", "RuntimeSupport",
+        "TestSupport", logging,
+      ]
     ),
     tests(
       "EventLogTests",

@@ -5,7 +5,7 @@ import StorageEngine
 // Unchecked: used by one thread at a time; the reader pool lends it and the writer's queue owns it.
 final class Connection: @unchecked Sendable {
   private let handle: OpaquePointer
-  private let path: String
+  let path: String
   private var statements: [Keyspace: [[Statement]]] = [:]
   private var existing: Set<Keyspace> = []
   private var plain: [String: Statement] = [:]
@@ -16,12 +16,12 @@ final class Connection: @unchecked Sendable {
   /// How long to wait for a lock that only another program can hold, such as a `sqlite3` shell.
   static let busyMilliseconds: Int32 = 5000
 
-  /// Opens the file, making it when `create` says so.
-  init(path: String, create: Bool = false, pragmas: String) throws {
+  /// Opens the file, making it when `create` says so, in SQLite's file system of the name `vfs`.
+  init(path: String, create: Bool = false, vfs: String?, pragmas: String) throws {
     self.path = path
     var handle: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0)
-    let code = sqlite3_open_v2(path, &handle, flags, nil)
+    let code = sqlite3_open_v2(path, &handle, flags, vfs)
     guard code == SQLITE_OK, let handle else {
       defer { sqlite3_close_v2(handle) }
       throw Self.error(code, handle, path)
@@ -94,14 +94,41 @@ final class Connection: @unchecked Sendable {
     try? execute("rollback")
   }
 
-  /// Moves what it can from the log to the file without waiting for anyone; true when all of it.
-  func checkpoint(truncating: Bool = false) throws -> Bool {
+  /// How far a checkpoint goes.
+  enum Checkpoint {
+    /// Moves what it can without waiting for anyone.
+    case passive
+    /// Waits a moment for those who read the log, so that the next commit starts it over.
+    case restart
+    /// As `restart`, and gives the log's space back.
+    case truncate
+
+    fileprivate var mode: Int32 {
+      switch self {
+      case .passive: SQLITE_CHECKPOINT_PASSIVE
+      case .restart: SQLITE_CHECKPOINT_RESTART
+      case .truncate: SQLITE_CHECKPOINT_TRUNCATE
+      }
+    }
+  }
+
+  /// Reads are short; one that lasts longer than this holds a checkpoint up, but not the commits.
+  static let readersWaitMilliseconds: Int32 = 200
+
+  /// Moves pages from the log to the file; true when it went as far as asked.
+  func checkpoint(_ kind: Checkpoint = .passive) throws -> Bool {
+    if kind == .restart { sqlite3_busy_timeout(handle, Self.readersWaitMilliseconds) }
+    defer { if kind == .restart { sqlite3_busy_timeout(handle, Self.busyMilliseconds) } }
     var log: Int32 = 0
     var moved: Int32 = 0
-    let mode = truncating ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
-    let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, &log, &moved)
+    let code = sqlite3_wal_checkpoint_v2(handle, nil, kind.mode, &log, &moved)
     guard code == SQLITE_OK || code & 0xFF == SQLITE_BUSY else { throw error(code) }
     return code == SQLITE_OK && log == moved
+  }
+
+  /// Leaves the log as it is when this connection is the last one to close.
+  func keepLogOnClose() {
+    hearth_keep_log_on_close(handle)
   }
 
   // MARK: Keyspaces

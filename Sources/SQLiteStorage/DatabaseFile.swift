@@ -1,13 +1,5 @@
 import StorageEngine
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
-
 /// The file's identity: whose it is, of which version, and how it is made.
 enum DatabaseFile {
   /// "HRTH", in SQLite's field for the program that a file belongs to.
@@ -18,22 +10,19 @@ enum DatabaseFile {
   static let selectSequence = "select value from meta where name = 'sequence'"
   static let updateSequence = "update meta set value = ?1 where name = 'sequence'"
 
+  static func lostSequence(_ path: String) -> String {
+    "\(path) has lost its last sequence; restore a copy"
+  }
+
   /// Refuses a file that is not ours or is cut short, before SQLite can touch it.
   ///
   /// A missing or empty file passes; it is a store that has yet to be made.
-  static func check(_ path: String) throws {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      if errno == ENOENT { return }
-      throw StorageError(.failed, "cannot open \(path): \(systemError())")
-    }
-    defer { close(descriptor) }
-    var header = [UInt8](repeating: 0, count: 100)
-    let count = pread(descriptor, &header, header.count, 0)
-    guard count != 0 else { return }
+  static func check(_ path: String, in files: FileAccess) throws {
+    guard try files.exists(path) else { return }
     // While the file is being made its journal can still undo all of it.
-    if access("\(path)-journal", F_OK) == 0 { return }
-    guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+    if try files.exists("\(path)-journal") { return }
+    let (header, size) = try files.read(path, bytes: 100)
+    guard header.starts(with: "SQLite format 3\0".utf8), size >= header.count else {
       throw corrupt(path, "is not a database")
     }
     guard number(header, 68) == applicationID else {
@@ -43,14 +32,10 @@ enum DatabaseFile {
       throw corrupt(path, "has version \(number(header, 60)) and this program reads \(version)")
     }
     // While the log holds pages the file may rightly be shorter than its header says.
-    var status = stat()
-    if stat("\(path)-wal", &status) == 0, status.st_size > 0 { return }
-    guard fstat(descriptor, &status) == 0 else { return }
+    if try files.exists("\(path)-wal") { return }
     let pageBytes = Int(header[16]) << 8 | Int(header[17])
     let bytes = Int(number(header, 28)) * (pageBytes == 1 ? 65_536 : pageBytes)
-    guard Int(status.st_size) >= bytes else {
-      throw corrupt(path, "has \(status.st_size) bytes of \(bytes)")
-    }
+    guard size >= bytes else { throw corrupt(path, "has \(size) bytes of \(bytes)") }
   }
 
   /// Makes the tables in one transaction when the file is empty.

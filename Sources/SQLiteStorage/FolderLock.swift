@@ -51,15 +51,30 @@ final class FolderLock: Sendable {
     close(descriptor)
   }
 
-  /// Makes a folder and those above it, readable by the user only.
+  /// Makes a folder and those above it, readable by the user only and safe from power loss.
   private static func makeFolder(_ path: String) throws {
     var end = path.startIndex
     while end < path.endIndex {
       end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
       let part = String(path[..<end])
-      if mkdir(part, 0o700) != 0, errno != EEXIST, end == path.endIndex {
+      if mkdir(part, 0o700) == 0 {
+        try syncFolder(above: part)
+      } else if errno != EEXIST, end == path.endIndex {
         throw StorageError(.failed, "cannot make the data folder \(path): \(systemError())")
       }
+    }
+  }
+
+  /// A new folder is safe once the one above it is; SQLite sees to what is inside.
+  private static func syncFolder(above path: String) throws {
+    let slash = path.lastIndex(of: "/")
+    let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let descriptor = open(parent, O_RDONLY | O_CLOEXEC)
+    // A folder that may be written but not read cannot be synced, and need not be.
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 || errno == EINVAL else {
+      throw StorageError(.failed, "cannot make the data folder \(path) safe: \(systemError())")
     }
   }
 

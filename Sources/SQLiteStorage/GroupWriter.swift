@@ -30,16 +30,18 @@ final class GroupWriter: Sendable {
   private let connection: Connection
   private let checkpointer: Checkpointer
   private let isDurable: Bool
+  private let logPagesMax: Int
   private let logger: Logger
+  private let onFailure: @Sendable (StorageError) -> Void
   private let published: Atomic<UInt64>
+  /// Set for good when the disk lost a write that it should have made durable.
+  private let broken = Mutex<StorageError?>(nil)
   /// Protected by `queue`.
   private let progress: Mutex<Progress>
 
   private struct Progress {
     var sequence: UInt64
     var isFullySynchronous: Bool?
-    /// Set for good when the disk lost a write that it should have made durable.
-    var broken: StorageError?
   }
 
   init(
@@ -47,11 +49,15 @@ final class GroupWriter: Sendable {
     checkpointer: Checkpointer,
     sequence: UInt64,
     isDurable: Bool,
-    logger: Logger
+    logPagesMax: Int,
+    logger: Logger,
+    onFailure: @escaping @Sendable (StorageError) -> Void
   ) {
     self.connection = connection
     self.checkpointer = checkpointer
     self.isDurable = isDurable
+    self.logPagesMax = logPagesMax
+    self.onFailure = onFailure
     self.logger = logger
     published = Atomic(sequence)
     progress = Mutex(Progress(sequence: sequence))
@@ -59,6 +65,9 @@ final class GroupWriter: Sendable {
 
   /// The last commit that readers see.
   var sequence: UInt64 { published.load(ordering: .acquiring) }
+
+  /// Why all batches are refused from now on.
+  var failure: StorageError? { broken.withLock { $0 } }
 
   /// Takes a batch; its completion is called on the writer's queue.
   func submit(_ submission: Submission) {
@@ -94,11 +103,13 @@ final class GroupWriter: Sendable {
 
   private func commitGroup() {
     let group = waiting.withLock { $0.takeGroup() }
-    let outcomes = commit(group)
+    let outcomes = refusal().map { error in group.map { _ in .failure(error) } } ?? commit(group)
     for (submission, outcome) in zip(group, outcomes) { submission.completion(outcome) }
-    checkpointer.groupEnded(logPages: connection.logPages) { [self] in
-      // The checkpointer's thread has moved nearly all; finishing here lets the log start over.
-      queue.async { [self] in finishCheckpoint() }
+    if failure == nil {
+      checkpointer.groupEnded(logPages: connection.logPages) { [self] result in
+        // The checkpointer's thread has moved nearly all; finishing here lets the log start over.
+        queue.async { [self] in finishCheckpoint(after: result) }
+      }
     }
     // A new block for each group, so that a checkpoint or the end can come in between.
     if waiting.withLock({ $0.groupEnded() }) { queue.async { self.commitGroup() } }
@@ -108,9 +119,9 @@ final class GroupWriter: Sendable {
     do {
       return try transact(group)
     } catch {
-      guard group.count > 1 else {
+      guard group.count > 1, failure == nil else {
         logger.debug("commit failed", metadata: ["error": "\(error)"])
-        return [.failure(error)]
+        return group.map { _ in .failure(error) }
       }
       // Nothing of the group was applied. Alone, each batch fails for its own fault only.
       return group.flatMap { commit([$0]) }
@@ -119,7 +130,6 @@ final class GroupWriter: Sendable {
 
   private func transact(_ group: [Submission]) throws -> [Result<UInt64, any Error>] {
     try progress.withLock { progress in
-      if let broken = progress.broken { throw broken }
       try setSynchronous(group.contains { $0.durability == .synced }, &progress)
       var made: Set<Keyspace> = []
       do {
@@ -145,7 +155,7 @@ final class GroupWriter: Sendable {
       } catch {
         connection.rollBack()
         connection.forget(made)
-        noteIfBroken(error, &progress)
+        noteIfBroken(error)
         throw error
       }
     }
@@ -163,15 +173,37 @@ final class GroupWriter: Sendable {
   ///
   /// The system may have dropped what it could not write, and a commit that was reported as failed
   /// may be found in the log after a restart. Only a restart tells.
-  private func noteIfBroken(_ error: any Error, _ progress: inout Progress) {
-    guard let cause = (error as? StorageError)?.cause as? SQLiteFailure, cause.isSyncFailure else {
-      return
-    }
-    progress.broken = StorageError(
+  private func noteIfBroken(_ error: any Error) {
+    guard let cause = (error as? StorageError)?.cause as? SQLiteFailure, cause.isSyncFailure,
+      failure == nil
+    else { return }
+    let failure = StorageError(
       .failed,
-      "the disk failed to keep a commit; writes are refused until a restart",
+      "the disk failed to keep what was written to \(connection.path); writes are refused until a "
+        + "restart: check the disk, then restart",
       cause: cause
     )
+    broken.withLock { $0 = failure }
+    // Its pages may have gone from the medium: the next process reads it with its checksums.
+    connection.keepLogOnClose()
+    onFailure(failure)
+  }
+
+  /// Why a group cannot even be tried: a failed disk, or reads that do not end and so keep the log
+  /// from starting over.
+  private func refusal() -> (any Error)? {
+    if let failure { return failure }
+    guard connection.logPages >= logPagesMax * 4 else { return nil }
+    do {
+      guard try !connection.checkpoint(.restart) else { return nil }
+      return StorageError(
+        .full,
+        "the log of \(connection.path) is full because a read does not end; retry later"
+      )
+    } catch {
+      noteIfBroken(error)
+      return error
+    }
   }
 
   private func holds(_ expectation: VersionExpectation) throws -> Bool {
@@ -179,7 +211,7 @@ final class GroupWriter: Sendable {
     let version = try connection.with(.version, expectation.keyspace) { statement in
       try expectation.key.withUnsafeBytes { key in
         try statement.bindInPlace(1, key)
-        return try statement.step() ? UInt64(statement.number(0)) : nil
+        return try statement.step() ? statement.sequence(0) : nil
       }
     }
     return version == expectation.version
@@ -244,20 +276,24 @@ final class GroupWriter: Sendable {
     guard connection.isOpen else { return }
     defer { connection.close() }
     try progress.withLock { progress in
-      if let broken = progress.broken { throw broken }
+      if let failure { throw failure }
       if progress.isFullySynchronous == false {
         try setSynchronous(true, &progress)
         try connection.run(DatabaseFile.updateSequence, Int64(progress.sequence))
       }
     }
-    _ = try connection.checkpoint(truncating: true)
+    _ = try connection.checkpoint(.truncate)
   }
 
-  private func finishCheckpoint() {
+  private func finishCheckpoint(after result: Result<Void, any Error>) {
     do {
-      _ = try connection.checkpoint()
+      try result.get()
+      guard failure == nil, connection.isOpen else { return }
+      // Reads that follow each other closely would keep the log for ever: wait for those there are.
+      _ = try connection.checkpoint(connection.logPages < logPagesMax * 2 ? .passive : .restart)
     } catch {
-      // The log only grows until the next attempt; commits go on.
+      // The log only grows until the next attempt; commits go on, unless the disk has lost some.
+      noteIfBroken(error)
       logger.debug("checkpoint failed", metadata: ["error": "\(error)"])
     }
   }

@@ -11,7 +11,10 @@ final class SQLiteSnapshot: StorageSnapshot {
     self.connection = connection
     try connection.run("begin")
     // The first read of the transaction is what fixes its view.
-    sequence = UInt64(try connection.number(DatabaseFile.selectSequence) ?? 0)
+    guard let number = try connection.number(DatabaseFile.selectSequence), number >= 0 else {
+      throw StorageError(.corrupt, DatabaseFile.lostSequence(connection.path))
+    }
+    sequence = UInt64(number)
   }
 
   func get(_ keyspace: Keyspace, _ key: [UInt8]) throws -> StoredValue? {
@@ -20,7 +23,7 @@ final class SQLiteSnapshot: StorageSnapshot {
       try key.withUnsafeBytes { key in
         try statement.bindInPlace(1, key)
         guard try statement.step() else { return nil }
-        return StoredValue(bytes: statement.bytes(0), version: UInt64(statement.number(1)))
+        return StoredValue(bytes: statement.bytes(0), version: statement.sequence(1))
       }
     }
   }
@@ -38,7 +41,7 @@ final class SQLiteSnapshot: StorageSnapshot {
       if let from { try statement.bind(1, from) }
       if let to { try statement.bind(2, to) }
       while try statement.step() {
-        let value = StoredValue(bytes: statement.bytes(1), version: UInt64(statement.number(2)))
+        let value = StoredValue(bytes: statement.bytes(1), version: statement.sequence(2))
         guard try body(statement.bytes(0), value) else { return }
       }
     }

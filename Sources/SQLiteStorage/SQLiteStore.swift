@@ -18,12 +18,27 @@ package final class SQLiteStore: StorageEngine {
     package var readersMax: Int
     /// The file's size beyond which commits throw `.full`; nil leaves it to the disk.
     package var bytesMax: Int?
+    /// Pages in the log at which they begin to be moved to the file.
+    ///
+    /// Reads that do not end can keep them there; at four times as many, commits throw `.full`.
+    package var logPagesMax: Int
+    /// The name of a file system registered with SQLite; nil for the machine's.
+    package var fileSystem: String?
 
-    /// Durable, four readers, as large as the disk allows.
-    package init(isDurable: Bool = true, readersMax: Int = 4, bytesMax: Int? = nil) {
+    /// Durable, four readers, as large as the disk allows, and 80 MB of log: large enough that hot
+    /// pages are moved once for many commits, small enough to be read in a moment after a crash.
+    package init(
+      isDurable: Bool = true,
+      readersMax: Int = 4,
+      bytesMax: Int? = nil,
+      logPagesMax: Int = 20_000,
+      fileSystem: String? = nil
+    ) {
       self.isDurable = isDurable
       self.readersMax = readersMax
       self.bytesMax = bytesMax
+      self.logPagesMax = logPagesMax
+      self.fileSystem = fileSystem
     }
   }
 
@@ -44,33 +59,48 @@ package final class SQLiteStore: StorageEngine {
   ///
   /// Throws `StorageError`: `.inUse` naming the process that holds the folder, `.corrupt` when the
   /// file is damaged, of another program or of a newer version (nothing is changed then), `.failed`
-  /// when the folder cannot be made or written.
+  /// when the folder cannot be made or written. `onFailure` is called once, on the writer's queue,
+  /// when the disk has failed to keep a commit: from then on `failure` says why writes are refused.
   package init(
     folder: String,
     configuration: Configuration = Configuration(),
-    logger: Logger
+    logger: Logger,
+    onFailure: @escaping @Sendable (StorageError) -> Void = { _ in }
   ) throws {
     let lock = try FolderLock(folder: folder)
     let path = "\(folder)/\(Self.fileName)"
-    try DatabaseFile.check(path)
+    let fileSystem = configuration.fileSystem
+    try DatabaseFile.check(path, in: FileAccess(vfs: fileSystem))
     let connection = try Self.openWriter(path, configuration)
-    guard let sequence = try connection.number(DatabaseFile.selectSequence), sequence >= 0 else {
-      throw StorageError(.corrupt, "\(path) has lost its last sequence; restore a copy")
+    guard let sequence = try connection.number(DatabaseFile.selectSequence),
+      (0..<Int64.max / 2).contains(sequence)
+    else {
+      throw StorageError(.corrupt, DatabaseFile.lostSequence(path))
     }
+    let log = try Connection(
+      path: path,
+      vfs: fileSystem,
+      pragmas: Self.synchronous(configuration)
+    )
+    log.keepLogOnClose()
     checkpointer = Checkpointer(
-      connection: try Connection(path: path, pragmas: Self.synchronous(configuration)),
-      logger: logger
+      connection: log,
+      schedule: CheckpointSchedule(pagesMax: configuration.logPagesMax)
     )
     writer = GroupWriter(
       connection: connection,
       checkpointer: checkpointer,
       sequence: UInt64(sequence),
       isDurable: configuration.isDurable,
-      logger: logger
+      logPagesMax: configuration.logPagesMax,
+      logger: logger,
+      onFailure: onFailure
     )
     self.lock = Mutex(lock)
     readers = ReaderPool(connectionsMax: max(configuration.readersMax, 1)) {
-      try Connection(path: path, pragmas: Self.readerPragmas)
+      let reader = try Connection(path: path, vfs: fileSystem, pragmas: Self.readerPragmas)
+      reader.keepLogOnClose()
+      return reader
     }
   }
 
@@ -108,6 +138,9 @@ package final class SQLiteStore: StorageEngine {
 
   package var sequence: UInt64 { writer.sequence }
 
+  /// Why writes are refused until the store is opened anew; nil while all is well.
+  package var failure: StorageError? { writer.failure }
+
   package func close() async throws {
     await readers.close()
     await writer.stop()
@@ -124,6 +157,7 @@ package final class SQLiteStore: StorageEngine {
     let writer = try Connection(
       path: path,
       create: true,
+      vfs: configuration.fileSystem,
       pragmas: "pragma page_size = \(pageBytes); pragma cache_size = -65536"
     )
     try DatabaseFile.create(writer)
@@ -132,7 +166,20 @@ package final class SQLiteStore: StorageEngine {
     if let bytes = configuration.bytesMax {
       try writer.execute("pragma max_page_count = \(max(bytes / pageBytes, 1))")
     }
+    try emptyLog(writer)
     return writer
+  }
+
+  /// Moves what an earlier process left in the log to the file, and syncs that.
+  ///
+  /// After a failed sync the system shows a log that the medium may not hold, and the next sync of
+  /// the log would not tell. Commits must not be acknowledged on top of it.
+  private static func emptyLog(_ writer: Connection) throws {
+    do {
+      _ = try writer.checkpoint(.truncate)
+    } catch let error as StorageError where error.kind == .full {
+      // Reads and what frees space must go on; commits meet the same error by themselves.
+    }
   }
 
   /// The full-fsync settings matter on macOS, where a plain sync stops at the drive's cache.

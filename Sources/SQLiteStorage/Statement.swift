@@ -56,6 +56,11 @@ final class Statement {
     return false
   }
 
+  /// A sequence; of damaged files any number comes out, and none may end the process.
+  func sequence(_ column: Int32) -> UInt64 {
+    UInt64(bitPattern: sqlite3_column_int64(handle, column))
+  }
+
   func number(_ column: Int32) -> Int64 {
     sqlite3_column_int64(handle, column)
   }

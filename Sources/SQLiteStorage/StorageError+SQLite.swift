@@ -31,7 +31,7 @@ extension StorageError {
       self.init(.full, "no space is left for \(path); free some and retry", cause: cause)
     case SQLITE_IOERR where noSpace, SQLITE_CANTOPEN where noSpace:
       self.init(.full, "no space is left for \(path); free some and retry", cause: cause)
-    case SQLITE_READONLY, SQLITE_PERM:
+    case SQLITE_IOERR where systemNumber == EROFS, SQLITE_READONLY, SQLITE_PERM:
       self.init(.full, "\(path) cannot be written; check its permissions", cause: cause)
     case SQLITE_CORRUPT, SQLITE_NOTADB:
       self.init(.corrupt, "\(path) is damaged; move it away or restore a copy", cause: cause)

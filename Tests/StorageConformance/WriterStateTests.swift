@@ -72,9 +72,9 @@ struct WriterStateTests {
 
   @Test("A checkpoint starts at the bound, one at a time, and again when the log goes on growing")
   func schedulesCheckpoints() {
-    var schedule = CheckpointSchedule()
-    let bound = CheckpointSchedule.pagesMax
-    let step = CheckpointSchedule.pagesStep
+    let bound = 1000
+    var schedule = CheckpointSchedule(pagesMax: bound)
+    let step = schedule.pagesStep
     // Each row: pages in the log after a commit, and whether a checkpoint is to start.
     let whileRunning = [(bound - 1, false), (bound, true), (bound + step, false)]
     let whileGrowing = [(bound + step + 1, false), (bound + 2 * step, true)]

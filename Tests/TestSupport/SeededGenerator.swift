@@ -4,8 +4,12 @@ import Foundation
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
+  /// What repeats these numbers.
+  package let seed: UInt64
+
   /// The numbers that follow from `seed`.
   package init(seed: UInt64) {
+    self.seed = seed
     state = seed
   }
 

@@ -1,0 +1,63 @@
+import CSQLite
+import StorageEngine
+
+/// A look at files through SQLite's own file system, without opening them as a database.
+struct FileAccess {
+  private let vfs: UnsafeMutablePointer<sqlite3_vfs>
+
+  /// The file system of a name that is registered with SQLite; nil for the usual one.
+  init(vfs name: String?) throws {
+    // Registers the usual one, if nobody has used SQLite yet.
+    sqlite3_initialize()
+    guard let vfs = sqlite3_vfs_find(name) else {
+      throw StorageError(.failed, "SQLite knows no file system \(name ?? "at all")")
+    }
+    self.vfs = vfs
+  }
+
+  /// Whether there is a file with something in it.
+  func exists(_ path: String) throws -> Bool {
+    var result: Int32 = 0
+    let code = vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &result)
+    guard code == SQLITE_OK else { throw error(code, "cannot look for", path) }
+    return result != 0
+  }
+
+  /// The first bytes of a file, with zeros where it is shorter, and its size.
+  func read(_ path: String, bytes count: Int) throws -> (bytes: [UInt8], size: Int) {
+    let file = UnsafeMutableRawPointer.allocate(
+      byteCount: Int(vfs.pointee.szOsFile),
+      alignment: MemoryLayout<sqlite3_file>.alignment
+    )
+    defer { file.deallocate() }
+    let handle = file.initializeMemory(as: sqlite3_file.self, repeating: sqlite3_file(), count: 1)
+    // SQLite looks for parameters behind the name's end.
+    let name = sqlite3_create_filename(path, "", "", 0, nil)
+    defer { sqlite3_free_filename(name) }
+    let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
+    let code = vfs.pointee.xOpen(vfs, name, handle, flags, nil)
+    guard code == SQLITE_OK, let methods = handle.pointee.pMethods else {
+      throw error(code, "cannot open", path)
+    }
+    defer { _ = methods.pointee.xClose(handle) }
+    var bytes = [UInt8](repeating: 0, count: count)
+    var size: Int64 = 0
+    var result = methods.pointee.xFileSize(handle, &size)
+    if result == SQLITE_OK { result = methods.pointee.xRead(handle, &bytes, Int32(count), 0) }
+    // A short read is no failure: the rest is zeros.
+    guard result == SQLITE_OK || result == SQLITE_IOERR | 2 << 8 else {
+      throw error(result, "cannot read", path)
+    }
+    return (bytes, Int(size))
+  }
+
+  private func error(_ code: Int32, _ what: String, _ path: String) -> StorageError {
+    let number = vfs.pointee.xGetLastError(vfs, 0, nil)
+    let words = String(cString: sqlite3_errstr(code))
+    return StorageError(
+      .failed,
+      "\(what) \(path): \(number == 0 ? words : systemError(number))",
+      cause: SQLiteFailure(code: code, description: "SQLite: \(words) (\(code))")
+    )
+  }
+}

@@ -1,0 +1,61 @@
+import CSQLite
+import DiskSimulation
+import Foundation
+import SQLiteStorage
+import TestSupport
+import Testing
+
+/// What a crash should not have done.
+struct CrashFinding: Error, CustomStringConvertible {
+  var description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// Runs of crashes, each with a seed of its own.
+enum Crashes {
+  /// How many each test goes through; `HEARTH_CRASHES` sets it.
+  static let count =
+    ProcessInfo.processInfo.environment["HEARTH_CRASHES"].flatMap { Int($0) } ?? 120
+
+  /// Calls `body`, which returns how many crashes it went through, until there were `count`.
+  ///
+  /// The first run has the printed seed. A finding is recorded with the seed of its run.
+  static func run(
+    _ count: Int = Crashes.count,
+    _ test: String = #function,
+    _ body: (inout SeededGenerator) async throws -> Int
+  ) async {
+    var seeds = SeededGenerator.forTest(test)
+    var seed = seeds.seed
+    var done = 0
+    while done < count {
+      var generator = SeededGenerator(seed: seed)
+      do {
+        done += try await body(&generator)
+      } catch {
+        Issue.record("after \(done) crashes, HEARTH_TEST_SEED=\(seed): \(error)")
+        return
+      }
+      seed = seeds.next() >> 32
+    }
+  }
+
+  /// Whether SQLite finds nothing wrong with the file; throws what it finds.
+  static func checkIntegrity(of disk: SimulatedDisk) throws {
+    var handle: OpaquePointer?
+    defer { sqlite3_close_v2(handle) }
+    let path = "\(disk.folder)/\(SQLiteStore.fileName)"
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX
+    var statement: OpaquePointer?
+    defer { sqlite3_finalize(statement) }
+    guard sqlite3_open_v2(path, &handle, flags, SimulatedDisk.vfsName) == SQLITE_OK,
+      sqlite3_prepare_v2(handle, "pragma integrity_check", -1, &statement, nil) == SQLITE_OK,
+      sqlite3_step(statement) == SQLITE_ROW, let text = sqlite3_column_text(statement, 0)
+    else { throw CrashFinding("the file cannot be checked") }
+    let words = String(cString: text)
+    guard words == "ok" else { throw CrashFinding("integrity check: \(words)") }
+  }
+}

@@ -1,0 +1,358 @@
+import Dispatch
+import DiskSimulation
+import RuntimeSupport
+import SQLiteStorage
+import StorageEngine
+import Synchronization
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+@Suite("The storage engine on a failing disk")
+struct DiskFaultTests {
+  private let folder: TemporaryFolder
+  private let space = Keyspace("things")
+  private let database = SQLiteStore.fileName
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func open(
+    logPagesMax: Int = 20_000,
+    onFailure: @escaping @Sendable (StorageError) -> Void = { _ in }
+  ) throws -> SQLiteStore {
+    try SQLiteStore(
+      folder: folder.path,
+      configuration: .init(logPagesMax: logPagesMax, fileSystem: SimulatedDisk.vfsName),
+      logger: .silent,
+      onFailure: onFailure
+    )
+  }
+
+  private func putting(_ key: UInt8, bytes: Int = 1) -> WriteBatch {
+    var batch = WriteBatch()
+    batch.put(space, [key], [UInt8](repeating: key, count: bytes))
+    return batch
+  }
+
+  private func keys(_ store: SQLiteStore) async throws -> [UInt8] {
+    try await store.read { snapshot in
+      var keys: [UInt8] = []
+      try snapshot.scan(self.space, prefix: []) { key, _ in
+        keys += key
+        return true
+      }
+      return keys
+    }
+  }
+
+  private func refusal(_ body: () async throws -> Void) async -> StorageError? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return error as? StorageError
+    }
+  }
+
+  // MARK: Syncs
+
+  @Test("After a failed sync nothing is acknowledged until a restart, and reads go on")
+  func failedSync() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let failures = Mutex<[StorageError]>([])
+    let store = try open { failure in failures.withLock { $0.append(failure) } }
+    try await store.commit(putting(1))
+    disk.fail(DiskFault(.sync, count: 1))
+    let first = await refusal { try await store.commit(putting(2)) }
+    let second = await refusal { try await store.commit(putting(3)) }
+    let relaxed = await refusal { try await store.commit(putting(4), durability: .relaxed) }
+    let read = try await keys(store)
+    let closing = await refusal { try await store.close() }
+
+    #expect(first?.kind == .failed)
+    #expect(second?.message.contains("refused until a restart") == true)
+    #expect(second?.message.contains(folder.path) == true)
+    #expect(relaxed?.message == second?.message)
+    #expect(closing?.message == second?.message)
+    #expect(store.failure?.message == second?.message)
+    #expect(failures.withLock { $0.map(\.message) } == [second?.message])
+    #expect(read == [1])
+  }
+
+  @Test("A failed sync of the file itself, which a checkpoint finds, refuses writes as well")
+  func failedCheckpoint() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open(logPagesMax: 8)
+    disk.fail(DiskFault(.sync, suffix: database))
+    var error: StorageError?
+    for number in 0..<200 where error == nil {
+      error = await refusal { try await store.commit(putting(UInt8(number), bytes: 9000)) }
+    }
+    try? await store.close()
+
+    #expect(error?.message.contains("refused until a restart") == true)
+  }
+
+  // commit 1    relaxed: written, not synced
+  // commit 2    synced: its sync fails, and the system forgets that commit 1 was not safe
+  // restart     the system still shows commit 1
+  // commit 3    synced; builds upon commit 1
+  // power loss
+  @Test("What is acknowledged after the restart that follows a failed sync survives power loss")
+  func restartAfterFailedSync() async throws {
+    await Crashes.run(100) { generator in
+      var disk = SimulatedDisk(folder: folder.path)
+      var store = try open()
+      try await store.commit(putting(0))
+      try await store.commit(putting(1, bytes: 9000), durability: .relaxed)
+      disk.fail(DiskFault(.sync, count: 1))
+      _ = await refusal { try await store.commit(putting(2)) }
+      try? await store.close()
+
+      disk = disk.afterKill()
+      store = try open()
+      try await store.commit(putting(3))
+      disk.losePower()
+      try? await store.close()
+      disk = disk.afterPowerLoss(using: &generator)
+      store = try open()
+      let left = try await keys(store)
+      try await store.close()
+
+      guard left.starts(with: [0, 1]), left.last == 3 else {
+        throw CrashFinding("of 0, 1 and 3 there are \(left)")
+      }
+      return 1
+    }
+  }
+
+  // MARK: Space
+
+  @Test("A full disk refuses batches whole and names the folder; with space again it goes on")
+  func fullDisk() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open(logPagesMax: 16)
+    try await store.commit(putting(1))
+    disk.limit(bytes: disk.bytes + 100_000)
+    var written = 1
+    var error: StorageError?
+    for number in 2..<100 where error == nil {
+      error = await refusal { try await store.commit(putting(UInt8(number), bytes: 9000)) }
+      if error == nil { written += 1 }
+    }
+    // Also a large group, each of which is refused.
+    let refused = await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<20 {
+        group.addTask {
+          await refusal { try await store.commit(putting(200, bytes: 60_000)) }?.kind == .full
+        }
+      }
+      return await group.reduce(true) { $0 && $1 }
+    }
+    let whileFull = try await keys(store)
+    disk.heal()
+    let sequence = try await store.commit(putting(201, bytes: 9000))
+    let afterwards = try await keys(store)
+    try await store.close()
+    try Crashes.checkIntegrity(of: disk)
+
+    #expect(error?.kind == .full)
+    #expect(error?.statusCode == .resourceExhausted)
+    #expect(error?.message.contains(folder.path) == true)
+    #expect(refused)
+    #expect(whileFull == (1...UInt8(written)).map { $0 })
+    #expect(afterwards == whileFull + [201])
+    #expect(sequence == UInt64(written) + 1)
+    #expect(store.failure == nil)
+  }
+
+  @Test("What a process left in the log opens on a full disk, to be read and to be deleted")
+  func opensOnFullDisk() async throws {
+    var disk = SimulatedDisk(folder: folder.path)
+    var store = try open()
+    for number in 0..<40 { try await store.commit(putting(UInt8(number), bytes: 9000)) }
+    disk.losePower()
+    try? await store.close()
+    disk = disk.afterKill()
+    disk.limit(bytes: disk.bytes)
+    store = try open()
+    let found = try await keys(store)
+    disk.heal()
+    try await store.commit(putting(40))
+    try await store.close()
+
+    #expect(found == (0..<40).map { $0 })
+  }
+
+  @Test("A disk that turns read-only refuses writes, says so, and is read on")
+  func readOnly() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open()
+    try await store.commit(putting(1))
+    disk.fail(DiskFault(.write, number: EROFS))
+    let error = await refusal { try await store.commit(putting(2)) }
+    let found = try await keys(store)
+    disk.heal()
+    try await store.commit(putting(3))
+    try await store.close()
+
+    #expect(error?.kind == .full)
+    #expect(error?.message.contains("cannot be written") == true)
+    #expect(found == [1])
+  }
+
+  // MARK: Reading and writing
+
+  @Test("A failed write leaves nothing of its batch and harms no later one", arguments: 0..<12)
+  func failedWrite(skipped: Int) async throws {
+    var generator = SeededGenerator(seed: UInt64(skipped))
+    var disk = SimulatedDisk(folder: folder.path)
+    var store = try open()
+    try await store.commit(putting(1))
+    disk.fail(DiskFault(.write, after: skipped, count: 1))
+    let error = await refusal { try await store.commit(putting(2, bytes: 15_000)) }
+    try await store.commit(putting(3))
+    disk.losePower()
+    try? await store.close()
+    disk = disk.afterPowerLoss(using: &generator)
+    store = try open()
+    let left = try await keys(store)
+    try await store.close()
+
+    #expect(left == (error == nil ? [1, 2, 3] : [1, 3]))
+  }
+
+  @Test("A failed read is an error of that read alone")
+  func failedRead() async throws {
+    var disk = SimulatedDisk(folder: folder.path)
+    var store = try open()
+    for number in 0..<40 { try await store.commit(putting(UInt8(number), bytes: 9000)) }
+    try await store.close()
+    disk = disk.afterKill()
+    store = try open()
+    disk.fail(DiskFault(.read, suffix: database))
+    let error = await refusal { _ = try await keys(store) }
+    disk.heal()
+    let found = try await keys(store)
+    try await store.close()
+
+    #expect(error?.kind == .failed)
+    #expect(error?.statusCode == .internal)
+    #expect(found.count == 40)
+  }
+
+  @Test("Damaged files are errors or wrong values, never the end of the process")
+  func damage() async throws {
+    await Crashes.run { generator in
+      let disk = SimulatedDisk(folder: folder.path)
+      var store = try open()
+      for number in 0..<20 { try await store.commit(putting(UInt8(number), bytes: 700)) }
+      try await store.close()
+      let size = disk.bytes(of: database) ?? 0
+      for _ in 0..<Int.random(in: 1...20, using: &generator) {
+        disk.damage(
+          database,
+          at: Int.random(in: 0..<size, using: &generator),
+          bits: 1 << UInt8.random(in: 0..<8, using: &generator)
+        )
+      }
+      do {
+        store = try open()
+      } catch let error as StorageError {
+        guard [.corrupt, .failed].contains(error.kind) else { throw error }
+        return 1
+      }
+      for _ in 0..<2 {
+        let errors = [
+          await refusal { _ = try await keys(store) },
+          await refusal { try await store.commit(putting(200, bytes: 9000)) },
+        ]
+        for error in errors {
+          guard error.map({ [.corrupt, .failed, .full].contains($0.kind) }) ?? true else {
+            throw CrashFinding("\(String(describing: error))")
+          }
+        }
+      }
+      try? await store.close()
+      return 1
+    }
+  }
+
+  // MARK: The log's size
+
+  @Test("Reads that follow each other without a gap do not keep the log growing")
+  func boundsLogUnderReads() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open(logPagesMax: 20)
+    let flag = Flag()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          while !flag.isSet.load(ordering: .relaxed) {
+            _ = try await keys(store)
+            await Task.yield()
+          }
+        }
+      }
+      for number in 0..<400 {
+        try await store.commit(putting(UInt8(number % 50), bytes: 3000), durability: .relaxed)
+      }
+      flag.isSet.store(true, ordering: .relaxed)
+      try await group.waitForAll()
+    }
+    let bytes = disk.bytes(of: database + "-wal") ?? 0
+    try await store.close()
+
+    // Four times the bound, and one commit.
+    #expect(bytes < (4 * 20 + 10) * 4200)
+  }
+
+  @Test("A read that does not end makes writers wait for it with a clear status, and then no more")
+  func refusesWhileLogIsHeld() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open(logPagesMax: 20)
+    try await store.commit(putting(0))
+    let error = try await store.read { snapshot -> StorageError? in
+      _ = try snapshot.get(self.space, [0])
+      for number in 0..<200 {
+        if let error = commitBlocking(putting(UInt8(number % 50), bytes: 3000), store) {
+          return error
+        }
+      }
+      return nil
+    }
+    let bytes = disk.bytes(of: database + "-wal") ?? 0
+    try await store.commit(putting(51))
+    try await store.close()
+
+    #expect(error?.kind == .full)
+    #expect(error?.message.contains("a read does not end") == true)
+    #expect(bytes < (4 * 20 + 10) * 4200)
+  }
+}
+
+/// Tells others to end.
+private final class Flag: Sendable {
+  let isSet = Atomic(false)
+}
+
+/// Commits from synchronous code; blocks the thread, as nothing but a test may.
+private func commitBlocking(_ batch: WriteBatch, _ storage: any StorageEngine) -> StorageError? {
+  let semaphore = DispatchSemaphore(value: 0)
+  let outcome = Mutex<StorageError?>(nil)
+  storage.submit(batch, expecting: [], durability: .relaxed) { result in
+    if case .failure(let error) = result { outcome.withLock { $0 = error as? StorageError } }
+    semaphore.signal()
+  }
+  semaphore.wait()
+  return outcome.withLock { $0 }
+}

@@ -1,0 +1,30 @@
+import TestSupport
+import Testing
+
+@Suite("The storage engine through power loss")
+struct StorageCrashTests {
+  private static let livesMax = 8
+
+  @Test("What was acknowledged is there, and of the rest whole commits without holes")
+  func nothingAcknowledgedIsLost() async {
+    await Crashes.run(Crashes.count * 2) { generator in
+      try await StorageCrashes(isDurable: true).run(lives: Self.livesMax, using: &generator)
+      return Self.livesMax
+    }
+  }
+
+  @Test("Without syncs the same run finds losses")
+  func detectsLoss() async throws {
+    var generator = SeededGenerator.forTest()
+    var finding: CrashFinding?
+    for _ in 0..<40 where finding == nil {
+      do {
+        try await StorageCrashes(isDurable: false).run(lives: Self.livesMax, using: &generator)
+      } catch let found as CrashFinding {
+        finding = found
+      }
+    }
+
+    #expect(finding != nil)
+  }
+}

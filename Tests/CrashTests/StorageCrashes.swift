@@ -1,0 +1,216 @@
+import DiskSimulation
+import SQLiteStorage
+import StorageEngine
+import Synchronization
+import TestSupport
+
+/// A store that goes through lives, with committers that know what they were promised.
+///
+/// Every batch leaves its number under its sequence, so that after a crash the sequence tells which
+/// batches made the state; all others must have left no trace.
+final class StorageCrashes: Sendable {
+  private static let order = Keyspace("order")
+  private static let spaces = [Keyspace("first"), Keyspace("second"), Keyspace("third")]
+
+  private struct Promises {
+    /// Batches by their numbers, from this life and those before.
+    var batches: [UInt64: WriteBatch] = [:]
+    var nextNumber: UInt64 = 0
+    /// The numbers of acknowledged batches by sequence.
+    var acknowledged: [UInt64: UInt64] = [:]
+    /// The last sequence that no power loss may take.
+    var synced: UInt64 = 0
+  }
+
+  private let folder: TemporaryFolder
+  private let isDurable: Bool
+  private let promises = Mutex(Promises())
+
+  init(isDurable: Bool) throws {
+    folder = try TemporaryFolder()
+    self.isDurable = isDurable
+  }
+
+  /// Crashes `lives` times and looks at what is left after each; throws what should not be.
+  func run(lives: Int, using generator: inout SeededGenerator) async throws {
+    var disk = SimulatedDisk(folder: folder.path)
+    for _ in 0..<lives {
+      let logPagesMax = Int.random(in: 4...60, using: &generator)
+      let span = [20, 80, 300].randomElement(using: &generator) ?? 20
+      disk.losePower(afterChanges: Int.random(in: 1...span, using: &generator))
+      Self.addFaults(to: disk, using: &generator)
+      try await live(on: disk, logPagesMax: logPagesMax, using: &generator)
+      let isKilled = Int.random(in: 0..<6, using: &generator) == 0
+      disk = isKilled ? disk.afterKill() : disk.afterPowerLoss(using: &generator)
+      try await check(disk, wasKilled: isKilled)
+      if Int.random(in: 0..<8, using: &generator) == 0 { try Crashes.checkIntegrity(of: disk) }
+    }
+  }
+
+  /// Half of the lives have trouble with their disk before they lose power.
+  private static func addFaults(to disk: SimulatedDisk, using generator: inout SeededGenerator) {
+    let skipped = Int.random(in: 0...60, using: &generator)
+    switch Int.random(in: 0..<8, using: &generator) {
+    case 0: disk.fail(DiskFault(.sync, after: skipped / 6, count: 1))
+    case 1: disk.fail(DiskFault(.write, after: skipped, count: 1 + skipped % 3))
+    case 2: disk.fail(DiskFault(.read, after: skipped, count: 1 + skipped % 3))
+    case 3: disk.limit(bytes: disk.bytes + skipped * 4096)
+    default: break
+    }
+  }
+
+  private func open(_ disk: SimulatedDisk, logPagesMax: Int = 1000) throws -> SQLiteStore {
+    try SQLiteStore(
+      folder: folder.path,
+      configuration: .init(
+        isDurable: isDurable,
+        logPagesMax: logPagesMax,
+        fileSystem: SimulatedDisk.vfsName
+      ),
+      logger: .silent
+    )
+  }
+
+  /// Commits from several sides until the power is gone.
+  private func live(
+    on disk: SimulatedDisk,
+    logPagesMax: Int,
+    using generator: inout SeededGenerator
+  ) async throws {
+    let store: SQLiteStore
+    do {
+      store = try open(disk, logPagesMax: logPagesMax)
+    } catch {
+      // Without power or with a fault nothing need open; whether it opens without is checked later.
+      return
+    }
+    let seeds = (0..<Int.random(in: 1...4, using: &generator)).map { _ in generator.next() }
+    await withTaskGroup(of: Void.self) { group in
+      for seed in seeds {
+        group.addTask {
+          var generator = SeededGenerator(seed: seed)
+          while !disk.isDead, store.failure == nil {
+            await self.commit(to: store, using: &generator)
+          }
+        }
+      }
+    }
+    // The power or the disk has gone: what closing reports of that is of no interest.
+    try? await store.close()
+  }
+
+  private func commit(to store: SQLiteStore, using generator: inout SeededGenerator) async {
+    let content = Self.batch(using: &generator)
+    let isSynced = Bool.random(using: &generator)
+    let (number, batch) = promises.withLock { promises in
+      promises.nextNumber += 1
+      var batch = content
+      batch.putAtSequence(Self.order, Self.bytes(promises.nextNumber))
+      promises.batches[promises.nextNumber] = batch
+      return (promises.nextNumber, batch)
+    }
+    do {
+      let sequence = try await store.commit(batch, durability: isSynced ? .synced : .relaxed)
+      promises.withLock { promises in
+        promises.acknowledged[sequence] = number
+        if isSynced { promises.synced = max(promises.synced, sequence) }
+      }
+    } catch {
+      // Not promised: it may be there after the crash or not, but not in part.
+    }
+  }
+
+  private static func batch(using generator: inout SeededGenerator) -> WriteBatch {
+    var batch = WriteBatch()
+    for _ in 0..<Int.random(in: 1...6, using: &generator) {
+      let space = spaces[Int.random(in: 0..<spaces.count, using: &generator)]
+      let key = [UInt8.random(in: 0..<100, using: &generator)]
+      switch Int.random(in: 0..<8, using: &generator) {
+      case 0: batch.delete(space, key)
+      case 1: batch.deleteRange(space, from: key, to: [key[0] + 8])
+      default:
+        let size = [10, 300, 6000].randomElement(using: &generator) ?? 10
+        let byte = UInt8.random(in: .min ... .max, using: &generator)
+        batch.put(space, key, [UInt8](repeating: byte, count: size))
+      }
+    }
+    return batch
+  }
+
+  // MARK: Looking at it
+
+  /// Opens what is left and compares it with what was promised.
+  private func check(_ disk: SimulatedDisk, wasKilled: Bool) async throws {
+    let store: SQLiteStore
+    do {
+      store = try open(disk)
+    } catch {
+      throw CrashFinding("the store does not open: \(error)")
+    }
+    let (numbers, found, sequence) = try await store.read { snapshot in
+      var numbers: [(sequence: UInt64, number: UInt64)] = []
+      try snapshot.scan(Self.order, prefix: []) { key, value in
+        numbers.append((Self.number(key), Self.number(value.bytes)))
+        return true
+      }
+      var found: [Keyspace: [[UInt8]: StoredValue]] = [:]
+      for space in Self.spaces {
+        try snapshot.scan(space, prefix: []) { key, value in
+          found[space, default: [:]][key] = value
+          return true
+        }
+      }
+      return (numbers, found, snapshot.sequence)
+    }
+    try await store.close()
+    try promises.withLock { promises in
+      let promised = wasKilled ? promises.acknowledged.keys.max() ?? 0 : promises.synced
+      guard sequence >= promised else {
+        throw CrashFinding("commit \(promised) was acknowledged, the last one left is \(sequence)")
+      }
+      guard sequence == 0 || numbers.map(\.sequence) == Array(1...sequence) else {
+        throw CrashFinding("of 1...\(sequence) there are \(numbers.map(\.sequence))")
+      }
+      for (sequence, number) in numbers {
+        guard let acknowledged = promises.acknowledged[sequence] else { continue }
+        guard acknowledged == number else {
+          throw CrashFinding("commit \(sequence) is \(number), acknowledged was \(acknowledged)")
+        }
+      }
+      guard found == Self.replay(numbers, promises.batches) else {
+        throw CrashFinding("the state is not that of commits 1...\(sequence)")
+      }
+      // What a store has opened with is safe, and what is gone was lost for good.
+      promises.synced = sequence
+      promises.acknowledged = Dictionary(uniqueKeysWithValues: numbers.map { ($0, $1) })
+    }
+  }
+
+  private static func replay(
+    _ numbers: [(sequence: UInt64, number: UInt64)],
+    _ batches: [UInt64: WriteBatch]
+  ) -> [Keyspace: [[UInt8]: StoredValue]] {
+    var state: [Keyspace: [[UInt8]: StoredValue]] = [:]
+    for (sequence, number) in numbers {
+      for operation in batches[number]?.operations ?? [] {
+        switch operation {
+        case .put(let space, let key, let value):
+          state[space, default: [:]][key] = StoredValue(bytes: value, version: sequence)
+        case .delete(let space, let key): state[space]?[key] = nil
+        case .deleteRange(let space, let from, let to):
+          for byte in (from?[0] ?? 0)..<(to?[0] ?? .max) { state[space]?[[byte]] = nil }
+        case .putAtSequence: break
+        }
+      }
+    }
+    return state.filter { !$0.value.isEmpty }
+  }
+
+  private static func bytes(_ number: UInt64) -> [UInt8] {
+    WriteBatch.Operation.key(prefix: [], sequence: number)
+  }
+
+  private static func number(_ bytes: [UInt8]) -> UInt64 {
+    bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
