@@ -208,7 +208,7 @@ final class Connection: @unchecked Sendable {
   {
     let text = handle.flatMap { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
     let words = text.map { String(cString: $0) } ?? "code \(code)"
-    let systemNumber = handle.map { sqlite3_system_errno($0) } ?? 0
+    let systemNumber = handle.map { hearth_system_errno($0) } ?? 0
     return StorageError(sqliteCode: code, words: words, systemNumber: systemNumber, path: path)
   }
 }

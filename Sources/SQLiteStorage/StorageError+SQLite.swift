@@ -25,7 +25,8 @@ struct SQLiteFailure: Error, CustomStringConvertible {
 extension StorageError {
   init(sqliteCode code: Int32, words: String, systemNumber: Int32, path: String) {
     let cause = SQLiteFailure(code: code, description: "SQLite: \(words) (\(code))")
-    let noSpace = systemNumber == ENOSPC || systemNumber == EDQUOT
+    // Of the disk, of the user's quota or of what the process may write to one file.
+    let noSpace = [ENOSPC, EDQUOT, EFBIG].contains(systemNumber)
     switch code & 0xFF {
     case SQLITE_FULL:
       self.init(.full, "no space is left for \(path); free some and retry", cause: cause)

@@ -193,6 +193,26 @@ struct DiskFaultTests {
     #expect(found == (0..<40).map { $0 })
   }
 
+  @Test(
+    "A quota or a bound on files that is used up is told as missing space",
+    arguments: [EDQUOT, EFBIG]
+  )
+  func usedUpQuota(number: Int32) async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open()
+    try await store.commit(putting(1))
+    disk.fail(DiskFault(.write, number: number))
+    let error = await refusal { try await store.commit(putting(2)) }
+    disk.heal()
+    try await store.commit(putting(3))
+    let found = try await keys(store)
+    try await store.close()
+
+    #expect(error?.kind == .full)
+    #expect(error?.message.contains("no space is left for \(folder.path)") == true)
+    #expect(found == [1, 3])
+  }
+
   @Test("A disk that turns read-only refuses writes, says so, and is read on")
   func readOnly() async throws {
     let disk = SimulatedDisk(folder: folder.path)
@@ -289,7 +309,7 @@ struct DiskFaultTests {
 
   // MARK: The log's size
 
-  @Test("Reads that follow each other without a gap do not keep the log growing")
+  @Test("Readers that are busy all the time do not keep the log growing")
   func boundsLogUnderReads() async throws {
     let disk = SimulatedDisk(folder: folder.path)
     let store = try open(logPagesMax: 20)

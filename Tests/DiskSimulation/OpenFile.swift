@@ -10,6 +10,8 @@ final class OpenFile: @unchecked Sendable {
   let isDeletedOnClose: Bool
   /// Whether its next sync makes the folder safe, too, as SQLite's own file system has it.
   var syncsFolder: Bool
+  /// The system's error number of this file's last failure.
+  var lastNumber: Int32 = 0
   private var level = SQLITE_LOCK_NONE
   var isMapped = false
   var sharedLocks: Set<Int> = []

@@ -1,6 +1,13 @@
 import CSQLite
-import Foundation
 import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
 
 /// The file system that SQLite sees: it finds the disk by the folder of a file's path.
 ///
@@ -85,16 +92,8 @@ enum SimulatedFileSystem {
       milliseconds?.pointee = 210_866_760_000_000 + Int64(time(nil)) * 1000
       return SQLITE_OK
     }
-    vfs.xGetLastError = { _, _, _ in SimulatedFileSystem.lastNumber }
+    vfs.xGetLastError = { _, _, _ in errno }
     return vfs
-  }
-
-  /// The system's error numbers by thread, as `errno` is.
-  private static let lastNumbers = Mutex<[ObjectIdentifier: Int32]>([:])
-
-  private static var lastNumber: Int32 {
-    get { lastNumbers.withLock { $0[ObjectIdentifier(Thread.current)] ?? 0 } }
-    set { lastNumbers.withLock { $0[ObjectIdentifier(Thread.current)] = newValue } }
   }
 
   /// The object of an open file lies behind what SQLite asks of one.
@@ -143,7 +142,13 @@ enum SimulatedFileSystem {
         return SQLITE_OK
       }
     }
-    methods.xFileControl = { _, _, _ in SQLITE_NOTFOUND }
+    methods.xFileControl = { file, operation, result in
+      guard operation == SQLITE_FCNTL_LAST_ERRNO else { return SQLITE_NOTFOUND }
+      return SimulatedFileSystem.with(file) { open, _ in
+        result?.storeBytes(of: open.lastNumber, as: Int32.self)
+        return SQLITE_OK
+      }
+    }
     methods.xSectorSize = { _ in 4096 }
     methods.xDeviceCharacteristics = { _ in SQLITE_IOCAP_POWERSAFE_OVERWRITE }
     methods.xShmMap = { file, index, bytes, extends, result in
@@ -184,17 +189,20 @@ enum SimulatedFileSystem {
     guard let file else { return SQLITE_CANTOPEN }
     file.pointee.pMethods = nil
     guard let (disk, name) = find(path) else { return SQLITE_CANTOPEN }
-    let opened = disk.state.withLock { state -> OpenFile? in
-      defer { lastNumber = state.lastNumber }
-      if state.failure(.open, name, SQLITE_CANTOPEN) != nil { return nil }
+    let (opened, number) = disk.state.withLock { state -> (OpenFile?, Int32) in
+      if state.failure(.open, name, SQLITE_CANTOPEN) != nil {
+        return (nil, state.lastNumber)
+      }
       let isMade = flags & SQLITE_OPEN_CREATE != 0 && state.files[name] == nil
       guard let inode = isMade ? state.create(name) : state.files[name] else {
-        state.lastNumber = isMade ? EIO : ENOENT
-        return nil
+        return (nil, isMade ? EIO : ENOENT)
       }
-      return OpenFile(disk: disk, file: name, inode: inode, flags: flags)
+      return (OpenFile(disk: disk, file: name, inode: inode, flags: flags), 0)
     }
-    guard let opened else { return SQLITE_CANTOPEN }
+    guard let opened else {
+      errno = number
+      return SQLITE_CANTOPEN
+    }
     outFlags?.pointee = flags
     UnsafeMutableRawPointer(file).storeBytes(
       of: Unmanaged.passRetained(opened).toOpaque(),
@@ -217,11 +225,14 @@ enum SimulatedFileSystem {
   ) -> Int32 {
     guard let file else { return SQLITE_MISUSE }
     let open = handle(file).takeUnretainedValue()
-    return open.disk.state.withLock { state in
+    let (code, number) = open.disk.state.withLock { state in
       let code = body(open, &state)
-      if code != SQLITE_OK { lastNumber = state.lastNumber }
-      return code
+      if code & 0xFF == SQLITE_IOERR { open.lastNumber = state.lastNumber }
+      return (code, open.lastNumber)
     }
+    // As the system does; SQLite reads it there.
+    if code & 0xFF == SQLITE_IOERR { errno = number }
+    return code
   }
 
   private static func read(
