@@ -14,14 +14,15 @@ struct StorageCrashTests {
   }
 
   @Test("Without syncs the same run finds losses")
-  func detectsLoss() async throws {
+  func detectsLoss() async {
     var generator = SeededGenerator.forTest()
-    var finding: CrashFinding?
+    var finding: (any Error)?
     for _ in 0..<40 where finding == nil {
       do {
         try await StorageCrashes(isDurable: false).run(lives: Self.livesMax, using: &generator)
-      } catch let found as CrashFinding {
-        finding = found
+      } catch {
+        // Commits that are gone, or a file so damaged that it cannot be read.
+        finding = error
       }
     }
 
