@@ -12,13 +12,13 @@ extension MessageFunctions {
     onCall(
       "backfillEmbeddings",
       BackfillEmbeddingsOrder.self,
+      callers: .administrators,
       options: FunctionOptions(
         memory: .mib512,
         timeout: .seconds(3600),
         secrets: Self.secrets
       )
     ) { request in
-      try request.requireAdmin()
       let order = try request.data.checked()
       let logger = request.logger
       do {

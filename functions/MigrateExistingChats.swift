@@ -14,9 +14,9 @@ extension MessageFunctions {
     onCall(
       "migrateExistingChats",
       MigrateExistingChatsOrder.self,
+      callers: .administrators,
       options: FunctionOptions(memory: .mib512, timeout: .seconds(3600))
     ) { request in
-      try request.requireAdmin()
       let isDryRun = try request.data.isDryRun()
       let logger = request.logger
       do {

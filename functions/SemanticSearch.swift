@@ -9,6 +9,7 @@ extension MessageFunctions {
     onCall(
       "semanticSearch",
       SemanticSearchQuery.self,
+      callers: .users,
       options: FunctionOptions(secrets: Self.secrets)
     ) { request in
       let uid = try request.requireUser()

@@ -26,6 +26,10 @@ struct CallableProtocolTests {
     }
   }
 
+  struct Options: Codable, Sendable {
+    var limit: Int?
+  }
+
   struct Failure: Error {}
 
   private func harness(mode: CredentialReader.Mode = .emulator) throws -> HostHarness {
@@ -33,10 +37,9 @@ struct CallableProtocolTests {
       onCall("echo", Value.self) { $0.data }
       onCall("text", Prompt.self) { "\($0.data.text):\($0.data.limit ?? -1)" }
       onCall("whoAmI", Value.self) { try $0.requireUser() }
-      onCall("admin", Value.self) { request in
-        try request.requireAdmin()
-        return true
-      }
+      onCall("admin", Value.self, callers: .administrators) { _ in true }
+      onCall("users", Prompt.self, callers: .users) { $0.data.text }
+      onCall("options", Options.self) { $0.data.limit ?? -1 }
       onCall("auth", Value.self) { request in
         switch request.auth {
         case .unauthenticated: "nobody"
@@ -57,6 +60,32 @@ struct CallableProtocolTests {
       }
       onCall("unsigned", UInt64.self) { $0.data }
     }
+  }
+
+  @Test("Who may not call is refused before the data is looked at")
+  func callersFirst() async throws {
+    let harness = try harness()
+
+    let stranger = try await harness.call("users", #"{"data":{}}"#)
+    #expect(stranger.status == 401)
+    #expect(stranger.body.contains("UNAUTHENTICATED"))
+    let administrator = try await harness.call(
+      "users",
+      #"{"data":{}}"#,
+      authorization: "Bearer owner"
+    )
+    #expect(administrator.status == 401)
+  }
+
+  @Test("Null counts as an object without keys, unless the payload takes null itself")
+  func nullData() async throws {
+    let harness = try harness()
+
+    #expect(try await harness.call("options", #"{"data":null}"#).body == #"{"result":-1}"#)
+    #expect(try await harness.call("echo", #"{"data":null}"#).body == #"{"result":null}"#)
+    let missing = try await harness.call("text", #"{"data":null}"#)
+    #expect(missing.status == 400)
+    #expect(missing.body.contains("'data.text'"))
   }
 
   @Test("A result comes back as result, also null")

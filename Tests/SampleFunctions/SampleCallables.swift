@@ -38,10 +38,7 @@ struct SampleCallables: Sendable {
 
   /// Answers `true` to administrators.
   var adminOnly: some CloudFunction<CallableRequest<Value>, Bool> {
-    onCall("adminOnly", Value.self) { request in
-      try request.requireAdmin()
-      return true
-    }
+    onCall("adminOnly", Value.self, callers: .administrators) { _ in true }
   }
 
   struct Failure: Codable, Sendable {

@@ -2,17 +2,21 @@ import Invocation
 
 /// Declares a callable function: what clients reach with `httpsCallable(name)`.
 ///
-/// The body's `data` is decoded before the handler runs; what does not decode is answered with
-/// `INVALID_ARGUMENT` and the path at fault. Keys without a property are ignored. Use `Value.self`
-/// to take any JSON. What the handler returns is encoded as the `result`. When the client goes away
+/// Callers who may not call it are refused first. Then the body's `data` is decoded, before the
+/// handler runs; what does not decode is answered with `INVALID_ARGUMENT` and the path at fault. Keys
+/// without a property are ignored, and `null`, which clients send for a call without data, counts as
+/// an object without keys where `Payload` takes no null. Use `Value.self` to take any JSON. What the handler returns is encoded as the `result`. When the client goes away
 /// the handler's task is cancelled.
 public func onCall<Payload: Decodable & Sendable, Reply: Encodable & SendableMetatype>(
   _ name: String,
   _ payload: Payload.Type,
+  callers: CallableCallers = .anyone,
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (CallableRequest<Payload>) async throws -> Reply
 ) -> some CloudFunction<CallableRequest<Payload>, Reply> {
-  CallableFunction(name: name, options: options, handler: handler) { reply, encoder in
+  CallableFunction(name: name, callers: callers, options: options, handler: handler) {
+    reply,
+    encoder in
     try encoder.encode(reply)
   }
 }
@@ -23,14 +27,17 @@ public func onCall<Payload: Decodable & Sendable, Reply: Encodable & SendableMet
 public func onCall<Payload: Decodable & Sendable>(
   _ name: String,
   _ payload: Payload.Type,
+  callers: CallableCallers = .anyone,
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (CallableRequest<Payload>) async throws -> Void
 ) -> some CloudFunction<CallableRequest<Payload>, Void> {
-  CallableFunction(name: name, options: options, handler: handler) { _, _ in .null }
+  CallableFunction(name: name, callers: callers, options: options, handler: handler) { _, _ in .null
+  }
 }
 
 struct CallableFunction<Payload: Decodable & Sendable, Reply>: CloudFunction {
   let name: String
+  let callers: CallableCallers
   let options: FunctionOptions
   let handler: @Sendable (CallableRequest<Payload>) async throws -> Reply
   let encode: @Sendable (Reply, ValueEncoder) throws -> Value
@@ -38,12 +45,8 @@ struct CallableFunction<Payload: Decodable & Sendable, Reply>: CloudFunction {
   var definition: FunctionDefinition {
     FunctionDefinition(name: name, trigger: .callable, options: options) { request, scope in
       await CallableExchange(scope: scope).reply(to: request) { call, coding in
-        let payload: Payload
-        do {
-          payload = try coding.decoder.decode(Payload.self, from: call.data)
-        } catch let error as ValueCodingError {
-          throw CallableError(.invalidArgument, "The request is refused: \(error.below("data")).")
-        }
+        try callers.check(call.auth)
+        let payload = try Self.payload(of: call.data, coding.decoder)
         let reply = try await handler(
           CallableRequest(
             data: payload,
@@ -58,7 +61,20 @@ struct CallableFunction<Payload: Decodable & Sendable, Reply>: CloudFunction {
     }
   }
 
+  private static func payload(of data: Value, _ decoder: ValueDecoder) throws -> Payload {
+    do {
+      // Only asks whether the payload takes null; the object's own error says what is missing.
+      if data == .null, let payload = try? decoder.decode(Payload.self, from: data) {
+        return payload
+      }
+      return try decoder.decode(Payload.self, from: data == .null ? .map([:]) : data)
+    } catch let error as ValueCodingError {
+      throw CallableError(.invalidArgument, "The request is refused: \(error.below("data")).")
+    }
+  }
+
   func callAsFunction(_ input: CallableRequest<Payload>) async throws -> Reply {
-    try await handler(input)
+    try callers.check(input.auth)
+    return try await handler(input)
   }
 }

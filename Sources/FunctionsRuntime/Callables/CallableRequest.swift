@@ -32,25 +32,39 @@ public struct CallableRequest<Payload: Sendable>: Sendable {
   ///
   /// The administrator has no uid, so they are refused too: act for somebody, or use a token.
   public func requireUser() throws -> String {
-    guard case .user(let user) = auth else {
-      throw CallableError(.unauthenticated, "Sign in first: this function needs a user.")
-    }
+    guard case .user(let user) = auth else { throw CallableCallers.notSignedIn }
     return user.uid
   }
+}
 
-  /// Lets only administrators pass: `Bearer owner` on the emulator, or a user whose token has the
-  /// claim `admin: true`.
+/// Who may call a callable; the others are refused before their data is looked at.
+public enum CallableCallers: Sendable, Hashable {
+  /// Anyone, signed in or not.
+  case anyone
+  /// Signed-in users; the others get `unauthenticated`, and so does the administrator, who has no
+  /// uid.
+  case users
+  /// `Bearer owner` on the emulator, or a user whose token has the claim `admin: true`.
   ///
-  /// Throws `unauthenticated` without a caller and `permission-denied` for any other user.
-  public func requireAdmin() throws {
-    switch auth {
-    case .admin: return
-    case .user(let user) where user.isAdmin: return
-    case .user: throw CallableError(.permissionDenied, "Only administrators may do this.")
-    case .unauthenticated:
+  /// Other users get `permission-denied`, and who is not signed in `unauthenticated`.
+  case administrators
+
+  func check(_ auth: CallableAuth) throws(CallableError) {
+    switch (self, auth) {
+    case (.anyone, _), (.users, .user), (.administrators, .admin): return
+    case (.administrators, .user(let user)) where user.isAdmin: return
+    case (.administrators, .user):
+      throw CallableError(.permissionDenied, "Only administrators may do this.")
+    case (.administrators, .unauthenticated):
       throw CallableError(.unauthenticated, "Sign in first: only administrators may do this.")
+    case (.users, _): throw Self.notSignedIn
     }
   }
+
+  static let notSignedIn = CallableError(
+    .unauthenticated,
+    "Sign in first: this function needs a user."
+  )
 }
 
 /// Who calls a callable.
