@@ -247,7 +247,7 @@ struct DeliveryServiceTests {
     #expect(invoker.runningMax <= 64)
   }
 
-  @Test("A backlog that does not fit in memory is delivered whole in the next life")
+  @Test("A backlog that does not fit in memory is delivered whole in the next life, then the new")
   func backlogAfterRestart() async throws {
     let count = 300
     invoker.set("f", ScriptedInvoker.hanging)
@@ -267,15 +267,113 @@ struct DeliveryServiceTests {
     let second = DeliveryBench(
       storage: storage,
       invoker: recorder,
-      configuration: .init(heldMax: 16)
+      configuration: .init(pendingMax: 1, heldMax: 16)
     )
     try await second.service.updateFunctions(["f": .created("things/{id}")])
     try await second.run { bench in
       await recorder.waitForRuns(count)
+      // With a place too many counted as taken, the log would not be expanded any more.
+      try await bench.create("things/new")
       try await bench.service.waitUntilIdle()
     }
-    #expect(recorder.runs.count == count)
-    #expect(try await second.service.list(state: .succeeded, limit: 1000).count == count)
+    #expect(recorder.runs.count == count + 1)
+    #expect(try await second.service.list(state: .succeeded, limit: 1000).count == count + 1)
+  }
+
+  @Test("Later retries, however many, hold up neither new events nor the end of waiting")
+  func retriesHoldNothingUp() async throws {
+    let (failing, fine) = (40, 40)
+    invoker.set("later") { _ in .failure("no") }
+    let bench = DeliveryBench(
+      storage: storage,
+      invoker: invoker,
+      configuration: .init(heldMax: 16)
+    )
+    try await bench.service.updateFunctions([
+      "later": .created("late/{id}", retries: true), "f": .created("things/{id}"),
+    ])
+    try await bench.run { bench in
+      for number in 0..<failing { try await bench.create("late/t\(number)") }
+      try await bench.service.waitUntilIdle()
+      for number in 0..<fine { try await bench.create("things/t\(number)") }
+      try await bench.service.waitUntilIdle()
+      #expect(invoker.runs.count == failing + fine)
+
+      invoker.set("later") { _ in .ok }
+      await bench.clock.waitForSleepers()
+      bench.clock.advance(by: .seconds(1))
+      await invoker.waitForRuns(2 * failing + fine)
+      try await bench.service.waitUntilIdle()
+      #expect(invoker.runs.count == 2 * failing + fine)
+      #expect(try await bench.service.list(state: .succeeded, limit: 1000).count == failing + fine)
+    }
+  }
+
+  @Test("Started by hand, events and retries beyond memory all come, jumping from due to due")
+  func byHand() async throws {
+    let count = 60
+    invoker.set("f") { $0 <= count ? .failure("no") : .ok }
+    let bench = DeliveryBench(
+      storage: storage,
+      invoker: invoker,
+      configuration: .init(heldMax: 8, startsByItself: false)
+    )
+    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try await bench.run { bench in
+      for number in 0..<count { try await bench.create("things/t\(number)") }
+      settling: while true {
+        try await bench.service.waitUntilIdle()
+        if let last = await bench.service.startable().last {
+          #expect(await bench.service.deliver(last.id))
+          continue settling
+        }
+        guard let due = await bench.service.nextDue else { break }
+        bench.clock.advance(by: due.duration(since: bench.now))
+        await bench.service.timeJumped()
+      }
+      #expect(try await bench.service.list(state: .succeeded, limit: 1000).count == count)
+    }
+
+    #expect(invoker.runs.count == 2 * count)
+    #expect(invoker.runningMax == 1)
+    // No retry came before its time: every first try is before every second one.
+    #expect(invoker.runs.prefix(count).allSatisfy { $0.attempt == "1" })
+  }
+
+  @Test("Of two who retry an event at once one does, and it counts as pending once")
+  func simultaneousRetries() async throws {
+    invoker.set("f") { $0 == 1 ? .failure("no") : .ok }
+    let bench = DeliveryBench(
+      storage: storage,
+      invoker: invoker,
+      configuration: .init(pendingMax: 1)
+    )
+    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      try await bench.service.waitUntilIdle()
+      let failed = try #require(try await bench.service.list(state: .failed).first)
+      let succeeded = await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<2 {
+          group.addTask {
+            do {
+              _ = try await bench.service.retry(failed.id)
+              return true
+            } catch {
+              return false
+            }
+          }
+        }
+        return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+      }
+      try await bench.service.waitUntilIdle()
+      // With a place too many counted as taken, the log would not be expanded any more.
+      try await bench.create("things/b")
+      try await bench.service.waitUntilIdle()
+
+      #expect(succeeded == 1)
+      #expect(invoker.runs.count == 3)
+    }
   }
 
   @Test("Of the settled deliveries the newest are kept, as many as configured")

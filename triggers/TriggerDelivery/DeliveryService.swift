@@ -28,6 +28,8 @@ package actor DeliveryService: Service {
     package var pendingMax: Int
     /// Deliveries in memory; the other pending ones stay in storage until there is room.
     package var heldMax: Int
+    /// What those in memory may take; each may have two megabytes.
+    package var heldBytesMax: Int
     /// Settled deliveries kept for `events list`.
     package var settledKept: Int
     /// How long running handlers may go on when the server stops.
@@ -41,6 +43,7 @@ package actor DeliveryService: Service {
       policy: DeliveryPolicy = DeliveryPolicy(),
       pendingMax: Int = 100_000,
       heldMax: Int = 4096,
+      heldBytesMax: Int = 64 << 20,
       settledKept: Int = 10_000,
       stopGrace: Duration = .milliseconds(1500),
       startsByItself: Bool = true
@@ -49,6 +52,7 @@ package actor DeliveryService: Service {
       self.policy = policy
       self.pendingMax = pendingMax
       self.heldMax = heldMax
+      self.heldBytesMax = heldBytesMax
       self.settledKept = settledKept
       self.stopGrace = stopGrace
       self.startsByItself = startsByItself
@@ -71,14 +75,16 @@ package actor DeliveryService: Service {
   private var functions: [String: FunctionEndpoint]?
   private var table: TriggerTable?
   private var schedule: DeliverySchedule
-  /// What settled while a refill reads an older state of storage; nil while none reads.
-  private var settledDuringRefill: Set<DeliveryID>?
+  /// Those that somebody is making pending again.
+  private var renewing: Set<DeliveryID> = []
   private var expandedThrough: UInt64 = 0
+  /// The rows of pending deliveries; after a start a few off until all of them are held.
   private var pendingCount = 0
   private var settledSinceTrim = 0
   /// Counts tries that ended, so that one can tell whether any did meanwhile.
   private var triesEnded: UInt64 = 0
-  private var armedFor: Timestamp?
+  /// The times that a sleeper of the run will look again at.
+  private var armed: Set<Timestamp> = []
   private var isStopping = false
   private var idleWaiters: [CheckedContinuation<Void, Never>] = []
   private let wakeups: AsyncStream<Void>
@@ -105,7 +111,10 @@ package actor DeliveryService: Service {
     self.now = now
     self.logger = logger
     self.request = DeliveryRequest(location: configuration.location)
-    self.schedule = DeliverySchedule(heldMax: configuration.heldMax)
+    self.schedule = DeliverySchedule(
+      heldMax: configuration.heldMax,
+      heldBytesMax: configuration.heldBytesMax
+    )
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     (deployed, deployment) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
@@ -153,58 +162,74 @@ package actor DeliveryService: Service {
   }
 
   /// Whether the delivery runs at this moment.
-  package func isRunning(_ id: DeliveryID) -> Bool { schedule.runningIDs.contains(id) }
+  package func isRunning(_ id: DeliveryID) -> Bool { schedule.isRunning(id) }
 
   /// Makes a failed or dead delivery pending again, with its attempts counted anew.
   ///
-  /// Throws `FAILED_PRECONDITION` for a delivery in another state.
+  /// Throws `FAILED_PRECONDITION` for a delivery in another state, and for one that somebody else
+  /// makes pending at this moment.
   package func retry(_ id: DeliveryID) async throws -> Delivery {
-    let old = try await show(id)
-    guard old.state == .failed || old.state == .dead else {
-      throw StatusError(
-        .failedPrecondition,
-        "Event \(id) is \(old.state.rawValue); only failed and dead events "
-          + "can be retried."
-      )
+    try await renew(id) { old in
+      guard old.state == .failed || old.state == .dead else {
+        throw StatusError(
+          .failedPrecondition,
+          "Event \(id) is \(old.state.rawValue); only failed and dead events "
+            + "can be retried."
+        )
+      }
     }
-    return try await again(old)
   }
 
   /// Makes a delivery that has settled, however it did, pending again, with its attempts counted
   /// anew: what happens when the word of its end is lost.
   ///
-  /// Throws `FAILED_PRECONDITION` for a delivery that is pending.
+  /// Throws `FAILED_PRECONDITION` for a delivery that is pending, and for one that somebody else
+  /// makes pending at this moment.
   package func redeliver(_ id: DeliveryID) async throws -> Delivery {
-    let old = try await show(id)
-    guard old.state.isSettled else {
-      throw StatusError(
-        .failedPrecondition,
-        "Event \(id) is still pending; only one that has settled can be delivered again."
-      )
+    try await renew(id) { old in
+      guard old.state.isSettled else {
+        throw StatusError(
+          .failedPrecondition,
+          "Event \(id) is still pending; only one that has settled can be delivered again."
+        )
+      }
     }
-    return try await again(old)
   }
 
-  private func again(_ old: Delivery) async throws -> Delivery {
+  private func renew(
+    _ id: DeliveryID,
+    checking check: (Delivery) throws -> Void
+  ) async throws -> Delivery {
+    guard renewing.insert(id).inserted else {
+      throw StatusError(.failedPrecondition, "Event \(id) is being retried already.")
+    }
+    defer { renewing.remove(id) }
+    let old = try await show(id)
+    try check(old)
+    // Its end is stored, but the try is not over before the schedule knows of it.
+    while schedule.isRunning(id) {
+      try Task.checkCancellation()
+      await waitForProgress()
+    }
     var new = old
     new.state = .pending
     new.attempts = 0
     new.crashes = 0
     new.settledTime = nil
     new.dueTime = now()
-    try await store.update(from: old, to: new)
-    pendingCount += 1
-    schedule.add(new, now: now())
+    let stored = try await store.update(from: old, to: new)
+    schedule.add(new, bytes: stored.bytes, now: now())
+    notePending(1)
     wakeup.yield()
     return new
   }
 
-  /// When the next delivery that waits for its time is due; nil when none waits.
+  /// When the next delivery that waits for its time is due, which may be past; nil when none waits.
   package var nextDue: Timestamp? { schedule.nextDue }
 
   /// Looks again for what is due: `now` has moved in another way than `clock` passes.
   package func timeJumped() {
-    armedFor = nil
+    armed = []
     wakeup.yield()
   }
 
@@ -235,7 +260,7 @@ package actor DeliveryService: Service {
   // MARK: - Running
 
   package func run() async throws {
-    try await withThrowingTaskGroup(of: Void.self) { group in
+    try await withThrowingDiscardingTaskGroup { group in
       try await withGracefulShutdownHandler {
         for await _ in deployed { break }
         guard !isStopping else { return }
@@ -243,6 +268,8 @@ package actor DeliveryService: Service {
         group.addTask {
           do {
             try await self.expand()
+          } catch is CancellationError {
+            // The run ends, and with it the expansion.
           } catch {
             // Without expansion no event goes anywhere: the run ends and throws.
             self.wakeup.finish()
@@ -251,13 +278,15 @@ package actor DeliveryService: Service {
         }
         for await _ in wakeups {
           if isStopping { break }
-          try await refill()
+          // One time for all, so that what becomes due meanwhile is neither started nor forgotten.
+          let now = now()
+          try await refill(now: now)
           if configuration.startsByItself {
-            for delivery in schedule.start(now: now()) {
+            for delivery in schedule.start(now: now) {
               group.addTask { await self.attempt(delivery) }
             }
-            armTimer(in: &group)
           }
+          armTimer(after: now, in: &group)
           resumeIdleWaiters()
         }
         try await finishRunning()
@@ -266,9 +295,6 @@ package actor DeliveryService: Service {
         Task { await self.stop() }
       }
       group.cancelAll()
-      while let result = await group.nextResult() {
-        if case .failure(let error) = result, !(error is CancellationError) { throw error }
-      }
     }
   }
 
@@ -304,36 +330,45 @@ package actor DeliveryService: Service {
   private func load() async throws {
     expandedThrough =
       try await storage.read { try EventCursor.get(Self.cursorName, in: $0) } ?? 0
-    let (deliveries, complete) = try await store.pending(limit: schedule.heldMax)
-    for delivery in deliveries { schedule.add(delivery, now: now()) }
-    if !complete { schedule.leftInStorage() }
+    // What an earlier run left is in storage, and some of it may be due.
+    schedule.leftInStorage(due: now())
+    wakeup.yield()
+  }
+
+  private func refill(now: Timestamp) async throws {
+    guard schedule.wantsRefill(at: now) else { return }
+    schedule.beginRefill(now: now)
+    let (read, nextDue) = try await store.pending(
+      limit: schedule.heldMax,
+      bytesMax: schedule.heldBytesMax
+    )
+    // What is being expanded or renewed now is added by those who do.
+    let known = read.filter { delivery, _ in
+      delivery.id.sequence <= expandedThrough && !renewing.contains(delivery.id)
+    }
+    schedule.endRefill(known, nextDue: nextDue, now: self.now())
+    notePending(0)
+  }
+
+  /// Keeps the count of pending deliveries after the schedule has changed.
+  private func notePending(_ change: Int) {
+    pendingCount = schedule.holdsAll ? schedule.heldCount : max(0, pendingCount + change)
+  }
+
+  /// Counts what an earlier run left, while it is being delivered: only expansion asks.
+  private func countPending() async throws {
     pendingCount = try await store.pendingCount()
-    if !deliveries.isEmpty {
+    if pendingCount > 0 {
       logger.notice(
         "Resuming deliveries of an earlier run",
         metadata: ["delivery.count": "\(pendingCount)"]
       )
     }
-    wakeup.yield()
-  }
-
-  private func refill() async throws {
-    guard schedule.overflowed, schedule.room >= schedule.heldMax / 2 else { return }
-    settledDuringRefill = []
-    // Before the read: what overflows during it must not be forgotten after it.
-    schedule.filledFromStorage()
-    let (deliveries, complete) = try await store.pending(limit: schedule.heldMax)
-    if !complete { schedule.leftInStorage() }
-    let settled = settledDuringRefill ?? []
-    settledDuringRefill = nil
-    // What settled meanwhile is done, and what is being expanded now is added by the expansion.
-    for delivery in deliveries
-    where !settled.contains(delivery.id) && delivery.id.sequence <= expandedThrough {
-      schedule.add(delivery, now: now())
-    }
+    notePending(0)
   }
 
   private func expand() async throws {
+    try await countPending()
     var unsaved = 0
     for try await records in tailer.records(after: expandedThrough) {
       while pendingCount >= configuration.pendingMax {
@@ -344,15 +379,16 @@ package actor DeliveryService: Service {
       guard let table, let last = records.last else { continue }
       let deliveries = records.flatMap { expand($0, with: table) }
       unsaved += records.count
+      var stored: [DeliveryStore.Stored] = []
       if !deliveries.isEmpty || unsaved >= Self.cursorLagMax {
         var batch = WriteBatch()
-        DeliveryStore.insert(deliveries, into: &batch)
+        stored = DeliveryStore.insert(deliveries, into: &batch)
         EventCursor.put(Self.cursorName, sequence: last.sequence, in: &batch)
         try await storage.commit(batch, durability: .relaxed)
         unsaved = 0
       }
-      pendingCount += deliveries.count
-      for delivery in deliveries { schedule.add(delivery, now: now()) }
+      for (delivery, bytes) in stored { schedule.add(delivery, bytes: bytes, now: now()) }
+      notePending(stored.count)
       expandedThrough = last.sequence
       wakeup.yield()
     }
@@ -377,19 +413,26 @@ package actor DeliveryService: Service {
     }
   }
 
-  private func armTimer(in group: inout ThrowingTaskGroup<Void, any Error>) {
-    guard let due = schedule.nextDue, armedFor.map({ due < $0 }) ?? true else { return }
-    armedFor = due
-    let wait = due.duration(since: now())
+  private func armTimer(
+    after now: Timestamp,
+    in group: inout ThrowingDiscardingTaskGroup<any Error>
+  ) {
+    guard let due = schedule.nextLook(after: now), armed.allSatisfy({ due < $0 }) else { return }
+    armed.insert(due)
+    let wait = due.duration(since: self.now())
     let clock = self.clock
     group.addTask {
-      try await clock.sleep(for: max(wait, .milliseconds(1)))
-      await self.timerFired(due)
+      do {
+        try await clock.sleep(for: max(wait, .milliseconds(1)))
+        await self.timerFired(due)
+      } catch {
+        // Cancelled: the run ends.
+      }
     }
   }
 
   private func timerFired(_ due: Timestamp) {
-    if armedFor == due { armedFor = nil }
+    armed.remove(due)
     wakeup.yield()
   }
 
@@ -401,7 +444,7 @@ package actor DeliveryService: Service {
       do {
         try await store.update(from: delivery, to: settled)
       } catch {
-        // The row still says pending: after a restart the delivery runs again.
+        // The row still says pending: once it is read again the delivery runs again.
         logger.error(
           "A delivery's outcome could not be stored",
           metadata: ["delivery.id": "\(delivery.id)", "error": "\(error)"]
@@ -412,9 +455,8 @@ package actor DeliveryService: Service {
     schedule.finish(settled, now: now())
     triesEnded &+= 1
     if settled.state.isSettled {
-      pendingCount = max(0, pendingCount - 1)
+      notePending(-1)
       settledSinceTrim += 1
-      settledDuringRefill?.insert(settled.id)
     }
     wakeup.yield()
     resumeIdleWaiters()
@@ -488,9 +530,7 @@ package actor DeliveryService: Service {
   }
 
   private var isScheduleIdle: Bool {
-    guard settledDuringRefill == nil else { return false }
-    return configuration.startsByItself
-      ? schedule.isIdle(at: now()) : schedule.runningIDs.isEmpty && !schedule.overflowed
+    configuration.startsByItself ? schedule.isIdle(at: now()) : schedule.isAtRest(at: now())
   }
 
   /// Returns at the next progress of any kind, and when the task is cancelled.

@@ -8,64 +8,82 @@ struct DeliveryStore: Sendable {
 
   let storage: any StorageEngine
 
+  /// A delivery with the size of its row.
+  typealias Stored = (delivery: Delivery, bytes: Int)
+
   /// Adds rows for new deliveries to a batch.
-  static func insert(_ deliveries: [Delivery], into batch: inout WriteBatch) {
-    for delivery in deliveries {
-      batch.put(rows, delivery.id.key, delivery.encoded())
+  static func insert(_ deliveries: [Delivery], into batch: inout WriteBatch) -> [Stored] {
+    deliveries.map { delivery in
+      let row = delivery.encoded()
+      batch.put(rows, delivery.id.key, row)
       batch.put(due, dueKey(delivery), [])
+      return (delivery, row.count)
     }
   }
 
   /// Replaces a delivery's row after a try; relaxed, for redelivery covers its loss.
-  func update(from old: Delivery, to new: Delivery) async throws {
+  @discardableResult
+  func update(from old: Delivery, to new: Delivery) async throws -> Stored {
+    let row = new.encoded()
     var batch = WriteBatch()
     batch.delete(Self.due, Self.dueKey(old))
-    batch.put(Self.rows, new.id.key, new.encoded())
+    batch.put(Self.rows, new.id.key, row)
     if !new.state.isSettled { batch.put(Self.due, Self.dueKey(new), []) }
     try await storage.commit(batch, durability: .relaxed)
+    return (new, row.count)
   }
 
-  /// Removes a delivery with all it says.
-  func remove(_ delivery: Delivery) async throws {
-    var batch = WriteBatch()
-    batch.delete(Self.due, Self.dueKey(delivery))
-    batch.delete(Self.rows, delivery.id.key)
-    try await storage.commit(batch, durability: .synced)
-  }
-
-  /// Up to `limit` pending deliveries, the longest due first, and whether that was all.
-  func pending(limit: Int) async throws -> (deliveries: [Delivery], complete: Bool) {
+  /// The pending deliveries that are due first, and when the next after them is due.
+  ///
+  /// At most `limit`, and no more once they have `bytesMax` bytes, but at least one if there is one.
+  func pending(
+    limit: Int,
+    bytesMax: Int
+  ) async throws -> (deliveries: [Stored], nextDue: Timestamp?) {
     try await storage.read { snapshot in
-      var found: [Delivery] = []
-      var complete = true
+      var found: [Stored] = []
+      var bytes = 0
+      var nextDue: Timestamp?
       try snapshot.scan(Self.due, prefix: []) { key, _ in
-        guard found.count < limit else {
-          complete = false
+        guard found.count < limit, bytes < bytesMax else {
+          nextDue = try Self.dueTime(key)
           return false
         }
-        let row = Array(key.dropFirst(8))
-        if let value = try snapshot.get(Self.rows, row) {
-          let delivery = try Delivery(decoding: value.bytes)
-          // A write that failed halfway may have left a due time behind.
-          if !delivery.state.isSettled { found.append(delivery) }
-        }
+        guard let row = try snapshot.get(Self.rows, Array(key.dropFirst(8))) else { return true }
+        let delivery = try Delivery(decoding: row.bytes)
+        guard !delivery.state.isSettled else { return true }
+        found.append((delivery, row.bytes.count))
+        bytes += row.bytes.count
         return true
       }
-      return (found, complete)
+      return (found, nextDue)
     }
   }
 
-  /// How many deliveries are pending.
+  /// How many deliveries are pending; reads in pieces, so that others can read in between.
   func pendingCount() async throws -> Int {
-    try await storage.read { snapshot in
-      var count = 0
-      try snapshot.scan(Self.due, prefix: []) { _, _ in
-        count += 1
-        return true
+    var count = 0
+    var from: [UInt8]? = []
+    while let start = from {
+      let (counted, last) = try await storage.read { snapshot -> (Int, [UInt8]?) in
+        var counted = 0
+        var last: [UInt8]?
+        try snapshot.scan(Self.due, from: start, to: nil, descending: false) { key, _ in
+          counted += 1
+          if counted == Self.countMax { last = key }
+          return counted < Self.countMax
+        }
+        return (counted, last)
       }
-      return count
+      count += counted
+      // The smallest key above.
+      from = last.map { $0 + [0] }
     }
+    return count
   }
+
+  /// Keys counted in one read.
+  private static let countMax = 10_000
 
   /// One delivery, or nil.
   func delivery(_ id: DeliveryID) async throws -> Delivery? {
@@ -112,6 +130,12 @@ struct DeliveryStore: Sendable {
     var batch = WriteBatch()
     for key in surplus { batch.delete(Self.rows, key) }
     try await storage.commit(batch, durability: .relaxed)
+  }
+
+  private static func dueTime(_ key: [UInt8]) throws(CorruptDataError) -> Timestamp {
+    guard key.count > 8 else { throw CorruptDataError("the due time of a delivery") }
+    let bits = key.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    return Timestamp(microseconds: Int64(bitPattern: bits ^ (1 << 63)))
   }
 
   private static func dueKey(_ delivery: Delivery) -> [UInt8] {
