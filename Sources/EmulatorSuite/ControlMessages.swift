@@ -16,6 +16,8 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
   package var pid: Int32
   /// Addresses by service: `hub`, `functions`, `firestore`, `vectors`.
   package var services: [String: ServiceAddress]
+  /// Why it takes no more writes, and what to do; nil while all is well.
+  package var problem: String?
 
   /// A suite that listens.
   package init(project: String, pid: Int32, services: [String: ServiceAddress]) {

@@ -61,7 +61,9 @@ package final class Suite: Service {
       folder: folder.path,
       configuration: .init(isDurable: !configuration.isEphemeral),
       logger: logger
-    )
+    ) { failure in
+      logger.critical("\(failure.message)")
+    }
     (listening, listener) = AsyncStream.makeStream()
   }
 
@@ -263,7 +265,11 @@ package final class Suite: Service {
       project: suite.project,
       version: configuration.version,
       originGuard: originGuard,
-      description: { suite },
+      description: { [storage] in
+        var current = suite
+        current.problem = storage.failure?.message
+        return current
+      },
       fleet: fleet,
       logs: logs,
       deliveries: deliveries,

@@ -186,6 +186,11 @@ struct Doctor: AsyncParsableCommand {
         detail: "running at \(client.address), pid \(suite.pid)"
       ),
       Finding(
+        check: "storage",
+        isWell: suite.problem == nil,
+        detail: suite.problem ?? "takes writes"
+      ),
+      Finding(
         check: "deployment",
         isWell: !functions.isEmpty,
         detail: functions.isEmpty

@@ -126,9 +126,9 @@ final class Connection: @unchecked Sendable {
     return code == SQLITE_OK && log == moved
   }
 
-  /// Leaves the log as it is when this connection is the last one to close.
-  func keepLogOnClose() {
-    hearth_keep_log_on_close(handle)
+  /// Whether this connection, when it is the last one to close, leaves the log as it is.
+  func keepLogOnClose(_ keeps: Bool = true) {
+    hearth_keep_log_on_close(handle, keeps ? 1 : 0)
   }
 
   // MARK: Keyspaces

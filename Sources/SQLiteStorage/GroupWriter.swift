@@ -184,8 +184,6 @@ final class GroupWriter: Sendable {
       cause: cause
     )
     broken.withLock { $0 = failure }
-    // Its pages may have gone from the medium: the next process reads it with its checksums.
-    connection.keepLogOnClose()
     onFailure(failure)
   }
 
@@ -282,7 +280,9 @@ final class GroupWriter: Sendable {
         try connection.run(DatabaseFile.updateSequence, Int64(progress.sequence))
       }
     }
-    _ = try connection.checkpoint(.truncate)
+    // Only an emptied log is removed. One that the disk may have lost in part must not be moved to
+    // the file: the next process reads it with its checksums.
+    connection.keepLogOnClose(try !connection.checkpoint(.truncate))
   }
 
   private func finishCheckpoint(after result: Result<Void, any Error>) {

@@ -70,7 +70,9 @@ package final class SQLiteStore: StorageEngine {
     let lock = try FolderLock(folder: folder)
     let path = "\(folder)/\(Self.fileName)"
     let fileSystem = configuration.fileSystem
-    try DatabaseFile.check(path, in: FileAccess(vfs: fileSystem))
+    let files = try FileAccess(vfs: fileSystem)
+    try DatabaseFile.check(path, in: files)
+    if configuration.isDurable { try Self.rewriteLog(path, in: files) }
     let connection = try Self.openWriter(path, configuration)
     guard let sequence = try connection.number(DatabaseFile.selectSequence),
       (0..<Int64.max / 2).contains(sequence)
@@ -163,6 +165,7 @@ package final class SQLiteStore: StorageEngine {
     try DatabaseFile.create(writer)
     try writer.execute("pragma journal_mode = wal; pragma journal_size_limit = 67108864;")
     try writer.execute(synchronous(configuration))
+    writer.keepLogOnClose()
     if let bytes = configuration.bytesMax {
       try writer.execute("pragma max_page_count = \(max(bytes / pageBytes, 1))")
     }
@@ -170,10 +173,20 @@ package final class SQLiteStore: StorageEngine {
     return writer
   }
 
-  /// Moves what an earlier process left in the log to the file, and syncs that.
+  /// Writes the log that an earlier process left over itself, and syncs it.
   ///
-  /// After a failed sync the system shows a log that the medium may not hold, and the next sync of
-  /// the log would not tell. Commits must not be acknowledged on top of it.
+  /// After a failed sync the system shows a log that the medium may not hold, takes it for safe, and
+  /// its next sync does not tell. Pages moved to the file from such a log are a damaged file when
+  /// the power goes; written anew, they are synced or fail.
+  private static func rewriteLog(_ path: String, in files: FileAccess) throws {
+    do {
+      try files.rewrite("\(path)-wal")
+    } catch let error as StorageError where error.kind == .full {
+      // As when emptying it.
+    }
+  }
+
+  /// Moves what an earlier process left in the log to the file, and syncs that.
   private static func emptyLog(_ writer: Connection) throws {
     do {
       _ = try writer.checkpoint(.truncate)

@@ -135,6 +135,38 @@ struct DiskFaultTests {
     }
   }
 
+  // commit 1    relaxed; its sync fails, and the medium holds a part of it
+  // restart     moves the log that the system shows to the file
+  // power loss  in the midst of that
+  @Test("A loss of power while a restart mends what a failed sync left harms nothing")
+  func powerLossInRestartAfterFailedSync() async throws {
+    await Crashes.run(100) { generator in
+      var disk = SimulatedDisk(folder: folder.path)
+      var store = try open()
+      for number in 0..<4 { try await store.commit(putting(UInt8(number), bytes: 9000)) }
+      for number in 4..<8 {
+        try await store.commit(putting(UInt8(number), bytes: 9000), durability: .relaxed)
+      }
+      disk.fail(DiskFault(.sync, count: 1))
+      _ = await refusal { try await store.commit(putting(8)) }
+      try? await store.close()
+
+      disk = disk.afterKill()
+      disk.losePower(afterChanges: Int.random(in: 1...24, using: &generator))
+      try? await open().close()
+      disk = disk.afterPowerLoss(using: &generator)
+      store = try open()
+      let left = try await keys(store)
+      try await store.close()
+
+      try Crashes.checkIntegrity(of: disk)
+      guard left.starts(with: 0..<4), left == Array(0..<UInt8(left.count)) else {
+        throw CrashFinding("of 0 to 8 there are \(left)")
+      }
+      return 1
+    }
+  }
+
   // MARK: Space
 
   @Test("A full disk refuses batches whole and names the folder; with space again it goes on")

@@ -34,28 +34,45 @@ final class StorageCrashes: Sendable {
   /// Crashes `lives` times and looks at what is left after each; throws what should not be.
   func run(lives: Int, using generator: inout SeededGenerator) async throws {
     var disk = SimulatedDisk(folder: folder.path)
+    var history: [String] = []
     for _ in 0..<lives {
       let logPagesMax = Int.random(in: 4...60, using: &generator)
       let span = [20, 80, 300].randomElement(using: &generator) ?? 20
       disk.losePower(afterChanges: Int.random(in: 1...span, using: &generator))
-      Self.addFaults(to: disk, using: &generator)
+      let trouble = Self.addFaults(to: disk, using: &generator)
       try await live(on: disk, logPagesMax: logPagesMax, using: &generator)
       let isKilled = Int.random(in: 0..<6, using: &generator) == 0
       disk = isKilled ? disk.afterKill() : disk.afterPowerLoss(using: &generator)
-      try await check(disk, wasKilled: isKilled)
-      if Int.random(in: 0..<8, using: &generator) == 0 { try Crashes.checkIntegrity(of: disk) }
+      history.append("\(trouble), then \(isKilled ? "killed" : "power loss")")
+      do {
+        try await check(disk, wasKilled: isKilled)
+        if Int.random(in: 0..<8, using: &generator) == 0 { try Crashes.checkIntegrity(of: disk) }
+      } catch {
+        throw CrashFinding("\(error); lives: \(history.joined(separator: "; "))")
+      }
     }
   }
 
   /// Half of the lives have trouble with their disk before they lose power.
-  private static func addFaults(to disk: SimulatedDisk, using generator: inout SeededGenerator) {
+  private static func addFaults(
+    to disk: SimulatedDisk,
+    using generator: inout SeededGenerator
+  ) -> String {
     let skipped = Int.random(in: 0...60, using: &generator)
     switch Int.random(in: 0..<8, using: &generator) {
-    case 0: disk.fail(DiskFault(.sync, after: skipped / 6, count: 1))
-    case 1: disk.fail(DiskFault(.write, after: skipped, count: 1 + skipped % 3))
-    case 2: disk.fail(DiskFault(.read, after: skipped, count: 1 + skipped % 3))
-    case 3: disk.limit(bytes: disk.bytes + skipped * 4096)
-    default: break
+    case 0:
+      disk.fail(DiskFault(.sync, after: skipped / 6, count: 1))
+      return "a failed sync"
+    case 1:
+      disk.fail(DiskFault(.write, after: skipped, count: 1 + skipped % 3))
+      return "failed writes"
+    case 2:
+      disk.fail(DiskFault(.read, after: skipped, count: 1 + skipped % 3))
+      return "failed reads"
+    case 3:
+      disk.limit(bytes: disk.bytes + skipped * 4096)
+      return "a full disk"
+    default: return "nothing wrong"
     }
   }
 

@@ -104,8 +104,16 @@ struct DiskState: Sendable {
   mutating func sync(_ open: OpenFile) -> Int32 {
     let wasDead = isDead
     if let code = failure(.sync, open.file, ResultCode.sync) {
-      if !wasDead { open.inode.failSync(using: &chance) }
+      if !wasDead {
+        open.inode.failSync(using: &chance)
+        open.knownFailedSyncs = open.inode.failedSyncs
+      }
       return code
+    }
+    guard open.knownFailedSyncs == open.inode.failedSyncs else {
+      open.knownFailedSyncs = open.inode.failedSyncs
+      lastNumber = EIO
+      return ResultCode.sync
     }
     guard !losesPower() else { return ResultCode.sync }
     open.inode.sync()

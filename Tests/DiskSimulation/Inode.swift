@@ -15,6 +15,7 @@ final class Inode: @unchecked Sendable {
   /// Everyone who has the file open, for its locks.
   var openFiles: [OpenFile] = []
   let shared = SharedMemory()
+  private(set) var failedSyncs = 0
 
   init(current: [UInt8] = [], synced: [UInt8] = [], pending: [Change] = []) {
     self.current = current
@@ -36,6 +37,7 @@ final class Inode: @unchecked Sendable {
   func failSync(using generator: inout SeededGenerator) {
     synced = afterPowerLoss(using: &generator)
     pending = []
+    failedSyncs += 1
   }
 
   func damage(at offset: Int, bits: UInt8) {

@@ -12,6 +12,8 @@ final class OpenFile: @unchecked Sendable {
   var syncsFolder: Bool
   /// The system's error number of this file's last failure.
   var lastNumber: Int32 = 0
+  /// The failed syncs of the file that this opening has been told of.
+  var knownFailedSyncs: Int
   private var level = SQLITE_LOCK_NONE
   var isMapped = false
   var sharedLocks: Set<Int> = []
@@ -21,6 +23,7 @@ final class OpenFile: @unchecked Sendable {
     self.disk = disk
     self.file = file
     self.inode = inode
+    knownFailedSyncs = inode.failedSyncs
     isReadOnly = flags & SQLITE_OPEN_READWRITE == 0
     isDeletedOnClose = flags & SQLITE_OPEN_DELETEONCLOSE != 0
     let journals = SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL

@@ -130,8 +130,8 @@ package struct DiskFault: Sendable {
   /// Fails `count` accesses to files whose names end in `suffix`, after letting `skipped` pass,
   /// with the system's error `number`.
   ///
-  /// A failed sync behaves as Linux does: what it should have made safe may be lost, is still read,
-  /// and the next sync knows nothing of it.
+  /// A failed sync behaves as Linux does: what it should have made safe may be lost and is still
+  /// read. Everyone who has the file open is told by one sync; later ones know nothing of it.
   package init(
     _ access: Access,
     suffix: String = "",
