@@ -86,6 +86,70 @@ struct RoundTripTests {
     }
   }
 
+  @Test("An index comes back with all that was declared of it and its namespaces")
+  func declarations() async throws {
+    let first = Fixture()
+    let index = VectorIndexDescription(
+      name: "ix",
+      dimension: 3,
+      metric: .dotproduct,
+      field: "embedding",
+      cloud: "gcp",
+      region: "europe-west4",
+      tags: ["model": "words"],
+      isProtected: true
+    )
+    try await first.vectors.create(index)
+    try await first.vectors.createNamespace("bare", index: "ix", filterableFields: [])
+    try await first.vectors.createNamespace(
+      "full",
+      index: "ix",
+      filterableFields: ["chat", "year"]
+    )
+    let record = VectorRecord(id: "v", values: [1, 2, 3], metadata: ["chat": .string("c")])
+    try await first.vectors.upsert([record], index: "ix", namespace: "full")
+    _ = try await first.exporter.exportAll(of: "p", to: folder.path("a"), replaces: false)
+    let second = Fixture()
+    _ = try await second.importer.import(folder.path("a"), .init())
+    // Again over what is there: nothing is doubled or lost.
+    _ = try await second.importer.import(folder.path("a"), .init())
+
+    #expect(second.vectors.indexes() == [index])
+    let namespaces = try await second.vectors.namespaces(index: "ix")
+    #expect(try await first.vectors.namespaces(index: "ix") == namespaces)
+    #expect(namespaces.map(\.filterableFields) == [[], ["chat", "year"]])
+    #expect(namespaces.map(\.recordCount) == [0, 1])
+    #expect(try await second.allVectors().map(\.record) == [record])
+
+    let other = Fixture()
+    try await other.vectors.create(.init(name: "ix", dimension: 3, metric: .dotproduct))
+    let refusal = await failure { try await other.importer.import(folder.path("a"), .init()) }
+    #expect(refusal?.statusCode == .failedPrecondition)
+    _ = try await other.importer.import(folder.path("a"), .init(replaces: true))
+    #expect(other.vectors.indexes() == [index])
+  }
+
+  @Test("An export of the first version, without fields and namespaces, is read as it was meant")
+  func firstVersion() async throws {
+    let first = Fixture()
+    try await first.vectors.create(.init(name: "ix", dimension: 1, metric: .cosine))
+    _ = try await first.exporter.exportAll(of: "p", to: folder.path("a"), replaces: false)
+    let path = folder.path("a/vectors_export/vectors_export.overall_export_metadata")
+    var metadata = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: path)))
+        as? [String: Any]
+    )
+    metadata["version"] = 1
+    var indexes = try #require(metadata["indexes"] as? [[String: Any]])
+    for key in ["field", "cloud", "region", "namespaces"] { indexes[0][key] = nil }
+    metadata["indexes"] = indexes
+    try JSONSerialization.data(withJSONObject: metadata).write(to: URL(filePath: path))
+    let second = Fixture()
+    _ = try await second.importer.import(folder.path("a"), .init())
+
+    #expect(second.vectors.indexes() == first.vectors.indexes())
+  }
+
   @Test("The documents of one database are exported alone and imported from their own folder")
   func oneDatabase() async throws {
     let first = Fixture()

@@ -151,7 +151,7 @@ package struct DataExporter: Sendable {
 
   private func writeVectors(to folder: String, name: String) async throws -> Int {
     let time = try await store.readTime()
-    let indexes = vectors.indexes()
+    let indexes = try vectors.indexes().compactMap(described)
     let known = Set(indexes.map(\.name))
     let lines = ExportLines(folder: folder, kind: "vectors", fileBytesMax: fileBytesMax)
     var next: [UInt8]?
@@ -166,12 +166,21 @@ package struct DataExporter: Sendable {
     let files = try lines.endFiles()
     let metadata = VectorMetadata(
       exportTime: time.description,
-      indexes: indexes.map(VectorMetadata.Index.init),
+      indexes: indexes,
       vectors: files.reduce(0) { $0 + $1.records },
       files: files
     )
     try Self.write(metadata, to: "\(folder)/\(Self.metadataName(name))")
     return metadata.vectors
+  }
+
+  /// An index in the words of the metadata; nil when it was deleted a moment ago.
+  private func described(_ index: VectorIndexDescription) throws -> VectorMetadata.Index? {
+    do {
+      return VectorMetadata.Index(index, try vectors.knownNamespaces(index: index.name))
+    } catch let error as StatusError where error.statusCode == .notFound {
+      return nil
+    }
   }
 
   // MARK: - Folders
@@ -219,13 +228,19 @@ package struct DataExporter: Sendable {
 
 extension VectorMetadata.Index {
   /// The index in the words of the metadata.
-  init(_ description: VectorIndexDescription) {
+  init(_ description: VectorIndexDescription, _ namespaces: [VectorNamespace]) {
     self.init(
       name: description.name,
       dimension: description.dimension,
       metric: description.metric.rawValue,
       tags: description.tags,
-      isProtected: description.isProtected
+      isProtected: description.isProtected,
+      field: description.field,
+      cloud: description.cloud,
+      region: description.region,
+      namespaces: namespaces.map {
+        VectorMetadata.Namespace(name: $0.name, filterableFields: $0.filterableFields)
+      }
     )
   }
 }

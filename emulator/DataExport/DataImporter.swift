@@ -157,11 +157,12 @@ package final class DataImporter: Sendable {
       if !options.replaces,
         let existing = vectors.indexes().first(where: { $0.name == index.name }),
         existing.dimension != description.dimension || existing.metric != description.metric
+          || existing.field != description.field
       {
         throw StatusError(
           .failedPrecondition,
-          "The vector index \(index.name) is there already with another dimension or metric; "
-            + "delete it, or import with --replace."
+          "The vector index \(index.name) is there already with another dimension, metric or "
+            + "field; delete it, or import with --replace."
         )
       }
     }
@@ -187,6 +188,17 @@ package final class DataImporter: Sendable {
     let existing = Set(vectors.indexes().map(\.name))
     for index in source.metadata.indexes where !existing.contains(index.name) {
       try await vectors.create(try index.description)
+    }
+    // Before the vectors, which would make them without what their creators declared.
+    for index in source.metadata.indexes {
+      let known = Set(try vectors.knownNamespaces(index: index.name).map(\.name))
+      for namespace in index.namespaces ?? [] where !known.contains(namespace.name) {
+        try await vectors.createNamespace(
+          namespace.name,
+          index: index.name,
+          filterableFields: namespace.filterableFields
+        )
+      }
     }
     for file in source.metadata.files {
       let reader = try ExportFileReader(
@@ -275,13 +287,17 @@ extension VectorMetadata.Index {
       guard let metric = VectorIndexDescription.Metric(rawValue: metric) else {
         throw StatusError.invalidArgument("The vector index \(name) has no metric \"\(metric)\".")
       }
-      return VectorIndexDescription(
+      var description = VectorIndexDescription(
         name: name,
         dimension: dimension,
         metric: metric,
         tags: tags,
         isProtected: isProtected
       )
+      if let field { description.field = field }
+      if let cloud { description.cloud = cloud }
+      if let region { description.region = region }
+      return description
     }
   }
 }

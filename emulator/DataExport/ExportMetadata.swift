@@ -44,7 +44,8 @@ struct DocumentMetadata: Codable, Sendable, Hashable {
 /// The metadata of exported vectors: `NAME.overall_export_metadata`.
 struct VectorMetadata: Codable, Sendable, Hashable {
   static let format = "hearth-vectors-export"
-  static let currentVersion = 1
+  /// The first version told neither fields, places nor namespaces of indexes.
+  static let currentVersion = 2
 
   var format = Self.format
   var version = Self.currentVersion
@@ -60,5 +61,17 @@ struct VectorMetadata: Codable, Sendable, Hashable {
     var metric: String
     var tags: [String: String]
     var isProtected: Bool
+    /// These are absent from the first version.
+    var field: String?
+    var cloud: String?
+    var region: String?
+    /// All of them, those without vectors too.
+    var namespaces: [Namespace]?
+  }
+
+  /// A namespace as its creator declared it.
+  struct Namespace: Codable, Sendable, Hashable {
+    var name: String
+    var filterableFields: [String]
   }
 }

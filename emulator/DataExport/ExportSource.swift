@@ -58,7 +58,7 @@ struct ExportSource: Sendable {
       let metadata: DocumentMetadata = try Self.read(path)
       try Self.check(metadata.databases.flatMap(\.files), in: path)
       documents = Documents(folder: folder, metadata: metadata)
-    case (VectorMetadata.format, VectorMetadata.currentVersion):
+    case (VectorMetadata.format, 1...VectorMetadata.currentVersion):
       let metadata: VectorMetadata = try Self.read(path)
       try Self.check(metadata.files, in: path)
       vectors = Vectors(folder: folder, metadata: metadata)

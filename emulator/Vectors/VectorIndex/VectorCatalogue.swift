@@ -216,6 +216,11 @@ package final class VectorCatalogue: Sendable {
   /// All namespaces of an index by name; the empty name is the default one.
   package func namespaces(index: String) async throws -> [VectorNamespace] {
     try await whenLoaded()
+    return try knownNamespaces(index: index)
+  }
+
+  /// The same without waiting; while records are loaded, their counts still grow.
+  package func knownNamespaces(index: String) throws -> [VectorNamespace] {
     let found = try withIndex(index) { index in
       index.namespaces.map { name, namespace in
         VectorNamespace(
