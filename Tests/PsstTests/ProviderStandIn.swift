@@ -107,7 +107,8 @@ final class ProviderStandIn: HTTPTransport {
 
   /// The part of the filter language that Psst uses.
   private struct Filter: Decodable {
-    var conditions: [(field: String, value: MetadataValue)] = []
+    /// Of each field one of the values.
+    var conditions: [(field: String, values: [MetadataValue])] = []
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
@@ -116,15 +117,19 @@ final class ProviderStandIn: HTTPTransport {
       } else {
         conditions = try container.decode([String: [String: MetadataValue]].self).compactMap {
           field,
-          test in test["$eq"].map { (field, $0) }
+          test in
+          test["$eq"].map { (field, [$0]) }
+            ?? test["$in"]?.strings.map { (field, $0.map { .string($0) }) }
         }
       }
     }
 
     func accepts(_ metadata: [String: MetadataValue]) -> Bool {
-      conditions.allSatisfy { field, value in
-        if case .strings(let list) = metadata[field] { return list.contains(value.string ?? "") }
-        return metadata[field] == value
+      conditions.allSatisfy { field, values in
+        if case .strings(let list) = metadata[field] {
+          return values.contains { list.contains($0.string ?? "") }
+        }
+        return metadata[field].map(values.contains) ?? false
       }
     }
   }

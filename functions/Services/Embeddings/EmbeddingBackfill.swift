@@ -162,7 +162,10 @@ public struct EmbeddingBackfill: Sendable {
       let messages = page.compactMap(UnembeddedMessage.init)
       if let last = page.last, chatID == nil { found.isLast = last.reference.isBehindChats }
       let withText = messages.filter { $0.hasText }
-      let embedded = try await backfill.vectors.existing(withText.map(\.place.messageID))
+      let embedded = try await backfill.vectors.existing(
+        withText.map(\.place.messageID),
+        keptAs: MetadataField.messageID
+      )
       let lacking = withText.filter { !embedded.contains($0.place.messageID) }
       let chatIDs = Set(lacking.map(\.place.chatID)).sorted()
       let existing = try await firestore.getAll(chatIDs.map { chats.document($0) })

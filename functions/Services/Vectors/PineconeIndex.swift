@@ -29,6 +29,8 @@ public final class PineconeIndex: Sendable {
   private static let fetchMax = 100
   /// The service's own limit.
   private static let deleteMax = 1000
+  /// The service takes ten times as many; their ids alone are some kilobytes.
+  private static let presenceMax = 1000
 
   /// An index that has not been looked at yet.
   public init(
@@ -158,11 +160,30 @@ public final class PineconeIndex: Sendable {
     return found
   }
 
-  /// Those of the ids that have a record; their numbers are not read.
-  public func existing(_ ids: [String]) async throws -> Set<String> {
+  /// Those of the ids that have a record, where records keep their ids as `field` too.
+  ///
+  /// A fetch brings all numbers along. A query does not, but may miss some: its search is not exact
+  /// everywhere, and a record may lack the field. So only the ids that the query did not find are
+  /// fetched, of which few have numbers to bring.
+  public func existing(_ ids: [String], keptAs field: String) async throws -> Set<String> {
     var found: Set<String> = []
-    for start in stride(from: 0, to: ids.count, by: Self.fetchMax) {
-      let part = ids[start..<min(start + Self.fetchMax, ids.count)]
+    // The direction does not matter, for there are as many answers as records that can match.
+    var direction = [Float](repeating: 0, count: model.dimension)
+    direction[0] = 1
+    for start in stride(from: 0, to: ids.count, by: Self.presenceMax) {
+      let part = ids[start..<min(start + Self.presenceMax, ids.count)]
+      let body = Query(
+        vector: direction,
+        topK: part.count,
+        filter: .isIn(field, part.map { .string($0) }),
+        includeMetadata: false
+      )
+      let reply: QueryReply = try await post(["query"], body)
+      found.formUnion(Set(part).intersection(reply.matches.map(\.id)))
+    }
+    let rest = ids.filter { !found.contains($0) }
+    for start in stride(from: 0, to: rest.count, by: Self.fetchMax) {
+      let part = rest[start..<min(start + Self.fetchMax, rest.count)]
       let reply: PresenceReply = try await send { address in
         self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
       }

@@ -72,6 +72,8 @@ public enum MetadataValue: Codable, Sendable, Hashable {
 public enum VectorFilter: Encodable, Sendable, Hashable {
   /// The field equals the value or, if it is a list, has it.
   case equal(String, MetadataValue)
+  /// The field equals one of the values or, if it is a list, has one of them.
+  case isIn(String, [MetadataValue])
   /// All of the conditions.
   indirect case and([VectorFilter])
 
@@ -80,6 +82,7 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
     var container = encoder.singleValueContainer()
     switch self {
     case .equal(let field, let value): try container.encode([field: ["$eq": value]])
+    case .isIn(let field, let values): try container.encode([field: ["$in": values]])
     case .and(let filters): try container.encode(["$and": filters])
     }
   }
