@@ -524,8 +524,8 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "FirestoreProtos", argumentParser, nioCore, nioPosix, nioHTTP1, nioHPACK, protobuf,
-        subprocess, system, unixSignals,
+        "FirestoreProtos", "VectorIndex", "StorageEngine", "CKernels", argumentParser, nioCore,
+        nioPosix, nioHTTP1, nioHPACK, protobuf, subprocess, system, unixSignals,
       ],
       path: "Tests/Benchmarks",
       exclude: ["README.md"],

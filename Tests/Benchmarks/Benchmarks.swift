@@ -17,6 +17,7 @@ struct Benchmarks: AsyncParsableCommand {
         trigger   a write until its function starts; 1000 writes until their functions have
         callable  calls of a function in its worker over HTTP/1.1, 1, 16 and 64 clients
         search    a message until its vector is found
+        vectors   100 000 vectors of 1536 numbers: written, searched, started with
         memory    resident memory before and after creates and gets
 
         make bench
@@ -40,7 +41,7 @@ struct Benchmarks: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The virtual environment with Firebase's Python functions.",
+      "The virtual environment with Firebase's Python functions and NumPy.",
       valueName: "folder"
     )
   )
@@ -87,6 +88,9 @@ struct Benchmarks: AsyncParsableCommand {
         : PythonFunctions(
           environment: URL(filePath: pythonEnvironment).standardizedFileURL.path
         ),
+      numPy: skipsPeer
+        ? nil
+        : NumPyScan(environment: URL(filePath: pythonEnvironment).standardizedFileURL.path),
       scenarios: try scenarios(),
       duration: .seconds(seconds),
       ownExecutable: own

@@ -7,6 +7,7 @@ enum Subject: String, Sendable {
   case bareNIO = "bare NIO echo"
   case python = "Python functions"
   case postgreSQL = "PostgreSQL"
+  case numPy = "NumPy scan"
 }
 
 /// What was measured.
@@ -19,6 +20,12 @@ enum Metric: Hashable, Sendable {
   case eventsPerSecond
   case callablesPerSecond(clients: Int)
   case searchableMilliseconds(percentile: Int)
+  case vectorsPerSecond
+  case vectorQueryMilliseconds(isFiltered: Bool, overHTTP: Bool)
+  case vectorRecall(isFiltered: Bool)
+  case vectorsMegabytes
+  case vectorsStartMilliseconds
+  case vectorsReadyMilliseconds
   case idleMegabytes
   case loadedMegabytes
   case workerMegabytes
@@ -33,6 +40,13 @@ enum Metric: Hashable, Sendable {
     case .eventsPerSecond: "events/s, write → function start"
     case .callablesPerSecond(let clients): "callables/s, \(Self.text(clients))"
     case .searchableMilliseconds(let percentile): "message → found p\(percentile), ms"
+    case .vectorsPerSecond: "vectors written/s, 4 clients"
+    case .vectorQueryMilliseconds(let isFiltered, let overHTTP):
+      "query \(isFiltered ? "of 1 %" : "of all"), \(overHTTP ? "HTTP" : "engine"), ms"
+    case .vectorRecall(let isFiltered): "recall@10 \(isFiltered ? "of 1 %" : "of all")"
+    case .vectorsMegabytes: "memory with vectors, MB"
+    case .vectorsStartMilliseconds: "start with vectors → commit, ms"
+    case .vectorsReadyMilliseconds: "start with vectors → query, ms"
     case .idleMegabytes: "memory idle, MB"
     case .loadedMegabytes: "memory after the load, MB"
     case .workerMegabytes: "memory of the workers, MB"
@@ -42,9 +56,9 @@ enum Metric: Hashable, Sendable {
   /// Whether a smaller number is the better one.
   var isLowerBetter: Bool {
     switch self {
-    case .startMilliseconds, .functionStartMilliseconds, .searchableMilliseconds, .idleMegabytes,
-      .loadedMegabytes,
-      .workerMegabytes:
+    case .startMilliseconds, .functionStartMilliseconds, .searchableMilliseconds,
+      .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
+      .vectorsReadyMilliseconds, .idleMegabytes, .loadedMegabytes, .workerMegabytes:
       true
     default: false
     }
@@ -105,6 +119,7 @@ struct Comparison {
 
   private enum Aim {
     case atMost(Double)
+    case atLeast(Double)
     /// So many times as good as the neighbour.
     case times(Double)
   }
@@ -150,6 +165,23 @@ struct Comparison {
       Row(metric: .callablesPerSecond(clients: 64), peer: .python, aim: .times(10)),
       Row(metric: .searchableMilliseconds(percentile: 50)),
       Row(metric: .searchableMilliseconds(percentile: 99)),
+      Row(metric: .vectorsPerSecond),
+    ]
+    + [(false, true, nil), (false, false, 5.0), (true, true, 1.0), (true, false, 0.4)].map {
+      (isFiltered: Bool, overHTTP: Bool, most: Double?) in
+      Row(
+        metric: .vectorQueryMilliseconds(isFiltered: isFiltered, overHTTP: overHTTP),
+        peer: .numPy,
+        peerMetric: .vectorQueryMilliseconds(isFiltered: isFiltered, overHTTP: false),
+        aim: most.map { .atMost($0) }
+      )
+    }
+    + [
+      Row(metric: .vectorRecall(isFiltered: false), aim: .atLeast(1)),
+      Row(metric: .vectorRecall(isFiltered: true), aim: .atLeast(1)),
+      Row(metric: .vectorsMegabytes),
+      Row(metric: .vectorsStartMilliseconds, aim: .atMost(100)),
+      Row(metric: .vectorsReadyMilliseconds),
       Row(metric: .idleMegabytes, peer: .official, aim: .atMost(40)),
       Row(metric: .loadedMegabytes, peer: .official),
       Row(metric: .workerMegabytes),
@@ -179,6 +211,9 @@ struct Comparison {
     case .atMost(let most):
       aim = "≤ \(Figures.text(most))"
       verdict = ours <= most ? "met" : "missed"
+    case .atLeast(let least):
+      aim = "≥ \(Figures.text(least))"
+      verdict = ours >= least ? "met" : "missed"
     case .times(let times):
       aim = "≥ \(times) ×"
       if let ratio { verdict = ratio >= times ? "met" : "missed" }

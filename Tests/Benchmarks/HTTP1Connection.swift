@@ -9,11 +9,13 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
   typealias OutboundOut = ByteBuffer
 
   private let head: String
+  private let status: Int
   private var context: ChannelHandlerContext?
   private var input = ByteBuffer()
   private var report: ((Result<ByteBuffer, any Error>) -> Void)?
 
-  private init(method: String, path: String, host: String) {
+  private init(method: String, path: String, host: String, status: Int) {
+    self.status = status
     head = """
       \(method) \(path) HTTP/1.1\r
       host: \(host)\r
@@ -27,13 +29,19 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
     to address: Address,
     method: String = "POST",
     path: String,
+    expecting status: Int = 200,
     on loop: any EventLoop
   ) -> EventLoopFuture<any LoadConnection> {
     ClientBootstrap(group: loop)
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .connect(host: address.host, port: address.port)
       .flatMapThrowing { channel in
-        let connection = HTTP1Connection(method: method, path: path, host: "\(address)")
+        let connection = HTTP1Connection(
+          method: method,
+          path: path,
+          host: "\(address)",
+          status: status
+        )
         try channel.pipeline.syncOperations.addHandler(connection)
         return connection
       }
@@ -70,7 +78,7 @@ final class HTTP1Connection: ChannelInboundHandler, LoadConnection, @unchecked S
       input.moveReaderIndex(forwardBy: reply.headBytes)
       let body = input.readSlice(length: reply.bodyBytes) ?? ByteBuffer()
       input.discardReadBytes()
-      guard reply.status == 200 else {
+      guard reply.status == status else {
         throw BenchmarkError("HTTP status \(reply.status): \(String(buffer: body))")
       }
       finish(.success(body))

@@ -1,6 +1,6 @@
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, trigger, callable, search, memory
+  case start, create, get, trigger, callable, search, vectors, memory
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -9,6 +9,7 @@ struct BenchmarkRun: Sendable {
   var official: OfficialEmulator?
   var postgreSQL: PostgreSQL?
   var python: PythonFunctions?
+  var numPy: NumPyScan?
   var scenarios: Set<Scenario>
   var duration: Duration
   /// The Benchmarks executable itself, which is also the bare echo.
@@ -37,6 +38,7 @@ struct BenchmarkRun: Sendable {
       try await measurePython()
     }
     if has(.search) { try await measureSearch() }
+    if has(.vectors) { try await measureVectors() }
   }
 
   private func has(_ any: Scenario...) -> Bool { !scenarios.isDisjoint(with: any) }
@@ -156,7 +158,7 @@ struct BenchmarkRun: Sendable {
     }
   }
 
-  private func recordMemory(
+  func recordMemory(
     _ metric: Metric,
     of subject: Subject,
     _ megabytes: Double?,

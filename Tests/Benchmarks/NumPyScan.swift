@@ -1,0 +1,93 @@
+import Foundation
+
+/// A flat scan of the same vectors with NumPy, where it is installed: what most people do first.
+struct NumPyScan: Sendable {
+  private let python: String
+
+  /// Nil when the virtual environment does not hold it; `make bench` fills it.
+  init?(environment folder: String) {
+    python = folder + "/bin/python"
+    // A folder that is not there has no NumPy.
+    let versions = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/lib")) ?? []
+    guard FileManager.default.isExecutableFile(atPath: python),
+      versions.contains(where: {
+        FileManager.default.fileExists(atPath: "\(folder)/lib/\($0)/site-packages/numpy")
+      })
+    else { return nil }
+  }
+
+  /// Milliseconds of each query, and the rows of the ten best.
+  struct Answers: Sendable, Decodable {
+    var all: [Double]
+    var filtered: [Double]
+    var allRows: [[Int]]
+    var filteredRows: [[Int]]
+  }
+
+  private static let source = """
+    import json, sys, time
+    import numpy
+
+    rows, queries, dimension, scale, chats = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+
+    def read(path):
+        matrix = numpy.fromfile(path, dtype=numpy.int16).reshape(-1, dimension)
+        matrix = matrix.astype(numpy.float32) / numpy.float32(scale)
+        return matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
+
+    def best(scores):
+        top = numpy.argpartition(scores, -10)[-10:]
+        return top[numpy.argsort(-scores[top])]
+
+    matrix, queries = read(rows), read(queries)
+    chat = numpy.arange(len(matrix)) % chats
+    result = {"all": [], "filtered": [], "allRows": [], "filteredRows": []}
+    for warm in (True, False):
+        for number, query in enumerate(queries):
+            began = time.perf_counter()
+            found = best(matrix @ query)
+            middle = time.perf_counter()
+            rows = numpy.flatnonzero(chat == number % chats)
+            kept = rows[best(matrix[rows] @ query)]
+            end = time.perf_counter()
+            if warm:
+                if number == 4:
+                    break
+                continue
+            result["all"].append((middle - began) * 1000)
+            result["filtered"].append((end - middle) * 1000)
+            result["allRows"].append(found.tolist())
+            result["filteredRows"].append(kept.tolist())
+    print(json.dumps(result), flush=True)
+
+    """
+
+  /// Scans for each query, with the matrix in memory and of unit rows.
+  func run(_ set: VectorSet, in folder: String) async throws -> Answers {
+    let folder = folder + "/numpy"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer {
+      // The whole folder goes at the end; it is large until then.
+      try? FileManager.default.removeItem(atPath: folder)
+    }
+    try Self.source.write(toFile: folder + "/scan.py", atomically: true, encoding: .utf8)
+    for (name, numbers) in [("rows", set.numbers), ("queries", set.queryNumbers)] {
+      try numbers.withUnsafeBytes { bytes in
+        try Data(bytes).write(to: URL(filePath: "\(folder)/\(name)"))
+      }
+    }
+    let command = ServedProcess.Command(
+      executable: python,
+      arguments: [
+        "scan.py", "rows", "queries", "\(VectorSet.dimension)", "\(Int(VectorSet.scale))",
+        "\(VectorSet.chats)",
+      ],
+      folder: folder
+    )
+    return try await ServedProcess.run(command) { line in
+      line.hasPrefix("{") ? try JSONDecoder().decode(Answers.self, from: Data(line.utf8)) : nil
+    } body: { _, answers in
+      answers
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import StorageEngine
+import VectorIndex
+
+/// Vectors that are written to Hearth's index and searched for.
+struct VectorLoad: Sendable {
+  var set: VectorSet
+
+  /// What queries found and how long they took.
+  struct Answers: Sendable {
+    var nanoseconds: [Int64]
+    /// Of the first query of each number, the rows found.
+    var rows: [[Int]]
+
+    /// The share of `exact` that was found.
+    func recall(_ exact: [[Int]]) -> Double {
+      let found = zip(rows, exact).reduce(0) { $0 + Set($1.0).intersection($1.1).count }
+      return Double(found) / Double(max(1, exact.reduce(0) { $0 + $1.count }))
+    }
+  }
+
+  private static let index = "bench"
+  /// Vectors in one request, as Pinecone's own client sends them: with these under its 2 MB.
+  private static let upsertMax = 100
+  private static let loadClients = 4
+  private static let warmUp = 16
+  /// Four rounds of all queries.
+  private static let measured = 4 * VectorSet.queries
+
+  // MARK: Over HTTP
+
+  /// Makes the index and writes everything; returns how long the writes took.
+  func load(_ vectors: Address) async throws -> Duration {
+    let description = ByteBuffer(
+      string: """
+        {"name":"\(Self.index)","dimension":\(VectorSet.dimension),"metric":"cosine",\
+        "spec":{"serverless":{"cloud":"aws","region":"us-east-1"}}}
+        """
+    )
+    _ = try await RequestSeries(address: vectors, path: "/indexes", isCreation: true)
+      .run(count: 1) { _ in description }
+    let began = ContinuousClock.now
+    _ = try await RequestSeries(address: vectors, path: "/ix/\(Self.index)/vectors/upsert")
+      .run(count: VectorSet.count / Self.upsertMax, clients: Self.loadClients) { number in
+        set.upsert(number * Self.upsertMax..<(number + 1) * Self.upsertMax)
+      }
+    return ContinuousClock.now - began
+  }
+
+  /// Queries one after the other.
+  func query(_ vectors: Address, isFiltered: Bool) async throws -> Answers {
+    let series = RequestSeries(address: vectors, path: "/ix/\(Self.index)/query")
+    let body: @Sendable (Int) -> ByteBuffer = { set.query($0, isFiltered: isFiltered) }
+    _ = try await series.run(count: Self.warmUp, body: body)
+    let replies = try await series.run(count: Self.measured, body: body)
+    return Answers(
+      nanoseconds: replies.map(\.nanoseconds),
+      rows: try replies.prefix(VectorSet.queries).map { try Self.rows($0.body) }
+    )
+  }
+
+  /// Returns once a query is answered, which waits for all vectors.
+  func waitUntilReady(_ vectors: Address) async throws {
+    let series = RequestSeries(address: vectors, path: "/ix/\(Self.index)/query")
+    _ = try await series.run(count: 1) { set.query($0, isFiltered: false) }
+  }
+
+  private static func rows(_ body: ByteBuffer) throws -> [Int] {
+    struct Reply: Decodable {
+      struct Match: Decodable {
+        var id: String
+      }
+      var matches: [Match]
+    }
+    return try JSONDecoder().decode(Reply.self, from: Data(body.readableBytesView)).matches
+      .compactMap { VectorSet.row($0.id) }
+  }
+
+  // MARK: In this process
+
+  /// The engine alone, without a server, and over memory.
+  func queryEngine() async throws -> (all: Answers, filtered: Answers) {
+    let catalogue = VectorCatalogue(storage: MemoryStorage())
+    try await catalogue.create(
+      VectorIndexDescription(name: Self.index, dimension: VectorSet.dimension, metric: .cosine)
+    )
+    for start in stride(from: 0, to: VectorSet.count, by: 1000) {
+      let records = (start..<start + 1000).map { row in
+        VectorRecord(
+          id: VectorSet.id(row),
+          values: set.values(row),
+          metadata: ["chatId": .string("chat-\(VectorSet.chat(row))")]
+        )
+      }
+      try await catalogue.upsert(records, index: Self.index, namespace: "")
+    }
+    return (
+      try await query(catalogue, isFiltered: false), try await query(catalogue, isFiltered: true)
+    )
+  }
+
+  private func query(_ catalogue: VectorCatalogue, isFiltered: Bool) async throws -> Answers {
+    var answers = Answers(nanoseconds: [], rows: [])
+    for number in -Self.warmUp..<Self.measured {
+      let place = (number + VectorSet.queries) % VectorSet.queries
+      let values = set.query(place)
+      let filter = MetadataFilter.equal("chatId", .string("chat-\(VectorSet.chat(place))"))
+      let sent = NIODeadline.now()
+      let matches = try await catalogue.query(
+        values,
+        filter: isFiltered ? filter : nil,
+        limit: 10,
+        index: Self.index,
+        namespace: ""
+      )
+      guard number >= 0 else { continue }
+      answers.nanoseconds.append((NIODeadline.now() - sent).nanoseconds)
+      if number < VectorSet.queries {
+        answers.rows.append(matches.compactMap { VectorSet.row($0.record.id) })
+      }
+    }
+    return answers
+  }
+}

@@ -1,0 +1,161 @@
+import CKernels
+import Dispatch
+import NIOCore
+
+/// Synthetic embeddings: topics in few latent dimensions, seen in many, with noise.
+///
+/// Real embeddings are alike in this: they lie near a space of far fewer dimensions than they have.
+/// Each number has five decimals, kept as a whole number, so that JSON and NumPy get exactly the
+/// same ones.
+struct VectorSet: Sendable {
+  /// Rows of `dimension` numbers, in hundred thousandths.
+  let numbers: [Int16]
+  /// The same, of the vectors that are searched for.
+  let queryNumbers: [Int16]
+
+  static let dimension = 1536
+  static let count = 100_000
+  static let queries = 64
+  static let scale: Float = 100_000
+  /// Each holds the same share of the vectors.
+  static let chats = 100
+  private static let latentDimension = 96
+  private static let topics = 300
+  /// The length of the noise beside that of what it disturbs.
+  private static let noise: Float = 0.5
+
+  /// The chat of a row, and what a query of that number is filtered by.
+  static func chat(_ number: Int) -> Int { number % chats }
+
+  static func id(_ row: Int) -> String { "message-\(row)" }
+
+  /// The row of an id that `id` made.
+  static func row(_ id: String) -> Int? { Int(id.dropFirst("message-".count)) }
+
+  /// Makes the same vectors each time.
+  init() {
+    var random = Random(seed: 1)
+    let basis = (0..<Self.dimension * Self.latentDimension).map { _ in random.normal() }
+    let centres = (0..<Self.topics * Self.latentDimension).map { _ in random.normal() }
+    numbers = Self.rows(Self.count, seed: 2, basis, centres)
+    queryNumbers = Self.rows(Self.queries, seed: 1_000_003, basis, centres)
+  }
+
+  private static func rows(
+    _ count: Int,
+    seed: UInt64,
+    _ basis: [Float],
+    _ centres: [Float]
+  ) -> [Int16] {
+    [Int16](unsafeUninitializedCapacity: count * dimension) { buffer, initialized in
+      // Each row is written by one task only.
+      nonisolated(unsafe) let rows = buffer
+      let parts = 64
+      DispatchQueue.concurrentPerform(iterations: parts) { part in
+        for row in stride(from: part, to: count, by: parts) {
+          var random = Random(seed: seed &+ UInt64(row))
+          let topic = Int(random.next() % UInt64(topics)) * latentDimension
+          let latent = (0..<latentDimension).map { centres[topic + $0] + 0.6 * random.normal() }
+          var values = [Float](repeating: 0, count: dimension)
+          basis.withUnsafeBufferPointer { basis in
+            guard let base = basis.baseAddress else { return }
+            for place in values.indices {
+              values[place] = hearth_dot(latent, base + place * latentDimension, latentDimension)
+            }
+          }
+          let strength =
+            noise * (hearth_dot(values, values, dimension) / Float(dimension)).squareRoot()
+          for place in values.indices { values[place] += strength * random.normal() }
+          let length = hearth_dot(values, values, dimension).squareRoot()
+          for place in values.indices {
+            rows[row * dimension + place] = Int16((values[place] / length * scale).rounded())
+          }
+        }
+      }
+      initialized = count * dimension
+    }
+  }
+
+  func values(_ row: Int) -> [Float] { Self.values(numbers, row) }
+  func query(_ number: Int) -> [Float] { Self.values(queryNumbers, number % Self.queries) }
+
+  private static func values(_ numbers: [Int16], _ row: Int) -> [Float] {
+    numbers[row * dimension..<(row + 1) * dimension].map { Float($0) / scale }
+  }
+
+  /// The body of an upsert of some rows.
+  func upsert(_ rows: Range<Int>) -> ByteBuffer {
+    var body = ByteBuffer()
+    body.reserveCapacity(rows.count * (Self.dimension * 9 + 200))
+    body.writeString(#"{"vectors":["#)
+    for row in rows {
+      body.writeString(
+        """
+        \(row == rows.lowerBound ? "" : ",")\
+        {"id":"\(Self.id(row))","metadata":{"chatId":"chat-\(Self.chat(row))","number":\(row),\
+        "text":"The knee is better today, I walked for half an hour."},"values":
+        """
+      )
+      Self.write(numbers, row, to: &body)
+      body.writeString("}")
+    }
+    body.writeString("]}")
+    return body
+  }
+
+  /// The body of a query for the ten best.
+  func query(_ number: Int, isFiltered: Bool) -> ByteBuffer {
+    var body = ByteBuffer()
+    body.writeString(#"{"topK":10,"includeMetadata":true,"#)
+    if isFiltered {
+      body.writeString(#""filter":{"chatId":{"$eq":"chat-\#(Self.chat(number % Self.queries))"}},"#)
+    }
+    body.writeString(#""vector":"#)
+    Self.write(queryNumbers, number % Self.queries, to: &body)
+    body.writeString("}")
+    return body
+  }
+
+  private static func write(_ numbers: [Int16], _ row: Int, to body: inout ByteBuffer) {
+    var text: [UInt8] = []
+    text.reserveCapacity(dimension * 9 + 2)
+    text.append(UInt8(ascii: "["))
+    for number in numbers[row * dimension..<(row + 1) * dimension] {
+      if text.count > 1 { text.append(UInt8(ascii: ",")) }
+      if number < 0 { text.append(UInt8(ascii: "-")) }
+      text.append(UInt8(ascii: "0"))
+      text.append(UInt8(ascii: "."))
+      let magnitude = Int(number.magnitude)
+      for power in [10_000, 1000, 100, 10, 1] {
+        text.append(UInt8(ascii: "0") + UInt8(magnitude / power % 10))
+      }
+    }
+    text.append(UInt8(ascii: "]"))
+    body.writeBytes(text)
+  }
+
+  /// SplitMix64.
+  private struct Random {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+      state = seed &* 0x9E37_79B9_7F4A_7C15
+    }
+
+    mutating func next() -> UInt64 {
+      state &+= 0x9E37_79B9_7F4A_7C15
+      var value = state
+      value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+      return value ^ (value >> 31)
+    }
+
+    /// About normal: the sum of four uniform numbers, of variance 1.
+    mutating func normal() -> Float {
+      let bits = next()
+      let sum =
+        Int(bits & 0xFFFF) + Int(bits >> 16 & 0xFFFF) + Int(bits >> 32 & 0xFFFF) + Int(bits >> 48)
+      return Float(sum - 131_070) / 37_837
+    }
+  }
+}
