@@ -77,12 +77,11 @@ package struct GRPCServer: Sendable {
     /// gRPC's clients keep their connections alive every 10 seconds at most; its servers ask for 5
     /// minutes by default, Google's for less, and the mobile Firestore clients send one each 30 s.
     package var pingIntervalMin: Duration
-    /// The time over which resets and control frames are counted.
+    /// The time over which resets, control frames and odd events are counted.
     package var floodWindow: Duration
-    /// Odd events in a connection's whole life, such as data for a call that has just ended.
+    /// Odd events within `floodWindow`, such as data for a call that has just ended.
     ///
-    /// Every call that ends while its client still sends can cause some, and connections live
-    /// for days.
+    /// Every call that ends while its client still sends can cause as many as its window has frames.
     package var glitchesMax: Int
     /// How much a client may send ahead on one call; a fraction of the largest request.
     package var streamWindowBytes: Int
@@ -107,7 +106,7 @@ package struct GRPCServer: Sendable {
       controlFramesMax: Int = 20_000,
       pingIntervalMin: Duration = .seconds(9),
       floodWindow: Duration = .seconds(30),
-      glitchesMax: Int = 1_000_000,
+      glitchesMax: Int = 100_000,
       streamWindowBytes: Int = 256 * 1024,
       connectionWindowBytes: Int = 4 * 1024 * 1024,
       keepAliveInterval: Duration = .seconds(300),

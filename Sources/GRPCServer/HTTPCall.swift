@@ -18,6 +18,8 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   private var task: Task<Void, Never>?
   private var writer: GRPCStreamWriter?
   private let body: GRPCRequestQueue<ByteBuffer>
+  /// Ends the circle of this call, its queue and the way back from it when the stream does.
+  private let own: NIOLoopBoundBox<HTTPCall?>
   private var isPaused = false
 
   /// Begins the responder's task.
@@ -30,15 +32,16 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     self.server = server
     self.stream = stream
     let loop = server.loop
-    let resumed = NIOLoopBoundBox<HTTPCall?>(nil, eventLoop: loop)
+    let own = NIOLoopBoundBox<HTTPCall?>(nil, eventLoop: loop)
     body = GRPCRequestQueue {
-      loop.execute { resumed.value?.resumeReading() }
+      loop.execute { own.value?.resumeReading() }
     }
     let writer = GRPCStreamWriter {
-      loop.execute { resumed.value?.sendQueued() }
+      loop.execute { own.value?.sendQueued() }
     }
     self.writer = writer
-    resumed.value = self
+    self.own = own
+    own.value = self
     run(head, writer, responder)
   }
 
@@ -59,7 +62,11 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
       let response = await responder(request, channel)
       let isBodiless = request.method == .head
       let head = ByteBuffer(response.head)
-      loop.execute { self.stream.writeHead(head, end: isBodiless) }
+      loop.execute {
+        self.stream.writeHead(head, end: isBodiless)
+        // The first bytes of the body may be long in coming.
+        self.stream.flush()
+      }
       var isWhole = true
       if !isBodiless {
         do {
@@ -102,6 +109,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   }
 
   func closed() {
+    own.value = nil
     task?.cancel()
     task = nil
     writer?.close()

@@ -54,6 +54,11 @@ struct Peer {
   var loop: EmbeddedEventLoop { channel.embeddedEventLoop }
   var calls: [PeerCall] { opened.calls }
 
+  /// Lets go of the calls, so that only the connection holds those that are open.
+  func forgetCalls() {
+    opened.calls = []
+  }
+
   /// Sends what `write` makes, all at once.
   func send(_ write: (inout ByteBuffer) -> Void) throws {
     var bytes = ByteBuffer()
@@ -75,19 +80,25 @@ struct Peer {
     var bytes = ByteBuffer()
     while var part = try channel.readOutbound(as: ByteBuffer.self) { bytes.writeBuffer(&part) }
     var frames: [Frame] = []
-    while let (word, flags, stream) = bytes.readMultipleIntegers(as: (UInt32, UInt8, UInt32).self),
-      let payload = bytes.readSlice(length: Int(word >> 8))
-    {
-      frames.append(
-        Frame(
-          type: UInt8(truncatingIfNeeded: word),
-          flags: flags,
-          stream: stream,
-          payload: payload.slice()
-        )
-      )
-    }
+    while let frame = bytes.readFrame() { frames.append(frame) }
     return frames
+  }
+}
+
+extension ByteBuffer {
+  /// The next whole frame.
+  mutating func readFrame() -> Peer.Frame? {
+    guard let word = getInteger(at: readerIndex, as: UInt32.self),
+      readableBytes >= HTTP2Size.frameHeader + Int(word >> 8),
+      let (_, flags, stream) = readMultipleIntegers(as: (UInt32, UInt8, UInt32).self),
+      let payload = readSlice(length: Int(word >> 8))
+    else { return nil }
+    return Peer.Frame(
+      type: UInt8(truncatingIfNeeded: word),
+      flags: flags,
+      stream: stream,
+      payload: payload.slice()
+    )
   }
 }
 

@@ -1,3 +1,4 @@
+import DequeModule
 import Logging
 import NIOCore
 import NIOHPACK
@@ -48,7 +49,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   private var sendWindow = HTTP2Size.windowDefault
   private var streamSendWindow = HTTP2Size.windowDefault
   /// Streams that could send if the connection could, in turn.
-  private var waiting: [HTTP2Stream] = []
+  private var waiting: Deque<HTTP2Stream> = []
   private var heldBytes = 0
 
   private var output = ByteBuffer()
@@ -60,7 +61,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   private var resets: HTTP2RateLimit
   private var controls: HTTP2RateLimit
   private var pings: HTTP2PingPolicy
-  private var glitches = 0
+  private var glitches: HTTP2RateLimit
 
   private var hasHeard = false
   private var idleSince = NIODeadline.now()
@@ -90,6 +91,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     )
     receiveWindow = configuration.connectionWindowBytes
     resets = HTTP2RateLimit(countMax: configuration.resetsMax, window: window)
+    glitches = HTTP2RateLimit(countMax: configuration.glitchesMax, window: window)
     controls = HTTP2RateLimit(countMax: configuration.controlFramesMax, window: window)
     pings = HTTP2PingPolicy(intervalMin: TimeAmount(configuration.pingIntervalMin))
   }
@@ -141,6 +143,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     hasHeard = true
     isReading = true
+    guard isServing else { return }
     reader.append(unwrapInboundIn(data))
     do {
       while isServing, let frame = try reader.next() { try receive(frame) }
@@ -218,8 +221,14 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     // Also for a stream that is refused or gone: the table of fields is the connection's.
     let headers = try decode(block)
     if let stream = streams[id] {
-      guard !stream.hasClientEnded else { return reset(stream, .streamClosed) }
-      guard end, HTTP2RequestHead.areTrailers(headers) else { return reset(stream, .protocolError) }
+      guard !stream.hasClientEnded else {
+        try countGlitch()
+        return reset(stream, .streamClosed)
+      }
+      guard end, HTTP2RequestHead.areTrailers(headers) else {
+        try countGlitch()
+        return reset(stream, .protocolError)
+      }
       return receivedEnd(stream)
     }
     guard !id.isMultiple(of: 2) else {
@@ -227,7 +236,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     }
     guard id > lastStream else { return try countGlitch() }
     // The client learns from GOAWAY that this stream was not looked at.
-    if case .draining = phase { return }
+    if case .draining = phase { return try countGlitch() }
     lastStream = id
     guard streams.count < configuration.streamsMax, runningCalls < configuration.runningCallsMax
     else {
@@ -292,6 +301,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     if bytes.readableBytes > 0 {
       stream.call?.received(bytes)
       countHeld(stream)
+      if heldBytes > configuration.heldBytesMax { stream.call?.refuseForSize() }
     }
     if end, !stream.isClosed { receivedEnd(stream) } else { returnWindow(stream) }
   }
@@ -372,8 +382,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   }
 
   private func countGlitch() throws(HTTP2ConnectionError) {
-    glitches += 1
-    guard glitches <= configuration.glitchesMax else { throw Self.flood("invalid frames") }
+    guard glitches.admits(at: .now()) else { throw Self.flood("invalid frames") }
   }
 
   private static func flood(_ what: String) -> HTTP2ConnectionError {
@@ -401,6 +410,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
 
   /// Lets the client of a stream send more, if the call takes it; seldom rather than often.
   func returnWindow(_ stream: HTTP2Stream) {
+    countHeld(stream)
     guard !stream.isClosed, !stream.hasClientEnded, let call = stream.call, call.wantsMore,
       stream.unreturned >= configuration.streamWindowBytes / 2
     else { return }
@@ -415,7 +425,6 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     let held = stream.isClosed ? 0 : stream.call?.heldBytes ?? 0
     heldBytes += held - stream.countedBytes
     stream.countedBytes = held
-    if heldBytes > configuration.heldBytesMax { stream.call?.refuseForSize() }
   }
 
   // MARK: What we send
@@ -440,7 +449,8 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     guard !stream.isClosed else { return }
     var sent = false
     while stream.queuedBytes > 0, stream.sendWindow > 0 {
-      guard sendWindow > 0, hasRoom else {
+      // Making room may let other streams send, and they take from the same window.
+      guard hasRoom, sendWindow > 0 else {
         if !stream.isWaiting {
           stream.isWaiting = true
           waiting.append(stream)
@@ -485,10 +495,11 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   }
 
   private func sendWaiting() {
-    let streams = waiting
-    waiting = []
-    for stream in streams { stream.isWaiting = false }
-    for stream in streams { resume(stream) }
+    // One that has to wait again stands last, so that a large reply does not keep others back.
+    while sendWindow > 0, hasRoom, let stream = waiting.popFirst() {
+      stream.isWaiting = false
+      resume(stream)
+    }
   }
 
   /// Sends what is written once this turn of the event loop is over.
@@ -531,6 +542,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     guard !stream.isClosed else { return }
     stream.isClosed = true
     streams[stream.id] = nil
+    if stream.isWaiting { waiting.removeAll { $0 === stream } }
     heldBytes -= stream.countedBytes
     stream.drop()
     let call = stream.call
@@ -545,7 +557,8 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
 
   /// Tells the client to open no more streams here, lets those that run end, then closes.
   ///
-  /// In two steps, so that a stream which is on its way to us is still answered.
+  /// In two steps, so that a stream which is on its way to us is still answered. A client that does
+  /// not acknowledge the first is told the second all the same.
   private func drain() {
     guard case .open = phase else { return }
     let ping = UInt64.random(in: .min ... .max)
@@ -553,12 +566,16 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     output.writeGoAway(lastStream: UInt32(HTTP2Size.windowMax), code: .noError, reason: "")
     output.writePing(ping, acknowledgement: false)
     scheduleFlush()
+    lingerTimer = context?.eventLoop.scheduleTask(in: Self.lingerTime) {
+      if case .announcing = self.phase { self.nameLastStream() }
+    }
   }
 
   private func nameLastStream() {
+    lingerTimer?.cancel()
     phase = .draining
     output.writeGoAway(lastStream: lastStream, code: .noError, reason: "")
-    if streams.isEmpty { linger() }
+    if streams.isEmpty { linger() } else { scheduleFlush() }
   }
 
   private func fail(_ error: HTTP2ConnectionError) {

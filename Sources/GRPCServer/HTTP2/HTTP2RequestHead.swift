@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOHPACK
 
 /// The head of a request, checked as RFC 9113, 8.2 and 8.3, asks, with the fields that we read.
@@ -53,7 +54,9 @@ struct HTTP2RequestHead {
       guard path.isEmpty else { throw Malformed() }
       path = value
     case ":method":
-      guard method.isEmpty else { throw Malformed() }
+      guard method.isEmpty, value == "POST" || HTTPRequest.Method(value) != nil else {
+        throw Malformed()
+      }
       method = value
     case ":scheme":
       guard scheme.isEmpty else { throw Malformed() }
