@@ -376,6 +376,7 @@ let package = Package(
       "CrashTests",
       [
         "DiskSimulation", "SQLiteStorage", "CSQLite", "StorageEngine", "RuntimeSupport",
+        "DocumentStore", "QueryEngine", "EventLog", "Events", "Identity", "DocumentModel",
         "TestSupport", logging,
       ]
     ),

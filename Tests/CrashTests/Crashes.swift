@@ -17,8 +17,12 @@ struct CrashFinding: Error, CustomStringConvertible {
 /// Runs of crashes, each with a seed of its own.
 enum Crashes {
   /// How many each test goes through; `HEARTH_CRASHES` sets it.
-  static let count =
-    ProcessInfo.processInfo.environment["HEARTH_CRASHES"].flatMap { Int($0) } ?? 120
+  static let count = count(unlessSet: 120)
+
+  /// As `count`, for tests of which a crash takes longer.
+  static func count(unlessSet count: Int) -> Int {
+    ProcessInfo.processInfo.environment["HEARTH_CRASHES"].flatMap { Int($0) } ?? count
+  }
 
   /// Calls `body`, which returns how many crashes it went through, until there were `count`.
   ///

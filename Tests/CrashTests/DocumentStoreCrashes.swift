@@ -1,0 +1,461 @@
+import DiskSimulation
+import DocumentModel
+import DocumentStore
+import EventLog
+import Events
+import Identity
+import QueryEngine
+import RuntimeSupport
+import SQLiteStorage
+import StorageEngine
+import Synchronization
+import TestSupport
+
+/// A document store that goes through lives, with committers that know what they were promised.
+///
+/// Every commit creates a document of its own among the marks, so that each event record tells
+/// which commit made it.
+final class DocumentStoreCrashes: Sendable {
+  private static let database = DatabaseName(project: "p")
+  private static let marks = "marks"
+  private static let counters = "counters"
+  private static let mark = "mark"
+
+  /// What a commit was to do, nil for a deletion.
+  private typealias Wanted = [DocumentName: [String: Value]?]
+
+  private struct Promises {
+    var lastNumber: Int64 = 0
+    var commits: [Int64: Wanted] = [:]
+    var acknowledged: [Int64: Timestamp] = [:]
+    var refused: Set<Int64> = []
+    var time: Int64 = 1_700_000_000_000_000
+    var indexedQueries = 0
+  }
+
+  /// A store with what it stands upon.
+  private struct Life: Sendable {
+    var storage: SQLiteStore
+    var engine: QueryEngine
+    var documents: DocumentStore
+  }
+
+  private let folder: TemporaryFolder
+  private let isDurable: Bool
+  private let promises = Mutex(Promises())
+
+  init(isDurable: Bool) throws {
+    folder = try TemporaryFolder()
+    self.isDurable = isDurable
+  }
+
+  /// The compared queries that an index answered.
+  var indexedQueries: Int { promises.withLock { $0.indexedQueries } }
+
+  /// Crashes `lives` times and looks at what is left after each; throws what should not be.
+  func run(lives: Int, using generator: inout SeededGenerator) async throws {
+    var disk = SimulatedDisk(folder: folder.path)
+    var history: [String] = []
+    for number in 1...lives {
+      let logPagesMax = Int.random(in: 4...60, using: &generator)
+      disk.losePower(afterChanges: Int.random(in: 1...160, using: &generator))
+      let failsSync = Int.random(in: 0..<6, using: &generator) == 0
+      if failsSync {
+        disk.fail(DiskFault(.sync, after: Int.random(in: 0...10, using: &generator), count: 1))
+      }
+      try await live(on: disk, logPagesMax: logPagesMax, using: &generator)
+      let isKilled = Int.random(in: 0..<6, using: &generator) == 0
+      disk = isKilled ? disk.afterKill() : disk.afterPowerLoss(using: &generator)
+      history.append(
+        (failsSync ? "a failed sync, then " : "") + (isKilled ? "killed" : "power loss")
+      )
+      do {
+        try await check(isLast: number == lives)
+      } catch {
+        throw CrashFinding("\(error); lives: \(history.joined(separator: "; "))")
+      }
+    }
+  }
+
+  private func open(logPagesMax: Int = 1000) async throws -> Life {
+    let storage = try SQLiteStore(
+      folder: folder.path,
+      configuration: .init(
+        isDurable: isDurable,
+        logPagesMax: logPagesMax,
+        fileSystem: SimulatedDisk.vfsName
+      ),
+      logger: .silent
+    )
+    // Small bounds, so that a crash meets indexes in the midst of being built and removed.
+    let engine = QueryEngine(
+      configuration: .init(
+        scanCandidatesMax: 0,
+        indexesMax: 4,
+        backfillDocumentsMax: 3,
+        removalEntriesMax: 5
+      ),
+      logger: .silent
+    )
+    do {
+      try await engine.load(from: storage)
+    } catch {
+      // The error of loading is the one to tell.
+      try? await storage.close()
+      throw error
+    }
+    let documents = DocumentStore(
+      storage: storage,
+      queryEngine: engine,
+      tailer: EventTailer(storage: storage, logger: .silent),
+      now: {
+        self.promises.withLock { promises in
+          promises.time += 1000
+          return Timestamp(microseconds: promises.time)
+        }
+      },
+      clock: ManualClock(),
+      logger: .silent
+    )
+    return Life(storage: storage, engine: engine, documents: documents)
+  }
+
+  // MARK: Living
+
+  /// Commits from several sides, one of which also builds indexes, until the power is gone.
+  private func live(
+    on disk: SimulatedDisk,
+    logPagesMax: Int,
+    using generator: inout SeededGenerator
+  ) async throws {
+    let life: Life
+    do {
+      life = try await open(logPagesMax: logPagesMax)
+    } catch {
+      // Without power or with a fault nothing need open; whether it opens without is checked later.
+      return
+    }
+    let seeds = (0..<Int.random(in: 2...4, using: &generator)).map { _ in generator.next() }
+    await withTaskGroup(of: Void.self) { group in
+      for (index, seed) in seeds.enumerated() {
+        group.addTask {
+          var generator = SeededGenerator(seed: seed)
+          while !disk.isDead, life.storage.failure == nil {
+            if index == 0 { await Self.index(life, using: &generator) }
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+              await self.count(in: life, using: &generator)
+            } else {
+              await self.commit(to: life, using: &generator)
+            }
+          }
+        }
+      }
+    }
+    // The power or the disk has gone: what closing reports of that is of no interest.
+    try? await life.storage.close()
+  }
+
+  /// Asks for an index and takes some steps of building.
+  private static func index(_ life: Life, using generator: inout SeededGenerator) async {
+    let query = queries[Int.random(in: 0..<queries.count, using: &generator)]
+    let steps = Int.random(in: 0...6, using: &generator)
+    do {
+      let prepared = try life.engine.prepare(query)
+      try await life.storage.read { snapshot in
+        _ = try life.engine.run(prepared, on: snapshot) { _ in true }
+      }
+      try await life.engine.buildIndexes(commitsMax: steps)
+    } catch {
+      // The power is gone, or a writer was faster; what is unfinished is taken up later.
+    }
+  }
+
+  private func commit(to life: Life, using generator: inout SeededGenerator) async {
+    let number = takeNumber()
+    var writes: [Write] = []
+    var wanted: Wanted = [:]
+    for _ in 0..<Int.random(in: 1...4, using: &generator) {
+      let name = Self.name(
+        ["a", "b"][Int.random(in: 0...1, using: &generator)],
+        "\(Int.random(in: 0..<12, using: &generator))"
+      )
+      guard wanted[name] == nil else { continue }
+      let precondition: Precondition =
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0: .exists(true)
+        case 1: .exists(false)
+        default: .none
+        }
+      if Int.random(in: 0..<4, using: &generator) == 0 {
+        wanted[name] = .some(nil)
+        writes.append(Write(.delete(name), precondition: precondition))
+      } else {
+        let fields = Self.fields(of: number, using: &generator)
+        wanted[name] = fields
+        writes.append(Self.set(name, fields, if: precondition))
+      }
+    }
+    await submit(writes, wanted, number, in: nil, to: life)
+  }
+
+  /// Counts one further in a transaction.
+  private func count(in life: Life, using generator: inout SeededGenerator) async {
+    let name = Self.name(Self.counters, "\(Int.random(in: 0..<3, using: &generator))")
+    let isOptimistic = Bool.random(using: &generator)
+    do {
+      let transaction = try await life.documents.begin(
+        .readWrite(optimistic: isOptimistic),
+        database: Self.database,
+        auth: .admin
+      )
+      let before: Document?
+      do {
+        before = try await life.documents.lookUp(
+          [name],
+          mask: nil,
+          at: .transaction(transaction),
+          auth: .admin
+        ).documents.first?.document
+      } catch {
+        try await life.documents.rollback(transaction, database: Self.database)
+        return
+      }
+      let number = takeNumber()
+      let fields: [String: Value] = [
+        "count": .integer(Self.count(before) + 1), Self.mark: .integer(number),
+      ]
+      await submit([Self.set(name, fields)], [name: fields], number, in: transaction, to: life)
+    } catch {
+      // Nothing was asked to be kept.
+    }
+  }
+
+  private func takeNumber() -> Int64 {
+    promises.withLock { promises in
+      promises.lastNumber += 1
+      return promises.lastNumber
+    }
+  }
+
+  private func submit(
+    _ writes: [Write],
+    _ wanted: Wanted,
+    _ number: Int64,
+    in transaction: TransactionID?,
+    to life: Life
+  ) async {
+    let mark = Self.name(Self.marks, "\(number)")
+    let fields: [String: Value] = [Self.mark: .integer(number)]
+    promises.withLock { $0.commits[number] = wanted.merging([mark: fields]) { $1 } }
+    do {
+      let result = try await life.documents.commit(
+        writes + [Self.set(mark, fields)],
+        database: Self.database,
+        transaction: transaction,
+        auth: .admin
+      )
+      promises.withLock { $0.acknowledged[number] = result.commitTime }
+    } catch is StatusError {
+      promises.withLock { _ = $0.refused.insert(number) }
+    } catch {
+      // Not promised: it may be there after the crash or not, but not in part.
+    }
+  }
+
+  private static func name(_ collection: String, _ id: String) -> DocumentName {
+    DocumentName(database: database, path: ResourcePath(slashSeparated: "\(collection)/\(id)"))
+  }
+
+  private static func set(
+    _ name: DocumentName,
+    _ fields: [String: Value],
+    if precondition: Precondition = .none
+  ) -> Write {
+    Write(
+      .update(name, fields: fields, mask: nil, transforms: []),
+      precondition: precondition
+    )
+  }
+
+  private static func fields(
+    of number: Int64,
+    using generator: inout SeededGenerator
+  ) -> [String: Value] {
+    let length = [0, 300, 5000].randomElement(using: &generator) ?? 0
+    return [
+      mark: .integer(number), "x": .integer(Int64.random(in: 0..<4, using: &generator)),
+      "y": .integer(Int64.random(in: 0..<20, using: &generator)),
+      "text": .string(String(repeating: "t", count: length)),
+    ]
+  }
+
+  private static func count(_ document: Document?) -> Int64 {
+    if case .integer(let count) = document?.fields["count"] { count } else { 0 }
+  }
+
+  /// More than the indexes allowed, so that some are removed for others.
+  private static let queries: [Query] = ["a", "b"].flatMap { collection -> [Query] in
+    let equal = Query.Filter.field(FieldPath(["x"]), .equal, .integer(2))
+    let range = Query.Filter.field(FieldPath(["y"]), .greaterThan, .integer(7))
+    let descending = Query.Order(FieldPath(["y"]), descending: true)
+    return [
+      Query(database: database, collectionID: collection, filter: equal),
+      Query(database: database, collectionID: collection, filter: range, orders: [descending]),
+      Query(database: database, collectionID: collection, filter: .and([equal, range])),
+      Query(
+        database: database,
+        collectionID: collection,
+        allDescendants: true,
+        orders: [Query.Order(FieldPath(["x"]), descending: false)]
+      ),
+    ]
+  }
+
+  // MARK: Looking at it
+
+  /// What is left after a crash.
+  private struct Remains {
+    var records: [CommitRecord]
+    var documents: [DocumentName: Document]
+  }
+
+  /// Opens what is left and compares it with what was promised.
+  private func check(isLast: Bool) async throws {
+    let life: Life
+    do {
+      life = try await open()
+    } catch {
+      throw CrashFinding("the store does not open: \(error)")
+    }
+    do {
+      try compare(try await Self.remains(life.storage))
+      try await compareQueries(life)
+      try await life.engine.buildIndexes()
+      try await compareQueries(life)
+      if isLast { try await checkEmptying(life) }
+    } catch {
+      // The finding is the one to tell.
+      try? await life.storage.close()
+      throw error
+    }
+    try await life.storage.close()
+  }
+
+  private static func remains(_ storage: SQLiteStore) async throws -> Remains {
+    try await storage.read { snapshot in
+      var documents: [DocumentName: Document] = [:]
+      try snapshot.scan(DocumentKeys.keyspace, prefix: []) { _, value in
+        let document = try DocumentKeys.decode(value.bytes)
+        documents[document.name] = document
+        return true
+      }
+      return Remains(
+        records: try EventLog.records(after: 0, limit: .max, in: snapshot),
+        documents: documents
+      )
+    }
+  }
+
+  /// Replays the log: each record is one commit whole, and all of them make the documents.
+  private func compare(_ remains: Remains) throws {
+    try promises.withLock { promises in
+      var state: [DocumentName: Document] = [:]
+      var found: [Int64: Timestamp] = [:]
+      for record in remains.records {
+        let number = try Self.number(of: record)
+        guard found.updateValue(record.commitTime, forKey: number) == nil else {
+          throw CrashFinding("commit \(number) is twice in the log")
+        }
+        guard let wanted = promises.commits[number], !promises.refused.contains(number) else {
+          throw CrashFinding("commit \(number) is in the log, but was refused or never made")
+        }
+        try Self.compare(record, with: wanted, on: state)
+        for change in record.changes { state[change.name] = change.after }
+      }
+      for (number, time) in promises.acknowledged where found[number] != time {
+        throw CrashFinding("commit \(number) was acknowledged and is not in the log")
+      }
+      guard state == remains.documents else {
+        throw CrashFinding("the documents are not those that the log makes")
+      }
+      // What a store has opened with is safe.
+      promises.acknowledged = found
+    }
+  }
+
+  private static func number(of record: CommitRecord) throws -> Int64 {
+    for change in record.changes where change.name.collection.description == marks {
+      if case .integer(let number) = change.after?.fields[mark] { return number }
+    }
+    throw CrashFinding("the record \(record.sequence) lacks its mark")
+  }
+
+  private static func compare(
+    _ record: CommitRecord,
+    with wanted: Wanted,
+    on state: [DocumentName: Document]
+  ) throws {
+    let expected = wanted.filter { $0.value != nil || state[$0.key] != nil }
+    guard Set(record.changes.map(\.name)) == Set(expected.keys) else {
+      throw CrashFinding("the record \(record.sequence) is a part of its commit")
+    }
+    for change in record.changes {
+      guard change.before == state[change.name],
+        change.after?.fields == expected[change.name] ?? nil
+      else { throw CrashFinding("the record \(record.sequence) holds other images") }
+      if change.name.collection.description == counters,
+        count(change.after) != count(change.before) + 1
+      {
+        throw CrashFinding("the record \(record.sequence) miscounts")
+      }
+    }
+  }
+
+  /// Asks an engine that knows of no index, and so scans, the same.
+  private func compareQueries(_ life: Life) async throws {
+    let scanning = QueryEngine(logger: .silent)
+    for query in Self.queries {
+      let prepared = try life.engine.prepare(query)
+      let usesIndex = try await life.storage.read { snapshot -> Bool in
+        var found: [Document] = []
+        let statistics = try life.engine.run(prepared, on: snapshot) { document in
+          found.append(document)
+          return true
+        }
+        var expected: [Document] = []
+        _ = try scanning.run(prepared, on: snapshot) { document in
+          expected.append(document)
+          return true
+        }
+        guard found == expected else {
+          throw CrashFinding(
+            "\(statistics.indexes) finds \(found.count) of \(expected.count) documents"
+          )
+        }
+        return !statistics.indexes.isEmpty
+      }
+      if usesIndex { promises.withLock { $0.indexedQueries += 1 } }
+    }
+  }
+
+  /// Deletes all documents, after which no index may have an entry.
+  private func checkEmptying(_ life: Life) async throws {
+    let names = try await Self.remains(life.storage).documents.keys
+    guard !names.isEmpty else { return }
+    _ = try await life.documents.commit(
+      names.map { Write(.delete($0)) },
+      database: Self.database,
+      transaction: nil,
+      auth: .admin
+    )
+    let entries = try await life.storage.read { snapshot in
+      var count = 0
+      try snapshot.scan(Keyspace("index_entries"), prefix: []) { _, _ in
+        count += 1
+        return true
+      }
+      return count
+    }
+    guard entries == 0 else { throw CrashFinding("\(entries) index entries have no document") }
+  }
+}
