@@ -1,28 +1,23 @@
 import Foundation
+import RuntimeSupport
 
 /// The files by which other processes find a running suite.
 ///
 /// `DATA/server.json` is ours; `hub-{project}.json` in the temporary folder is the locator file
 /// that Firebase's own tools read and write.
 package enum ServerFile {
-  /// Writes both files, each in one step.
+  /// Writes both files, each in one step; throws `StatusError` naming the one that cannot be.
   static func write(_ description: SuiteDescription, folder: String, version: String) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    try encoder.encode(description).write(
-      to: URL(filePath: folder).appending(path: fileName),
-      options: .atomic
-    )
+    try write(encoder.encode(description), to: URL(filePath: folder).appending(path: fileName))
     guard let hub = description.services["hub"] else { return }
     let locator = Locator(
       version: version,
       origins: ["http://\(hub.host):\(hub.port)"],
       pid: description.pid
     )
-    try encoder.encode(locator).write(
-      to: locatorURL(project: description.project),
-      options: .atomic
-    )
+    try write(encoder.encode(locator), to: locatorURL(project: description.project))
   }
 
   /// Removes both files when they are this process's.
@@ -55,6 +50,22 @@ package enum ServerFile {
       let locator = try? JSONDecoder().decode(Locator.self, from: data)
     else { return nil }
     return locator.origins.first
+  }
+
+  private static func write(_ data: Data, to url: URL) throws {
+    do {
+      try data.write(to: url, options: .atomic)
+    } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
+      throw StatusError(
+        .resourceExhausted,
+        "no space is left for \(url.path); free some and start again"
+      )
+    } catch {
+      throw StatusError(
+        .failedPrecondition,
+        "\(url.path) cannot be written: \(error.localizedDescription) Mend that and start again."
+      )
+    }
   }
 
   private static let fileName = "server.json"

@@ -197,7 +197,11 @@ package final class Suite: Service {
             },
             .hub
           ),
-          .init(service: deployment, successTerminationBehavior: .ignore),
+          .init(
+            service: deployment,
+            successTerminationBehavior: .ignore,
+            failureTerminationBehavior: .gracefullyShutdownGroup
+          ),
           essential(fleet),
         ],
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }

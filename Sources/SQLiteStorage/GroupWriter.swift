@@ -273,16 +273,27 @@ final class GroupWriter: Sendable {
   private func closeConnection() throws {
     guard connection.isOpen else { return }
     defer { connection.close() }
-    try progress.withLock { progress in
-      if let failure { throw failure }
-      if progress.isFullySynchronous == false {
+    if let failure { throw failure }
+    try unlessFull {
+      try progress.withLock { progress in
+        guard progress.isFullySynchronous == false else { return }
         try setSynchronous(true, &progress)
         try connection.run(DatabaseFile.updateSequence, Int64(progress.sequence))
       }
     }
     // Only an emptied log is removed. One that the disk may have lost in part must not be moved to
     // the file: the next process reads it with its checksums.
-    connection.keepLogOnClose(try !connection.checkpoint(.truncate))
+    try unlessFull { connection.keepLogOnClose(try !connection.checkpoint(.truncate)) }
+  }
+
+  /// Lets the end go on when the disk has no room: a checkpoint syncs the log before it moves a page,
+  /// and what it could not move stays there for the next start.
+  private func unlessFull(_ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let error as StorageError where error.isOnlyFull {
+      logger.warning("\(error.message); until then the log keeps what was written")
+    }
   }
 
   private func finishCheckpoint(after result: Result<Void, any Error>) {

@@ -23,6 +23,11 @@ struct SQLiteFailure: Error, CustomStringConvertible {
 }
 
 extension StorageError {
+  /// Whether the disk had no room, and lost nothing that it had taken.
+  var isOnlyFull: Bool {
+    kind == .full && (cause as? SQLiteFailure)?.isSyncFailure != true
+  }
+
   init(sqliteCode code: Int32, words: String, systemNumber: Int32, path: String) {
     let cause = SQLiteFailure(code: code, description: "SQLite: \(words) (\(code))")
     // Of the disk, of the user's quota or of what the process may write to one file.
