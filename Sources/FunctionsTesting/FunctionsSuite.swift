@@ -26,10 +26,11 @@ public struct FunctionsSuite: Sendable {
   ///
   /// Retries that are due later are jumped to, so this takes as long as the functions run and no
   /// longer. A function that fails is no error here; see `deliveries(of:)` and `runs(of:)`. Throws
-  /// `FunctionsTestingError`: `notSettled` names what is pending after `timeout`, and
+  /// `FunctionsTestingError`: `notSettled` names what is pending when for `timeout` no function has
+  /// begun, or when more than `runsMax` have, as functions that set off each other do; and
   /// `unscriptedRequests` the HTTP requests that nothing was scripted for.
-  public func settle(timeout: Duration = .seconds(30)) async throws {
-    try await core.settle(timeout: timeout)
+  public func settle(timeout: Duration = .seconds(30), runsMax: Int = 100_000) async throws {
+    try await core.settle(timeout: timeout, runsMax: runsMax)
   }
 
   /// The events that have reached a function, or any, and where they stand; the oldest first.

@@ -131,7 +131,7 @@ final class SuiteCore: Sendable {
     case timedOut(pending: String)
   }
 
-  func settle(timeout: Duration) async throws {
+  func settle(timeout: Duration, runsMax: Int) async throws {
     let runsBefore = recorder.count
     let end = try await withThrowingTaskGroup(of: End.self) { group in
       group.addTask {
@@ -143,7 +143,7 @@ final class SuiteCore: Sendable {
         return .failed
       }
       group.addTask {
-        try await Task.sleep(for: timeout)
+        try await self.standstill(of: timeout, after: runsBefore + runsMax)
         // Asked here, while what is pending still runs.
         return .timedOut(pending: try await self.pending())
       }
@@ -156,10 +156,22 @@ final class SuiteCore: Sendable {
       let runs = recorder.count - runsBefore
       throw FunctionsTestingError(
         .notSettled,
-        "Not settled after \(timeout), in which functions ran \(runs) times. Pending: \(pending)."
+        "Not settled: functions ran \(runs) times, and for \(timeout) none began or they never "
+          + "came to an end. Pending: \(pending)."
       )
     }
     try checkRequests()
+  }
+
+  /// Returns when no function has begun for `timeout`, or more than `runsMax` have.
+  ///
+  /// Time alone would say little: on a busy machine many tests share few threads.
+  private func standstill(of timeout: Duration, after runsMax: Int) async throws {
+    var seen: Int
+    repeat {
+      seen = recorder.count
+      try await Task.sleep(for: timeout)
+    } while recorder.count != seen && recorder.count <= runsMax
   }
 
   /// Returns when no event is left; what is due later is jumped to.

@@ -117,7 +117,7 @@ struct SettleTests {
     } test: { suite in
       try await suite.firestore.document("counters/1").set(["n": 0])
       let error = await #expect(throws: FunctionsTestingError.self) {
-        try await suite.settle(timeout: .milliseconds(200))
+        try await suite.settle(timeout: .milliseconds(200), runsMax: 50)
       }
       #expect(error?.kind == .notSettled)
     }
