@@ -377,7 +377,7 @@ let package = Package(
       [
         "DiskSimulation", "SQLiteStorage", "CSQLite", "StorageEngine", "RuntimeSupport",
         "DocumentStore", "QueryEngine", "EventLog", "Events", "Identity", "DocumentModel",
-        "TestSupport", logging,
+        "TriggerDelivery", "Invocation", "TestSupport", httpTypes, nioCore, logging,
       ]
     ),
     tests(

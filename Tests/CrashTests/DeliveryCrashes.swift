@@ -1,0 +1,308 @@
+import DiskSimulation
+import DocumentModel
+import EventLog
+import Events
+import HTTPTypes
+import Identity
+import Invocation
+import NIOCore
+import SQLiteStorage
+import StorageEngine
+import Synchronization
+import TestSupport
+import TriggerDelivery
+
+/// A delivery service that goes through lives, beside writers who know what they were promised.
+///
+/// Each write creates a document of its own, named by a number, which tells the invoker what is
+/// delivered; some numbers fail at first and are tried again.
+final class DeliveryCrashes: FunctionInvoker {
+  private static let database = DatabaseName(project: "demo-test")
+  private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
+
+  private struct Promises {
+    var lastNumber = 0
+    var acknowledged: Set<Int> = []
+    var runs: [Int: Int] = [:]
+    /// What succeeded in this life, and ever.
+    var succeededNow: Set<Int> = []
+    var succeeded: Set<Int> = []
+    /// Whether the end of a run can still be stored.
+    var canStore: @Sendable () -> Bool = { false }
+    var finding: CrashFinding?
+  }
+
+  /// A service with what it stands upon.
+  private struct Life: Sendable {
+    var storage: SQLiteStore
+    var tailer: EventTailer
+    var service: DeliveryService
+  }
+
+  private let folder: TemporaryFolder
+  private let isDurable: Bool
+  private let clock = ManualClock()
+  private let promises = Mutex(Promises())
+
+  init(isDurable: Bool) throws {
+    folder = try TemporaryFolder()
+    self.isDurable = isDurable
+  }
+
+  /// Crashes `lives` times, then delivers what is left; throws what should not be.
+  func run(lives: Int, using generator: inout SeededGenerator) async throws {
+    var disk = SimulatedDisk(folder: folder.path)
+    var history: [String] = []
+    for _ in 0..<lives {
+      let logPagesMax = Int.random(in: 4...60, using: &generator)
+      disk.losePower(afterChanges: Int.random(in: 1...160, using: &generator))
+      let failsSync = Int.random(in: 0..<6, using: &generator) == 0
+      if failsSync {
+        disk.fail(DiskFault(.sync, after: Int.random(in: 0...10, using: &generator), count: 1))
+      }
+      try await live(on: disk, logPagesMax: logPagesMax, using: &generator)
+      let isKilled = Int.random(in: 0..<6, using: &generator) == 0
+      disk = isKilled ? disk.afterKill() : disk.afterPowerLoss(using: &generator)
+      history.append(
+        (failsSync ? "a failed sync, then " : "") + (isKilled ? "killed" : "power loss")
+      )
+    }
+    do {
+      try await deliverRest()
+    } catch {
+      throw CrashFinding("\(error); lives: \(history.joined(separator: "; "))")
+    }
+  }
+
+  private func open(logPagesMax: Int = 1000) throws -> Life {
+    let storage = try SQLiteStore(
+      folder: folder.path,
+      configuration: .init(
+        isDurable: isDurable,
+        logPagesMax: logPagesMax,
+        fileSystem: SimulatedDisk.vfsName
+      ),
+      logger: .silent
+    )
+    let tailer = EventTailer(storage: storage, logger: .silent)
+    let service = DeliveryService(
+      storage: storage,
+      tailer: tailer,
+      invoker: self,
+      // Few in memory, so that the others are read from storage.
+      configuration: .init(heldMax: 8),
+      clock: clock,
+      now: { self.now },
+      logger: .silent
+    )
+    return Life(storage: storage, tailer: tailer, service: service)
+  }
+
+  private var now: Timestamp { Self.start.advanced(by: clock.now.offset) }
+
+  /// Runs the service beside `body` and ends it without any farewell.
+  private func run(
+    _ life: Life,
+    beside body: @escaping @Sendable () async throws -> Void
+  ) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await life.tailer.run() }
+      group.addTask { try await life.service.run() }
+      group.addTask {
+        try await body()
+        throw BodyEnded()
+      }
+      do {
+        try await group.next()
+      } catch is BodyEnded {
+        group.cancelAll()
+        while let result = await group.nextResult() {
+          // What a service says that is cut off is of no interest.
+          _ = result
+        }
+        return
+      }
+      throw CrashFinding("the service ended by itself")
+    }
+  }
+
+  private struct BodyEnded: Error {}
+
+  // MARK: Living
+
+  /// Writes from several sides until the power is gone.
+  private func live(
+    on disk: SimulatedDisk,
+    logPagesMax: Int,
+    using generator: inout SeededGenerator
+  ) async throws {
+    let seeds = (0..<Int.random(in: 1...3, using: &generator)).map { _ in generator.next() }
+    // What is written before a deployment waits in the log.
+    let isDeployed = Int.random(in: 0..<3, using: &generator) > 0
+    let life: Life
+    do {
+      life = try open(logPagesMax: logPagesMax)
+    } catch {
+      // Without power or with a fault nothing need open.
+      return
+    }
+    begin { !disk.isDead && life.storage.failure == nil }
+    if isDeployed { try await life.service.updateFunctions(Self.functions) }
+    do {
+      try await run(life) {
+        await withTaskGroup(of: Void.self) { group in
+          for seed in seeds {
+            group.addTask {
+              var generator = SeededGenerator(seed: seed)
+              while !disk.isDead, life.storage.failure == nil {
+                await self.write(to: life)
+                if Int.random(in: 0..<6, using: &generator) == 0 {
+                  self.clock.advance(by: .seconds(2))
+                }
+              }
+            }
+          }
+        }
+      }
+    } catch {
+      // Without its disk the service ends by itself; whether it had one is looked at here.
+      guard disk.isDead || life.storage.failure != nil else { throw error }
+    }
+    // The power or the disk has gone: what closing reports of that is of no interest.
+    try? await life.storage.close()
+    if let finding = promises.withLock({ $0.finding }) { throw finding }
+  }
+
+  private func begin(canStore: @escaping @Sendable () -> Bool) {
+    promises.withLock { promises in
+      promises.succeededNow = []
+      promises.canStore = canStore
+    }
+  }
+
+  private func write(to life: Life) async {
+    let number = promises.withLock { promises in
+      promises.lastNumber += 1
+      return promises.lastNumber
+    }
+    let time = now
+    let name = DocumentName(
+      database: Self.database,
+      path: ResourcePath(slashSeparated: "c/\(number)")
+    )
+    let document = Document(name: name, fields: [:], createTime: time, updateTime: time)
+    var batch = WriteBatch()
+    EventLog.append(
+      [DocumentChange(name: name, before: nil, after: document)],
+      commitTime: time,
+      database: Self.database,
+      auth: .admin,
+      to: &batch
+    )
+    do {
+      try await life.storage.commit(batch)
+      promises.withLock { _ = $0.acknowledged.insert(number) }
+      life.tailer.wake()
+    } catch {
+      // Not promised: it may be delivered or not.
+    }
+  }
+
+  private static let functions: [String: FunctionEndpoint] = {
+    var endpoint = FunctionEndpoint(entryPoint: "f")
+    endpoint.eventTrigger = FunctionEndpoint.EventTrigger(
+      eventType: DocumentEventKind.created.eventType,
+      eventFilters: ["database": "(default)"],
+      eventFilterPathPatterns: ["document": "c/{id}"],
+      retry: true
+    )
+    return ["f": endpoint]
+  }()
+
+  // MARK: Being invoked
+
+  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    let document = request.head.headerFields[fieldName("ce-document")] ?? ""
+    let succeeds = promises.withLock { promises -> Bool in
+      guard let number = Int(document.split(separator: "/").last ?? "") else {
+        promises.finding = CrashFinding("something is delivered for \"\(document)\"")
+        return true
+      }
+      if promises.succeededNow.contains(number), promises.canStore() {
+        promises.finding = CrashFinding("event \(number) had succeeded and is delivered again")
+      }
+      promises.runs[number, default: 0] += 1
+      guard number % 5 != 0 || promises.runs[number] != 1 else { return false }
+      promises.succeededNow.insert(number)
+      promises.succeeded.insert(number)
+      return true
+    }
+    return InvocationReply(
+      head: HTTPResponse(status: succeeds ? .ok : .internalServerError),
+      body: .whole(ByteBuffer())
+    )
+  }
+
+  // MARK: Looking at it
+
+  /// Lives twice without a crash: the first delivers what is left, the second nothing.
+  private func deliverRest() async throws {
+    try await deliverAll()
+    let runs = promises.withLock { $0.runs }
+    try await deliverAll()
+    try promises.withLock { promises in
+      if let finding = promises.finding { throw finding }
+      guard promises.runs == runs else {
+        throw CrashFinding("what was settled is delivered again after a clean stop")
+      }
+    }
+  }
+
+  private func deliverAll() async throws {
+    let life: Life
+    do {
+      life = try open()
+    } catch {
+      throw CrashFinding("the store does not open: \(error)")
+    }
+    begin { true }
+    do {
+      try await life.service.updateFunctions(Self.functions)
+      try await run(life) {
+        try await life.service.waitUntilIdle()
+        while let due = await life.service.nextDue {
+          self.clock.advance(by: due.duration(since: self.now))
+          await life.service.timeJumped()
+          try await life.service.waitUntilIdle()
+        }
+        try self.check(try await life.service.list(limit: .max))
+      }
+    } catch {
+      // The finding is the one to tell.
+      try? await life.storage.close()
+      throw error
+    }
+    try await life.storage.close()
+  }
+
+  private func check(_ deliveries: [Delivery]) throws {
+    var stored: Set<Int> = []
+    for delivery in deliveries {
+      guard delivery.state == .succeeded else {
+        throw CrashFinding("delivery \(delivery.id) is \(delivery.state) at the end")
+      }
+      if let number = Int(delivery.change.name.id) { stored.insert(number) }
+    }
+    try promises.withLock { promises in
+      if let finding = promises.finding { throw finding }
+      for number in promises.acknowledged.sorted() {
+        guard promises.succeeded.contains(number) else {
+          throw CrashFinding("event \(number) was acknowledged and is not delivered")
+        }
+        guard stored.contains(number) else {
+          throw CrashFinding("event \(number) was acknowledged and its outcome is not stored")
+        }
+      }
+    }
+  }
+}
