@@ -181,7 +181,7 @@ package final class SQLiteStore: StorageEngine {
   private static func rewriteLog(_ path: String, in files: FileAccess) throws {
     do {
       try files.rewrite("\(path)-wal")
-    } catch let error as StorageError where error.kind == .full {
+    } catch let error as StorageError where error.isOnlyFull {
       // As when emptying it.
     }
   }
@@ -190,7 +190,7 @@ package final class SQLiteStore: StorageEngine {
   private static func emptyLog(_ writer: Connection) throws {
     do {
       _ = try writer.checkpoint(.truncate)
-    } catch let error as StorageError where error.kind == .full {
+    } catch let error as StorageError where error.isOnlyFull {
       // Reads and what frees space must go on; commits meet the same error by themselves.
     }
   }
