@@ -107,8 +107,12 @@ struct ServedProcess: Sendable {
       let output = Output<Ready>(ready)
       return try await withThrowingTaskGroup(of: Void.self) { group in
         // Both are read to their ends, so that the server never waits for us.
-        group.addTask { try await output.read(execution.standardOutput) }
-        group.addTask { try await output.read(execution.standardError) }
+        group.addTask {
+          async let errors: Void = output.read(execution.standardError)
+          try await output.read(execution.standardOutput)
+          try await errors
+          output.end()
+        }
         let result: Swift.Result<Result, any Error>
         do {
           let ready = try await output.value(within: command.startTimeMax)
@@ -152,8 +156,10 @@ struct ServedProcess: Sendable {
           continuation.finish(throwing: error)
         }
       }
-      continuation.finish()
     }
+
+    /// Both outputs are at their ends.
+    func end() { continuation.finish() }
 
     func value(within timeMax: Duration) async throws -> Ready {
       try await withThrowingTaskGroup(of: Ready?.self) { group in
