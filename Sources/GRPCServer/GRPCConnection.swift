@@ -3,9 +3,7 @@ import NIOCore
 import RuntimeSupport
 
 /// What the streams of one connection share, and which of them is what.
-///
-/// `@unchecked Sendable`: nothing changes after the initializer.
-final class GRPCConnection: @unchecked Sendable {
+final class GRPCConnection: Sendable {
   let methods: [String: GRPCMethod]
   let services: Set<String>
   let rest: HTTP2Responder?
