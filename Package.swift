@@ -43,6 +43,7 @@ let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
 let nioHPACK: Target.Dependency = .product(name: "NIOHPACK", package: "swift-nio-http2")
+let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
@@ -60,6 +61,7 @@ let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let deque: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
 let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
+let jwtKit: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
 let argumentParser: Target.Dependency = .product(
   name: "ArgumentParser",
   package: "swift-argument-parser"
@@ -83,6 +85,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     // HPACK under our gRPC server; its framing is the client of the tests.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+    // The parts of requests and responses on Hummingbird's connections, which depends on it anyway.
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
     // HTTP/1.1 connections, requests, responses and the router of the control API.
     .package(
       url: "https://github.com/hummingbird-project/hummingbird",
@@ -105,6 +109,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     // Double-ended queues and heaps.
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    // Signed tokens: checking those of users, making those of service accounts.
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
   ],
   targets: [
     // Floor 0: C
@@ -135,7 +141,7 @@ let package = Package(
     room("FirestoreProtos", in: "Sources", [protobuf], exclude: ["README.md", "Definitions"]),
 
     // Floor 2: contracts
-    room("Identity", in: "Sources", ["RuntimeSupport"]),
+    room("Identity", in: "Sources", ["RuntimeSupport", jwtKit]),
     room("Events", in: "Sources", ["DocumentModel", "RuntimeSupport"]),
     room("StorageEngine", in: "Sources", ["RuntimeSupport"]),
     room("OutboundHTTP", in: "Sources", ["CCurl", "RuntimeSupport"]),
@@ -154,7 +160,7 @@ let package = Package(
     room(
       "Invocation",
       in: "Sources",
-      ["Events", "Identity", "RuntimeSupport", httpTypes, nioCore, logging]
+      ["DocumentModel", "Events", "Identity", "RuntimeSupport", httpTypes, nioCore, logging]
     ),
     room(
       "EventLog",
@@ -169,7 +175,7 @@ let package = Package(
       in: "Sources",
       [
         "RuntimeSupport", "Identity", hummingbird, hummingbirdCore, httpTypes, nioCore, nioPosix,
-        nioHTTP1, lifecycle, logging,
+        nioHTTP1, nioHTTPTypes, lifecycle, logging,
       ]
     ),
     room(
@@ -190,6 +196,8 @@ let package = Package(
       in: "Sources",
       ["CSQLite", "StorageEngine", "RuntimeSupport", logging]
     ),
+    room("Schedules", in: "triggers", ["DocumentModel", "RuntimeSupport"]),
+    room("GoogleAccess", in: "Sources", ["OutboundHTTP", "RuntimeSupport", jwtKit]),
 
     // Floor 4: engines
     room(
@@ -217,8 +225,8 @@ let package = Package(
       "FirestoreClient",
       in: "Sources",
       [
-        "DocumentModel", "FirestoreProtos", "FirestoreWire", "OutboundHTTP", "RuntimeSupport",
-        protobuf,
+        "DocumentModel", "FirestoreProtos", "FirestoreWire", "GoogleAccess", "OutboundHTTP",
+        "RuntimeSupport", protobuf,
       ]
     ),
 
@@ -252,10 +260,17 @@ let package = Package(
       "TriggerDelivery",
       in: "triggers",
       [
-        "TriggerMatching", "EventLog", "Events", "Invocation", "StorageEngine", "DocumentModel",
-        "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, protobuf, nioCore, deque, heap,
-        lifecycle,
-        logging,
+        "TriggerMatching", "EventLog", "Events", "Invocation", "Schedules", "StorageEngine",
+        "DocumentModel", "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, protobuf,
+        nioCore, deque, heap, lifecycle, logging,
+      ]
+    ),
+    room(
+      "TaskQueues",
+      in: "triggers",
+      [
+        "DocumentModel", "HTTPSupport", "Invocation", "RuntimeSupport", hummingbirdCore, httpTypes,
+        nioCore, logging,
       ]
     ),
     room(
@@ -270,15 +285,19 @@ let package = Package(
       "FunctionsRuntime",
       in: "Sources",
       [
-        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "HTTPSupport", "Identity",
-        "Invocation", "RuntimeSupport", protobuf, hummingbirdCore, httpTypes, nioCore, lifecycle,
-        unixSignals, logging,
+        "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "GoogleAccess",
+        "HTTPSupport", "Identity",
+        "Invocation", "OutboundHTTP", "RuntimeSupport", "Schedules", protobuf, hummingbirdCore,
+        httpTypes, nioCore, lifecycle, unixSignals, logging,
       ]
     ),
     room(
       "Deployment",
       in: "Sources",
-      ["Events", "Invocation", "WorkerPool", "RuntimeSupport", subprocess, system, logging]
+      [
+        "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", subprocess, system,
+        logging,
+      ]
     ),
 
     // Floor 6: assembly
@@ -288,8 +307,8 @@ let package = Package(
       [
         "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
         "FirestoreEmulator", "FunctionsGateway", "GRPCServer", "HTTPSupport", "Identity",
-        "Invocation", "RuntimeSupport", "SQLiteStorage", "StorageEngine", "TriggerDelivery",
-        "TriggerMatching", "VectorEmulator",
+        "Invocation", "RuntimeSupport", "SQLiteStorage", "StorageEngine", "TaskQueues",
+        "TriggerDelivery", "TriggerMatching", "VectorEmulator",
         "FirestoreProtos", "QueryEngine", "VectorIndex", "FirestoreWire", "WorkerPool", hummingbird,
         hummingbirdCore, httpTypes, nioCore, lifecycle, protobuf,
         logging,
@@ -301,9 +320,13 @@ let package = Package(
       name: "HearthCLI",
       dependencies: [
         "Deployment", "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP", "RuntimeSupport",
-        argumentParser, lifecycle, unixSignals, logging,
+        argumentParser, lifecycle, unixSignals, subprocess, logging,
       ],
       path: "Sources/HearthCLI",
+      // What `init` writes beside the sources, in the form in which tools check it.
+      resources: [
+        .embedInCode("Templates/Dockerfile"), .embedInCode("Templates/Dockerfile.dockerignore"),
+      ],
       swiftSettings: strict
     ),
 
@@ -367,7 +390,7 @@ let package = Package(
     room("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
     tests("DocumentModelTests", ["DocumentModel", "TestSupport"]),
     tests("RuntimeSupportTests", ["RuntimeSupport", "TestSupport"]),
-    tests("IdentityTests", ["Identity", "RuntimeSupport", "TestSupport"]),
+    tests("IdentityTests", ["Identity", "RuntimeSupport", "TestSupport", jwtKit]),
     tests(
       "StorageConformance",
       ["StorageEngine", "SQLiteStorage", "RuntimeSupport", "TestSupport"]
@@ -436,7 +459,9 @@ let package = Package(
       "FunctionsRuntimeTests",
       [
         "FunctionsRuntime", "SampleFunctions", "DocumentModel", "Events", "FirestoreProtos",
-        "FirestoreWire", "HTTPSupport", "Identity", "Invocation", "RuntimeSupport", "TestSupport",
+        "FirestoreWire", "GoogleAccess", "HTTPSupport", "Identity", "Invocation", "OutboundHTTP",
+        "RuntimeSupport",
+        "TestSupport",
         protobuf, httpTypes, nioCore, nioPosix, logging,
       ]
     ),
@@ -461,10 +486,11 @@ let package = Package(
         nioCore, logging,
       ]
     ),
+    tests("GoogleAccessTests", ["GoogleAccess", "OutboundHTTP", "RuntimeSupport", "TestSupport"]),
     tests("OutboundHTTPTests", ["OutboundHTTP", "TestSupport", nioCore, nioPosix]),
     tests(
       "FirestoreClientTests",
-      ["FirestoreClient", "DocumentModel", "OutboundHTTP", "TestSupport"]
+      ["FirestoreClient", "DocumentModel", "GoogleAccess", "OutboundHTTP", "TestSupport"]
     ),
     tests(
       "PsstTests",
@@ -481,6 +507,7 @@ let package = Package(
       ]
     ),
     tests("EventsTests", ["Events", "DocumentModel", "RuntimeSupport"]),
+    tests("SchedulesTests", ["Schedules", "DocumentModel", "RuntimeSupport", "TestSupport"]),
     tests(
       "TriggerMatchingTests",
       ["TriggerMatching", "Invocation", "Events", "DocumentModel", "RuntimeSupport"]
@@ -491,6 +518,13 @@ let package = Package(
         "TriggerDelivery", "TriggerMatching", "EventLog", "Invocation", "StorageEngine", "Events",
         "DocumentModel", "Identity", "RuntimeSupport", "TestSupport", httpTypes, nioCore, lifecycle,
         logging,
+      ]
+    ),
+    tests(
+      "TaskQueuesTests",
+      [
+        "TaskQueues", "DocumentModel", "HTTPSupport", "Invocation", "RuntimeSupport",
+        hummingbirdCore, httpTypes, nioCore, logging,
       ]
     ),
     tests(
@@ -518,9 +552,28 @@ let package = Package(
     tests("JourneyTests", ["EmulatorSuite", "OutboundHTTP", "TestSupport"]),
     .executableTarget(
       name: "SampleFunctions",
-      dependencies: ["FunctionsRuntime"],
+      dependencies: ["FirestoreClient", "FunctionsRuntime"],
       path: "Tests/SampleFunctions",
       swiftSettings: strict
+    ),
+    // What `hearth init` writes, built as a stranger's package is.
+    .target(
+      name: "StarterFunctions",
+      dependencies: ["FirestoreClient", "FunctionsRuntime"],
+      path: "Tests/StarterFunctions",
+      packageAccess: false
+    ),
+    .executableTarget(
+      name: "StarterWorker",
+      dependencies: ["StarterFunctions", "FirestoreClient", "FunctionsRuntime"],
+      path: "Tests/StarterWorker",
+      packageAccess: false
+    ),
+    .testTarget(
+      name: "StarterFunctionsTests",
+      dependencies: ["StarterFunctions", "FunctionsTesting"],
+      path: "Tests/StarterFunctionsTests",
+      packageAccess: false
     ),
     .executableTarget(
       name: "Benchmarks",

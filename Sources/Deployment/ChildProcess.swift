@@ -108,7 +108,7 @@ enum ChildProcess {
     } catch {
       lines.append("(The rest of the output cannot be read: \(error))", isError: isError)
     }
-    if let last = splitter.finish() { lines.append(last, isError: isError) }
+    for line in splitter.finish() { lines.append(line, isError: isError) }
   }
 
   /// What a running program has written, from both of its outputs.
@@ -129,6 +129,7 @@ enum ChildProcess {
     var output: [String] { state.withLock { $0.output } }
 
     func append(_ line: LineSplitter.Line, isError: Bool) {
+      if line.bytesDropped > 0 { return }
       append(String(decoding: line.bytes, as: UTF8.self), isError: isError)
     }
 

@@ -74,11 +74,13 @@ package actor DeploymentController {
 
   /// Deploys a source and returns what is served from now on.
   ///
-  /// Throws `DeploymentError`, or another `StatusConvertible`, with everything as it was before;
-  /// a second call while one runs throws `DeploymentError` at once.
+  /// With `only`, the functions of these names come from the source and all others stay as they
+  /// are. Throws `DeploymentError`, or another `StatusConvertible`, with everything as it was
+  /// before; a second call while one runs throws `DeploymentError` at once.
   package func deploy(
     _ source: FunctionsSource,
     builds: Bool,
+    only: Set<String>? = nil,
     progress: @escaping @Sendable (String) -> Void
   ) async throws -> DeploymentRecord {
     try begin()
@@ -88,8 +90,15 @@ package actor DeploymentController {
     let id = makeID()
     do {
       try stage(binary, id)
-      let record = try await activate(id, source, environment)
-      folder.prune(current: id)
+      progress("Asking the functions binary what it offers …")
+      let manifest = try await check.manifest(
+        of: folder.binary(id),
+        folder: folder.folder(id),
+        environment: workerEnvironment(environment)
+      )
+      let record = try record(id, of: manifest, from: source, only: only)
+      progress("Starting a worker of each of \(record.manifest.endpoints.count) functions …")
+      try await activate(record, environment)
       return record
     } catch {
       folder.discard(id)
@@ -97,22 +106,163 @@ package actor DeploymentController {
     }
   }
 
-  private func activate(
-    _ id: String,
-    _ source: FunctionsSource,
-    _ environment: UserEnvironment
-  ) async throws -> DeploymentRecord {
-    let manifest = try await check.manifest(
-      of: folder.binary(id),
-      folder: folder.folder(id),
-      environment: workerEnvironment(environment)
+  // MARK: - What was deployed
+
+  /// The deployments that can be served again, newest first, and the id of the current one.
+  package func deployments() throws -> (current: String?, all: [DeploymentRecord]) {
+    (try folder.current()?.id, folder.records())
+  }
+
+  /// Serves an earlier deployment again: the one that the current one replaced, or `id`.
+  ///
+  /// Throws `DeploymentError` with everything as it was before.
+  package func rollBack(to id: String?) async throws -> DeploymentRecord {
+    try begin()
+    defer { isBusy = false }
+    let current = try? folder.current()
+    let all = folder.records()
+    let target = try Self.target(of: id, current: current, among: all)
+    try await serve(target)
+    do {
+      try folder.makeCurrent(target.id)
+    } catch {
+      try await serveCurrent()
+      throw DeploymentError("The rollback cannot be kept in \(folder.path): \(error)")
+    }
+    logger.notice("Rolled back", metadata: ["deployment.id": "\(target.id)"])
+    return target
+  }
+
+  /// Serves the current deployment without some of its functions, as a deployment of its own.
+  ///
+  /// Throws `DeploymentError` when one of them is not there, with everything as it was before.
+  package func delete(_ names: Set<String>) async throws -> DeploymentRecord {
+    try begin()
+    defer { isBusy = false }
+    guard let current = try folder.current() else {
+      throw DeploymentError("Nothing is deployed, so there is nothing to delete.")
+    }
+    try Self.check(names, areIn: current.manifest, called: "deployed")
+    let id = makeID()
+    var record = current
+    record.id = id
+    record.manifest.endpoints = current.manifest.endpoints.filter { !names.contains($0.key) }
+    record.binaries = Dictionary(
+      uniqueKeysWithValues: record.manifest.endpoints.keys.map { ($0, current.binary(of: $0)) }
     )
-    let record = DeploymentRecord(
+    record.replaced = current.id
+    record.time = timestamp()
+    record.note = "deleted \(names.sorted().joined(separator: ", "))"
+    do {
+      try await activate(
+        record,
+        UserEnvironment(folder: record.environmentFolder, project: configuration.project)
+      )
+    } catch {
+      folder.discard(id)
+      throw error
+    }
+    return record
+  }
+
+  /// Starts the current functions anew with the `.env` files as they are now; nil before the first
+  /// deployment.
+  package func reload() async throws -> DeploymentRecord? {
+    try await restore()
+  }
+
+  /// What a worker of a function is given, or where `name` is nil one of all functions, without
+  /// what the pool adds.
+  ///
+  /// The files are read anew; before the first deployment those in `source`, without secrets.
+  package func workerEnvironment(
+    of name: String?,
+    source: String?
+  ) throws -> [String: String] {
+    let record = try folder.current()
+    guard let folder = record?.environmentFolder ?? source else {
+      return configuration.environment
+    }
+    let environment = try UserEnvironment(folder: folder, project: configuration.project)
+    var values = workerEnvironment(environment)
+    for (function, endpoint) in record?.manifest.endpoints ?? [:]
+    where name == nil || name == function {
+      for secret in endpoint.secretEnvironmentVariables ?? [] {
+        values[secret.key] = environment.secrets[secret.key]
+      }
+    }
+    return values
+  }
+
+  private static func target(
+    of id: String?,
+    current: DeploymentRecord?,
+    among all: [DeploymentRecord]
+  ) throws -> DeploymentRecord {
+    if let id {
+      if let found = all.first(where: { $0.id == id }) { return found }
+      let names = all.map(\.id).joined(separator: ", ")
+      throw DeploymentError(
+        "There is no deployment \(id). Kept are: \(names.isEmpty ? "none" : names)."
+      )
+    }
+    let before =
+      all.first { $0.id == current?.replaced }
+      // What it replaced may be gone; then the newest of those made before it is meant.
+      ?? all.drop { $0.id != current?.id }.dropFirst().first
+    guard let before else {
+      throw DeploymentError("There is no earlier deployment to go back to.")
+    }
+    return before
+  }
+
+  private static func check(
+    _ names: Set<String>,
+    areIn manifest: FunctionManifest,
+    called adjective: String
+  ) throws {
+    let unknown = names.subtracting(manifest.endpoints.keys).sorted()
+    guard unknown.isEmpty else {
+      let known = manifest.endpoints.keys.sorted().joined(separator: ", ")
+      throw DeploymentError(
+        "No function \(unknown.joined(separator: ", ")) is \(adjective). Functions: \(known)."
+      )
+    }
+  }
+
+  private func record(
+    _ id: String,
+    of manifest: FunctionManifest,
+    from source: FunctionsSource,
+    only: Set<String>?
+  ) throws -> DeploymentRecord {
+    // A damaged record has nothing to keep, and this deployment mends it.
+    let current = try? folder.current()
+    var record = DeploymentRecord(
       id: id,
       project: configuration.project,
       manifest: manifest,
-      environmentFolder: source.folder
+      environmentFolder: source.folder,
+      time: timestamp(),
+      replaced: current?.id
     )
+    guard let only else { return record }
+    try Self.check(only, areIn: manifest, called: "in the package")
+    record.manifest.endpoints = manifest.endpoints.filter { only.contains($0.key) }
+    record.note = "only \(only.sorted().joined(separator: ", "))"
+    guard let current else { return record }
+    record.binaries = [:]
+    for (name, endpoint) in current.manifest.endpoints where !only.contains(name) {
+      record.manifest.endpoints[name] = endpoint
+      record.binaries?[name] = current.binary(of: name)
+    }
+    return record
+  }
+
+  private func activate(
+    _ record: DeploymentRecord,
+    _ environment: UserEnvironment
+  ) async throws {
     try await replace(functions(of: record, environment))
     do {
       try folder.makeCurrent(record)
@@ -121,16 +271,20 @@ package actor DeploymentController {
       try await serveCurrent()
       throw DeploymentError("The deployment cannot be kept in \(folder.path): \(error)")
     }
+    folder.prune(current: record)
     logger.notice(
       "Deployed",
-      metadata: ["deployment.id": "\(id)", "function.count": "\(manifest.endpoints.count)"]
+      metadata: [
+        "deployment.id": "\(record.id)", "function.count": "\(record.manifest.endpoints.count)",
+      ]
     )
-    return record
   }
 
   private func begin() throws {
     guard !isBusy else {
-      throw DeploymentError("Another deployment is under way; try again when it has ended.")
+      var error = DeploymentError("Another deployment is under way; try again when it has ended.")
+      error.isBusy = true
+      throw error
     }
     isBusy = true
   }
@@ -171,7 +325,7 @@ package actor DeploymentController {
       return DeployedFunction(
         name: name,
         endpoint: endpoint,
-        executable: folder.binary(record.id),
+        executable: folder.binary(record.binary(of: name)),
         environment: values,
         deploymentID: record.id
       )
@@ -181,6 +335,14 @@ package actor DeploymentController {
   /// The server's own settings win over the user's files.
   private func workerEnvironment(_ environment: UserEnvironment) -> [String: String] {
     environment.variables.merging(configuration.environment) { $1 }
+  }
+
+  /// The moment, RFC 3339 with milliseconds, so that records sort by it.
+  private func timestamp() -> String {
+    now().formatted(
+      .iso8601.year().month().day().timeZone(separator: .omitted)
+        .time(includingFractionalSeconds: true).timeSeparator(.colon)
+    )
   }
 
   private func makeID() -> String {

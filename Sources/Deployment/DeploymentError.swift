@@ -4,6 +4,8 @@ package import RuntimeSupport
 package struct DeploymentError: StatusConvertible, CustomStringConvertible {
   /// What to show: the sentence and, below it, the compiler's or the binary's own words.
   package var message: String
+  /// Whether it did not begin because another deployment is under way.
+  package var isBusy = false
 
   /// An error with all that a person needs to mend it.
   package init(_ message: String) {

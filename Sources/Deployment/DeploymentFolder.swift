@@ -1,3 +1,4 @@
+import Invocation
 import RuntimeSupport
 
 #if canImport(FoundationEssentials)
@@ -20,7 +21,7 @@ struct DeploymentFolder: Sendable {
   /// Deployments kept besides the current one, to go back to.
   static let keptMax = 3
 
-  private var currentPath: String { path + "/current" }
+  private var currentPath: String { "\(path)/\(Self.currentName)" }
 
   func folder(_ id: String) -> String { "\(path)/\(id)" }
   func binary(_ id: String) -> String { "\(path)/\(id)/functions" }
@@ -53,11 +54,20 @@ struct DeploymentFolder: Sendable {
   func makeCurrent(_ record: DeploymentRecord) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let recordPath = folder(record.id) + "/deployment.json"
+    try FileManager.default.createDirectory(
+      atPath: folder(record.id),
+      withIntermediateDirectories: true
+    )
+    let recordPath = recordPath(record.id)
     try encoder.encode(record).write(to: URL(filePath: recordPath), options: .atomic)
     try Self.sync(recordPath)
     try Self.sync(folder(record.id))
-    try Data(record.id.utf8).write(to: URL(filePath: currentPath), options: .atomic)
+    try makeCurrent(record.id)
+  }
+
+  /// Makes a deployment that is there already the current one, in one step.
+  func makeCurrent(_ id: String) throws {
+    try Data(id.utf8).write(to: URL(filePath: currentPath), options: .atomic)
     try Self.sync(currentPath)
     try Self.sync(path)
   }
@@ -69,10 +79,7 @@ struct DeploymentFolder: Sendable {
     guard FileManager.default.fileExists(atPath: currentPath) else { return nil }
     do {
       let id = String(decoding: try Data(contentsOf: URL(filePath: currentPath)), as: UTF8.self)
-      return try JSONDecoder().decode(
-        DeploymentRecord.self,
-        from: Data(contentsOf: URL(filePath: folder(id) + "/deployment.json"))
-      )
+      return try record(id)
     } catch {
       throw DeploymentError(
         "The last deployment in \(path) is damaged or incomplete; `hearth deploy` makes a new one."
@@ -80,14 +87,41 @@ struct DeploymentFolder: Sendable {
     }
   }
 
-  /// Removes all but the current deployment and the newest others.
-  func prune(current: String) {
+  /// The deployments that are kept whole, newest first.
+  func records() -> [DeploymentRecord] {
+    // What cannot be listed or read cannot be served again, so it is none.
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    return names.compactMap { name in
+      name == Self.currentName ? nil : try? record(name)
+    }.filter { record in
+      record.manifest.endpoints.keys.allSatisfy {
+        FileManager.default.isExecutableFile(atPath: binary(record.binary(of: $0)))
+      }
+    }.sorted { ($0.time ?? $0.id, $0.id) > ($1.time ?? $1.id, $1.id) }
+  }
+
+  /// Removes all but the current deployment, the newest others, and what these still need.
+  func prune(current: DeploymentRecord) {
+    let others = records().filter { $0.id != current.id }
+    // The newest others do not hold the one before when that had been rolled back to.
+    let kept = [current] + others.prefix(Self.keptMax) + others.filter { $0.id == current.replaced }
+    let needed = Set(kept.flatMap(\.folders))
     // A folder that cannot be listed or removed costs disk and nothing else.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-    let others = names.filter { $0 != "current" && $0 != current }.sorted()
-    for name in others.dropLast(Self.keptMax) {
+    for name in names where name != Self.currentName && !needed.contains(name) {
       try? FileManager.default.removeItem(atPath: folder(name))
     }
+  }
+
+  private static let currentName = "current"
+
+  private func recordPath(_ id: String) -> String { folder(id) + "/deployment.json" }
+
+  private func record(_ id: String) throws -> DeploymentRecord {
+    try JSONDecoder().decode(
+      DeploymentRecord.self,
+      from: Data(contentsOf: URL(filePath: recordPath(id)))
+    )
   }
 
   private static func sync(_ path: String) throws {

@@ -1,6 +1,7 @@
 import Events
 import Invocation
 import RuntimeSupport
+import Schedules
 import Subprocess
 
 #if canImport(FoundationEssentials)
@@ -83,12 +84,13 @@ struct ManifestCheck: Sendable {
       }
       let triggers = [
         endpoint.callableTrigger != nil, endpoint.httpsTrigger != nil,
-        endpoint.eventTrigger != nil,
+        endpoint.eventTrigger != nil, endpoint.scheduleTrigger != nil,
+        endpoint.taskQueueTrigger != nil,
       ].count { $0 }
       guard triggers == 1 else {
         throw DeploymentError("Function \(name) has \(triggers) triggers; it needs exactly one.")
       }
-      let timeoutMax = endpoint.eventTrigger == nil ? 3600 : 540
+      let timeoutMax = endpoint.timeoutSecondsMax
       if let timeout = endpoint.timeoutSeconds, !(1...timeoutMax).contains(timeout) {
         throw DeploymentError(
           "Function \(name) has a timeout of \(timeout) s; give 1 to \(timeoutMax)."
@@ -100,6 +102,7 @@ struct ManifestCheck: Sendable {
         )
       }
       if let trigger = endpoint.eventTrigger { try validate(trigger, of: name) }
+      if let trigger = endpoint.scheduleTrigger { try validate(trigger, of: name) }
     }
   }
 
@@ -107,14 +110,22 @@ struct ManifestCheck: Sendable {
     _ trigger: FunctionEndpoint.EventTrigger,
     of name: String
   ) throws {
-    guard DocumentEventKind(eventType: trigger.eventType) != nil else {
-      throw DeploymentError(
-        "Function \(name) waits for \(trigger.eventType), which this server does not send."
-      )
-    }
+    // Other services' events have filters of their own; only documents have a pattern to check.
+    guard DocumentEventType(name: trigger.eventType) != nil else { return }
     let filters = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
     do {
       _ = try PathPattern(filters["document"] ?? "")
+    } catch {
+      throw DeploymentError("Function \(name): \(error.statusMessage)")
+    }
+  }
+
+  private static func validate(
+    _ trigger: FunctionEndpoint.ScheduleTrigger,
+    of name: String
+  ) throws {
+    do {
+      _ = try Schedule(trigger.schedule, timeZone: trigger.timeZone)
     } catch {
       throw DeploymentError("Function \(name): \(error.statusMessage)")
     }

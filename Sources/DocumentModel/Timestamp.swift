@@ -121,7 +121,8 @@ extension Timestamp: CustomStringConvertible {
     return remainder < 0 ? remainder + modulus : remainder
   }
 
-  private static func daysIn(month: Int64, year: Int64) -> Int64 {
+  /// How many days the month has, 28 to 31.
+  package static func daysIn(month: Int64, year: Int64) -> Int64 {
     switch month {
     case 4, 6, 9, 11: 30
     case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -130,7 +131,7 @@ extension Timestamp: CustomStringConvertible {
   }
 
   /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
-  private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+  package static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
     // Years begin in March, so that the leap day comes last.
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted - floorMod(shifted, 400)) / 400
@@ -139,7 +140,8 @@ extension Timestamp: CustomStringConvertible {
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
   }
 
-  private static func civil(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
+  /// The date of the proleptic Gregorian calendar that is this many days after 1970-01-01.
+  package static func civil(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = daysSince1970 + 719_468
     let era = (shifted - floorMod(shifted, 146_097)) / 146_097
     let dayOfEra = floorMod(shifted, 146_097)

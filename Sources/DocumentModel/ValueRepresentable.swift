@@ -63,6 +63,14 @@ package enum WrappedInteger {
   package static func map(_ type: String, _ digits: String) -> Value {
     .map(["@type": .string(type), "value": .string(digits)])
   }
+
+  /// The digits of a map that stands for an integer above `Int64.max`, or nil for any other map.
+  package static func digits(of fields: [String: Value]) -> String? {
+    guard fields.count == 2, fields["@type"] == .string(unsigned),
+      case .string(let digits)? = fields["value"]
+    else { return nil }
+    return digits
+  }
 }
 
 extension FixedWidthInteger {

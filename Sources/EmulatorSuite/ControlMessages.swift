@@ -1,3 +1,5 @@
+package import WorkerPool
+
 /// Where a service listens.
 package struct ServiceAddress: Codable, Sendable, Hashable {
   package var host: String
@@ -27,6 +29,28 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
   }
 }
 
+extension SuiteDescription {
+  /// What clients read from their environment to find this suite's services.
+  package var clientEnvironment: [String: String] {
+    var environment = ["GCLOUD_PROJECT": project, "GOOGLE_CLOUD_PROJECT": project]
+    for (service, variable) in Self.variables {
+      environment[variable] = services[service].map { "\($0.host):\($0.port)" }
+    }
+    if let vectors = services["vectors"] {
+      environment["HEARTH_VECTORS_HOST"] = "http://\(vectors.host):\(vectors.port)"
+    }
+    return environment
+  }
+
+  /// Firebase's names where there are any, by service.
+  private static let variables = [
+    "hub": "FIREBASE_EMULATOR_HUB", "firestore": "FIRESTORE_EMULATOR_HOST",
+    "functions": "FUNCTIONS_EMULATOR_HOST", "tasks": "CLOUD_TASKS_EMULATOR_HOST",
+    "auth": "FIREBASE_AUTH_EMULATOR_HOST", "database": "FIREBASE_DATABASE_EMULATOR_HOST",
+    "storage": "FIREBASE_STORAGE_EMULATOR_HOST",
+  ]
+}
+
 /// A deployed function as `hearth functions list` shows it.
 package struct FunctionDescription: Codable, Sendable, Hashable {
   package var name: String
@@ -35,10 +59,16 @@ package struct FunctionDescription: Codable, Sendable, Hashable {
   package var trigger: String?
   /// Where it is called; nil for triggered functions.
   package var url: String?
+  /// The names of the secrets it declares; nil for none.
+  package var secrets: [String]?
+  /// The debugger's process that runs it now, or nil.
+  package var debugger: Int32?
+  /// Its worker processes, where any run.
+  package var workers: [WorkerStatus]?
 
   /// What makes a function run.
   package enum Kind: String, Codable, Sendable, Hashable {
-    case callable, http, trigger
+    case callable, http, trigger, schedule, task
   }
 
   /// A function with its trigger or URL.
@@ -67,12 +97,27 @@ package struct DeployLine: Codable, Sendable, Hashable {
   }
 }
 
+/// A deployment as `hearth functions deployments` shows it.
+package struct DeploymentDescription: Codable, Sendable, Hashable {
+  package var id: String
+  /// When it was made, RFC 3339; nil for those of older versions.
+  package var time: String?
+  /// Whether it is the one that serves.
+  package var isCurrent: Bool
+  package var functions: [String]
+  /// What was done, when it was not a deployment of everything.
+  package var note: String?
+  /// The version of the manifest by which its binary describes the functions.
+  package var protocolVersion: String
+}
+
 /// A delivery as `hearth events` shows it.
 package struct EventDescription: Codable, Sendable, Hashable {
   package var id: String
   /// `running` besides the states of a stored delivery.
   package var state: String
   package var function: String
+  /// The document's path, or what else it is about.
   package var document: String
   package var kind: String
   package var attempts: Int
@@ -83,6 +128,8 @@ package struct EventDescription: Codable, Sendable, Hashable {
   package var due: String?
   package var settled: String?
   package var error: String?
+  /// The id of the delivery that made a function write what this event is about.
+  package var cause: String?
 
   /// A delivery by its parts.
   package init(
@@ -96,7 +143,8 @@ package struct EventDescription: Codable, Sendable, Hashable {
     time: String,
     due: String?,
     settled: String?,
-    error: String?
+    error: String?,
+    cause: String? = nil
   ) {
     self.id = id
     self.state = state
@@ -109,6 +157,7 @@ package struct EventDescription: Codable, Sendable, Hashable {
     self.due = due
     self.settled = settled
     self.error = error
+    self.cause = cause
   }
 }
 
@@ -124,4 +173,17 @@ package struct FireOutcome: Codable, Sendable, Hashable {
     self.milliseconds = milliseconds
     self.error = error
   }
+}
+
+/// How many events something was done to.
+package struct EventCount: Codable, Sendable, Hashable {
+  package var count: Int
+}
+
+/// The suite's time.
+package struct ClockDescription: Codable, Sendable, Hashable {
+  /// RFC 3339.
+  package var now: String
+  /// How far it has been let jump ahead of the machine's.
+  package var aheadSeconds: Double
 }

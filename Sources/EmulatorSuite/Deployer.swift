@@ -3,11 +3,13 @@ import Invocation
 import Logging
 import RuntimeSupport
 import TriggerDelivery
+import WorkerPool
 
 /// Deploys, and tells the triggers which functions there are from then on.
 struct Deployer: Sendable {
   let controller: DeploymentController
   let deliveries: DeliveryService
+  let fleet: WorkerFleet
   /// Nil when `firebase.json` names no functions.
   let source: FunctionsSource?
   let logger: Logger
@@ -16,7 +18,7 @@ struct Deployer: Sendable {
   func restore() async -> Bool {
     do {
       guard let record = try await controller.restore() else { return false }
-      try await deliveries.updateFunctions(record.manifest.endpoints)
+      try await update(record)
       return true
     } catch {
       logger.error(
@@ -31,21 +33,14 @@ struct Deployer: Sendable {
   @discardableResult
   func deploy(
     builds: Bool,
+    only: Set<String>? = nil,
     report: @escaping @Sendable (DeployLine) -> Void
   ) async -> String? {
     do {
-      guard let source else {
-        throw DeploymentError(
-          "firebase.json names no functions; add {\"functions\": {\"source\": \"FOLDER\"}} and "
-            + "start again."
-        )
-      }
-      let record = try await controller.deploy(source, builds: builds) { line in
+      let text = try await deployOnce(builds: builds, only: only) { line in
         report(DeployLine(.progress, line))
       }
-      try await deliveries.updateFunctions(record.manifest.endpoints)
-      let names = record.manifest.endpoints.keys.sorted().joined(separator: ", ")
-      report(DeployLine(.deployed, "Deployed \(record.id): \(names)"))
+      report(DeployLine(.deployed, text))
       return nil
     } catch {
       let text = Self.text(error)
@@ -54,7 +49,79 @@ struct Deployer: Sendable {
     }
   }
 
-  private static func text(_ error: any Error) -> String {
+  /// Deploys and returns a sentence about it.
+  func deployOnce(
+    builds: Bool,
+    only: Set<String>? = nil,
+    progress: @escaping @Sendable (String) -> Void
+  ) async throws -> String {
+    guard let source else {
+      throw DeploymentError(
+        "firebase.json names no functions; add {\"functions\": {\"source\": \"FOLDER\"}} and "
+          + "start again."
+      )
+    }
+    let record = try await controller.deploy(
+      source,
+      builds: builds,
+      only: only,
+      progress: progress
+    )
+    try await update(record)
+    let names = (only ?? Set(record.manifest.endpoints.keys)).sorted().joined(separator: ", ")
+    return "Deployed \(record.id): \(names)"
+  }
+
+  /// Serves an earlier deployment again; nil means the one before.
+  func rollBack(to id: String?) async throws -> DeploymentDescription {
+    try await serving(await controller.rollBack(to: id))
+  }
+
+  /// Serves no longer the functions of these names.
+  func delete(_ names: Set<String>) async throws -> DeploymentDescription {
+    try await serving(await controller.delete(names))
+  }
+
+  /// Starts the functions anew with the `.env` files as they are now; false when there are none.
+  func reload() async throws -> Bool {
+    guard let record = try await controller.reload() else { return false }
+    _ = try await serving(record)
+    return true
+  }
+
+  /// The deployments that can be served again, newest first.
+  func deployments() async throws -> [DeploymentDescription] {
+    let (current, all) = try await controller.deployments()
+    return all.map { DeploymentDescription($0, isCurrent: $0.id == current) }
+  }
+
+  private func serving(_ record: DeploymentRecord) async throws -> DeploymentDescription {
+    try await update(record)
+    return DeploymentDescription(record, isCurrent: true)
+  }
+
+  /// Tells the triggers which functions there are; those of debuggers stay.
+  private func update(_ record: DeploymentRecord) async throws {
+    try await deliveries.updateFunctions(
+      record.manifest.endpoints.merging(fleet.debuggedEndpoints) { $1 }
+    )
+  }
+
+  static func text(_ error: any Error) -> String {
     (error as? any StatusConvertible)?.statusMessage ?? "\(error)"
+  }
+}
+
+extension DeploymentDescription {
+  /// A kept deployment as the control API shows it.
+  init(_ record: DeploymentRecord, isCurrent: Bool) {
+    self.init(
+      id: record.id,
+      time: record.time,
+      isCurrent: isCurrent,
+      functions: record.manifest.endpoints.keys.sorted(),
+      note: record.note,
+      protocolVersion: record.manifest.specVersion
+    )
   }
 }

@@ -8,13 +8,18 @@ extension FunctionDescription {
     let url = "http://\(address.host):\(address.port)/\(project)/\(region)/\(name)"
     if let trigger = endpoint.eventTrigger {
       let filters = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
-      let kind = DocumentEventKind(eventType: trigger.eventType)?.rawValue ?? trigger.eventType
+      let kind = DocumentEventType(name: trigger.eventType)?.kind.rawValue ?? trigger.eventType
       self.init(
         name: name,
         kind: .trigger,
         trigger: "\(kind) \(filters["document"] ?? "")",
         url: nil
       )
+    } else if let trigger = endpoint.scheduleTrigger {
+      let zone = trigger.timeZone.map { " (\($0))" } ?? ""
+      self.init(name: name, kind: .schedule, trigger: trigger.schedule + zone, url: nil)
+    } else if endpoint.taskQueueTrigger != nil {
+      self.init(name: name, kind: .task, trigger: "tasks of queue \(name)", url: nil)
     } else {
       self.init(
         name: name,
@@ -23,5 +28,6 @@ extension FunctionDescription {
         url: url
       )
     }
+    secrets = endpoint.secretEnvironmentVariables.map { $0.map(\.key) }
   }
 }

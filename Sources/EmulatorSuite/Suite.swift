@@ -17,6 +17,7 @@ import SQLiteStorage
 import ServiceLifecycle
 import StorageEngine
 import Synchronization
+import TaskQueues
 import TriggerDelivery
 import VectorEmulator
 import VectorIndex
@@ -93,9 +94,8 @@ package final class Suite: Service {
   /// Runs the services in an order in which each finds what it needs, and stops them in reverse:
   /// the workers go first, while the data that their functions use is still served.
   private func serve() async throws {
-    let now: @Sendable () -> Timestamp = {
-      Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
-    }
+    let time = VirtualTime()
+    let now: @Sendable () -> Timestamp = { time.now }
     let tailer = EventTailer(storage: storage, logger: logger(for: "events"))
     let retention = EventRetention(
       storage: storage,
@@ -139,6 +139,7 @@ package final class Suite: Service {
       storage: storage,
       tailer: tailer,
       invoker: fleet,
+      configuration: .init(project: configuration.project),
       now: now,
       logger: logger(for: "triggers")
     )
@@ -146,7 +147,7 @@ package final class Suite: Service {
       for await _ in listening.prefix(SuiteService.allCases.count) {}
       // The wait also ends when a service could not listen.
       guard !Task.isCancelled else { return }
-      try await deployFirst(fleet, deliveries, logs, transfer, now)
+      try await deployFirst(fleet, deliveries, logs, transfer, time)
     }
 
     let firestore = FirestoreService(
@@ -166,6 +167,27 @@ package final class Suite: Service {
       functions: { fleet.endpoints },
       invoker: fleet,
       logger: logger(for: "functions")
+    )
+    let functions = FunctionsDoor(
+      project: configuration.project,
+      gateway: gateway,
+      functions: { fleet.endpoints },
+      invoker: fleet,
+      folder: configuration.functions?.source.folder,
+      originGuard: originGuard,
+      isEnabled: { [triggers] in triggers.isEnabled },
+      publish: { try await deliveries.publish([$0]) }
+    )
+    let tasks = TaskQueueDoor(
+      project: configuration.project,
+      backend: deliveries,
+      functionURL: { [self] location, queue in
+        let functions = addresses.withLock { $0[.functions] }
+        return "http://\(functions?.host ?? ""):\(functions?.port ?? 0)/"
+          + "\(configuration.project)/\(location)/\(queue)"
+      },
+      now: now,
+      logger: logger(for: "tasks")
     )
     let group = ServiceGroup(
       configuration: .init(
@@ -187,13 +209,17 @@ package final class Suite: Service {
             .vectors
           ),
           essential(deliveries),
-          essential(http(.functions) { await gateway.respond(to: $0, $1) }, .functions),
           essential(
-            http(.hub) { [self] request, _ in
+            http(.functions, short: gateway) { await functions.respond(to: $0, $1) },
+            .functions
+          ),
+          essential(http(.tasks) { request, _ in await tasks.respond(to: request) }, .tasks),
+          essential(
+            http(.hub) { [self] request, context in
               guard let api = control.withLock({ $0 }) else {
                 return .error(.unavailable, "The suite is starting; try again in a moment.")
               }
-              return await api.respond(to: request)
+              return await api.respond(to: request, context)
             },
             .hub
           ),
@@ -223,6 +249,7 @@ package final class Suite: Service {
   }
 
   private let control = Mutex<ControlAPI?>(nil)
+  private let triggers = TriggerSwitch()
 
   private func documentStore(
     tailer: EventTailer,
@@ -248,7 +275,7 @@ package final class Suite: Service {
     _ deliveries: DeliveryService,
     _ logs: FunctionLogStore,
     _ transfer: DataTransfer,
-    _ now: @escaping @Sendable () -> Timestamp
+    _ time: VirtualTime
   ) async throws {
     let suite = description
     let deployer = Deployer(
@@ -262,6 +289,7 @@ package final class Suite: Service {
         logger: logger(for: "deployment")
       ) { try await fleet.replaceFunctions($0) },
       deliveries: deliveries,
+      fleet: fleet,
       source: configuration.functions?.source,
       logger: logger(for: "deployment")
     )
@@ -279,8 +307,12 @@ package final class Suite: Service {
       deliveries: deliveries,
       deployer: deployer,
       transfer: transfer,
-      deliveryRequest: DeliveryRequest(location: FunctionEndpoint.defaultRegion),
-      now: now,
+      deliveryRequest: DeliveryRequest(
+        project: suite.project,
+        location: FunctionEndpoint.defaultRegion
+      ),
+      time: time,
+      triggers: triggers,
       logger: logger(for: "hub")
     )
     let isRestored = await deployer.restore()
@@ -288,6 +320,8 @@ package final class Suite: Service {
     control.withLock { $0 = api }
     try ServerFile.write(suite, folder: folder.path, version: configuration.version)
     report(.listening(suite))
+    // What changes while the first build runs counts.
+    let watch = await sourceWatch(project: suite.project)
     var problem: String?
     if let functions = firstFunctions {
       let report = self.report
@@ -299,6 +333,20 @@ package final class Suite: Service {
       if problem != nil, isRestored { problem?.append("\nThe last deployment keeps serving.") }
     }
     report(.ready(suite, functions: api.functions(), problem: problem))
+    guard let watch else { return }
+    do {
+      try await deployer.follow(watch, report: report)
+    } catch is CancellationError {
+      // The suite stops.
+    }
+  }
+
+  /// A watch of the functions' sources as they are now, where one is asked for.
+  private func sourceWatch(project: String) async -> SourceWatch? {
+    guard let functions = configuration.functions, functions.isWatched else { return nil }
+    let watch = SourceWatch(functions.source, project: project, excluding: [folder.path])
+    await watch.begin()
+    return watch
   }
 
   /// The functions to deploy once the services listen.
@@ -321,6 +369,7 @@ package final class Suite: Service {
       "FIREBASE_CONFIG": #"{"projectId":\#(jsonQuoted(suite.project))}"#,
       "FUNCTIONS_EMULATOR": "true",
       "FIRESTORE_EMULATOR_HOST": address(.firestore),
+      "CLOUD_TASKS_EMULATOR_HOST": address(.tasks),
       "FIREBASE_EMULATOR_HUB": address(.hub),
       "HEARTH_VECTORS_HOST": "http://\(address(.vectors))",
     ]
@@ -328,6 +377,7 @@ package final class Suite: Service {
 
   private func http(
     _ service: SuiteService,
+    short: (any ShortResponder)? = nil,
     responder: @escaping HTTPService.Responder
   ) -> HTTPService {
     let wrongDoor = wrongDoor(of: service)
@@ -337,6 +387,7 @@ package final class Suite: Service {
       logger: logger(for: service.rawValue),
       onListening: { [self] in noteListening(service, $0) },
       screen: screen(wrongDoor),
+      short: short,
       responder: responder
     )
   }

@@ -3,13 +3,14 @@ package import Invocation
 
 /// The services of the suite, by the names that `server.json` and the port flags use.
 package enum SuiteService: String, Sendable, Hashable, CaseIterable {
-  case firestore, functions, vectors, hub
+  case firestore, functions, tasks, vectors, hub
 
   /// How tables call it.
   package var title: String {
     switch self {
     case .firestore: "Firestore"
     case .functions: "Functions"
+    case .tasks: "Tasks"
     case .vectors: "Vectors"
     case .hub: "Hub"
     }
@@ -45,12 +46,20 @@ package struct SuiteConfiguration: Sendable {
     package var builds: Bool
     /// Whether `start` deploys at all; without it the first `hearth deploy` does.
     package var deploysAtStart: Bool
+    /// Whether every change of the sources is deployed.
+    package var isWatched: Bool
 
     /// Functions to build, or to take as they were built.
-    package init(source: FunctionsSource, builds: Bool = true, deploysAtStart: Bool = true) {
+    package init(
+      source: FunctionsSource,
+      builds: Bool = true,
+      deploysAtStart: Bool = true,
+      isWatched: Bool = false
+    ) {
       self.source = source
       self.builds = builds
       self.deploysAtStart = deploysAtStart
+      self.isWatched = isWatched
     }
   }
 
@@ -81,7 +90,7 @@ package struct SuiteConfiguration: Sendable {
 
   /// The ports that Firebase's own suite uses, and 5080 for vectors.
   package static let defaultPorts: [SuiteService: Int] = [
-    .firestore: 8080, .functions: 5001, .vectors: 5080, .hub: 4400,
+    .firestore: 8080, .functions: 5001, .tasks: 9499, .vectors: 5080, .hub: 4400,
   ]
 }
 
@@ -99,6 +108,8 @@ package enum SuiteReport: Sendable {
   case deployProgress(String)
   /// The first deployment ended; with a problem the earlier one, if any, keeps serving.
   case ready(SuiteDescription, functions: [FunctionDescription], problem: String?)
+  /// A change of the watched sources was seen, or was deployed or not.
+  case watched(String, isProblem: Bool)
   /// A function wrote a line.
   case log(FunctionLogEntry)
   /// The export for the end has been written.

@@ -74,6 +74,11 @@ final class WrongDoor: Sendable {
         ? .firestore : nil
     case "hearth", "emulators", "_admin": return .hub
     case "ix", "indexes": return .vectors
+    case "queueStats": return .tasks
+    case "v2", "projects":
+      let rest = segments.drop { $0 == "v2" }.dropFirst()
+      return rest.count > 3 && rest.dropFirst(1).first == "locations"
+        && rest.dropFirst(3).first == "queues" ? .tasks : nil
     case let first? where first == project:
       return segments.count >= 3 && segments[1].contains("-") ? .functions : nil
     default: return nil

@@ -1,9 +1,10 @@
 import DocumentModel
 import Events
-import Identity
 
 extension CommitRecord {
-  private static let version: UInt8 = 1
+  private static let version: UInt8 = 2
+  /// Its records had changes only, and no cause.
+  private static let firstVersion: UInt8 = 1
   private static let hasBefore: UInt8 = 1
   private static let hasAfter: UInt8 = 2
 
@@ -17,6 +18,9 @@ extension CommitRecord {
     encoder.append(auth)
     encoder.append(UInt64(changes.count))
     for change in changes { encoder.append(change) }
+    encoder.append(UInt64(occurrences.count))
+    for occurrence in occurrences { encoder.append(occurrence) }
+    encoder.append(optional: cause)
     return encoder.bytes
   }
 
@@ -24,7 +28,7 @@ extension CommitRecord {
   init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
     var decoder = BinaryDecoder(encoded)
     let version = try decoder.byte()
-    guard version == Self.version else {
+    guard version == Self.version || version == Self.firstVersion else {
       throw CorruptDataError("event record of unknown version \(version)")
     }
     let commitTime = Timestamp(microseconds: try decoder.signed())
@@ -32,13 +36,21 @@ extension CommitRecord {
     let auth = try decoder.auth()
     var changes: [DocumentChange] = []
     for _ in 0..<(try decoder.count()) { changes.append(try decoder.change(in: database)) }
+    var occurrences: [Occurrence] = []
+    var cause: String?
+    if version != Self.firstVersion {
+      for _ in 0..<(try decoder.count()) { occurrences.append(try decoder.occurrence()) }
+      cause = try decoder.optionalText()
+    }
     guard decoder.isAtEnd else { throw CorruptDataError("event record has more than it says") }
     self.init(
       sequence: sequence,
       commitTime: commitTime,
       database: database,
       changes: changes,
-      auth: auth
+      occurrences: occurrences,
+      auth: auth,
+      cause: cause
     )
   }
 
@@ -56,17 +68,6 @@ extension CommitRecord {
 }
 
 extension BinaryEncoder {
-  fileprivate mutating func append(_ auth: AuthContext) {
-    switch auth {
-    case .admin: append(byte: 0)
-    case .unauthenticated: append(byte: 1)
-    case .user(let user):
-      append(byte: 2)
-      append(user.uid)
-      append(user.claimsJSON)
-    }
-  }
-
   /// The name once, without the database, which the record names for all.
   fileprivate mutating func append(_ change: DocumentChange) {
     append(UInt64(change.name.path.segments.count))
@@ -82,15 +83,6 @@ extension BinaryEncoder {
 }
 
 extension BinaryDecoder {
-  fileprivate mutating func auth() throws(CorruptDataError) -> AuthContext {
-    switch try byte() {
-    case 0: return .admin
-    case 1: return .unauthenticated
-    case 2: return .user(UserIdentity(uid: try text(), claimsJSON: try text()))
-    case let tag: throw CorruptDataError("unknown kind of caller \(tag)")
-    }
-  }
-
   fileprivate mutating func change(
     in database: DatabaseName
   ) throws(CorruptDataError) -> DocumentChange {

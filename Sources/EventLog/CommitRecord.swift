@@ -2,16 +2,20 @@ package import DocumentModel
 package import Events
 package import Identity
 
-/// One commit as listeners and triggers see it: everything it changed, at once.
+/// One commit as listeners and triggers see it: everything that happened in it, at once.
 package struct CommitRecord: Sendable, Hashable {
   /// The commit's place in the only clock that listeners and triggers share.
   package var sequence: UInt64
   package var commitTime: Timestamp
   package var database: DatabaseName
-  /// At least one; one per document; writes that changed nothing are left out.
+  /// One per document; writes that changed nothing are left out.
   package var changes: [DocumentChange]
+  /// What happened besides; a record has a change or an occurrence at least.
+  package var occurrences: [Occurrence]
   /// Who committed.
   package var auth: AuthContext
+  /// The delivery on whose behalf it was committed, where one is known.
+  package var cause: String?
 
   /// A record as the log returns it.
   package init(
@@ -19,12 +23,16 @@ package struct CommitRecord: Sendable, Hashable {
     commitTime: Timestamp,
     database: DatabaseName,
     changes: [DocumentChange],
-    auth: AuthContext
+    occurrences: [Occurrence] = [],
+    auth: AuthContext,
+    cause: String? = nil
   ) {
     self.sequence = sequence
     self.commitTime = commitTime
     self.database = database
     self.changes = changes
+    self.occurrences = occurrences
     self.auth = auth
+    self.cause = cause
   }
 }

@@ -1,11 +1,12 @@
 package import DocumentModel
 package import Events
 package import Identity
+import RuntimeSupport
 package import StorageEngine
 
 /// The log of what was committed, written in the batch of the documents themselves.
 ///
-/// A record's key is its commit's sequence, 8 bytes big-endian; commits that change no document
+/// A record's key is its commit's sequence, 8 bytes big-endian; commits in which nothing happens
 /// leave none.
 package enum EventLog {
   /// Where the records are.
@@ -17,21 +18,26 @@ package enum EventLog {
 
   private static let trimmedKeyspace = Keyspace("event_trim")
 
-  /// Adds the record of a commit to its batch; with no changes, nothing.
+  /// Adds the record of a commit to its batch; when nothing happened in it, nothing.
+  ///
+  /// The cause is that of the calling task.
   package static func append(
     _ changes: [DocumentChange],
+    _ occurrences: [Occurrence] = [],
     commitTime: Timestamp,
     database: DatabaseName,
     auth: AuthContext,
     to batch: inout WriteBatch
   ) {
-    guard !changes.isEmpty else { return }
+    guard !changes.isEmpty || !occurrences.isEmpty else { return }
     let record = CommitRecord(
       sequence: 0,
       commitTime: commitTime,
       database: database,
       changes: changes,
-      auth: auth
+      occurrences: occurrences,
+      auth: auth,
+      cause: EventCause.current
     )
     batch.putAtSequence(keyspace, record.encoded)
   }

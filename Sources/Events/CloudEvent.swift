@@ -34,4 +34,18 @@ package struct CloudEvent: Sendable, Hashable {
     self.extensions = extensions
     self.data = data
   }
+
+  /// An attribute by its name, extensions included; nil when the event has none.
+  package func attribute(_ name: String) -> String? {
+    switch name {
+    case "id": id
+    case "source": source
+    case "type": type
+    case "subject": subject
+    case "time": time
+    case "datacontenttype": dataContentType
+    case "dataschema": dataSchema
+    default: extensions[name]
+    }
+  }
 }

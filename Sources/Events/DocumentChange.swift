@@ -23,16 +23,35 @@ package struct DocumentChange: Sendable, Hashable {
 package enum DocumentEventKind: String, Sendable, Hashable, CaseIterable, Codable {
   case created, updated, deleted, written
 
-  /// The CloudEvents type, such as `google.cloud.firestore.document.v1.created`.
-  package var eventType: String { "google.cloud.firestore.document.v1.\(rawValue)" }
-
-  /// The kind with this CloudEvents type; nil for other types.
-  package init?(eventType: String) {
-    let prefix = "google.cloud.firestore.document.v1."
-    guard eventType.hasPrefix(prefix) else { return nil }
-    self.init(rawValue: String(eventType.dropFirst(prefix.count)))
-  }
-
   /// Whether a change of kind `change` (never `written`) is an event of this kind.
   package func includes(_ change: DocumentEventKind) -> Bool { self == .written || self == change }
+}
+
+/// A CloudEvents type of Firestore's, such as `google.cloud.firestore.document.v1.created`.
+package struct DocumentEventType: Sendable, Hashable {
+  package var kind: DocumentEventKind
+  /// Whether the event tells who wrote, in `authtype` and `authid`.
+  package var hasAuthContext: Bool
+
+  /// The type of events of a kind.
+  package init(_ kind: DocumentEventKind, hasAuthContext: Bool = false) {
+    self.kind = kind
+    self.hasAuthContext = hasAuthContext
+  }
+
+  /// The type with this name; nil for a name that is not Firestore's.
+  package init?(name: String) {
+    guard name.hasPrefix(Self.prefix) else { return nil }
+    var rest = name.dropFirst(Self.prefix.count)
+    hasAuthContext = rest.hasSuffix(Self.authSuffix)
+    if hasAuthContext { rest.removeLast(Self.authSuffix.count) }
+    guard let kind = DocumentEventKind(rawValue: String(rest)) else { return nil }
+    self.kind = kind
+  }
+
+  /// The name, as `ce-type` and the manifest have it.
+  package var name: String { Self.prefix + kind.rawValue + (hasAuthContext ? Self.authSuffix : "") }
+
+  private static let prefix = "google.cloud.firestore.document.v1."
+  private static let authSuffix = ".withAuthContext"
 }

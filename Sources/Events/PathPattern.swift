@@ -17,11 +17,11 @@ package struct PathPattern: Sendable, Hashable {
 
   /// Reads a pattern; throws `INVALID_ARGUMENT` with what to change.
   ///
-  /// Refused are empty segments, malformed captures, two captures of one name, a second `**`, and
-  /// a pattern that names a collection and so could match no document.
-  package init(_ text: String) throws(StatusError) {
+  /// Refused are empty segments, malformed captures, two captures of one name, a second `**`, and,
+  /// of documents' patterns, one that names a collection and so could match no document.
+  package init(_ text: String, ofDocuments: Bool = true) throws(StatusError) {
     func refuse(_ reason: String) -> StatusError {
-      .invalidArgument("The document pattern \"\(text)\" \(reason).")
+      .invalidArgument("The \(ofDocuments ? "document " : "")pattern \"\(text)\" \(reason).")
     }
     var trimmed = text[...]
     while trimmed.hasPrefix("/") { trimmed.removeFirst() }
@@ -40,7 +40,7 @@ package struct PathPattern: Sendable, Hashable {
     }
     let manyCount = segments.count(where: \.isMany)
     guard manyCount <= 1 else { throw refuse("has more than one **; keep one") }
-    guard manyCount == 1 || segments.count.isMultiple(of: 2) else {
+    guard !ofDocuments || manyCount == 1 || segments.count.isMultiple(of: 2) else {
       throw refuse(
         "names a collection; add a segment for the document, such as \(trimmed)/{id}"
       )

@@ -1,6 +1,7 @@
 @_exported public import DocumentModel
 import FirestoreProtos
 import FirestoreWire
+import GoogleAccess
 public import OutboundHTTP
 import RuntimeSupport
 
@@ -25,7 +26,8 @@ public struct Firestore: Sendable {
         endpoint: settings.endpoint,
         timeout: settings.timeout,
         responseBytesMax: settings.responseBytesMax,
-        http: http
+        http: http,
+        tokens: settings.credentials.map { GoogleCredentials(source: $0, http: http) }
       ),
       credential: settings.credential
     )
@@ -37,10 +39,14 @@ public struct Firestore: Sendable {
   /// also runs without any of it, to write its manifest.
   public init(
     environment: [String: String],
-    http: @autoclosure () -> any HTTPTransport = OutboundClient()
+    http: (any HTTPTransport)? = nil
   ) {
     do {
-      self.init(try FirestoreSettings(environment: environment), http: http())
+      let settings = try FirestoreSettings(environment: environment)
+      self.init(
+        settings,
+        http: http ?? OutboundClient(configuration: .init(environment: environment))
+      )
     } catch {
       self.init(
         project: environment["GCLOUD_PROJECT"] ?? "unknown",

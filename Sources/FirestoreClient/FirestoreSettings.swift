@@ -1,3 +1,5 @@
+package import GoogleAccess
+
 /// Where a database is and how it is spoken to.
 public struct FirestoreSettings: Sendable {
   /// The project's id.
@@ -12,6 +14,8 @@ public struct FirestoreSettings: Sendable {
   public var timeout: Duration
   /// A larger answer fails; page through larger results with `limit`.
   public var responseBytesMax: Int
+  /// Where the administrator's access tokens come from; nil where the word `owner` is enough.
+  package var credentials: CredentialsSource?
 
   /// Settings with every default visible.
   public init(
@@ -30,39 +34,58 @@ public struct FirestoreSettings: Sendable {
     self.responseBytesMax = responseBytesMax
   }
 
-  /// Reads `FIRESTORE_EMULATOR_HOST` and `GCLOUD_PROJECT` from an environment that is handed in.
+  /// An emulator, or production, as an environment that is handed in says.
   ///
-  /// `GOOGLE_CLOUD_PROJECT` stands in for the latter. Throws `failedPrecondition` when either is
-  /// missing: without an emulator there are no credentials yet.
+  /// `FIRESTORE_EMULATOR_HOST` names an emulator and decides. Without it the database is Google's,
+  /// with the credentials of the key file that `GOOGLE_APPLICATION_CREDENTIALS` names, or of the
+  /// metadata server (on Cloud Run, or where `GCE_METADATA_HOST` says). The project is
+  /// `GCLOUD_PROJECT`, else `GOOGLE_CLOUD_PROJECT`, else the key file's. Throws `failedPrecondition`
+  /// when something is missing, and where production would be a mistake: for a function that an
+  /// emulator runs, and for a project whose id begins with `demo-`.
   public init(environment: [String: String]) throws {
     func value(_ names: String...) -> String? {
       names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
     }
-    guard let host = value("FIRESTORE_EMULATOR_HOST") else {
+    let host = value("FIRESTORE_EMULATOR_HOST")
+    let source = host == nil ? CredentialsSource(environment: environment) : nil
+    guard host != nil || source != nil else {
       throw FirestoreError(
         .failedPrecondition,
-        "FIRESTORE_EMULATOR_HOST is not set, and this client does not know how to get production "
-          + "credentials; set it to the emulator's address, such as 127.0.0.1:8080"
+        "FIRESTORE_EMULATOR_HOST is not set, and neither are credentials for production; set it to "
+          + "the emulator's address, such as 127.0.0.1:8080, or GOOGLE_APPLICATION_CREDENTIALS to "
+          + "the path of a key file"
       )
     }
-    guard let project = value("GCLOUD_PROJECT", "GOOGLE_CLOUD_PROJECT") else {
+    guard let project = value("GCLOUD_PROJECT", "GOOGLE_CLOUD_PROJECT") ?? source?.project else {
       throw FirestoreError(
         .failedPrecondition,
         "GCLOUD_PROJECT is not set; set it to the project's id, such as demo-psst"
       )
     }
-    self.init(
-      project: project,
-      endpoint: host.contains("://") ? host : "http://\(host)"
-    )
+    if let host {
+      self.init(project: project, endpoint: host.contains("://") ? host : "http://\(host)")
+      return
+    }
+    guard value("FUNCTIONS_EMULATOR") != "true", !project.hasPrefix("demo-") else {
+      throw FirestoreError(
+        .failedPrecondition,
+        "FIRESTORE_EMULATOR_HOST is not set, and project \(project) is not for production here; "
+          + "functions of an emulator and projects named demo-… use no other database"
+      )
+    }
+    self.init(project: project, endpoint: Self.productionEndpoint)
+    credentials = source
   }
+
+  /// Google's Firestore.
+  public static let productionEndpoint = "https://firestore.googleapis.com"
 }
 
 /// Whose rights a call uses.
 public enum FirestoreCredential: Sendable, Hashable, CustomStringConvertible {
   /// The administrator's, for whom access rules do not apply.
   ///
-  /// Emulators take the word `owner` for it.
+  /// Emulators take the word `owner` for it, production an access token.
   case admin
   /// A signed-in user's, by the user's ID token.
   case idToken(String)

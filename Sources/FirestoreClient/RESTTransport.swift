@@ -1,5 +1,6 @@
 import DocumentModel
 import FirestoreProtos
+import GoogleAccess
 import OutboundHTTP
 import RuntimeSupport
 import SwiftProtobuf
@@ -16,6 +17,8 @@ struct RESTTransport: FirestoreTransport {
   let timeout: Duration
   let responseBytesMax: Int
   let http: any HTTPTransport
+  /// The administrator's access tokens; nil for an emulator.
+  let tokens: (any AccessTokenSource)?
 
   func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
@@ -162,20 +165,43 @@ struct RESTTransport: FirestoreTransport {
     var request = request
     request.timeout = timeout
     request.responseBytesMax = responseBytesMax
+    // What a function writes names the event that made it run.
+    request.headers[EventCause.headerName] = EventCause.current
+    var response: OutboundResponse
     switch credential {
-    case .admin: request.headers["Authorization"] = "Bearer owner"
-    case .idToken(let token): request.headers["Authorization"] = "Bearer \(token)"
-    case .anonymous: break
+    case .admin:
+      let token = try await adminToken()
+      response = try await send(request, token: token)
+      if response.status == 401, let tokens {
+        // Revoked, or its end is past already by the server's clock; it has not acted.
+        await tokens.reject(token)
+        response = try await send(request, token: try await adminToken())
+      }
+    case .idToken(let token): response = try await send(request, token: token)
+    case .anonymous: response = try await send(request, token: nil)
     }
-    let response: OutboundResponse
+    guard response.isSuccess else { throw Self.error(of: response) }
+    return response.body
+  }
+
+  private func send(_ request: OutboundRequest, token: String?) async throws -> OutboundResponse {
+    var request = request
+    if let token { request.headers["Authorization"] = "Bearer \(token)" }
     do {
-      response = try await http.send(request)
+      return try await http.send(request)
     } catch let error as OutboundHTTPError {
       let wasSent = error.kind != .cannotConnect && error.kind != .invalidRequest
       throw FirestoreError(error.statusCode, error.statusMessage, mayHaveActed: wasSent)
     }
-    guard response.isSuccess else { throw Self.error(of: response) }
-    return response.body
+  }
+
+  private func adminToken() async throws -> String {
+    guard let tokens else { return "owner" }
+    do {
+      return try await tokens.token()
+    } catch let error as any StatusConvertible {
+      throw FirestoreError(error)
+    }
   }
 
   private func decode<Output: Message>(_ bytes: [UInt8]) throws -> Output {

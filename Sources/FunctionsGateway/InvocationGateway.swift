@@ -10,18 +10,22 @@ import RuntimeSupport
 ///
 /// Passes bytes through in both directions; whatever a function answers is its own. By itself it
 /// answers 404 with the names there are, 413, 429, 503, 504 and the 500 of a crash, all in the form
-/// of a callable's error and with CORS headers, because browsers hide an error without them.
+/// of a callable's error and with CORS headers, because browsers hide an error without them. Who
+/// calls with `Accept: text/event-stream` gets these as the last event of a stream with status 200:
+/// clients that read a stream look at its events and not at the status.
 package struct InvocationGateway: Sendable {
-  /// The longest body of a request.
+  /// The longest body of a call.
   package static let bodyBytesMax = 10 << 20
+  /// The longest body of a request to an HTTP function.
+  package static let uploadBytesMax = 32 << 20
 
   /// The most names that a 404 lists.
   private static let namesMax = 100
 
   private let project: String
   private let functions: @Sendable () -> [String: FunctionEndpoint]
-  private let invoker: any FunctionInvoker
-  private let makeID: @Sendable () -> String
+  let invoker: any FunctionInvoker
+  let makeID: @Sendable () -> String
   private let logger: Logger
   private let loggedProjects = OnceEach()
 
@@ -45,66 +49,81 @@ package struct InvocationGateway: Sendable {
   /// Answers one request; the invocation is cancelled when the client goes away.
   package func respond(to request: Request, _ context: HTTPContext) async -> Response {
     let target = FunctionTarget(request.uri.description)
-    if let refusal = refusal(of: target) {
-      return own(refusal.statusCode, refusal.statusMessage, for: request)
+    let endpoint: FunctionEndpoint
+    switch lookUp(target) {
+    case .success(let found): endpoint = found
+    case .failure(let refusal):
+      let answer = OwnAnswer(refusal.statusCode, refusal.statusMessage)
+      return answer.response(to: request)
     }
-    let body: ByteBuffer
+    let isHTTP = endpoint.httpsTrigger != nil
+    let bytesMax = isHTTP ? Self.uploadBytesMax : Self.bodyBytesMax
+    let body: (whole: ByteBuffer, stream: RequestUpload?)
     do {
-      body = try await request.wholeBody(upTo: Self.bodyBytesMax)
+      body =
+        isHTTP
+        ? try await request.upload(upTo: bytesMax)
+        : (try await request.wholeBody(upTo: bytesMax), nil)
     } catch is BodyTooLarge {
-      return own(
-        .invalidArgument,
-        "The request's body is longer than \(Self.bodyBytesMax) bytes.",
-        httpStatus: 413,
-        closes: true,
-        for: request
-      )
+      return OwnAnswer.tooLarge(bytesMax).response(to: request, isHTTP: isHTTP)
     } catch {
-      return own(.cancelled, "The request's body did not arrive.", closes: true, for: request)
+      return OwnAnswer(.cancelled, "The request's body did not arrive.", closes: true)
+        .response(to: request, isHTTP: isHTTP)
     }
     let id = makeID()
     var head = request.head
     head.path = target.path
-    let invocation = InvocationRequest(id: id, function: target.name, head: head, body: body)
+    let invocation = InvocationRequest(
+      id: id,
+      function: target.name,
+      head: head,
+      body: body.stream.map { .stream($0.pieces) } ?? .whole(body.whole)
+    )
     do {
       let reply = try await context.client.whileConnected { try await invoker.invoke(invocation) }
-      return response(reply, context.client)
+      var ending: EventStream.Ending?
+      if endpoint.callableTrigger != nil, OwnAnswer.wantsStream(request) {
+        ending = { answer(to: $0, id: id, function: target.name) }
+      }
+      return response(reply, context.client, ending).closing(body.stream, context)
     } catch {
-      return response(error, id: id, function: target.name, for: request)
+      let answer =
+        body.stream?.isTooLarge ?? false
+        ? .tooLarge(bytesMax) : answer(to: error, id: id, function: target.name)
+      return answer.response(to: request, isHTTP: isHTTP).closing(body.stream, context)
     }
   }
 
-  private func response(_ reply: InvocationReply, _ client: ClientWatch) -> Response {
-    let head = reply.head
-    switch reply.body {
-    case .whole(let buffer):
-      return Response(
-        status: head.status,
-        headers: head.headerFields,
-        body: ResponseBody(byteBuffer: buffer)
-      )
-    case .stream(let pieces):
-      let length = head.headerFields[.contentLength].flatMap(Int.init)
-      return Response(
-        status: head.status,
-        headers: head.headerFields,
-        body: ResponseBody(contentLength: length) { writer in
-          // The function may be silent for long: only the watch tells then that the client left.
-          while let piece = try await client.whileConnected({ try await pieces.nextElement() }) {
-            try await writer.write(piece)
-          }
-          try await writer.finish(nil)
-        }
-      )
-    }
-  }
-
-  private func response(
-    _ error: any Error,
-    id: String,
-    function: String,
-    for request: Request
+  func response(
+    _ reply: InvocationReply,
+    _ client: ClientWatch,
+    _ ending: EventStream.Ending?
   ) -> Response {
+    let head = reply.head
+    let length = head.headerFields[.contentLength].flatMap(Int.init)
+    let body: ResponseBody =
+      switch reply.body {
+      case .whole(let buffer): ResponseBody(byteBuffer: buffer)
+      case .produced(let produce):
+        ResponseBody(contentLength: length, producing: produce, for: client)
+      case .stream(let pieces):
+        if let ending {
+          EventStream.body(of: pieces, client, ending)
+        } else {
+          ResponseBody(contentLength: length) { writer in
+            // The function may be silent for long: only the watch tells then that the client left.
+            while let piece = try await client.whileConnected({ try await pieces.nextElement() }) {
+              try await writer.write(piece)
+            }
+            try await writer.finish(nil)
+          }
+        }
+      }
+    return Response(status: head.status, headers: head.headerFields, body: body)
+  }
+
+  /// What is told of an invocation that has no reply, or not all of it.
+  func answer(to error: any Error, id: String, function: String) -> OwnAnswer {
     guard let error = error as? InvocationError else {
       if !(error is CancellationError) {
         logger.error(
@@ -112,57 +131,37 @@ package struct InvocationGateway: Sendable {
           metadata: ["invocation.id": "\(id)", "function.name": "\(function)", "error": "\(error)"]
         )
       }
-      return own(.cancelled, "The request was cancelled.", for: request)
+      return OwnAnswer(.cancelled, "The request was cancelled.")
     }
     logger.debug(
       "An invocation has no reply",
       metadata: ["invocation.id": "\(id)", "error": "\(error)"]
     )
     switch error.kind {
-    case .notFound: return own(.notFound, notFound(function), for: request)
+    case .notFound: return OwnAnswer(.notFound, notFound(function))
     case .overloaded:
-      return own(.resourceExhausted, error.message, httpStatus: 503, for: request)
+      // 429, as Cloud Run says when all instances are busy, and as the callables' table has it.
+      return OwnAnswer(.resourceExhausted, error.message)
     case .cannotStart:
       // The reason is in the function's log; it may hold output that is not for a client.
-      let message = "The function \(function) cannot be started; see its log."
-      return own(.unavailable, message, for: request)
+      return OwnAnswer(.unavailable, "The function \(function) cannot be started; see its log.")
     case .drained:
-      return own(
-        .unavailable,
-        "The function \(function) is being stopped; try again.",
-        for: request
-      )
+      return OwnAnswer(.unavailable, "The function \(function) is being stopped; try again.")
     case .timedOut:
-      return own(.deadlineExceeded, "The function \(function) timed out (\(id)).", for: request)
+      return OwnAnswer(.deadlineExceeded, "The function \(function) timed out (\(id)).")
     case .crashed:
-      return own(.internal, "The function \(function) crashed (\(id)).", for: request)
+      return OwnAnswer(.internal, "The function \(function) crashed (\(id)).", isCrash: true)
     case .failed:
-      return own(.internal, "The function \(function) failed (\(id)).", for: request)
+      return OwnAnswer(.internal, "The function \(function) failed (\(id)).", isCrash: true)
     }
   }
 
-  /// An answer of the gateway itself.
-  private func own(
-    _ code: StatusCode,
-    _ message: String,
-    httpStatus: Int? = nil,
-    closes: Bool = false,
-    for request: Request
-  ) -> Response {
-    if let preflight = CORSPolicy.callables.preflight(request) { return preflight }
-    var response = Response.error(code, message, form: .callable, httpStatus: httpStatus)
-    CORSPolicy.callables.apply(to: &response, for: request)
-    // What is left of a body that was not read is not worth reading.
-    if closes { response.headers[.connection] = "close" }
-    return response
-  }
-
-  private func refusal(of target: FunctionTarget) -> StatusError? {
+  func lookUp(_ target: FunctionTarget) -> Result<FunctionEndpoint, StatusError> {
+    func refused(_ message: String) -> Result<FunctionEndpoint, StatusError> {
+      .failure(StatusError(.notFound, message))
+    }
     guard !target.name.isEmpty else {
-      return StatusError(
-        .notFound,
-        "A function is called at /\(project)/REGION/NAME. \(names())"
-      )
+      return refused("A function is called at /\(project)/REGION/NAME. \(names())")
     }
     guard target.project == project else {
       if loggedProjects.isNew(target.project) {
@@ -173,29 +172,22 @@ package struct InvocationGateway: Sendable {
           """
         )
       }
-      return StatusError(
-        .notFound,
-        "This server runs project \(project), not \(target.project). \(names())"
-      )
+      return refused("This server runs project \(project), not \(target.project). \(names())")
     }
     guard let endpoint = functions()[target.name] else {
-      return StatusError(.notFound, notFound(target.name))
+      return refused(notFound(target.name))
     }
     guard endpoint.regions.contains(target.region) else {
       let regions = endpoint.regions.joined(separator: ", ")
-      return StatusError(
-        .notFound,
-        "The function \(target.name) is in region \(regions), not \(target.region)."
-      )
+      return refused("The function \(target.name) is in region \(regions), not \(target.region).")
     }
     guard endpoint.eventTrigger == nil else {
-      return StatusError(
-        .notFound,
+      return refused(
         "The function \(target.name) is triggered by events and cannot be called; "
           + "`hearth fire \(target.name)` sends it one. \(names())"
       )
     }
-    return nil
+    return .success(endpoint)
   }
 
   private func notFound(_ name: String) -> String {
@@ -213,7 +205,7 @@ package struct InvocationGateway: Sendable {
 
 extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
   /// The next element; every iterator of such a stream takes from the same source.
-  fileprivate func nextElement() async throws -> Element? {
+  func nextElement() async throws -> Element? {
     var iterator = makeAsyncIterator()
     return try await iterator.next()
   }

@@ -1,5 +1,6 @@
 // The words an author needs are spread over rooms; one import of `FunctionsRuntime` brings them all:
-// documents and timestamps, status codes, and the logger of events and requests.
+// documents and timestamps, status codes, HTTP's own types, and the logger of events and requests.
 @_exported public import DocumentModel
+@_exported public import HTTPTypes
 @_exported public import Logging
 @_exported public import RuntimeSupport

@@ -30,16 +30,60 @@ public struct FunctionDefinition: Sendable {
   /// What makes a function run.
   package enum Trigger: Sendable, Hashable {
     case callable
-    /// A change of this kind to a document that matches the pattern.
+    /// A request whose body and answer are plain JSON.
+    case typed
+    /// A plain HTTP request, as it is.
+    case http
+    /// A change of a document that matches the pattern.
     ///
     /// The pattern is the author's text; it is checked when the app starts.
-    case document(DocumentEventKind, pattern: String)
+    case document(DocumentEventType, pattern: String)
+    /// An event of any service: its type, and what its attributes must be or match.
+    ///
+    /// Checked when the app starts, like a document's.
+    case cloudEvent(CloudEventFilter)
+    /// The clock; schedule and time zone are the author's text.
+    case schedule(String, timeZone: String?)
+    /// A task of the queue that has the function's name.
+    case taskQueue(TaskRateLimits)
   }
+}
+
+/// Which events of other services a function wants.
+package struct CloudEventFilter: Sendable, Hashable {
+  /// A CloudEvents type, or `*` for every one that reaches the function.
+  package var type: String
+  /// Attributes that must be equal.
+  package var attributes: [String: String]
+  /// Attributes that must match a pattern.
+  package var patterns: [String: String]
+
+  /// A filter, all of it as the author wrote it.
+  package init(type: String, attributes: [String: String] = [:], patterns: [String: String] = [:]) {
+    self.type = type
+    self.attributes = attributes
+    self.patterns = patterns
+  }
+
+  /// The type that stands for all.
+  package static let anyType = "*"
 }
 
 /// What surrounds one invocation.
 package struct FunctionScope: Sendable {
   package var options: FunctionOptions
   package var credentials: CredentialReader
+  package var debugFeatures = DebugFeatures()
   package var logger: Logger
+}
+
+/// What Firebase's emulator switches on for its functions.
+package struct DebugFeatures: Sendable, Hashable {
+  /// Whether HTTP functions allow pages of all origins, unless they refuse.
+  package var enablesCORS = false
+
+  /// No feature.
+  package init(enablesCORS: Bool = false) {
+    self.enablesCORS = enablesCORS
+  }
 }

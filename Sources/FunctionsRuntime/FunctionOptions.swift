@@ -6,7 +6,8 @@ public struct FunctionOptions: Sendable, Hashable {
   public var memory: Memory?
   /// Total time of one invocation; 60 seconds by default.
   ///
-  /// At most 540 seconds for events and 3600 for callables; parts of a second count as a whole one.
+  /// At most 540 seconds for events, 1800 for schedules and tasks and 3600 for callables; parts of a
+  /// second count as a whole one.
   public var timeout: Duration?
   /// Invocations that one worker runs at once; 80 by default, at most 1000.
   public var concurrency: Int?
@@ -16,13 +17,19 @@ public struct FunctionOptions: Sendable, Hashable {
   public var maxInstances: Int?
   /// Names of secrets that the worker gets as environment variables.
   public var secrets: [String]?
-  /// Whether a failing event is tried again, with growing waits, for a day; not for callables.
+  /// Whether and how a failing event, scheduled run or task is tried again; not for callables.
   ///
-  /// Without it a failure is recorded and the event is not tried again. See `EventError` for how one
-  /// failure can say otherwise.
-  public var retry: Bool?
+  /// Without it a failing event or scheduled run is recorded and not tried again, and a task is
+  /// tried three times. See `EventError` for how one failure can say otherwise.
+  public var retry: RetryPolicy?
   /// How dates look in a callable's JSON; `secondsSince2001` by default, as the Swift client writes.
   public var dates: JSONDates?
+  /// Which pages of other origins may call; `any` for callables and `none` for HTTP functions.
+  public var cors: CORSOrigins?
+  /// Whether a callable refuses calls without a valid App Check token; without it they are logged.
+  public var enforceAppCheck: Bool?
+  /// Whether a callable is told if a call's App Check token was used before.
+  public var consumeAppCheckToken: Bool?
 
   /// Options, all of which have a default.
   public init(
@@ -32,9 +39,12 @@ public struct FunctionOptions: Sendable, Hashable {
     concurrency: Int? = nil,
     minInstances: Int? = nil,
     maxInstances: Int? = nil,
-    retry: Bool? = nil,
+    retry: RetryPolicy? = nil,
     secrets: [String]? = nil,
-    dates: JSONDates? = nil
+    dates: JSONDates? = nil,
+    cors: CORSOrigins? = nil,
+    enforceAppCheck: Bool? = nil,
+    consumeAppCheckToken: Bool? = nil
   ) {
     self.region = region
     self.memory = memory
@@ -45,6 +55,9 @@ public struct FunctionOptions: Sendable, Hashable {
     self.retry = retry
     self.secrets = secrets
     self.dates = dates
+    self.cors = cors
+    self.enforceAppCheck = enforceAppCheck
+    self.consumeAppCheckToken = consumeAppCheckToken
   }
 
   /// The sizes of memory that Cloud Functions offers.
@@ -71,7 +84,10 @@ public struct FunctionOptions: Sendable, Hashable {
       maxInstances: maxInstances ?? defaults.maxInstances,
       retry: retry ?? defaults.retry,
       secrets: secrets ?? defaults.secrets,
-      dates: dates ?? defaults.dates
+      dates: dates ?? defaults.dates,
+      cors: cors ?? defaults.cors,
+      enforceAppCheck: enforceAppCheck ?? defaults.enforceAppCheck,
+      consumeAppCheckToken: consumeAppCheckToken ?? defaults.consumeAppCheckToken
     )
   }
 }

@@ -20,13 +20,36 @@ public struct DeliveryFaults: Sendable, Hashable {
   public var duplicates: Bool
   /// Whether any waiting event may come next, of whatever document; else the oldest does.
   public var reordering: Bool
+  /// Whether of some events the first try is lost: it does not reach the function, and the event comes
+  /// half a second later by the suite's clock.
+  public var drops: Bool
 
   /// Faults of these kinds.
-  public init(seed: UInt64, duplicates: Bool = true, reordering: Bool = true) {
+  public init(
+    seed: UInt64,
+    duplicates: Bool = true,
+    reordering: Bool = true,
+    drops: Bool = true
+  ) {
     self.seed = seed
     self.duplicates = duplicates
     self.reordering = reordering
+    self.drops = drops
   }
+
+  /// No fault: events wait for `settle()` and then come once and in order, one at a time.
+  public static let inOrder = DeliveryFaults(
+    seed: 0,
+    duplicates: false,
+    reordering: false,
+    drops: false
+  )
+
+  /// What the deliveries themselves do; the rest is up to the suite.
+  var plan: FaultPlan { FaultPlan(seed: seed, drops: drops ? Self.dropped : 0) }
+
+  /// The part of events whose first try is lost.
+  private static let dropped = 0.25
 }
 
 /// Decides what a suite with faults delivers next.
@@ -41,7 +64,7 @@ struct FaultyOrder: Sendable {
   }
 
   /// One of the deliveries that could start, which are in the order of their ids.
-  mutating func next(of startable: [Delivery]) -> Delivery? {
+  mutating func next(of startable: [DeliveryID]) -> DeliveryID? {
     faults.reordering ? startable.randomElement(using: &generator) : startable.first
   }
 

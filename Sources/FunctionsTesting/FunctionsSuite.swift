@@ -20,12 +20,16 @@ public struct FunctionsSuite: Sendable {
   /// Every server outside, as the test scripts it.
   public var http: TestHTTP { core.world.http }
 
+  /// The suite's time, which stands still until `settle` or the test lets it pass.
+  public var clock: SuiteClock { SuiteClock(core: core) }
+
   // MARK: - Events
 
   /// Returns when every event has come to its end, those included that functions caused meanwhile.
   ///
-  /// Retries that are due later are jumped to, so this takes as long as the functions run and no
-  /// longer. A function that fails is no error here; see `deliveries(of:)` and `runs(of:)`. Throws
+  /// Retries and tasks that are due later are jumped to, however late, so this takes as long as the
+  /// functions run and no longer. Schedules by themselves are not: they have no end, and run only
+  /// where time passes them on the way to something else; let it pass with `clock`. A function that fails is no error here; see `deliveries(of:)` and `runs(of:)`. Throws
   /// `FunctionsTestingError`: `notSettled` names what is pending when for `timeout` no function has
   /// begun, or when more than `runsMax` have, as functions that set off each other do; and
   /// `unscriptedRequests` the HTTP requests that nothing was scripted for.

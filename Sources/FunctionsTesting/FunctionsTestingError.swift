@@ -15,6 +15,12 @@ public struct FunctionsTestingError: Error, Sendable, CustomStringConvertible {
     case unscriptedRequests
     /// No earlier event is like the one to be delivered again.
     case noSuchEvent
+    /// The suite has no function of the name, or none of the kind that was asked for.
+    case noSuchFunction
+    /// An event that was made by hand cannot be sent to its function.
+    case invalidEvent
+    /// Functions ran more or less often than a test expected.
+    case unexpectedRuns
     /// The suite itself failed, which is a bug of Hearth.
     case suiteFailed
   }

@@ -1,4 +1,6 @@
+public import DocumentModel
 public import FirestoreClient
+import TriggerDelivery
 
 /// What the functions under test are built over: a database and an outside world of their own.
 public struct FunctionsWorld: Sendable {
@@ -10,6 +12,10 @@ public struct FunctionsWorld: Sendable {
   public let environment: [String: String]
   /// The project's id.
   public let project: String
+  let time: VirtualTime
+
+  /// What time it is in the suite, for functions that ask; it passes as `FunctionsSuite.clock` says.
+  public var now: Timestamp { time.now }
 
   /// The project of tests that do not care.
   public static let defaultProject = "demo-test"

@@ -33,7 +33,8 @@ struct RecordingInvoker: FunctionInvoker {
   ///
   /// One that does not listen cannot be ended in its test's own process, and is waited for.
   private func bounded(_ request: InvocationRequest) async throws -> InvocationReply {
-    let timeout = timeouts[request.function] ?? Self.defaultTimeout
+    let own = timeouts[request.function] ?? Self.defaultTimeout
+    let timeout = request.timeout.map { min($0, own) } ?? own
     return try await withThrowingTaskGroup(of: InvocationReply?.self) { group in
       group.addTask { try await host.invoke(request) }
       group.addTask {

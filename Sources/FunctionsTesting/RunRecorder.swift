@@ -23,6 +23,14 @@ final class RunRecorder: Sendable {
   /// How many runs have begun.
   var count: Int { state.withLock { $0.runsDropped + $0.runs.count } }
 
+  /// How many runs of each function have begun.
+  var counts: [String: Int] { state.withLock { $0.counts } }
+
+  /// The run of an invocation, while it is known.
+  func run(_ invocationID: String) -> FunctionRun? {
+    state.withLock { state in state.runs.last { $0.invocationID == invocationID } }
+  }
+
   /// How many runs of a function have begun.
   func count(of function: String) -> Int { state.withLock { $0.counts[function, default: 0] } }
 

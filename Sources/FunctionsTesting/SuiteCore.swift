@@ -14,24 +14,30 @@ final class SuiteCore: Sendable {
   let recorder = RunRecorder()
   let deliveries: DeliveryService
   let invoker: RecordingInvoker
-  private let time: SuiteTime
-  private let functions: [String: FunctionDefinition]
+  let time: VirtualTime
+  let functions: [String: FunctionDefinition]
+  let isFaulty: Bool
+  let order: Mutex<FaultyOrder?>
+  /// How often each function had run when somebody last looked.
+  let mark = Mutex<[String: Int]>([:])
   private let endpoints: [String: FunctionEndpoint]
+  private let tasks: SuiteTasks
   private let services: [any Service]
-  private let isFaulty: Bool
-  private let order: Mutex<FaultyOrder?>
+  private let faultPlan: FaultPlan?
   private let failure = Mutex<(any Error)?>(nil)
   /// Fires when a service has failed.
   let failed = Signal()
 
   /// Throws `invalidFunctions` when the app cannot be deployed.
   init(app: FunctionsApp, parts: SuiteParts, faults: DeliveryFaults?) throws {
+    tasks = SuiteTasks(time: parts.time)
     do {
       endpoints = try app.manifest().endpoints
       invoker = RecordingInvoker(
         host: try FunctionHost(
           app: app,
           credentials: CredentialReader(mode: .emulator),
+          tasks: tasks,
           makeLogger: recorder.logger(of:)
         ),
         timeouts: Dictionary(
@@ -49,29 +55,38 @@ final class SuiteCore: Sendable {
     time = parts.time
     isFaulty = faults != nil
     order = Mutex(faults.map { FaultyOrder($0) })
+    faultPlan = faults?.plan
     deliveries = DeliveryService(
       storage: parts.storage,
       tailer: parts.tailer,
       invoker: invoker,
       configuration: .init(
-        heldMax: Self.deliveriesMax,
-        startsByItself: faults == nil
+        project: parts.world.project,
+        startsByItself: faults == nil,
+        isOrdered: faults?.reordering != true
       ),
       now: { [time = parts.time] in time.now },
       logger: Logger(label: "suite") { _ in SwiftLogNoOpLogHandler() }
     )
     services = [parts.tailer, parts.store, deliveries]
+    tasks.connect(to: deliveries)
   }
-
-  /// A seeded order needs to see all that could come next; no test has as much.
-  private static let deliveriesMax = 100_000
 
   /// The declaration of a function; nil when the suite has none of that name.
   func function(_ name: String) -> FunctionDefinition? { functions[name] }
 
+  func unknownFunction(_ name: String) -> FunctionsTestingError {
+    FunctionsTestingError(
+      .noSuchFunction,
+      "There is no function \(name) in this suite; there are: "
+        + functions.keys.sorted().joined(separator: ", ") + "."
+    )
+  }
+
   /// Makes the functions known to the triggers.
   func deploy() async throws {
     do {
+      await deliveries.setFaults(faultPlan)
       try await deliveries.updateFunctions(endpoints)
     } catch {
       throw FunctionsTestingError(.invalidFunctions, "\(error)")
@@ -88,7 +103,8 @@ final class SuiteCore: Sendable {
     let output = try await withThrowingTaskGroup(of: Void.self) { group in
       for service in services { group.addTask { await self.keep(service) } }
       defer { group.cancelAll() }
-      return try await test()
+      let queueing = TaskQueueing(enqueuer: tasks, options: functions.mapValues(\.options))
+      return try await TaskQueueing.$current.withValue(queueing) { try await test() }
     }
     try checkServices()
     try checkRequests()
@@ -105,12 +121,12 @@ final class SuiteCore: Sendable {
     }
   }
 
-  private func checkServices() throws {
+  func checkServices() throws {
     guard let error = failure.withLock({ $0 }) else { return }
     throw FunctionsTestingError(.suiteFailed, "The suite failed inside: \(error)")
   }
 
-  private func checkRequests() throws {
+  func checkRequests() throws {
     let unscripted = world.http.takeUnscripted()
     guard !unscripted.isEmpty else { return }
     let list = unscripted.prefix(Self.namedMax).joined(separator: ", ")
@@ -123,97 +139,6 @@ final class SuiteCore: Sendable {
     )
   }
 
-  // MARK: - Settling
-
-  private enum End {
-    case settled
-    case failed
-    case timedOut(pending: String)
-  }
-
-  func settle(timeout: Duration, runsMax: Int) async throws {
-    let runsBefore = recorder.count
-    let end = try await withThrowingTaskGroup(of: End.self) { group in
-      group.addTask {
-        try await self.settleAll()
-        return .settled
-      }
-      group.addTask {
-        await self.failed.fired(after: 0)
-        return .failed
-      }
-      group.addTask {
-        try await self.standstill(of: timeout, after: runsBefore + runsMax)
-        // Asked here, while what is pending still runs.
-        return .timedOut(pending: try await self.pending())
-      }
-      defer { group.cancelAll() }
-      return try await group.next() ?? .settled
-    }
-    try Task.checkCancellation()
-    try checkServices()
-    if case .timedOut(let pending) = end {
-      let runs = recorder.count - runsBefore
-      throw FunctionsTestingError(
-        .notSettled,
-        "Not settled: functions ran \(runs) times, and for \(timeout) none began or they never "
-          + "came to an end. Pending: \(pending)."
-      )
-    }
-    try checkRequests()
-  }
-
-  /// Returns when no function has begun for `timeout`, or more than `runsMax` have.
-  ///
-  /// Time alone would say little: on a busy machine many tests share few threads.
-  private func standstill(of timeout: Duration, after runsMax: Int) async throws {
-    var seen: Int
-    repeat {
-      seen = recorder.count
-      try await Task.sleep(for: timeout)
-    } while recorder.count != seen && recorder.count <= runsMax
-  }
-
-  /// Returns when no event is left; what is due later is jumped to.
-  private func settleAll() async throws {
-    while true {
-      try await deliveries.waitUntilIdle()
-      try Task.checkCancellation()
-      if isFaulty, try await deliverNext() { continue }
-      guard let due = await deliveries.nextDue else { return }
-      time.advance(to: due)
-      await deliveries.timeJumped()
-    }
-  }
-
-  /// Delivers what the seed wants next; false when nothing could be delivered now.
-  private func deliverNext() async throws -> Bool {
-    let startable = await deliveries.startable()
-    guard let next = order.withLock({ $0?.next(of: startable) }) else { return false }
-    guard await deliveries.deliver(next.id) else { return true }
-    let state = try await deliveries.show(next.id).state
-    if state == .succeeded, order.withLock({ $0?.repeats(next.id) }) == true {
-      _ = try await deliveries.redeliver(next.id)
-    }
-    return true
-  }
-
-  private func pending() async throws -> String {
-    var described: [String] = []
-    let pending = try await deliveries.list(state: .pending, limit: Self.deliveriesMax)
-    for delivery in pending.reversed().prefix(Self.namedMax) {
-      let isRunning = await deliveries.isRunning(delivery.id)
-      let reason = delivery.lastError.map { " after \"\($0)\"" } ?? ""
-      described.append(
-        "\(delivery.id.function) for \(delivery.kind.rawValue) \(delivery.change.name.path) "
-          + "(\(isRunning ? "running" : "waiting"), attempt \(delivery.attempts + 1)\(reason))"
-      )
-    }
-    if pending.count > Self.namedMax { described.append("\(pending.count - Self.namedMax) more") }
-    return described.isEmpty
-      ? "events that have not reached the triggers yet" : described.joined(separator: "; ")
-  }
-
   /// Names in one error message.
-  private static let namedMax = 10
+  static let namedMax = 10
 }

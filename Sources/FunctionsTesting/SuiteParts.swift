@@ -6,22 +6,25 @@ import FirestoreEmulator
 import Logging
 import QueryEngine
 import StorageEngine
+import TriggerDelivery
 
 /// The database of one suite and all that stands around it, before there are functions.
 struct SuiteParts {
   let storage: any StorageEngine
   let tailer: EventTailer
   let store: DocumentStore
-  let time: SuiteTime
+  let time: VirtualTime
   let world: FunctionsWorld
 
   init(
     project: String,
     environment: [String: String],
+    startTime: Timestamp? = nil,
     storage: any StorageEngine = MemoryStorage()
   ) async throws {
     let logger = Logger(label: "suite") { _ in SwiftLogNoOpLogHandler() }
-    let time = SuiteTime()
+    // A time that passed by itself would let schedules run when they like.
+    let time = VirtualTime(standingAt: startTime ?? VirtualTime.ofMachine)
     let tailer = EventTailer(storage: storage, logger: logger)
     let engine = QueryEngine(logger: logger)
     try await engine.load(from: storage)
@@ -46,7 +49,8 @@ struct SuiteParts {
         "GCLOUD_PROJECT": project, "FIREBASE_CONFIG": #"{"projectId":"\#(project)"}"#,
         "FUNCTIONS_EMULATOR": "true",
       ]) { $1 },
-      project: project
+      project: project,
+      time: time
     )
   }
 }

@@ -1,3 +1,4 @@
+public import DocumentModel
 public import FunctionsRuntime
 
 /// Runs a test against functions over a database of its own, all in this process.
@@ -11,10 +12,11 @@ public import FunctionsRuntime
 /// ```
 ///
 /// For functions that need a database or HTTP themselves there is
-/// `withFunctions(project:environment:deliveryFaults:isolation:_:test:)`, which says the rest.
+/// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`, which says the rest.
 public func withFunctions<Output>(
   _ functions: any CloudFunction...,
   project: String = FunctionsWorld.defaultProject,
+  startTime: Timestamp? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
   test: (FunctionsSuite) async throws -> Output
@@ -22,6 +24,7 @@ public func withFunctions<Output>(
   let definitions = functions.map(\.definition)
   return try await withFunctions(
     project: project,
+    startTime: startTime,
     deliveryFaults: deliveryFaults,
     isolation: isolation,
     { _ in FunctionsApp { definitions } },
@@ -43,7 +46,8 @@ public func withFunctions<Output>(
 ///
 /// Writes become events and events reach functions by the same code as in `hearth start`; nothing
 /// is shared between two tests, so any number run side by side. Nothing outlives the call: what
-/// still runs when `test` returns is cancelled, and waited for. `environment` is what the functions
+/// still runs when `test` returns is cancelled, and waited for. The suite's time begins at `startTime`,
+/// or now, and stands still until `settle` or `FunctionsSuite.clock` lets it pass. `environment` is what the functions
 /// find in `world.environment`; the variables that Hearth gives every worker are added.
 ///
 /// Throws what `build` and `test` throw, and `FunctionsTestingError`: for functions that cannot be
@@ -52,12 +56,17 @@ public func withFunctions<Output>(
 public func withFunctions<Output>(
   project: String = FunctionsWorld.defaultProject,
   environment: [String: String] = [:],
+  startTime: Timestamp? = nil,
   deliveryFaults: DeliveryFaults? = nil,
   isolation: isolated (any Actor)? = #isolation,
   _ build: (FunctionsWorld) async throws -> FunctionsApp,
   test: (FunctionsSuite) async throws -> Output
 ) async throws -> Output {
-  let parts = try await SuiteParts(project: project, environment: environment)
+  let parts = try await SuiteParts(
+    project: project,
+    environment: environment,
+    startTime: startTime
+  )
   let core = try SuiteCore(
     app: try await build(parts.world),
     parts: parts,

@@ -27,6 +27,9 @@ package final class ClientWatch: Sendable {
     }
   }
 
+  /// Whether the client has gone away.
+  package var hasLeft: Bool { isGone.load(ordering: .acquiring) }
+
   /// Watches a connection from here on; to be called on its event loop.
   package func install(on channel: any Channel) throws {
     try channel.pipeline.syncOperations.addHandler(EndOfInput(self), position: .first)

@@ -35,12 +35,14 @@ package struct HTTPService: Service {
   private let logger: Logger
   private let onListening: @Sendable (ServerAddress) async -> Void
   private let screen: Screen
+  private let short: (any ShortResponder)?
   private let responder: Responder
 
   /// A server that does nothing before `run()`.
   ///
   /// `http2` builds the pipeline of a connection that begins with the HTTP/2 preface; without it
-  /// such a connection is a malformed request. `onListening` gets the address with the real port;
+  /// such a connection is a malformed request. `short` answers what it takes before the responder is
+  /// asked. `onListening` gets the address with the real port;
   /// connections made while it runs wait for its end.
   package init(
     address: ServerAddress,
@@ -50,6 +52,7 @@ package struct HTTPService: Service {
     logger: Logger,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping Screen = { _ in nil },
+    short: (any ShortResponder)? = nil,
     responder: @escaping Responder
   ) {
     self.address = address
@@ -59,6 +62,7 @@ package struct HTTPService: Service {
     self.logger = logger
     self.onListening = onListening
     self.screen = screen
+    self.short = short
     self.responder = responder
   }
 
@@ -126,8 +130,11 @@ package struct HTTPService: Service {
     var decoder = HTTP1Channel.Configuration.DecoderConfiguration()
     decoder.maxHeaderFieldSize = configuration.headerBytesMax
     decoder.maxHeaderListSize = configuration.headerBytesMax
+    let idleTimeMax = TimeAmount(configuration.idleTimeMax)
     let http1Configuration = HTTP1Channel.Configuration(
-      idleTimeout: TimeAmount(configuration.idleTimeMax),
+      additionalChannelHandlers: shortWay(idleTimeMax),
+      // Where there is a short way, that one watches for idleness.
+      idleTimeout: short == nil ? idleTimeMax : nil,
       httpDecoderConfiguration: decoder
     )
     let sniffTimeMax = TimeAmount(configuration.sniffTimeMax)
@@ -161,6 +168,10 @@ package struct HTTPService: Service {
         await onListening(address.bound(to: channel.localAddress))
       }
     )
+  }
+
+  private func shortWay(_ idleTimeMax: TimeAmount) -> [any RemovableChannelHandler] {
+    short.map { [ShortWay($0, screen: screen, idleTimeMax: idleTimeMax)] } ?? []
   }
 
   private var bindAddress: BindAddress {

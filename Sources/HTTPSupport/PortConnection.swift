@@ -89,7 +89,9 @@ struct PortChildChannel: ServerChildChannel {
         logger.trace("A connection ended early", metadata: ["error": "\(error)"])
       }
     } onCancel: {
-      value.channel.close(promise: nil)
+      // Whose client has left is open until the responder has ended, which tells whoever waits for
+      // that on the other side, such as the pool of workers.
+      if !value.client.hasLeft { value.channel.close(promise: nil) }
     }
   }
 }

@@ -15,6 +15,7 @@ struct Call: AsyncParsableCommand {
         hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
         hearth call backfillEmbeddings --admin --data @job.json
         echo '{"query": "x"}' | hearth call semanticSearch --as alice --data -
+        hearth call chat --stream --data '{"text": "Hello"}'
       """
   )
 
@@ -37,6 +38,9 @@ struct Call: AsyncParsableCommand {
 
   @Flag(help: "Act as the administrator (Bearer owner).")
   var admin = false
+
+  @Flag(help: "Print each chunk as it comes, one a line, before the result.")
+  var stream = false
 
   func validate() throws {
     guard !(admin && user != nil) else { throw ValidationError("Give --as or --admin, not both.") }
@@ -65,9 +69,32 @@ struct Call: AsyncParsableCommand {
     var request = OutboundRequest(method: "POST", url: url, headers: headers)
     request.body = Array(#"{"data":"#.utf8) + data + Array("}".utf8)
     request.timeout = nil
-    let response = try await OutboundClient().send(request)
-    try report(response)
+    if stream {
+      try await reportStream(request)
+    } else {
+      try report(try await OutboundClient().send(request))
+    }
   }
+
+  /// Prints the chunks of an event stream as they come, then the result.
+  private func reportStream(_ request: OutboundRequest) async throws {
+    var request = request
+    request.headers["accept"] = "text/event-stream"
+    request.responseBytesMax = .max
+    let response = try await OutboundClient().stream(request)
+    let prefix = "data: "
+    for try await line in response.body.lines(lineBytesMax: Self.eventBytesMax)
+    where line.hasPrefix(prefix) {
+      let event = OutboundResponse(status: response.status, body: Array(line.utf8.dropFirst(6)))
+      let fields = try? JSONSerialization.jsonObject(with: Data(event.body)) as? [String: Any]
+      guard let chunk = fields?["message"] else { return try report(event) }
+      Terminal.print(try Self.json(chunk, options: []))
+    }
+    throw CommandFailure("HTTP \(response.status): the stream ended without a result.")
+  }
+
+  /// One chunk or result, as long as the gateway's longest.
+  private static let eventBytesMax = 10 << 20
 
   private func token(for user: String, _ client: ControlClient) async throws -> String {
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
@@ -89,9 +116,14 @@ struct Call: AsyncParsableCommand {
   }
 
   private static func pretty(_ json: Any) throws -> String {
-    let options: JSONSerialization.WritingOptions = [
-      .prettyPrinted, .sortedKeys, .fragmentsAllowed, .withoutEscapingSlashes,
-    ]
+    try Self.json(json, options: .prettyPrinted)
+  }
+
+  private static func json(
+    _ json: Any,
+    options: JSONSerialization.WritingOptions
+  ) throws -> String {
+    let options = options.union([.sortedKeys, .fragmentsAllowed, .withoutEscapingSlashes])
     return String(
       decoding: try JSONSerialization.data(withJSONObject: json, options: options),
       as: UTF8.self

@@ -12,6 +12,10 @@ struct Deploy: AsyncParsableCommand {
 
         hearth deploy               after an edit
         hearth deploy --no-build    after a build of your own
+        hearth deploy --only functions:embedMessage,semanticSearch
+
+      With --only the functions named come from the new build and the others keep the version \
+      they have. `hearth functions rollback` goes back.
       """
   )
 
@@ -20,10 +24,23 @@ struct Deploy: AsyncParsableCommand {
   @Flag(name: .customLong("no-build"), help: "Deploy the binary that was built last.")
   var skipsBuild = false
 
+  @Option(
+    help: ArgumentHelp(
+      "Deploy these functions and leave the others.",
+      valueName: "functions:NAME,…"
+    )
+  )
+  var only: String?
+
+  func validate() throws { _ = try functionsOnly }
+
   func run() async throws {
     let client = try await suite.connect()
     var outcome: DeployLine?
-    let path = "/hearth/v1/deployments" + (skipsBuild ? "?build=false" : "")
+    var path = "/hearth/v1/deployments?build=\(!skipsBuild)"
+    if let names = try functionsOnly {
+      path += "&only=\(names.joined(separator: ",").percentEncoded)"
+    }
     try await client.lines("POST", path) { line in
       let line = try JSONDecoder().decode(DeployLine.self, from: Data(line.utf8))
       if line.kind == .progress { Terminal.note(line.text) } else { outcome = line }
@@ -33,6 +50,24 @@ struct Deploy: AsyncParsableCommand {
     case .failed: throw CommandFailure(outcome?.text ?? "The deployment failed.")
     case .progress, nil:
       throw CommandFailure("The suite went away during the deployment; look at its output.")
+    }
+  }
+
+  /// The names in `--only`, as Firebase's tools read them: `functions`, `functions:a,functions:b`,
+  /// and `functions:a,b` besides; nil for all.
+  private var functionsOnly: [String]? {
+    get throws {
+      guard let only else { return nil }
+      var names: [String] = []
+      for part in only.split(separator: ",", omittingEmptySubsequences: false) {
+        if part == "functions" { return nil }
+        let name = part.hasPrefix("functions:") ? part.dropFirst("functions:".count) : part
+        guard !name.isEmpty, part.hasPrefix("functions:") || !names.isEmpty else {
+          throw ValidationError("--only is written functions:NAME or functions:NAME,NAME.")
+        }
+        names.append(String(name))
+      }
+      return names
     }
   }
 }

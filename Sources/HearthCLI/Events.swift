@@ -9,13 +9,15 @@ struct Events: AsyncParsableCommand {
     discussion: """
       States: pending (to be tried, or tried again later), running, succeeded, failed (the \
       handler failed and its function does not retry), dead (given up). Failed and dead events \
-      can be retried.
+      can be retried, and all that are not running discarded.
 
         hearth events list --state failed
         hearth events show 12.0.embedMessage
         hearth events retry 12.0.embedMessage
+        hearth events retry --all --state dead
+        hearth events discard 12.0.embedMessage
       """,
-    subcommands: [List.self, Show.self, Retry.self],
+    subcommands: [List.self, Show.self, Retry.self, Discard.self],
     defaultSubcommand: List.self
   )
 
@@ -63,44 +65,6 @@ struct Events: AsyncParsableCommand {
           }
         )
       )
-    }
-  }
-
-  /// `hearth events show`.
-  struct Show: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "Show one event as JSON.",
-      discussion: "  hearth events show 42.0.embedMessage"
-    )
-
-    @OptionGroup var suite: SuiteLocation
-
-    @Argument(help: "The event's id, from `hearth events list`.")
-    var id: String
-
-    func run() async throws {
-      let client = try await suite.connect()
-      let body = try await client.data("GET", "/hearth/v1/events/\(id.percentEncoded)")
-      Terminal.print(String(decoding: body, as: UTF8.self))
-    }
-  }
-
-  /// `hearth events retry`.
-  struct Retry: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "Try a failed or dead event again, with its attempts counted anew.",
-      discussion: "  hearth events retry 42.0.embedMessage"
-    )
-
-    @OptionGroup var suite: SuiteLocation
-
-    @Argument(help: "The event's id, from `hearth events list`.")
-    var id: String
-
-    func run() async throws {
-      let client = try await suite.connect()
-      _ = try await client.data("POST", "/hearth/v1/events/\(id.percentEncoded)/retry")
-      Terminal.print("\(id) is pending again")
     }
   }
 }

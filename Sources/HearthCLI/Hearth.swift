@@ -20,7 +20,7 @@ struct Hearth: AsyncParsableCommand {
         hearth start                     the suite, with the functions of this folder
         hearth functions list            what is deployed, and where it answers
         hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
-        hearth functions logs embedMessage
+        hearth logs embedMessage
         hearth events list               every event and what became of it
 
       Commands find the running suite by --hub, FIREBASE_EMULATOR_HUB, .hearth/server.json in \
@@ -30,8 +30,8 @@ struct Hearth: AsyncParsableCommand {
       """,
     version: Version.current,
     subcommands: [
-      Start.self, Deploy.self, Call.self, Fire.self, Functions.self, Events.self, Export.self,
-      Import.self, Doctor.self,
+      Init.self, Start.self, Exec.self, Deploy.self, Call.self, Fire.self, Functions.self,
+      Logs.self, Events.self, Clock.self, Faults.self, Export.self, Import.self, Doctor.self,
     ]
   )
 
@@ -46,6 +46,8 @@ struct Hearth: AsyncParsableCommand {
     } catch let failure as CommandFailure {
       Terminal.printError(failure.message)
       Exit.leave(failure.code)
+    } catch let code as ExitCode {
+      Exit.leave(status: code.rawValue)
     } catch {
       let code = exitCode(for: error)
       let text = fullMessage(for: error)
@@ -79,7 +81,10 @@ enum Exit: Int32 {
   case noServer = 3
 
   /// Ends the process.
-  static func leave(_ code: Exit) -> Never { exit(code.rawValue) }
+  static func leave(_ code: Exit) -> Never { leave(status: code.rawValue) }
+
+  /// Ends the process as another program did.
+  static func leave(status: Int32) -> Never { exit(status) }
 }
 
 /// The version that `--version` and the hub report.

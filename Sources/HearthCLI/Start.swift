@@ -1,5 +1,4 @@
 import ArgumentParser
-import Deployment
 import EmulatorSuite
 import Foundation
 import Logging
@@ -18,6 +17,7 @@ struct Start: AsyncParsableCommand {
 
         hearth start
         hearth start --project demo-app --data /tmp/app --no-build
+        hearth start --watch
         hearth start --ephemeral --json --firestore-port 0 --functions-port 0
         hearth start --ephemeral --import ./seed --export-on-exit
       """
@@ -69,34 +69,27 @@ struct Start: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "The address to listen on.",
-      discussion: "Anything but 127.0.0.1 lets other machines read, write and deploy.",
+      discussion: """
+        For a phone or another machine: 0.0.0.0, or this machine's address. Whoever reaches it can \
+        read, write and call everything.
+        """,
       valueName: "address"
     )
   )
   var host = "127.0.0.1"
 
-  @Flag(name: .customLong("no-build"), help: "Deploy the binary that was built last.")
-  var skipsBuild = false
-
-  @Option(
-    name: .customLong("configuration"),
-    help: "How the functions are built: debug or release."
-  )
-  var buildConfiguration = BuildConfiguration.release
-
-  @Option(
-    help: ArgumentHelp(
-      "Deploy this binary instead of building one.",
-      valueName: "file"
-    )
-  )
-  var executable: String?
+  @OptionGroup(title: "Functions") var functions: FunctionsOptions
 
   @Flag(
-    name: .customLong("no-functions"),
-    help: "Serve what was deployed before; `hearth deploy` brings new functions."
+    help: ArgumentHelp(
+      "Build and deploy whenever the functions' sources change.",
+      discussion: """
+        Follows the package's targets but its tests, packages it depends on by path, and .env \
+        files, which need no build. What fails is shown, and the version before keeps serving.
+        """
+    )
   )
-  var skipsFunctions = false
+  var watch = false
 
   @Flag(
     help: "Print one JSON line with the addresses once the functions are deployed or failed to be."
@@ -130,18 +123,16 @@ struct Start: AsyncParsableCommand {
       ports: ports.byService,
       dataFolder: data,
       isEphemeral: ephemeral,
-      functions: functionsConfiguration(files),
+      functions: functions.configuration(files, isWatched: watch),
       importFolder: importFolder.map(absolutePath),
       exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
       environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
     let report = StartReport(json: json, format: format)
-    if host != "127.0.0.1" {
-      report.note(
-        "Listening on \(host): every machine that reaches it can read, write and deploy.",
-        .warning
-      )
+    if !LocalNetwork.isLoopback(host) {
+      let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
+      report.note(LocalNetwork.warning(host: host, ports: ports), .warning)
     }
     do {
       let suite = try Suite(
@@ -165,32 +156,6 @@ struct Start: AsyncParsableCommand {
     }
   }
 
-  private func functionsConfiguration(_ files: ProjectFiles) -> SuiteConfiguration.Functions? {
-    if let executable {
-      let path = URL(filePath: executable).standardizedFileURL.path
-      return .init(
-        source: .executable(path: path, folder: files.folder),
-        builds: false,
-        deploysAtStart: !skipsFunctions
-      )
-    }
-    guard let source = files.functionsSource else { return nil }
-    return .init(
-      source: .package(
-        path: source,
-        product: files.functionsProduct,
-        configuration: buildConfiguration.rawValue
-      ),
-      builds: !skipsBuild,
-      deploysAtStart: !skipsFunctions
-    )
-  }
-
-  /// SwiftPM's build configurations.
-  enum BuildConfiguration: String, ExpressibleByArgument, CaseIterable {
-    case debug, release
-  }
-
   /// A port flag for each service; 0 asks for a free one.
   struct Ports: ParsableArguments {
     @Option(help: "Port of the hub.")
@@ -199,12 +164,17 @@ struct Start: AsyncParsableCommand {
     var functionsPort = 5001
     @Option(help: "Port of Firestore, gRPC and REST.")
     var firestorePort = 8080
+    @Option(help: "Port of the task queues.")
+    var tasksPort = 9499
     @Option(help: "Port of the vector index.")
     var vectorsPort = 5080
 
     /// The ports by the service's name.
     var byService: [SuiteService: Int] {
-      [.hub: hubPort, .functions: functionsPort, .firestore: firestorePort, .vectors: vectorsPort]
+      [
+        .hub: hubPort, .functions: functionsPort, .firestore: firestorePort, .tasks: tasksPort,
+        .vectors: vectorsPort,
+      ]
     }
 
     func validate() throws {
@@ -235,6 +205,7 @@ struct StartReport: Sendable {
       )
     case .exported(let summary): note(Export.text(summary))
     case .deployProgress(let line): note("  " + line, .info)
+    case .watched(let text, let isProblem): note(text, isProblem ? .error : .notice)
     case .ready(let description, let functions, let problem):
       if let problem { note("The deployment failed: \(problem)", .error) }
       Terminal.print(
@@ -287,6 +258,7 @@ struct StartReport: Sendable {
       """
       Clients need:
         export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
+        export CLOUD_TASKS_EMULATOR_HOST=\(address(.tasks))
         export GCLOUD_PROJECT=\(suite.project)
       In the app:
         Firestore.firestore().useEmulator(withHost: "\(suite.services["firestore"]?.host ?? "")", \

@@ -1,8 +1,3 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 package import RuntimeSupport
 
 /// Turns the `Authorization` header of a request into an `AuthContext`.
@@ -19,22 +14,26 @@ package struct CredentialReader: Sendable {
   }
 
   /// Decides which credentials are accepted.
-  package var mode: Mode
+  package let mode: Mode
+  private let idTokens: TokenVerifier?
+  private let appTokens: TokenVerifier?
+  private let consumed = ConsumedTokens()
 
   /// A reader for one mode; the caller learns the mode from its configuration.
-  package init(mode: Mode) {
+  ///
+  /// In `production` mode tokens without a verifier are all refused.
+  package init(mode: Mode, idTokens: TokenVerifier? = nil, appTokens: TokenVerifier? = nil) {
     self.mode = mode
+    self.idTokens = idTokens
+    self.appTokens = appTokens
   }
-
-  /// A token this long is refused unread; the longest real ones have about 2 kB.
-  static let tokenBytesMax = 16 * 1024
 
   /// Who asks, by the value of the `Authorization` header; nil when the request has none.
   ///
   /// In `emulator` mode `Bearer owner` is the administrator, and a JWT of three parts (the third may
   /// be empty) is believed when header and payload are JSON objects and the payload has a non-empty
   /// `sub` or `user_id`; its `exp` and its signature are not looked at. In `production` mode every
-  /// credential is refused until signatures can be verified.
+  /// credential is refused: there `verify` is the reader.
   ///
   /// Throws `UNAUTHENTICATED` for everything else; the message never repeats the token.
   package func authenticate(authorization header: String?) throws(StatusError) -> AuthContext {
@@ -46,80 +45,60 @@ package struct CredentialReader: Sendable {
   ///
   /// For the few places where a token does not travel in a header; the rules are the same.
   package func authenticate(token: String) throws(StatusError) -> AuthContext {
-    guard token.utf8.count <= Self.tokenBytesMax else {
-      throw Self.refused("The token is longer than \(Self.tokenBytesMax) bytes.")
+    guard mode == .emulator else {
+      throw DecodedToken.refused("Unsigned credentials are accepted by the emulator only.")
     }
-    guard mode == .emulator else { throw Self.refusedInProduction(token) }
     if token == "owner" { return .admin }
-    return .user(try Self.decode(token))
+    let decoded = try DecodedToken(token)
+    let names = [decoded.claims.sub, decoded.claims.userID].compactMap(\.self)
+    guard let uid = names.first(where: { !$0.isEmpty }) else {
+      throw DecodedToken.refused("The token's payload needs a non-empty 'sub' or 'user_id'.")
+    }
+    return .user(UserIdentity(uid: uid, claimsJSON: decoded.claimsJSON))
+  }
+
+  /// Who asks, in either mode; in `production` the token's signature and claims are verified.
+  ///
+  /// Waits only where keys must be fetched first. Throws as `authenticate` does.
+  package func verify(authorization header: String?) async throws(StatusError) -> AuthContext {
+    guard mode == .production, let header else { return try authenticate(authorization: header) }
+    let token = try Self.bearerToken(in: header)
+    if token == "owner" { return try authenticate(token: token) }
+    guard let idTokens else { throw Self.noProject }
+    let decoded = try await idTokens.verify(token)
+    return .user(UserIdentity(uid: decoded.claims.sub ?? "", claimsJSON: decoded.claimsJSON))
+  }
+
+  /// Which app asks, by its App Check token; believed on the emulator and verified in production.
+  package func verifyApp(token: String) async throws(StatusError) -> AppIdentity {
+    let decoded: DecodedToken
+    if mode == .emulator {
+      decoded = try DecodedToken(token)
+    } else {
+      guard let appTokens else { throw Self.noProject }
+      decoded = try await appTokens.verify(token)
+    }
+    let names = [decoded.claims.sub, decoded.claims.appID].compactMap(\.self)
+    guard let appID = names.first(where: { !$0.isEmpty }) else {
+      throw DecodedToken.refused("The token's payload needs a non-empty 'sub'.")
+    }
+    return AppIdentity(appID: appID, claimsJSON: decoded.claimsJSON)
+  }
+
+  /// Notes that a call used this App Check token; true when one had before, as far as is known here.
+  package func consume(appToken: String) -> Bool {
+    consumed.consume(appToken)
   }
 
   private static func bearerToken(in header: String) throws(StatusError) -> String {
     let parts = header.split(separator: " ", omittingEmptySubsequences: true)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else {
-      throw refused("The Authorization header must be 'Bearer' followed by one token.")
+      throw DecodedToken.refused("The Authorization header must be 'Bearer' followed by one token.")
     }
     return String(parts[1])
   }
 
-  private static func decode(_ token: String) throws(StatusError) -> UserIdentity {
-    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 3 else {
-      throw refused("The token is not a JWT of three parts (header.payload.signature).")
-    }
-    guard parts[2].utf8.allSatisfy(Base64URL.isDigit) else {
-      throw refused("The token's signature is not base64url.")
-    }
-    let _: Header = try json(parts[0], named: "header")
-    let claims: Claims = try json(parts[1], named: "payload")
-    guard let uid = [claims.sub, claims.userID].compactMap(\.self).first(where: { !$0.isEmpty })
-    else { throw refused("The token's payload needs a non-empty 'sub' or 'user_id'.") }
-    guard let bytes = Base64URL.decode(parts[1]),
-      let text = String(validating: bytes, as: UTF8.self)
-    else { throw refused("The token's payload is not UTF-8.") }
-    return UserIdentity(uid: uid, claimsJSON: text)
-  }
-
-  private static func json<T: Decodable>(
-    _ part: Substring,
-    named name: String
-  ) throws(StatusError) -> T {
-    guard let bytes = Base64URL.decode(part) else {
-      throw refused("The token's \(name) is not base64url.")
-    }
-    do {
-      return try JSONDecoder().decode(T.self, from: Data(bytes))
-    } catch {
-      throw refused(
-        "The token's \(name) must be a JSON object"
-          + (T.self == Claims.self ? " with text in 'sub' or 'user_id'." : ".")
-      )
-    }
-  }
-
-  private static func refusedInProduction(_ token: String) -> StatusError {
-    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-    if parts.count == 3, !parts[2].isEmpty {
-      return refused("This server cannot verify signed tokens yet, so it refuses all of them.")
-    }
-    return refused("Unsigned credentials are accepted by the emulator only.")
-  }
-
-  private static func refused(_ message: String) -> StatusError {
-    StatusError(.unauthenticated, message)
-  }
-
-  private struct Header: Decodable {
-    var alg: String?
-  }
-
-  private struct Claims: Decodable {
-    var sub: String?
-    var userID: String?
-
-    enum CodingKeys: String, CodingKey {
-      case sub
-      case userID = "user_id"
-    }
-  }
+  private static let noProject = DecodedToken.refused(
+    "This server does not know its project, so it refuses all tokens; set GCLOUD_PROJECT."
+  )
 }

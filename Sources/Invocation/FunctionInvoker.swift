@@ -1,6 +1,7 @@
 package import HTTPTypes
 package import NIOCore
 package import RuntimeSupport
+import Synchronization
 
 /// Runs functions: the contract between whoever has work (gateway, trigger delivery) and whoever
 /// has workers.
@@ -14,6 +15,34 @@ package protocol FunctionInvoker: Sendable {
   ///
   /// Throws `InvocationError`; whatever status the function itself answers is a reply, not an error.
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply
+
+  /// The same without a task: `completion` is called once, on any thread, also at once.
+  ///
+  /// `eventLoop` is where the caller wants to hear of it. Returns what ends the invocation when the
+  /// caller leaves; by itself it must not block.
+  func begin(
+    _ request: InvocationRequest,
+    near eventLoop: any EventLoop,
+    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+  ) -> @Sendable () -> Void
+}
+
+extension FunctionInvoker {
+  package func begin(
+    _ request: InvocationRequest,
+    near eventLoop: any EventLoop,
+    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+  ) -> @Sendable () -> Void {
+    // Owned by the caller, who cancels it or waits for its completion.
+    let task = Task {
+      do {
+        completion(.success(try await invoke(request)))
+      } catch {
+        completion(.failure(error))
+      }
+    }
+    return { task.cancel() }
+  }
 }
 
 /// One request to a function.
@@ -24,16 +53,27 @@ package struct InvocationRequest: Sendable {
   package var function: String
   /// Path and headers as the function shall see them.
   package var head: HTTPRequest
-  package var body: ByteBuffer
+  package var body: Body
   /// A bound shorter than the function's own, or nil.
   package var timeout: Duration?
 
-  /// A request with its id.
+  /// A request with its id and all of its body.
   package init(
     id: String,
     function: String,
     head: HTTPRequest,
     body: ByteBuffer,
+    timeout: Duration? = nil
+  ) {
+    self.init(id: id, function: function, head: head, body: .whole(body), timeout: timeout)
+  }
+
+  /// A request with its id, whose body may be still to come.
+  package init(
+    id: String,
+    function: String,
+    head: HTTPRequest,
+    body: Body,
     timeout: Duration? = nil
   ) {
     self.id = id
@@ -43,11 +83,29 @@ package struct InvocationRequest: Sendable {
     self.timeout = timeout
   }
 
+  /// The body: whole for callables and events, and as it arrives for a plain HTTP function.
+  package enum Body: Sendable {
+    case whole(ByteBuffer)
+    /// Read by one reader, once; throws when the client leaves or sends too much.
+    case stream(AsyncThrowingStream<ByteBuffer, any Error>)
+  }
+
+  /// The body of a request that is there whole; empty while it is still to come.
+  package var wholeBody: ByteBuffer {
+    if case .whole(let buffer) = body { buffer } else { ByteBuffer() }
+  }
+
   /// The request header by which a worker learns the invocation's id.
   package static let idHeader = fieldName("function-execution-id")
 
+  /// The request header by which a process of many functions learns which one is meant.
+  package static let functionHeader = fieldName("x-hearth-function")
+
   /// The request header with the number of an event's attempt, from 1.
   package static let attemptHeader = fieldName("x-hearth-attempt")
+
+  /// The header with the delivery that makes the function run; see `EventCause`.
+  package static let causeHeader = fieldName("x-hearth-cause")
 }
 
 /// A function's reply.
@@ -66,20 +124,44 @@ package struct InvocationReply: Sendable {
     case whole(ByteBuffer)
     /// Ends by finishing, or throws `InvocationError` when the worker dies or time runs out.
     case stream(AsyncThrowingStream<ByteBuffer, any Error>)
+    /// Made while it is written: the function runs within the closure, in the writer's task.
+    case produced(@Sendable (_ write: @escaping Write) async throws -> Void)
+
+    /// Takes the next piece of a body; returns when there is room for more of it.
+    package typealias Write = @Sendable (ByteBuffer) async throws -> Void
 
     /// The whole body; throws `InvocationError` with kind `.failed` past `bytesMax`.
     package func collect(upTo bytesMax: Int) async throws -> ByteBuffer {
       switch self {
       case .whole(let buffer): return buffer
       case .stream(let chunks):
-        var collected = ByteBuffer()
-        for try await var chunk in chunks {
-          guard collected.readableBytes + chunk.readableBytes <= bytesMax else {
+        let collected = Collected(bytesMax: bytesMax)
+        for try await chunk in chunks { try collected.append(chunk) }
+        return collected.bytes
+      case .produced(let produce):
+        let collected = Collected(bytesMax: bytesMax)
+        try await produce { try collected.append($0) }
+        return collected.bytes
+      }
+    }
+
+    private final class Collected: Sendable {
+      private let bytesMax: Int
+      private let buffer = Mutex(ByteBuffer())
+
+      init(bytesMax: Int) {
+        self.bytesMax = bytesMax
+      }
+
+      var bytes: ByteBuffer { buffer.withLock { $0 } }
+
+      func append(_ chunk: ByteBuffer) throws {
+        try buffer.withLock { buffer in
+          guard buffer.readableBytes + chunk.readableBytes <= bytesMax else {
             throw InvocationError(.failed, "The function's reply is longer than \(bytesMax) bytes.")
           }
-          collected.writeBuffer(&chunk)
+          buffer.writeImmutableBuffer(chunk)
         }
-        return collected
       }
     }
   }

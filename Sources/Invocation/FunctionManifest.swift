@@ -30,12 +30,20 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
   package var callableTrigger: CallableTrigger?
   package var httpsTrigger: HTTPSTrigger?
   package var eventTrigger: EventTrigger?
+  package var scheduleTrigger: ScheduleTrigger?
+  package var taskQueueTrigger: TaskQueueTrigger?
 
   /// Where a function is that does not say; Firebase's own choice.
   package static let defaultRegion = "us-central1"
 
   /// The regions at which it is called, one at least.
   package var regions: [String] { region.isEmpty ? [Self.defaultRegion] : region }
+
+  /// The longest `timeoutSeconds` that Cloud Functions allows for the trigger.
+  package var timeoutSecondsMax: Int {
+    if eventTrigger != nil { return 540 }
+    return scheduleTrigger == nil && taskQueueTrigger == nil ? 3600 : 1800
+  }
 
   /// An endpoint on `gcfv2`; the caller sets one trigger.
   package init(entryPoint: String, region: [String] = [Self.defaultRegion]) {
@@ -74,18 +82,98 @@ package struct FunctionEndpoint: Codable, Sendable, Hashable {
     package var eventFilterPathPatterns: [String: String]?
     /// Whether a failing handler is tried again.
     package var retry: Bool
+    /// How it is tried again; a key of Hearth's own, which other readers of the manifest pass over.
+    package var retryConfig: RetryConfig?
 
     /// A trigger for one event type.
     package init(
       eventType: String,
       eventFilters: [String: String],
       eventFilterPathPatterns: [String: String]? = nil,
-      retry: Bool = false
+      retry: Bool = false,
+      retryConfig: RetryConfig? = nil
     ) {
       self.eventType = eventType
       self.eventFilters = eventFilters
       self.eventFilterPathPatterns = eventFilterPathPatterns
       self.retry = retry
+      self.retryConfig = retryConfig
+    }
+  }
+
+  /// When a function runs by the clock.
+  package struct ScheduleTrigger: Codable, Sendable, Hashable {
+    /// In unix cron's or App Engine's syntax, as the author wrote it.
+    package var schedule: String
+    /// A name of the IANA database; UTC when absent.
+    package var timeZone: String?
+    /// `retryCount` of it counts the tries after the first; none without it.
+    package var retryConfig: RetryConfig?
+
+    /// A schedule.
+    package init(schedule: String, timeZone: String? = nil, retryConfig: RetryConfig? = nil) {
+      self.schedule = schedule
+      self.timeZone = timeZone
+      self.retryConfig = retryConfig
+    }
+  }
+
+  /// Marks a function that runs the tasks of the queue of its name.
+  package struct TaskQueueTrigger: Codable, Sendable, Hashable {
+    package var rateLimits: RateLimits?
+    package var retryConfig: RetryConfig?
+
+    /// A queue; what is nil has Cloud Tasks' defaults.
+    package init(rateLimits: RateLimits? = nil, retryConfig: RetryConfig? = nil) {
+      self.rateLimits = rateLimits
+      self.retryConfig = retryConfig
+    }
+  }
+
+  /// How fast a queue gives out its tasks.
+  package struct RateLimits: Codable, Sendable, Hashable {
+    /// Tasks that run at the same time; 1000 when absent.
+    package var maxConcurrentDispatches: Int?
+    /// Tasks that start in a second; 500 when absent.
+    package var maxDispatchesPerSecond: Double?
+
+    /// Limits, each optional.
+    package init(maxConcurrentDispatches: Int? = nil, maxDispatchesPerSecond: Double? = nil) {
+      self.maxConcurrentDispatches = maxConcurrentDispatches
+      self.maxDispatchesPerSecond = maxDispatchesPerSecond
+    }
+  }
+
+  /// When what failed is tried again; the names and units are the manifest's.
+  package struct RetryConfig: Codable, Sendable, Hashable {
+    /// Tries in all, of tasks and events; -1 for no bound.
+    package var maxAttempts: Int?
+    /// Tries after the first, of schedules.
+    package var retryCount: Int?
+    /// Time since the first try after which there is no further one; 0 or absent for no bound.
+    package var maxRetrySeconds: Double?
+    /// The first wait.
+    package var minBackoffSeconds: Double?
+    /// The longest wait.
+    package var maxBackoffSeconds: Double?
+    /// How often the wait doubles before it grows linearly.
+    package var maxDoublings: Int?
+
+    /// A configuration, all of it optional.
+    package init(
+      maxAttempts: Int? = nil,
+      retryCount: Int? = nil,
+      maxRetrySeconds: Double? = nil,
+      minBackoffSeconds: Double? = nil,
+      maxBackoffSeconds: Double? = nil,
+      maxDoublings: Int? = nil
+    ) {
+      self.maxAttempts = maxAttempts
+      self.retryCount = retryCount
+      self.maxRetrySeconds = maxRetrySeconds
+      self.minBackoffSeconds = minBackoffSeconds
+      self.maxBackoffSeconds = maxBackoffSeconds
+      self.maxDoublings = maxDoublings
     }
   }
 }

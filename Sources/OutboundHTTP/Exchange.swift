@@ -18,7 +18,7 @@ final class Exchange {
   /// Tells libcurl everything about the request.
   ///
   /// The handle keeps an unowned pointer to this object: it must be removed before this is freed.
-  func configure(now: ContinuousClock.Instant) {
+  func configure(now: ContinuousClock.Instant, certificateAuthorities: String?) {
     let request = transfer.request
     set(CURLOPT_URL, request.url)
     set(CURLOPT_NOSIGNAL, 1)
@@ -37,8 +37,14 @@ final class Exchange {
       let isSecure = request.url.prefix(6).lowercased() == "https:"
       set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http")
     }
+    if let certificateAuthorities { set(CURLOPT_CAINFO, certificateAuthorities) }
+    // Else the proxy's "200" to CONNECT would be taken for the server's answer.
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     // An empty proxy, unlike none, silences the environment's.
-    if OutboundURL.isLoopback(host: Self.host(of: request.url)) { set(CURLOPT_PROXY, "") }
+    let host = Self.host(of: request.url)
+    if OutboundURL.isLoopback(host: host) || Self.metadataHosts.contains(host) {
+      set(CURLOPT_PROXY, "")
+    }
     setMethodAndBody(request)
     setHeaders(request)
     let context = Unmanaged.passUnretained(self).toOpaque()
@@ -107,6 +113,8 @@ final class Exchange {
     transfer.headArrived(head)
   }
 
+  /// Google's machines have their metadata server beside them, where no proxy can reach it.
+  private static let metadataHosts: Set = ["metadata.google.internal", "169.254.169.254"]
   /// Any count other than the one given makes libcurl give up.
   private static let abort = -1
   /// libcurl's own 16 KiB make large answers needlessly many pieces.

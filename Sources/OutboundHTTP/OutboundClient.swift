@@ -12,16 +12,29 @@ public final class OutboundClient: HTTPTransport {
     public var waitingMax: Int
     /// Bytes of a streamed body that wait for their reader before the sender is held up.
     public var streamBufferBytesMax: Int
+    /// A file of certificates in PEM; who presents one signed by them is trusted, and nobody else.
+    ///
+    /// Nil trusts whom the system trusts.
+    public var certificateAuthorities: String?
 
     /// Bounds; the defaults fit a functions worker, whose files are limited to 1024.
     public init(
       connectionsMax: Int = 128,
       waitingMax: Int = 8192,
-      streamBufferBytesMax: Int = 256 << 10
+      streamBufferBytesMax: Int = 256 << 10,
+      certificateAuthorities: String? = nil
     ) {
       self.connectionsMax = connectionsMax
       self.waitingMax = waitingMax
       self.streamBufferBytesMax = streamBufferBytesMax
+      self.certificateAuthorities = certificateAuthorities
+    }
+
+    /// The default bounds, and the certificates that `SSL_CERT_FILE` of an environment names.
+    public init(environment: [String: String]) {
+      self.init(
+        certificateAuthorities: environment["SSL_CERT_FILE"].flatMap { $0.isEmpty ? nil : $0 }
+      )
     }
   }
 

@@ -101,7 +101,7 @@ final class TransferEngine: Sendable {
     let multi = MultiHandle(pointer: pointer)
     let loop = TransferLoop(
       multi: pointer,
-      connectionsMax: configuration.connectionsMax,
+      configuration: configuration,
       collect: { [self] in collect(ended: $0) }
     )
     let box = Unmanaged.passRetained(loop)

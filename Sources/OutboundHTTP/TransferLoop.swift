@@ -21,6 +21,7 @@ final class TransferLoop {
 
   private let multi: UnsafeMutableRawPointer
   private let connectionsMax: Int
+  private let certificateAuthorities: String?
   private let collect: (_ ended: Int) -> [TransferEngine.Command]?
   private var exchanges: [ObjectIdentifier: Exchange] = [:]
   private var byHandle: [UnsafeMutableRawPointer: Exchange] = [:]
@@ -36,11 +37,12 @@ final class TransferLoop {
   /// `collect` takes the number of exchanges ended since its last call and gives the commands.
   init(
     multi: UnsafeMutableRawPointer,
-    connectionsMax: Int,
+    configuration: OutboundClient.Configuration,
     collect: @escaping (_ ended: Int) -> [TransferEngine.Command]?
   ) {
     self.multi = multi
-    self.connectionsMax = connectionsMax
+    connectionsMax = configuration.connectionsMax
+    certificateAuthorities = configuration.certificateAuthorities
     self.collect = collect
   }
 
@@ -115,7 +117,7 @@ final class TransferLoop {
     let exchange = Exchange(transfer, easy: easy)
     exchanges[ObjectIdentifier(transfer)] = exchange
     byHandle[easy] = exchange
-    exchange.configure(now: now)
+    exchange.configure(now: now, certificateAuthorities: certificateAuthorities)
     let status = curl_multi_add_handle(multi, easy)
     guard status == CURLM_OK else {
       transfer.ended(

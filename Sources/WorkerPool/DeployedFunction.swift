@@ -34,4 +34,12 @@ package struct FunctionStatus: Sendable, Hashable, Codable {
   package var workers: Int
   package var running: Int
   package var waiting: Int
+  package var processes: [WorkerStatus]
+}
+
+/// One worker process as it is at this moment.
+package struct WorkerStatus: Sendable, Hashable, Codable {
+  package var pid: Int32
+  /// With all that it has started, when it was last looked at.
+  package var memoryBytes: Int
 }

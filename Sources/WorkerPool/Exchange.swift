@@ -3,14 +3,14 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// One request and its one reply, from the caller's continuation to the worker's connection.
+/// One request and its one reply, from the caller to the worker's connection.
 ///
 /// Whoever comes first settles it: the reply, the deadline, the worker's death, or the caller
 /// leaving; later news is ignored.
 final class Exchange: Sendable {
   private enum Phase {
     case new
-    case waiting(CheckedContinuation<InvocationReply, any Error>)
+    case waiting(Completion)
     case streaming(ReplyStream)
     case over
   }
@@ -21,12 +21,18 @@ final class Exchange: Sendable {
     var leave: (version: FunctionVersion, number: FunctionScheduler.InvocationID)?
   }
 
+  /// Hears what becomes of an exchange, once, on any thread.
+  typealias Completion = @Sendable (Result<InvocationReply, any Error>) -> Void
+
   let request: InvocationRequest
+  /// Where the caller is; a connection of the same event loop is the quickest.
+  let eventLoop: (any EventLoop)?
   private let state = Mutex(State())
 
   /// An exchange that nobody has taken on yet.
-  init(_ request: InvocationRequest) {
+  init(_ request: InvocationRequest, near eventLoop: (any EventLoop)? = nil) {
     self.request = request
+    self.eventLoop = eventLoop
   }
 
   /// Whether nobody waits for the reply any more.
@@ -40,11 +46,11 @@ final class Exchange: Sendable {
   /// The number that its version has given it.
   var number: FunctionScheduler.InvocationID? { state.withLock { $0.leave?.number } }
 
-  /// Keeps the caller's continuation; false when the caller has gone already.
-  func begin(_ continuation: CheckedContinuation<InvocationReply, any Error>) -> Bool {
+  /// Keeps whom to tell; false when the caller has gone already.
+  func begin(_ completion: @escaping Completion) -> Bool {
     state.withLock { state in
       guard case .new = state.phase else { return false }
-      state.phase = .waiting(continuation)
+      state.phase = .waiting(completion)
       return true
     }
   }
@@ -69,26 +75,26 @@ final class Exchange: Sendable {
 
   /// Hands over a whole reply.
   func deliver(_ head: HTTPResponse, _ body: ByteBuffer) {
-    let continuation = state.withLock { state -> CheckedContinuation<InvocationReply, any Error>? in
-      guard case .waiting(let continuation) = state.phase else { return nil }
+    let completion = state.withLock { state -> Completion? in
+      guard case .waiting(let completion) = state.phase else { return nil }
       state.phase = .over
       state.connection = nil
-      return continuation
+      return completion
     }
-    continuation?.resume(returning: InvocationReply(head: head, body: .whole(body)))
+    completion?(.success(InvocationReply(head: head, body: .whole(body))))
   }
 
   /// Hands over the head of a reply whose body is to follow in `stream`.
   func deliver(_ head: HTTPResponse, _ stream: ReplyStream) {
-    let continuation = state.withLock { state -> CheckedContinuation<InvocationReply, any Error>? in
-      guard case .waiting(let continuation) = state.phase else { return nil }
+    let completion = state.withLock { state -> Completion? in
+      guard case .waiting(let completion) = state.phase else { return nil }
       state.phase = .streaming(stream)
-      return continuation
+      return completion
     }
-    guard let continuation else { return }
+    guard let completion else { return }
     let reader = Reader(exchange: self, stream: stream)
     let body = AsyncThrowingStream { try await reader.stream.next() }
-    continuation.resume(returning: InvocationReply(head: head, body: .stream(body)))
+    completion(.success(InvocationReply(head: head, body: .stream(body))))
   }
 
   /// The streamed body is complete.
@@ -97,13 +103,13 @@ final class Exchange: Sendable {
   /// Ends the exchange without a (whole) reply.
   func fail(_ error: any Error) { settle(.failure(error)) }
 
-  /// The caller is gone: tells whoever works on it.
-  func abandon() {
+  /// The caller is gone, or its request does not arrive whole: tells whoever works on it.
+  func abandon(_ error: any Error = CancellationError()) {
     let leave = state.withLock { state -> (FunctionVersion, FunctionScheduler.InvocationID)? in
       if case .over = state.phase { return nil }
       return state.leave
     }
-    settle(.failure(CancellationError()))
+    settle(.failure(error))
     if let leave { leave.0.cancelled(leave.1) }
   }
 
@@ -122,8 +128,8 @@ final class Exchange: Sendable {
       return state.phase
     }
     switch before {
-    case .waiting(let continuation):
-      if case .failure(let error) = result { continuation.resume(throwing: error) }
+    case .waiting(let completion):
+      if case .failure(let error) = result { completion(.failure(error)) }
     case .streaming(let stream): stream.finish(result)
     case .new, .over: break
     }

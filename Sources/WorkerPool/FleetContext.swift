@@ -17,6 +17,7 @@ final class FleetContext: Sendable {
   let alarm: Alarm
   let log: FunctionLogStore
   let logger: Logger
+  let strays = StraySweep()
   /// Workers to be run by the fleet's service.
   let launches: AsyncStream<WorkerProcess>
   private let launch: AsyncStream<WorkerProcess>.Continuation
@@ -77,26 +78,27 @@ final class FleetContext: Sendable {
   /// Does what is due in all versions.
   func advance() {
     for version in versions { version.advance() }
+    pass { $0.gate.admit(now: $1) }
   }
 
   // MARK: Starts
 
   func requestStart(_ worker: WorkerProcess) {
     let id = ObjectIdentifier(worker)
-    pass { state in
+    pass { state, now in
       state.queued[id] = worker
-      return state.gate.request(id)
+      return state.gate.request(id, of: worker.version.function.name, now: now)
     }
   }
 
   func ready(_ worker: WorkerProcess) {
-    pass { $0.gate.ready(ObjectIdentifier(worker)) }
+    pass { $0.gate.ready(ObjectIdentifier(worker), now: $1) }
   }
 
   func exited(_ worker: WorkerProcess) {
-    pass { state in
+    pass { state, now in
       state.queued[ObjectIdentifier(worker)] = nil
-      return state.gate.exited(ObjectIdentifier(worker))
+      return state.gate.exited(ObjectIdentifier(worker), now: now)
     }
   }
 
@@ -105,22 +107,33 @@ final class FleetContext: Sendable {
     launch.finish()
   }
 
-  private func pass(_ change: (inout State) -> [ObjectIdentifier]) {
-    let (admitted, needsRoom) = state.withLock { state in
-      let admitted = change(&state).compactMap { state.queued.removeValue(forKey: $0) }
-      return (admitted, state.gate.needsRoom)
+  private func pass(_ change: (inout State, Duration) -> [ObjectIdentifier]) {
+    let now = time.now()
+    let (admitted, wake) = state.withLock { state in
+      let admitted = change(&state, now).compactMap { state.queued.removeValue(forKey: $0) }
+      return (admitted, state.gate.wake(now: now))
     }
     for worker in admitted {
       // After the service has ended nothing runs the worker, so it counts as gone at once.
       if case .terminated = launch.yield(worker) { worker.neverRan() }
     }
-    if needsRoom { makeRoom() }
+    if let wake { alarm.set(wake) }
+    makeRoom()
   }
 
-  /// Stops the worker that has been idle longest, of whichever function.
+  /// While someone waits for a place: stops the worker idle longest, of whichever function, else
+  /// has the function with the most workers give one up once that is done.
   private func makeRoom() {
-    let idle = versions.compactMap { version in version.idleSince.map { (version, $0) } }
-    idle.min { $0.1 < $1.1 }?.0.yieldIdleWorker()
+    while let richest = state.withLock({ $0.gate.needsRoom ? .some($0.gate.richest) : nil }) {
+      let versions = versions
+      let idle = versions.compactMap { version in version.idleSince.map { (version, $0) } }
+      let worker =
+        idle.min { $0.1 < $1.1 }?.0.yieldWorker(mayBeBusy: false)
+        ?? versions.lazy.filter { $0.function.name == richest && $0.debugger == nil }
+        .compactMap { $0.yieldWorker(mayBeBusy: true) }.first
+      guard let worker else { return }
+      state.withLock { $0.gate.isLeaving(ObjectIdentifier(worker)) }
+    }
   }
 
   // MARK: Sockets

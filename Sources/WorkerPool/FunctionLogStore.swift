@@ -17,6 +17,8 @@ package final class FunctionLogStore: Sendable {
   package struct Configuration: Sendable {
     /// Lines in memory, and the most that `entries` returns.
     package var entriesMax: Int
+    /// Bytes of all lines in memory.
+    package var bytesMax: Int
     /// Bytes of one file before the next is begun.
     package var fileBytesMax: Int
     /// Files kept, the current one included.
@@ -27,11 +29,13 @@ package final class FunctionLogStore: Sendable {
     /// Bounds for a developer's machine: some minutes in memory, some days on disk.
     package init(
       entriesMax: Int = 10_000,
+      bytesMax: Int = 32 << 20,
       fileBytesMax: Int = 8 << 20,
       filesMax: Int = 4,
       followerLinesMax: Int = 10_000
     ) {
       self.entriesMax = entriesMax
+      self.bytesMax = bytesMax
       self.fileBytesMax = fileBytesMax
       self.filesMax = filesMax
       self.followerLinesMax = followerLinesMax
@@ -45,6 +49,8 @@ package final class FunctionLogStore: Sendable {
 
   private struct State {
     var entries = Deque<FunctionLogEntry>()
+    var bytes = 0
+    var hasForgotten = false
     var followers: [Int: Follower] = [:]
     var nextFollower = 0
   }
@@ -76,7 +82,13 @@ package final class FunctionLogStore: Sendable {
   package func append(_ entry: FunctionLogEntry) {
     let followers = state.withLock { state in
       state.entries.append(entry)
-      if state.entries.count > configuration.entriesMax { state.entries.removeFirst() }
+      state.bytes += entry.message.utf8.count
+      while state.entries.count > configuration.entriesMax
+        || state.bytes > configuration.bytesMax && state.entries.count > 1
+      {
+        state.bytes -= state.entries.removeFirst().message.utf8.count
+        state.hasForgotten = true
+      }
       return state.followers.values.filter { $0.function == nil || $0.function == entry.function }
     }
     for follower in followers { follower.continuation.yield(entry) }
@@ -110,7 +122,7 @@ package final class FunctionLogStore: Sendable {
     let (recent, isComplete) = state.withLock { state in
       (
         state.entries.filter { function == nil || $0.function == function },
-        state.entries.count < configuration.entriesMax
+        !state.hasForgotten
       )
     }
     if recent.count >= limit || !isComplete { return Array(recent.suffix(limit)) }

@@ -1,6 +1,13 @@
 import Invocation
 import RuntimeSupport
 
+extension FunctionEndpoint {
+  /// Whether its requests come from the event log, which delivers them again.
+  var isFedByTheServer: Bool {
+    eventTrigger != nil || scheduleTrigger != nil || taskQueueTrigger != nil
+  }
+}
+
 extension FunctionScheduler {
   /// The bounds of one function: its own options, and the pool's settings for the rest.
   struct Limits {
@@ -8,6 +15,7 @@ extension FunctionScheduler {
     var instancesMin: Int
     var instancesMax: Int
     var queueMax: Int
+    var queueBytesMax: Int
     var startTimeout: Duration
     var cancelGrace: Duration
     var terminateGrace: Duration
@@ -20,11 +28,22 @@ extension FunctionScheduler {
       instancesMin = max(0, endpoint.minInstances ?? 0)
       instancesMax = max(1, instancesMin, endpoint.maxInstances ?? configuration.instancesMax)
       queueMax = configuration.queueMax
+      queueBytesMax = configuration.queueBytesMax
       startTimeout = configuration.startTimeout
       cancelGrace = configuration.cancelGrace
       terminateGrace = configuration.terminateGrace
       idleTimeout = configuration.idleTimeout
       backOff = configuration.restartBackOff
+    }
+
+    /// Makes them those of one worker that stands still at times and must not be ended.
+    mutating func suspend(for time: Duration) {
+      instancesMin = 1
+      instancesMax = 1
+      startTimeout = time
+      cancelGrace = time
+      terminateGrace = time
+      idleTimeout = time
     }
   }
 }

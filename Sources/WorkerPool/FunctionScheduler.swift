@@ -24,12 +24,26 @@ struct FunctionScheduler {
     /// Ask the worker to finish and exit.
     case terminate(WorkerID)
     /// End the worker and all it has started.
-    case kill(WorkerID)
+    case kill(WorkerID, KillReason)
     case run(InvocationID, on: WorkerID)
     /// Nobody waits for this invocation any more: tell the worker; `ended` when it has stopped.
     case cancel(InvocationID)
     /// The invocation is over without a reply.
     case fail(InvocationID, Failure)
+  }
+
+  /// Why a worker has to be ended.
+  enum KillReason: Equatable {
+    /// It never answered on its socket.
+    case neverReady
+    /// A connection broke, and then it did not answer.
+    case silent
+    /// What nobody waits for any more did not stop.
+    case hung
+    /// It did not exit when it was asked to.
+    case staying
+    /// It used more than its function's memory.
+    case tooLarge
   }
 
   /// Why an invocation is over without a reply.
@@ -54,6 +68,8 @@ struct FunctionScheduler {
       case ready
       /// A connection broke; new invocations wait until the worker has answered.
       case checking(by: Duration)
+      /// Another function needs its place: nothing new, and it goes once it is done.
+      case yielding
       /// An abandoned invocation did not stop: nothing new, and the end once the others are done.
       case condemned
       case stopping(killAt: Duration)
@@ -71,7 +87,7 @@ struct FunctionScheduler {
     var isLeaving: Bool {
       switch phase {
       case .starting, .ready, .checking: false
-      case .condemned, .stopping, .killed: true
+      case .yielding, .condemned, .stopping, .killed: true
       }
     }
   }
@@ -87,12 +103,15 @@ struct FunctionScheduler {
 
     var worker: WorkerID
     var deadline: Duration
+    var bytes: Int
     var phase = Phase.live
     var sendsFailed: Int
   }
 
   private struct QueueEntry {
     var deadline: Duration
+    /// What is kept in memory for it.
+    var bytes: Int
     var sendsFailed = 0
   }
 
@@ -108,6 +127,7 @@ struct FunctionScheduler {
   private var waiting: [InvocationID: QueueEntry] = [:]
   /// In order of arrival; ids no longer in `waiting` are skipped.
   private var queue = Deque<InvocationID>()
+  private var waitingBytes = 0
   private var workersMade = 0
   private var instancesWanted: Int
   private var failures = 0
@@ -153,14 +173,21 @@ struct FunctionScheduler {
 
 extension FunctionScheduler {
   /// Takes an invocation in: it runs, waits, or is refused.
-  mutating func submit(_ id: InvocationID, deadline: Duration, now: Duration) -> [Action] {
+  mutating func submit(
+    _ id: InvocationID,
+    bytes: Int = 0,
+    deadline: Duration,
+    now: Duration
+  ) -> [Action] {
     guard !isRetired else { return [.fail(id, .drained)] }
     setWake(deadline)
-    if waiting.isEmpty, let worker = freeWorker() {
-      return [run(id, QueueEntry(deadline: deadline), on: worker)]
+    instancesWanted = max(instancesWanted, limits.instancesMin)
+    let entry = QueueEntry(deadline: deadline, bytes: bytes)
+    if waiting.isEmpty, let worker = freeWorker() { return [run(id, entry, on: worker)] }
+    guard waiting.count < limits.queueMax, waitingBytes + bytes <= limits.queueBytesMax else {
+      return [.fail(id, .overloaded)]
     }
-    guard waiting.count < limits.queueMax else { return [.fail(id, .overloaded)] }
-    waiting[id] = QueueEntry(deadline: deadline)
+    enqueue(id, entry)
     queue.append(id)
     return startIfNeeded(now)
   }
@@ -174,7 +201,7 @@ extension FunctionScheduler {
 
   /// The caller has gone.
   mutating func cancelled(_ id: InvocationID, now: Duration) -> [Action] {
-    if waiting.removeValue(forKey: id) != nil {
+    if dequeue(id) != nil {
       compactQueue()
       return []
     }
@@ -200,9 +227,13 @@ extension FunctionScheduler {
     var actions = check(invocation.worker, now)
     if invocation.phase == .live {
       if invocation.sendsFailed + 1 < Self.sendsFailedMax, !isRetired {
-        waiting[id] = QueueEntry(
-          deadline: invocation.deadline,
-          sendsFailed: invocation.sendsFailed + 1
+        enqueue(
+          id,
+          QueueEntry(
+            deadline: invocation.deadline,
+            bytes: invocation.bytes,
+            sendsFailed: invocation.sendsFailed + 1
+          )
         )
         queue.prepend(id)
       } else {
@@ -223,6 +254,7 @@ extension FunctionScheduler {
     running[id] = Running(
       worker: worker,
       deadline: entry.deadline,
+      bytes: entry.bytes,
       sendsFailed: entry.sendsFailed
     )
     workers[worker]?.running += 1
@@ -267,10 +299,27 @@ extension FunctionScheduler {
     guard !waiting.isEmpty else { return [] }
     var actions: [Action] = []
     while !waiting.isEmpty, let worker = freeWorker(), let id = queue.popFirst() {
-      guard let entry = waiting.removeValue(forKey: id) else { continue }
+      guard let entry = dequeue(id) else { continue }
       actions.append(run(id, entry, on: worker))
     }
     return actions
+  }
+
+  private mutating func enqueue(_ id: InvocationID, _ entry: QueueEntry) {
+    waiting[id] = entry
+    waitingBytes += entry.bytes
+  }
+
+  private mutating func dequeue(_ id: InvocationID) -> QueueEntry? {
+    guard let entry = waiting.removeValue(forKey: id) else { return nil }
+    waitingBytes -= entry.bytes
+    return entry
+  }
+
+  private mutating func emptyQueue() {
+    waiting = [:]
+    waitingBytes = 0
+    queue = []
   }
 
   /// Drops ids of the departed, so that the queue is bounded by those who wait.
@@ -322,25 +371,42 @@ extension FunctionScheduler {
       noteFailure(now)
       actions += failWaiting(detail)
     case .ready, .checking: noteFailure(now)
-    case .condemned, .stopping, .killed: break
+    case .yielding, .condemned, .stopping, .killed: break
     }
     return actions + startIfNeeded(now)
   }
 
-  /// Gives up the worker idle longest, to make room for another function's.
-  mutating func yieldIdleWorker(now: Duration) -> [Action] {
-    let idle = workers.filter { $0.value.phase == .ready && $0.value.load == 0 }
-    guard let id = idle.min(by: { $0.value.idleSince < $1.value.idleSince })?.key else { return [] }
-    return terminate(id, now)
+  /// The worker uses more memory than it may: it is ended, and what runs there fails with it.
+  mutating func workerTooLarge(_ id: WorkerID, now: Duration) -> [Action] {
+    guard let worker = workers[id], worker.phase != .killed else { return [] }
+    if !worker.isLeaving { noteFailure(now) }
+    return kill(id, .tooLarge)
+  }
+
+  /// Gives up a worker to make room for another function's: the one idle longest, or where there
+  /// is none and it may be busy, the least busy of several, once it is done.
+  ///
+  /// What `minInstances` asks for is kept again from the next invocation on.
+  mutating func yieldWorker(mayBeBusy: Bool, now: Duration) -> (WorkerID?, [Action]) {
+    let ready = workers.filter { $0.value.phase == .ready }
+    let idle = ready.filter { $0.value.load == 0 }
+    if let id = idle.min(by: { $0.value.idleSince < $1.value.idleSince })?.key {
+      let actions = terminate(id, now)
+      instancesWanted = min(instancesWanted, workers.values.count { !$0.isLeaving })
+      return (id, actions)
+    }
+    guard mayBeBusy, ready.count > 1,
+      let id = ready.min(by: { $0.value.load < $1.value.load })?.key
+    else { return (nil, []) }
+    workers[id]?.phase = .yielding
+    instancesWanted = min(instancesWanted, workers.values.count { !$0.isLeaving })
+    return (id, [])
   }
 
   /// Nobody waits for a worker that cannot be had.
   private mutating func failWaiting(_ detail: String) -> [Action] {
     guard workers.values.allSatisfy(\.isLeaving) else { return [] }
-    defer {
-      waiting = [:]
-      queue = []
-    }
+    defer { emptyQueue() }
     return queue.compactMap { waiting[$0] == nil ? nil : .fail($0, .cannotStart(detail)) }
   }
 
@@ -389,8 +455,9 @@ extension FunctionScheduler {
   private mutating func settle(_ id: WorkerID, _ now: Duration) -> [Action] {
     guard let worker = workers[id] else { return [] }
     switch worker.phase {
-    case .condemned where worker.running == 0: return kill(id)
+    case .condemned where worker.running == 0: return kill(id, .hung)
     case .ready where worker.load == 0 && isRetired: return terminate(id, now)
+    case .yielding where worker.load == 0: return terminate(id, now)
     case .ready:
       if worker.load == 0 {
         workers[id]?.idleSince = now
@@ -408,9 +475,9 @@ extension FunctionScheduler {
     return [.terminate(id)]
   }
 
-  private mutating func kill(_ id: WorkerID) -> [Action] {
+  private mutating func kill(_ id: WorkerID, _ reason: KillReason) -> [Action] {
     workers[id]?.phase = .killed
-    return [.kill(id)]
+    return [.kill(id, reason)]
   }
 }
 
@@ -438,14 +505,13 @@ extension FunctionScheduler {
     let left = queue.compactMap { id in
       waiting[id].map { Waiting(id: id, deadline: $0.deadline) }
     }
-    waiting = [:]
-    queue = []
+    emptyQueue()
     var actions: [Action] = []
     for (id, worker) in workers {
       switch worker.phase {
       case .ready: actions += settle(id, now)
       case .starting: actions += terminate(id, now)
-      case .checking, .condemned, .stopping, .killed: break
+      case .checking, .yielding, .condemned, .stopping, .killed: break
       }
     }
     return (left, actions)
@@ -454,7 +520,7 @@ extension FunctionScheduler {
   private mutating func endOverdueInvocations(_ now: Duration) -> [Action] {
     var actions: [Action] = []
     for (id, entry) in waiting where entry.deadline <= now {
-      waiting[id] = nil
+      _ = dequeue(id)
       actions.append(.fail(id, .timedOut))
     }
     compactQueue()
@@ -468,7 +534,7 @@ extension FunctionScheduler {
       case .lingering(let until) where until <= now:
         running[id]?.phase = .hung
         switch workers[invocation.worker]?.phase {
-        case .ready, .checking: workers[invocation.worker]?.phase = .condemned
+        case .ready, .checking, .yielding: workers[invocation.worker]?.phase = .condemned
         default: break
         }
         actions += settle(invocation.worker, now)
@@ -484,11 +550,11 @@ extension FunctionScheduler {
     for (id, worker) in workers {
       switch worker.phase {
       case .starting(let by) where by <= now:
-        actions += kill(id)
+        actions += kill(id, .neverReady)
         noteFailure(now)
         actions += failWaiting("it did not answer within \(limits.startTimeout)")
-      case .checking(let by) where by <= now: actions += kill(id)
-      case .stopping(let killAt) where killAt <= now: actions += kill(id)
+      case .checking(let by) where by <= now: actions += kill(id, .silent)
+      case .stopping(let killAt) where killAt <= now: actions += kill(id, .staying)
       case .ready
       where worker.load == 0 && live > limits.instancesMin
         && worker.idleSince + limits.idleTimeout <= now:
@@ -521,7 +587,7 @@ extension FunctionScheduler {
       case .stopping(let killAt): setWake(killAt)
       case .ready where worker.load == 0 && live > limits.instancesMin:
         setWake(worker.idleSince + limits.idleTimeout)
-      case .ready, .condemned, .killed: continue
+      case .ready, .yielding, .condemned, .killed: continue
       }
     }
     if now < startNotBefore, !isRetired, !waiting.isEmpty || live < instancesWanted {

@@ -1,5 +1,6 @@
 import Invocation
 import Logging
+import NIOCore
 import RuntimeSupport
 import Synchronization
 
@@ -22,22 +23,28 @@ final class FunctionVersion: Sendable {
 
   let function: DeployedFunction
   let context: FleetContext
+  /// The process that runs it instead of workers of ours, or nil.
+  let debugger: DebuggerWorker?
   private let timeout: Duration
   private let state: Mutex<State>
 
   /// A version without workers.
-  init(_ function: DeployedFunction, in context: FleetContext) {
+  init(
+    _ function: DeployedFunction,
+    in context: FleetContext,
+    debugger: DebuggerWorker? = nil
+  ) {
     self.function = function
     self.context = context
-    self.timeout =
-      function.endpoint.timeoutSeconds.map { .seconds($0) } ?? WorkerFleet.timeoutDefault
-    state = Mutex(
-      State(
-        scheduler: FunctionScheduler(
-          limits: FunctionScheduler.Limits(function.endpoint, context.configuration)
-        )
-      )
-    )
+    self.debugger = debugger
+    var limits = FunctionScheduler.Limits(function.endpoint, context.configuration)
+    if debugger == nil {
+      timeout = function.endpoint.timeoutSeconds.map { .seconds($0) } ?? WorkerFleet.timeoutDefault
+    } else {
+      timeout = WorkerFleet.debuggerPatience
+      limits.suspend(for: timeout)
+    }
+    state = Mutex(State(scheduler: FunctionScheduler(limits: limits)))
     context.add(self)
   }
 
@@ -46,7 +53,8 @@ final class FunctionVersion: Sendable {
   /// Takes an exchange on; its caller hears the outcome through it.
   func submit(_ exchange: Exchange) {
     let now = context.time.now()
-    submit(exchange, deadline: now + min(exchange.request.timeout ?? timeout, timeout))
+    let asked = debugger == nil ? exchange.request.timeout : nil
+    submit(exchange, deadline: now + min(asked ?? timeout, timeout))
   }
 
   /// Takes an exchange over that waited for the version before.
@@ -56,7 +64,12 @@ final class FunctionVersion: Sendable {
       let id = FunctionScheduler.InvocationID(number: state.exchangesMade)
       guard exchange.assign(self, id) else { return [] }
       state.exchanges[id] = exchange
-      return state.scheduler.submit(id, deadline: deadline, now: now)
+      return state.scheduler.submit(
+        id,
+        bytes: exchange.request.wholeBody.readableBytes,
+        deadline: deadline,
+        now: now
+      )
     }
   }
 
@@ -136,13 +149,26 @@ final class FunctionVersion: Sendable {
     )
   }
 
-  /// Ends the worker that has been idle longest.
-  func yieldIdleWorker() {
-    act { $0.scheduler.yieldIdleWorker(now: $1) }
+  /// The worker uses more memory than it may.
+  func workerTooLarge(_ worker: WorkerProcess) {
+    act { $0.scheduler.workerTooLarge(worker.id, now: $1) }
+  }
+
+  /// Gives up the worker that has been idle longest, or a busy one once it is done.
+  func yieldWorker(mayBeBusy: Bool) -> WorkerProcess? {
+    var yielded: WorkerProcess?
+    act { state, now in
+      let (id, actions) = state.scheduler.yieldWorker(mayBeBusy: mayBeBusy, now: now)
+      yielded = id.flatMap { state.workers[$0] }
+      return actions
+    }
+    return yielded
   }
 
   /// Since when a worker has been idle, or nil.
-  var idleSince: Duration? { state.withLock { $0.scheduler.idleSince } }
+  var idleSince: Duration? {
+    debugger == nil ? state.withLock { $0.scheduler.idleSince } : nil
+  }
 
   /// How many workers and invocations there are now.
   var status: FunctionStatus {
@@ -154,7 +180,8 @@ final class FunctionVersion: Sendable {
         workersReady: workers.ready,
         workers: workers.all,
         running: state.scheduler.runningCount,
-        waiting: state.scheduler.waitingCount
+        waiting: state.scheduler.waitingCount,
+        processes: state.workers.values.compactMap(\.status).sorted { $0.pid < $1.pid }
       )
     }
   }
@@ -181,12 +208,20 @@ final class FunctionVersion: Sendable {
       return actions
     }
     for (exchange, deadline) in left {
-      if let successor {
+      if let successor, debugger != nil {
+        // It had no deadline here.
+        successor.submit(exchange)
+      } else if let successor {
         successor.submit(exchange, deadline: deadline)
       } else {
         exchange.fail(error(.drained, exchange))
       }
     }
+  }
+
+  /// Ends all workers for a reason that their callers are told.
+  func endWorkers(saying detail: String) {
+    for worker in state.withLock({ Array($0.workers.values) }) { worker.end(saying: detail) }
   }
 
   /// Fails whatever is left, when nothing runs the workers any more.
@@ -228,6 +263,7 @@ extension FunctionVersion {
   private enum Step {
     case start(WorkerProcess)
     case command(WorkerProcess, WorkerProcess.Command)
+    case kill(WorkerProcess, FunctionScheduler.KillReason)
     case run(Exchange, WorkerProcess)
     case cancel(Exchange)
     case fail(Exchange, FunctionScheduler.Failure)
@@ -247,8 +283,8 @@ extension FunctionVersion {
       if let worker = state.workers[id] { steps.append(.command(worker, .probe)) }
     case .terminate(let id):
       if let worker = state.workers[id] { steps.append(.command(worker, .terminate)) }
-    case .kill(let id):
-      if let worker = state.workers[id] { steps.append(.command(worker, .kill)) }
+    case .kill(let id, let reason):
+      if let worker = state.workers[id] { steps.append(.kill(worker, reason)) }
     case .run(let id, on: let worker):
       if let exchange = state.exchanges[id], let worker = state.workers[worker] {
         steps.append(.run(exchange, worker))
@@ -264,15 +300,11 @@ extension FunctionVersion {
   private func perform(_ step: Step) {
     switch step {
     case .start(let worker): context.requestStart(worker)
-    case .command(let worker, let command):
-      if command == .kill {
-        context.log.append(
-          function: function.name,
-          level: "warning",
-          message: "A worker that does not answer or does not stop is killed."
-        )
-      }
-      worker.send(command)
+    case .command(let worker, let command): worker.send(command)
+    case .kill(let worker, let reason):
+      let end = worker.end(for: reason)
+      context.log.append(function: function.name, level: end.level, message: end.message)
+      worker.end(saying: end.detail)
     case .run(let exchange, let worker): worker.run(exchange)
     case .cancel(let exchange): exchange.cancelOnConnection()
     case .fail(let exchange, let failure):
@@ -306,13 +338,20 @@ extension FunctionVersion {
     let name = function.name
     switch failure {
     case .overloaded:
-      let limit = context.configuration.queueMax
-      return InvocationError(.overloaded, "\(name) has \(limit) invocations waiting already.")
+      let waiting = state.withLock { $0.scheduler.waitingCount }
+      return InvocationError(
+        .overloaded,
+        "\(name) has \(waiting) invocations waiting already; try again later, or raise its "
+          + "concurrency or maxInstances."
+      )
     case .timedOut:
       let seconds = min(exchange.request.timeout ?? timeout, timeout)
       return InvocationError(.timedOut, "\(name) did not finish within \(seconds) (\(id)).")
     case .drained:
       return InvocationError(.drained, "\(name) was stopped before it finished (\(id)).")
+    case .crashed(let detail) where debugger != nil && function.endpoint.isFedByTheServer:
+      // It is no fault of the event that somebody has stopped his debugger.
+      return InvocationError(.drained, "\(name) did not finish \(id): \(detail).")
     case .crashed(let detail):
       return InvocationError(.crashed, "\(name) crashed while it ran \(id): \(detail).")
     case .cannotStart(let detail):

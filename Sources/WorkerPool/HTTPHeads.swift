@@ -20,15 +20,16 @@ private func named(by connection: String?) -> Set<String> {
 }
 
 extension HTTPRequestHead {
-  /// The head as a worker gets it, with the invocation's id and the length of the body.
+  /// The head as a worker gets it, with the invocation's id and the length of the body if known.
   init(_ request: InvocationRequest) {
     var headers = HTTPHeaders()
-    headers.reserveCapacity(request.head.headerFields.count + 3)
+    headers.reserveCapacity(request.head.headerFields.count + 4)
     headers.add(name: "host", value: request.head.authority ?? "localhost")
     let alsoDropped = named(by: request.head.headerFields[.connection])
     for field in request.head.headerFields {
       let name = field.name
       if hopByHop.contains(name) || name == .contentLength || name == InvocationRequest.idHeader
+        || name == InvocationRequest.functionHeader
         || name == .expect || !alsoDropped.isEmpty && alsoDropped.contains(name.canonicalName)
       {
         continue
@@ -36,7 +37,17 @@ extension HTTPRequestHead {
       headers.add(name: name.rawName, value: field.value)
     }
     headers.add(name: InvocationRequest.idHeader.rawName, value: request.id)
-    headers.add(name: "content-length", value: String(request.body.readableBytes))
+    headers.add(name: InvocationRequest.functionHeader.rawName, value: request.function)
+    switch request.body {
+    case .whole(let body):
+      headers.add(name: "content-length", value: String(body.readableBytes))
+    case .stream:
+      if let length = request.head.headerFields[.contentLength] {
+        headers.add(name: "content-length", value: length)
+      } else {
+        headers.add(name: "transfer-encoding", value: "chunked")
+      }
+    }
     self.init(
       version: .http1_1,
       method: HTTPMethod(rawValue: request.head.method.rawValue),

@@ -1,16 +1,28 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// Cuts a process's output into lines, each at most `lineBytesMax` long.
 ///
-/// A longer line comes out in its first part, marked as cut; the rest up to its end is dropped.
+/// A longer line comes out in its first part, marked as cut, as soon as that is full; the rest up to
+/// its end is dropped and comes as a line that only says how much it was.
 package struct LineSplitter {
   /// One line, without what ended it.
   package struct Line: Sendable, Equatable {
     package var bytes: [UInt8]
     package var isCut = false
+    /// What was left out of the cut line before; such a line has no bytes of its own.
+    package var bytesDropped = 0
   }
 
   private let lineBytesMax: Int
   private var pending: [UInt8] = []
-  private var isOverlong = false
+  private var bytesDropped = 0
+  private var isCut = false
 
   /// A splitter that holds at most `lineBytesMax` bytes.
   package init(lineBytesMax: Int) {
@@ -18,31 +30,46 @@ package struct LineSplitter {
   }
 
   /// Takes output in; returns the lines that it completes.
-  package mutating func append(_ bytes: some Sequence<UInt8>) -> [Line] {
+  package mutating func append(_ bytes: some Collection<UInt8>) -> [Line] {
+    Array(bytes).withUnsafeBytes { append($0) }
+  }
+
+  /// Takes output in without copying more of it than is kept.
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) -> [Line] {
     var lines: [Line] = []
-    for byte in bytes {
-      if byte == 0x0A {
-        lines.append(take())
-      } else if pending.count < lineBytesMax {
-        pending.append(byte)
-      } else {
-        isOverlong = true
-      }
+    var rest = bytes[...]
+    while let start = rest.isEmpty ? nil : UnsafeRawBufferPointer(rebasing: rest).baseAddress {
+      let end = memchr(start, 0x0A, rest.count).map { UnsafeRawPointer($0) - start }
+      take(rest.prefix(end ?? rest.count), &lines)
+      if end != nil { endLine(&lines) }
+      rest = rest.dropFirst(end.map { $0 + 1 } ?? rest.count)
     }
     return lines
   }
 
-  /// The last line where nothing ended it, or nil.
-  package mutating func finish() -> Line? {
-    pending.isEmpty ? nil : take()
+  /// What is left when nothing ends the last line.
+  package mutating func finish() -> [Line] {
+    var lines: [Line] = []
+    if !pending.isEmpty || isCut { endLine(&lines) }
+    return lines
   }
 
-  private mutating func take() -> Line {
-    if pending.last == 0x0D { pending.removeLast() }
-    defer {
-      pending.removeAll(keepingCapacity: true)
-      isOverlong = false
+  private mutating func take(_ part: Slice<UnsafeRawBufferPointer>, _ lines: inout [Line]) {
+    let kept = isCut ? 0 : min(part.count, lineBytesMax - pending.count)
+    pending += part.prefix(kept)
+    if part.count > kept, !isCut {
+      isCut = true
+      lines.append(Line(bytes: pending, isCut: true))
+      pending = []
     }
-    return Line(bytes: pending, isCut: isOverlong)
+    bytesDropped += part.count - kept
+  }
+
+  private mutating func endLine(_ lines: inout [Line]) {
+    if pending.last == 0x0D { pending.removeLast() }
+    lines.append(Line(bytes: pending, bytesDropped: bytesDropped))
+    pending.removeAll(keepingCapacity: true)
+    bytesDropped = 0
+    isCut = false
   }
 }

@@ -23,9 +23,13 @@ import Synchronization
 final class LogFiles: Sendable {
   /// Lines that may wait to be written; past it they are dropped from the file, not from memory.
   static let pendingMax = 50_000
+  /// Bytes of their messages, likewise.
+  static let pendingBytesMax = 16 << 20
 
   private struct State {
     var pending: [FunctionLogEntry] = []
+    var pendingBytes = 0
+    var dropped = 0
     var isWriting = false
     var flushes: [CheckedContinuation<Void, Never>] = []
   }
@@ -45,8 +49,22 @@ final class LogFiles: Sendable {
   /// Takes a line to be written soon.
   func append(_ entry: FunctionLogEntry) {
     let begins = state.withLock { state in
-      guard state.pending.count < Self.pendingMax else { return false }
+      guard state.pending.count < Self.pendingMax, state.pendingBytes < Self.pendingBytesMax else {
+        state.dropped += 1
+        return false
+      }
+      if state.dropped > 0 {
+        var note = entry
+        note.level = "warning"
+        note.message =
+          "\(state.dropped) lines were not kept: they came faster than the disk writes."
+        note.invocation = nil
+        note.metadata = [:]
+        state.pending.append(note)
+        state.dropped = 0
+      }
       state.pending.append(entry)
+      state.pendingBytes += entry.message.utf8.count
       defer { state.isWriting = true }
       return !state.isWriting
     }
@@ -82,6 +100,7 @@ final class LogFiles: Sendable {
       let (entries, flushes) = state.withLock { state in
         let entries = state.pending
         state.pending = []
+        state.pendingBytes = 0
         var flushes: [CheckedContinuation<Void, Never>] = []
         if entries.isEmpty {
           state.isWriting = false

@@ -1,42 +1,64 @@
-/// Lets a worker's lines pass up to a rate, and counts those it drops.
+/// Lets a worker's lines pass up to a rate of lines and of bytes, and counts those it drops.
 ///
 /// What a worker writes is always read, so that a flood blocks neither the worker nor the server.
 struct OutputLimiter {
   /// What becomes of a line.
   enum Verdict: Equatable {
     case pass
-    /// Passes, and so many were dropped before it.
-    case passAfter(dropped: Int)
+    /// Passes, and so much was dropped before it.
+    case passAfter(Dropped)
     case drop
   }
 
-  private let linesPerSecond: Int
-  private let burst: Int
-  private var allowance: Double
-  private var last: Duration = .zero
-  private var dropped = 0
+  /// What was left out.
+  struct Dropped: Equatable {
+    var lines = 0
+    var bytes = 0
+  }
 
-  /// A limiter that lets `burst` lines pass at once and `linesPerSecond` in the long run.
-  init(linesPerSecond: Int, burst: Int) {
-    self.linesPerSecond = linesPerSecond
-    self.burst = burst
-    self.allowance = Double(burst)
+  /// How much passes in the long run, and at once.
+  struct Rate {
+    var perSecond: Int
+    var burst: Int
+  }
+
+  private let lines: Rate
+  private let bytes: Rate
+  private var linesAllowed: Double
+  private var bytesAllowed: Double
+  /// When the last line was judged.
+  private(set) var last: Duration = .zero
+  /// What was dropped since the last line that passed.
+  private(set) var dropped = Dropped()
+
+  /// A limiter that has let nothing pass yet.
+  init(lines: Rate, bytes: Rate) {
+    self.lines = lines
+    self.bytes = bytes
+    self.linesAllowed = Double(lines.burst)
+    self.bytesAllowed = Double(bytes.burst)
   }
 
   /// Judges one line.
-  mutating func judge(now: Duration) -> Verdict {
-    let elapsed = max(.zero, now - last)
+  mutating func judge(bytes count: Int, now: Duration) -> Verdict {
+    let elapsed = max(.zero, now - last) / .seconds(1)
     last = now
-    allowance = min(Double(burst), allowance + elapsed / .seconds(1) * Double(linesPerSecond))
-    guard allowance >= 1 else {
-      dropped += 1
+    linesAllowed = min(Double(lines.burst), linesAllowed + elapsed * Double(lines.perSecond))
+    bytesAllowed = min(Double(bytes.burst), bytesAllowed + elapsed * Double(bytes.perSecond))
+    guard linesAllowed >= 1, bytesAllowed >= Double(count) else {
+      dropped.lines += 1
+      dropped.bytes += count
       return .drop
     }
-    allowance -= 1
-    defer { dropped = 0 }
-    return dropped == 0 ? .pass : .passAfter(dropped: dropped)
+    linesAllowed -= 1
+    bytesAllowed -= Double(count)
+    return takeDropped().map { .passAfter($0) } ?? .pass
   }
 
-  /// How many lines were dropped since the last that passed.
-  var droppedSince: Int { dropped }
+  /// What was dropped and has not been told yet, or nil.
+  mutating func takeDropped() -> Dropped? {
+    guard dropped.lines > 0 else { return nil }
+    defer { dropped = Dropped() }
+    return dropped
+  }
 }

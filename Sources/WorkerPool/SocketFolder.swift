@@ -40,8 +40,12 @@ struct SocketFolder {
     }
     guard mkdtemp(&template) != nil else { throw Self.currentError(parent) }
     path = template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
-    lock = open(Self.lockPath(path), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw Self.currentError(parent) }
+    // It gets its name once it is locked, so that nobody takes it for a dead server's before.
+    let fresh = "\(Self.lockPath(path)).new"
+    lock = open(fresh, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0,
+      rename(fresh, Self.lockPath(path)) == 0
+    else { throw Self.currentError(parent) }
   }
 
   /// Removes the folder and gives the lock back.
@@ -66,7 +70,10 @@ struct SocketFolder {
       let lock = open(lockPath(path), O_RDWR | O_CLOEXEC)
       guard lock >= 0 else { continue }
       defer { close(lock) }
-      if flock(lock, LOCK_EX | LOCK_NB) == 0 { remove(path) }
+      guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { continue }
+      // Its workers ended with it; what they had started and let go of ends here.
+      ProcessFacts.endAll(inheriting: StraySweep.mark) { $0.hasPrefix("\(path)/") }
+      remove(path)
     }
   }
 

@@ -2,15 +2,26 @@ import DequeModule
 
 /// Decides which worker process may be started next, over all functions.
 ///
-/// First come, first served, so that a function with many calls cannot keep another from its first
-/// worker; `live` is bounded so that the machine is, and `starting` so that a deployment of fifty
-/// functions does not slow the calls already running.
+/// The function with the fewest workers comes first, then who asked first: one with thousands of
+/// calls cannot keep another from its first worker. `live` is bounded so that the machine is, and
+/// `starting` so that a deployment of fifty functions does not slow the calls already running; one
+/// that takes long to start is not counted there any more, so that nobody waits for it.
 struct StartGate<Worker: Hashable> {
+  private struct Queued {
+    var worker: Worker
+    var owner: String
+  }
+
+  /// A start that takes longer than this holds up no other.
+  static var patience: Duration { .seconds(2) }
+
   private let startingMax: Int
   private let liveMax: Int
-  private var starting: Set<Worker> = []
-  private var live: Set<Worker> = []
-  private var queue = Deque<Worker>()
+  private var starting: [Worker: Duration] = [:]
+  private var live: [Worker: String] = [:]
+  private var leaving: Set<Worker> = []
+  private var counts: [String: Int] = [:]
+  private var queue = Deque<Queued>()
 
   /// A gate that lets `startingMax` at once and `liveMax` in all pass.
   init(startingMax: Int, liveMax: Int) {
@@ -18,37 +29,73 @@ struct StartGate<Worker: Hashable> {
     self.liveMax = liveMax
   }
 
-  /// Whether someone waits only because too many workers live.
-  var needsRoom: Bool {
-    !queue.isEmpty && starting.count < startingMax && live.count >= liveMax
+  /// Whether someone waits only because too many workers live, and too few of them are leaving.
+  var needsRoom: Bool { live.count >= liveMax && leaving.count < queue.count }
+
+  /// The function that has so many more workers than one that waits that it has to give one up.
+  var richest: String? {
+    guard let least = queue.map({ counts[$0.owner] ?? 0 }).min(),
+      let most = counts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) }),
+      most.value > least + 1
+    else { return nil }
+    return most.key
+  }
+
+  /// When `admit` may let someone pass though nothing else has happened, or nil.
+  func wake(now: Duration) -> Duration? {
+    guard !queue.isEmpty, live.count < liveMax else { return nil }
+    return starting.values.filter { $0 + Self.patience > now }.min().map { $0 + Self.patience }
   }
 
   /// Asks for a start; returns those who may start now.
-  mutating func request(_ worker: Worker) -> [Worker] {
-    queue.append(worker)
-    return admit()
+  mutating func request(_ worker: Worker, of owner: String, now: Duration) -> [Worker] {
+    queue.append(Queued(worker: worker, owner: owner))
+    return admit(now: now)
   }
 
   /// The worker answers, so the next may start.
-  mutating func ready(_ worker: Worker) -> [Worker] {
-    starting.remove(worker)
-    return admit()
+  mutating func ready(_ worker: Worker, now: Duration) -> [Worker] {
+    starting[worker] = nil
+    return admit(now: now)
+  }
+
+  /// The worker has been asked to go.
+  mutating func isLeaving(_ worker: Worker) {
+    if live[worker] != nil { leaving.insert(worker) }
   }
 
   /// The worker has exited, or never started.
-  mutating func exited(_ worker: Worker) -> [Worker] {
-    if live.remove(worker) == nil { queue.removeAll { $0 == worker } }
-    starting.remove(worker)
-    return admit()
+  mutating func exited(_ worker: Worker, now: Duration) -> [Worker] {
+    if let owner = live.removeValue(forKey: worker) {
+      let left = (counts[owner] ?? 1) - 1
+      counts[owner] = left == 0 ? nil : left
+    } else {
+      queue.removeAll { $0.worker == worker }
+    }
+    starting[worker] = nil
+    leaving.remove(worker)
+    return admit(now: now)
   }
 
-  private mutating func admit() -> [Worker] {
+  /// Those who may start now.
+  mutating func admit(now: Duration) -> [Worker] {
     var admitted: [Worker] = []
-    while starting.count < startingMax, live.count < liveMax, let worker = queue.popFirst() {
-      starting.insert(worker)
-      live.insert(worker)
-      admitted.append(worker)
+    var slots = startingMax - starting.values.count { $0 + Self.patience > now }
+    while slots > 0, live.count < liveMax, let index = next() {
+      let next = queue.remove(at: index)
+      starting[next.worker] = now
+      live[next.worker] = next.owner
+      counts[next.owner, default: 0] += 1
+      admitted.append(next.worker)
+      slots -= 1
     }
     return admitted
+  }
+
+  /// The first of those whose functions have the fewest workers.
+  private func next() -> Int? {
+    queue.indices.min {
+      (counts[queue[$0].owner] ?? 0, $0) < (counts[queue[$1].owner] ?? 0, $1)
+    }
   }
 }

@@ -19,6 +19,13 @@ final class WorkerConnection: Sendable {
   private let channel: any Channel
   private let handler: NIOLoopBound<WorkerConnectionHandler>
 
+  /// Where a worker listens.
+  enum Address {
+    case socket(String)
+    /// A port of this machine.
+    case port(Int)
+  }
+
   private init(channel: any Channel, handler: NIOLoopBound<WorkerConnectionHandler>) {
     self.channel = channel
     self.handler = handler
@@ -26,12 +33,17 @@ final class WorkerConnection: Sendable {
 
   /// Connects; the future fails when nobody listens.
   static func connect(
-    to path: String,
+    to address: Address,
     on eventLoop: any EventLoop,
     _ configuration: WorkerFleet.Configuration
   ) -> EventLoopFuture<WorkerConnection> {
-    ClientBootstrap(group: eventLoop).connect(unixDomainSocketPath: path).flatMapThrowing {
-      channel in
+    let bootstrap = ClientBootstrap(group: eventLoop)
+    let connected =
+      switch address {
+      case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
+      case .port(let port): bootstrap.connect(host: "127.0.0.1", port: port)
+      }
+    return connected.flatMapThrowing { channel in
       // Header names and values are of HTTPTypes, which has checked them.
       try channel.pipeline.syncOperations.addHTTPClientHandlers(
         enableOutboundHeaderValidation: false
@@ -56,6 +68,33 @@ final class WorkerConnection: Sendable {
     }
   }
 
+  /// Sends a request's body as it arrives, each piece once the one before has left.
+  fileprivate func upload(
+    _ pieces: AsyncThrowingStream<ByteBuffer, any Error>,
+    of exchange: Exchange
+  ) {
+    // Owned by the exchange: ends with the body, or with the first piece after the exchange. It is
+    // not cancelled, because that would end the client's connection and not only this reading of it;
+    // the door that made the body waits until nobody reads it.
+    Task {
+      do {
+        for try await piece in pieces {
+          guard try await send(piece, of: exchange) else { return }
+        }
+        channel.eventLoop.execute { self.handler.value.uploadEnded(of: exchange) }
+      } catch {
+        exchange.abandon(error)
+      }
+    }
+  }
+
+  /// Whether the exchange still wanted the piece.
+  private func send(_ piece: ByteBuffer, of exchange: Exchange) async throws -> Bool {
+    let promise = channel.eventLoop.makePromise(of: Bool.self)
+    channel.eventLoop.execute { self.handler.value.upload(piece, of: exchange, promise) }
+    return try await promise.futureResult.get()
+  }
+
   /// Nobody waits for this exchange any more.
   func cancel(_ exchange: Exchange) {
     channel.eventLoop.execute { self.handler.value.cancel(exchange) }
@@ -64,6 +103,11 @@ final class WorkerConnection: Sendable {
   /// There is room for more of the body.
   func resumeReading() {
     channel.eventLoop.execute { self.handler.value.resumeReading() }
+  }
+
+  /// Whether it lives on an event loop; any will do where none is given.
+  func isOf(_ eventLoop: (any EventLoop)?) -> Bool {
+    eventLoop.map { $0 === channel.eventLoop } ?? true
   }
 
   /// Whether the connection is open.
@@ -91,6 +135,8 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   private var head: HTTPResponse?
   private var stream: ReplyStream?
   private var isPaused = false
+  /// Whether the end of the request is still to be written.
+  private var isUploading = false
 
   init(_ configuration: WorkerFleet.Configuration) {
     self.configuration = configuration
@@ -118,7 +164,33 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     self.owner = owner
     let request = exchange.request
     write(context, .head(HTTPRequestHead(request)))
-    if request.body.readableBytes > 0 { write(context, .body(.byteBuffer(request.body))) }
+    switch request.body {
+    case .whole(let body):
+      if body.readableBytes > 0 { write(context, .body(.byteBuffer(body))) }
+      context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    case .stream(let pieces):
+      isUploading = true
+      context.flush()
+      connection.upload(pieces, of: exchange)
+    }
+  }
+
+  func upload(_ piece: ByteBuffer, of uploading: Exchange, _ promise: EventLoopPromise<Bool>) {
+    guard let context, uploading === exchange, isUploading else {
+      promise.succeed(false)
+      return
+    }
+    let written = context.eventLoop.makePromise(of: Void.self)
+    // A write that fails ends the connection, which tells the exchange's owner.
+    written.futureResult.whenComplete { result in
+      promise.succeed((try? result.get()) != nil)
+    }
+    context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece))), promise: written)
+  }
+
+  func uploadEnded(of uploaded: Exchange) {
+    guard let context, uploaded === exchange, isUploading else { return }
+    isUploading = false
     context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
   }
 
@@ -186,8 +258,10 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   }
 
   private func receivedEnd(_ context: ChannelHandlerContext) {
-    let (action, isReusable) = machine.end()
+    var (action, isReusable) = machine.end()
     guard action != .none, let finished = exchange else { return }
+    // A worker that has answered reads no more of the request, and the next cannot begin before.
+    if isUploading { isReusable = false }
     let head = head
     // First the connection is free again, then the caller hears, so that its next call can use it.
     forget { exchange, owner, connection in
@@ -220,6 +294,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     guard let exchange, let owner, let connection else { return }
     self.exchange = nil
     self.owner = nil
+    isUploading = false
     head = nil
     stream = nil
     resumeReading()

@@ -23,6 +23,8 @@ extension WorkerFleet {
     package var startsMax: Int
     /// Invocations of one function that wait for a worker.
     package var queueMax: Int
+    /// Bytes of the requests of these.
+    package var queueBytesMax: Int
     /// Until a new worker answers on its socket.
     package var startTimeout: Duration
     /// Until an abandoned invocation must have stopped, or its worker is ended.
@@ -44,6 +46,11 @@ extension WorkerFleet {
     /// Lines of one worker that are logged in the long run, and at once.
     package var linesPerSecond: Int
     package var linesBurst: Int
+    /// Bytes of one worker's lines that are logged in the long run, and at once.
+    package var logBytesPerSecond: Int
+    package var logBytesBurst: Int
+    /// Memory of a worker whose function does not say, with all that it starts.
+    package var memoryMbDefault: Int
     /// Where connections to the workers live.
     package var eventLoopGroup: any EventLoopGroup
 
@@ -55,6 +62,7 @@ extension WorkerFleet {
       workersMax: Int = 200,
       startsMax: Int = 4,
       queueMax: Int = 1_000,
+      queueBytesMax: Int = 64 << 20,
       startTimeout: Duration = .seconds(30),
       cancelGrace: Duration = .seconds(2),
       terminateGrace: Duration = .seconds(2),
@@ -66,6 +74,9 @@ extension WorkerFleet {
       lineBytesMax: Int = 128 << 10,
       linesPerSecond: Int = 1_000,
       linesBurst: Int = 5_000,
+      logBytesPerSecond: Int = 1 << 20,
+      logBytesBurst: Int = 4 << 20,
+      memoryMbDefault: Int = 256,
       eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) {
       self.socketFolder = socketFolder
@@ -74,6 +85,7 @@ extension WorkerFleet {
       self.workersMax = workersMax
       self.startsMax = startsMax
       self.queueMax = queueMax
+      self.queueBytesMax = queueBytesMax
       self.startTimeout = startTimeout
       self.cancelGrace = cancelGrace
       self.terminateGrace = terminateGrace
@@ -85,6 +97,9 @@ extension WorkerFleet {
       self.lineBytesMax = lineBytesMax
       self.linesPerSecond = linesPerSecond
       self.linesBurst = linesBurst
+      self.logBytesPerSecond = logBytesPerSecond
+      self.logBytesBurst = logBytesBurst
+      self.memoryMbDefault = memoryMbDefault
       self.eventLoopGroup = eventLoopGroup
     }
 

@@ -1,5 +1,6 @@
 package import Invocation
 package import Logging
+package import NIOCore
 import RuntimeSupport
 import ServiceLifecycle
 import Synchronization
@@ -9,17 +10,26 @@ import Synchronization
 /// Each function has its own workers, its own bounded queue and its own back-off, so that one which
 /// crashes, hangs or is flooded costs the others nothing. Nothing starts before `run` runs.
 package final class WorkerFleet: FunctionInvoker, Service {
-  private struct State {
-    var current: [String: FunctionVersion] = [:] {
-      didSet { endpoints = current.mapValues(\.function.endpoint) }
-    }
+  struct State {
+    var deployed: [String: FunctionVersion] = [:] { didSet { choose() } }
+    /// The processes of debuggers; of two with the same function the later one has it.
+    var attachments: [Attachment] = [] { didSet { choose() } }
+    /// Who runs each function.
+    private(set) var current: [String: FunctionVersion] = [:]
     private(set) var endpoints: [String: FunctionEndpoint] = [:]
     var isReplacing = false
     var isStopping = false
+
+    private mutating func choose() {
+      current = attachments.reduce(into: deployed) { current, attachment in
+        if !attachment.isLeaving { current.merge(attachment.versions) { $1 } }
+      }
+      endpoints = current.mapValues(\.function.endpoint)
+    }
   }
 
-  private let context: FleetContext
-  private let state = Mutex(State())
+  let context: FleetContext
+  let state = Mutex(State())
 
   /// A fleet without functions.
   package init(
@@ -34,17 +44,11 @@ package final class WorkerFleet: FunctionInvoker, Service {
   // MARK: Invocations
 
   package func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
-    let (version, isStopping) = state.withLock {
-      ($0.current[request.function], $0.isStopping)
-    }
-    if isStopping { throw InvocationError(.drained, "The server is stopping.") }
-    guard let version else {
-      throw InvocationError(.notFound, "No function named \(request.function) is deployed.")
-    }
+    let version = try version(of: request.function)
     let exchange = Exchange(request)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        guard exchange.begin(continuation) else {
+        guard exchange.begin({ continuation.resume(with: $0) }) else {
           continuation.resume(throwing: CancellationError())
           return
         }
@@ -55,9 +59,36 @@ package final class WorkerFleet: FunctionInvoker, Service {
     }
   }
 
+  package func begin(
+    _ request: InvocationRequest,
+    near eventLoop: any EventLoop,
+    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+  ) -> @Sendable () -> Void {
+    do {
+      let version = try version(of: request.function)
+      let exchange = Exchange(request, near: eventLoop)
+      // A new exchange always begins.
+      _ = exchange.begin(completion)
+      version.submit(exchange)
+      return { exchange.abandon() }
+    } catch {
+      completion(.failure(error))
+      return {}
+    }
+  }
+
+  private func version(of function: String) throws(InvocationError) -> FunctionVersion {
+    let (version, isStopping) = state.withLock { ($0.current[function], $0.isStopping) }
+    if isStopping { throw InvocationError(.drained, "The server is stopping.") }
+    guard let version else {
+      throw InvocationError(.notFound, "No function named \(function) is deployed.")
+    }
+    return version
+  }
+
   // MARK: Functions
 
-  /// The functions of the current deployment, by name.
+  /// The functions of the current deployment and of debuggers, by name.
   ///
   /// Made with the deployment, since the gateway asks with every call.
   package var endpoints: [String: FunctionEndpoint] { state.withLock { $0.endpoints } }
@@ -68,9 +99,10 @@ package final class WorkerFleet: FunctionInvoker, Service {
     return versions.map(\.status).sorted { $0.name < $1.name }
   }
 
-  /// Replaces all functions at once, after a worker of each new one has answered.
+  /// Replaces all functions at once, after a worker of each binary has answered.
   ///
-  /// What runs finishes in its old worker; what waits is run by the new ones. Throws, with the old
+  /// One worker proves a binary with a set of variables; functions with `minInstances`, and those
+  /// that have workers now, get theirs before the change, the others on their first use. What runs finishes in its old worker; what waits is run by the new ones. Throws, with the old
   /// functions still in place, when a new worker does not start or a replacement is under way.
   package func replaceFunctions(_ functions: [DeployedFunction]) async throws {
     try state.withLock { state in
@@ -82,9 +114,10 @@ package final class WorkerFleet: FunctionInvoker, Service {
     }
     defer { state.withLock { $0.isReplacing = false } }
     let versions = functions.map { FunctionVersion($0, in: context) }
-    for version in versions { version.warmUp() }
+    let proving = proving(versions)
+    for version in proving { version.warmUp() }
     do {
-      for version in versions { try await version.firstWorkerReady() }
+      for version in proving { try await version.firstWorkerReady() }
     } catch {
       for version in versions { version.retire(successor: nil) }
       throw error
@@ -92,12 +125,29 @@ package final class WorkerFleet: FunctionInvoker, Service {
     try switchOver(to: versions)
   }
 
+  /// Those of a deployment's functions that have a worker before it serves.
+  private func proving(_ versions: [FunctionVersion]) -> [FunctionVersion] {
+    struct Program: Hashable {
+      var executable: String
+      var environment: [String: String]
+    }
+    let old = state.withLock { $0.deployed }
+    var proven: Set<Program> = []
+    return versions.filter { version in
+      let function = version.function
+      let program = Program(executable: function.executable, environment: function.environment)
+      let isFirst = proven.insert(program).inserted
+      return isFirst || (function.endpoint.minInstances ?? 0) > 0
+        || (old[function.name]?.status.workersReady ?? 0) > 0
+    }
+  }
+
   private func switchOver(to versions: [FunctionVersion]) throws {
     let new = Dictionary(versions.map { ($0.function.name, $0) }, uniquingKeysWith: { $1 })
     let old = state.withLock { state -> [String: FunctionVersion]? in
       if state.isStopping { return nil }
-      defer { state.current = new }
-      return state.current
+      defer { state.deployed = new }
+      return state.deployed
     }
     guard let old else {
       for version in versions { version.retire(successor: nil) }
@@ -147,7 +197,10 @@ package final class WorkerFleet: FunctionInvoker, Service {
   package func stop(after grace: Duration) {
     let current = state.withLock { state in
       state.isStopping = true
-      defer { state.current = [:] }
+      defer {
+        state.deployed = [:]
+        state.attachments = []
+      }
       return state.current
     }
     let versions = context.versions

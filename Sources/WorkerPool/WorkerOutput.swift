@@ -20,6 +20,8 @@ struct WorkerOutput {
   /// Lines kept to explain a failed start.
   static let tailMax = 20
 
+  private static let flushWait = Duration.seconds(1)
+
   private var limiter: OutputLimiter
   private var tailLines = Deque<String>()
   private var crash = CrashReport()
@@ -27,8 +29,8 @@ struct WorkerOutput {
   /// Output of a worker that has written nothing.
   init(_ configuration: WorkerFleet.Configuration) {
     limiter = OutputLimiter(
-      linesPerSecond: configuration.linesPerSecond,
-      burst: configuration.linesBurst
+      lines: .init(perSecond: configuration.linesPerSecond, burst: configuration.linesBurst),
+      bytes: .init(perSecond: configuration.logBytesPerSecond, burst: configuration.logBytesBurst)
     )
   }
 
@@ -41,6 +43,13 @@ struct WorkerOutput {
   /// with its last line.
   mutating func take(_ line: LineSplitter.Line, isError: Bool, now: Duration) -> [Entry] {
     var entries: [Entry] = []
+    if line.bytesDropped > 0 {
+      let amount = Self.amount(line.bytesDropped)
+      entries.append(
+        Entry(level: "warning", message: "… \(amount) more of that line were dropped.")
+      )
+      return entries
+    }
     guard line.bytes.contains(where: { $0 != UInt8(ascii: " ") }) else { return [] }
     if isError {
       switch crash.take(String(decoding: line.bytes, as: UTF8.self)) {
@@ -49,18 +58,39 @@ struct WorkerOutput {
       case .complete(let report): return [remembered(Entry(level: "error", message: report))]
       }
     }
-    switch limiter.judge(now: now) {
+    switch limiter.judge(bytes: line.bytes.count, now: now) {
     case .drop: return []
-    case .passAfter(let dropped):
-      entries.append(Entry(level: "warning", message: "\(dropped) lines too many were dropped."))
+    case .passAfter(let dropped): entries.append(Self.entry(dropped))
     case .pass: break
     }
     return entries + [remembered(Self.entry(line, isError: isError))]
   }
 
-  /// What is left when the process has written its last: the report of a crash that was cut short.
+  /// What is left when the process has written its last: how much was dropped, and the report of a
+  /// crash that was cut short.
   mutating func finish() -> [Entry] {
-    crash.end().map { [remembered(Entry(level: "error", message: $0))] } ?? []
+    dropped() + (crash.end().map { [remembered(Entry(level: "error", message: $0))] } ?? [])
+  }
+
+  /// Says what was dropped, where no line has come for a while that could.
+  mutating func flush(now: Duration) -> [Entry] {
+    now - limiter.last < Self.flushWait ? [] : dropped()
+  }
+
+  private mutating func dropped() -> [Entry] {
+    limiter.takeDropped().map { [Self.entry($0)] } ?? []
+  }
+
+  private static func entry(_ dropped: OutputLimiter.Dropped) -> Entry {
+    let amount = amount(dropped.bytes)
+    return Entry(
+      level: "warning",
+      message: "\(dropped.lines) lines too many (\(amount)) were dropped; log less."
+    )
+  }
+
+  private static func amount(_ bytes: Int) -> String {
+    bytes < 1 << 20 ? "\(bytes) bytes" : MemoryWatch.text(bytes)
   }
 
   private mutating func remembered(_ entry: Entry) -> Entry {

@@ -6,6 +6,13 @@ import RuntimeSupport
 import Subprocess
 import Synchronization
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
 #if canImport(System)
   import System
 #else
@@ -24,24 +31,32 @@ final class WorkerProcess: Sendable {
     case kill
   }
 
-  private struct IdleConnection {
+  struct IdleConnection {
     var connection: WorkerConnection
     var since: Duration
   }
 
-  private struct State {
+  struct State {
     /// The last used is used first, so that few stay open.
     var idle: [IdleConnection] = []
     var isOver = false
     /// Set when it shall not run (any more).
     var isUnwanted = false
     var output: WorkerOutput
+    /// While it runs.
+    var process: pid_t?
+    /// Why it was ended, where that was us.
+    var endDetail: String?
+    var memory: MemoryWatch
   }
 
   let id: FunctionScheduler.WorkerID
-  private let version: FunctionVersion
-  private let state: Mutex<State>
-  private let socketPath = Mutex<String>("")
+  let version: FunctionVersion
+  let state: Mutex<State>
+  /// Exchanges that it carries, and how many it ever carried.
+  let load = Load()
+  let watch = Mutex<Watch?>(nil)
+  let socketPath = Mutex<String>("")
   private let commands: AsyncStream<Command>
   private let command: AsyncStream<Command>.Continuation
 
@@ -49,13 +64,21 @@ final class WorkerProcess: Sendable {
   init(id: FunctionScheduler.WorkerID, of version: FunctionVersion) {
     self.id = id
     self.version = version
-    state = Mutex(State(output: WorkerOutput(version.context.configuration)))
+    state = Mutex(
+      State(
+        output: WorkerOutput(version.context.configuration),
+        memory: MemoryWatch(
+          limitBytes: (version.function.endpoint.availableMemoryMb
+            ?? version.context.configuration.memoryMbDefault) << 20
+        )
+      )
+    )
     // Few: the scheduler sends each command at most once a phase.
     (commands, command) = AsyncStream.makeStream()
     command.yield(.probe)
   }
 
-  private var context: FleetContext { version.context }
+  var context: FleetContext { version.context }
 
   /// The last lines that it wrote, for an error message; empty when there are none.
   var lastOutput: String {
@@ -71,11 +94,12 @@ final class WorkerProcess: Sendable {
 
   /// Sends the exchange over an idle connection, or a new one.
   func run(_ exchange: Exchange) {
-    if let connection = idleConnection() {
+    if load.begin() { wakeWatch() }
+    if let connection = idleConnection(near: exchange.eventLoop) {
       connection.send(exchange, for: self)
       return
     }
-    connect().whenComplete { result in
+    connect(on: exchange.eventLoop).whenComplete { result in
       switch result {
       case .success(let connection): connection.send(exchange, for: self)
       case .failure: self.exchangeNotSent(exchange)
@@ -87,10 +111,12 @@ final class WorkerProcess: Sendable {
   /// the end of one.
   private static let idleConnectionTimeMax = Duration.seconds(300)
 
-  private func idleConnection() -> WorkerConnection? {
+  /// The connection that was used last, of those of the caller's event loop if it has one.
+  private func idleConnection(near eventLoop: (any EventLoop)?) -> WorkerConnection? {
     let oldest = context.time.now() - Self.idleConnectionTimeMax
     return state.withLock { state in
-      while let idle = state.idle.popLast() {
+      while let place = state.idle.lastIndex(where: { $0.connection.isOf(eventLoop) }) {
+        let idle = state.idle.remove(at: place)
         if idle.connection.isActive && idle.since > oldest { return idle.connection }
         idle.connection.close()
       }
@@ -108,9 +134,13 @@ final class WorkerProcess: Sendable {
     let detail: String
     do {
       if state.withLock({ $0.isUnwanted }) { throw CancellationError() }
-      let path = try context.nextSocketPath()
-      socketPath.withLock { $0 = path }
-      detail = try await runProcess(socketPath: path)
+      if version.debugger != nil {
+        detail = await followDebugger()
+      } else {
+        let path = try context.nextSocketPath()
+        socketPath.withLock { $0 = path }
+        detail = try await runProcess(socketPath: path)
+      }
     } catch let error as any StatusConvertible {
       detail = error.statusMessage
     } catch is CancellationError {
@@ -126,6 +156,18 @@ final class WorkerProcess: Sendable {
     for idle in idle { idle.connection.close() }
     command.finish()
     version.workerExited(self, detail: detail)
+  }
+
+  /// Stays until the debugger's process is given up; it is not ours to start or to end.
+  private func followDebugger() async -> String {
+    await withDiscardingTaskGroup { group in
+      for await command in commands {
+        guard command == .probe else { break }
+        group.addTask { await self.probe() }
+      }
+      group.cancelAll()
+    }
+    return endDetail ?? "its debugger's process has left"
   }
 
   private func runProcess(socketPath: String) async throws -> String {
@@ -149,37 +191,47 @@ final class WorkerProcess: Sendable {
       output: .sequence,
       error: .sequence
     ) { execution in
-      await withTaskGroup(of: Bool.self) { group in
+      let process = execution.processIdentifier.value
+      let (exits, exit) = AsyncStream.makeStream(of: Void.self)
+      began(process) { exit.finish() }
+      defer { ended() }
+      await withTaskGroup(of: Event.self) { group in
         group.addTask {
           await self.read(execution.standardOutput, isError: false)
-          return true
+          return .outputEnded
         }
         group.addTask {
           await self.read(execution.standardError, isError: true)
-          return true
+          return .outputEnded
         }
         group.addTask {
           await self.follow { command in
             // A process that has exited in the meantime needs no signal.
-            try? execution.send(
-              signal: command == .kill ? .kill : .terminate,
-              toProcessGroup: command == .kill
-            )
+            switch command {
+            case .probe: break
+            case .terminate: try? execution.send(signal: .terminate)
+            case .kill: try? execution.send(signal: .kill, toProcessGroup: true)
+            }
           }
-          return false
+          return .commandsEnded
         }
-        var outputsOpen = 2
-        while outputsOpen > 0, let isOutput = await group.next() {
-          if isOutput { outputsOpen -= 1 }
+        group.addTask {
+          for await _ in exits {}
+          return .exited
         }
+        await waitForTheEnd(of: process, &group)
         group.cancelAll()
-        // Its output has ended, so it has exited; what it has started goes with it.
+        // The process has exited; what it has started goes with it.
         try? execution.send(signal: .kill, toProcessGroup: true)
+        await endStrays()
       }
     }
+    if let detail = endDetail { return detail }
     switch result.terminationStatus {
     case .exited(0): return "it exited"
     case .exited(let code): return "it exited with code \(code)"
+    case .signaled(SIGKILL):
+      return "it was killed from outside, perhaps by the system for want of memory"
     case .signaled(let signal): return "it was ended by signal \(signal)"
     }
   }
@@ -198,9 +250,12 @@ final class WorkerProcess: Sendable {
       "FUNCTION_TARGET": function.name,
       "FUNCTION_SIGNATURE_TYPE": function.endpoint.eventTrigger == nil ? "http" : "cloudevent",
       "FUNCTIONS_EMULATOR": "true",
+      "FIREBASE_DEBUG_MODE": "true",
+      "FIREBASE_DEBUG_FEATURES": #"{"skipTokenVerification":true,"enableCors":true}"#,
       "K_SERVICE": function.name,
       "K_REVISION": function.deploymentID,
-      "HEARTH_SOCKET": socketPath,
+      StraySweep.mark: socketPath,
+      "FUNCTION_MEMORY_MB": String(state.withLock { $0.memory.limitBytes } >> 20),
       "TZ": "UTC",
     ]) { $1 }
     return values
@@ -256,7 +311,7 @@ extension WorkerProcess {
     )
     let reply = try? await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        guard exchange.begin(continuation) else {
+        guard exchange.begin({ continuation.resume(with: $0) }) else {
           continuation.resume(throwing: CancellationError())
           return
         }
@@ -269,10 +324,12 @@ extension WorkerProcess {
     return reply?.head.status == .ok
   }
 
-  private func connect() -> EventLoopFuture<WorkerConnection> {
+  private func connect(
+    on eventLoop: (any EventLoop)? = nil
+  ) -> EventLoopFuture<WorkerConnection> {
     WorkerConnection.connect(
-      to: socketPath.withLock { $0 },
-      on: context.configuration.eventLoopGroup.any(),
+      to: version.debugger.map { .port($0.port) } ?? .socket(socketPath.withLock { $0 }),
+      on: eventLoop ?? context.configuration.eventLoopGroup.any(),
       context.configuration
     )
   }
@@ -305,53 +362,18 @@ extension WorkerProcess {
 
 extension WorkerProcess: ExchangeOwner {
   func exchangeEnded(_ exchange: Exchange, on connection: WorkerConnection, isReusable: Bool) {
+    load.end()
     if isReusable { keep(connection) }
     if let number = exchange.number { version.ended(number) }
   }
 
   func exchangeBroke(_ exchange: Exchange) {
+    load.end()
     if let number = exchange.number { version.broke(number) }
   }
 
   func exchangeNotSent(_ exchange: Exchange) {
+    load.end()
     if let number = exchange.number { version.notSent(number) }
-  }
-}
-
-// MARK: - Output
-
-extension WorkerProcess {
-  private func read(_ output: SubprocessOutputSequence, isError: Bool) async {
-    var splitter = LineSplitter(lineBytesMax: context.configuration.lineBytesMax)
-    do {
-      for try await piece in output {
-        let lines = piece.withUnsafeBytes { splitter.append($0) }
-        for line in lines { log(line, isError: isError) }
-      }
-    } catch {
-      context.logger.debug(
-        "A worker's output cannot be read",
-        metadata: ["function.name": "\(version.function.name)", "error": "\(error)"]
-      )
-    }
-    if let last = splitter.finish() { log(last, isError: isError) }
-    if isError { log(state.withLock { $0.output.finish() }) }
-  }
-
-  private func log(_ line: LineSplitter.Line, isError: Bool) {
-    let now = context.time.now()
-    log(state.withLock { $0.output.take(line, isError: isError, now: now) })
-  }
-
-  private func log(_ entries: [WorkerOutput.Entry]) {
-    for entry in entries {
-      context.log.append(
-        function: version.function.name,
-        level: entry.level,
-        message: entry.message,
-        invocation: entry.invocation,
-        metadata: entry.metadata
-      )
-    }
   }
 }

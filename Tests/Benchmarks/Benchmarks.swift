@@ -14,7 +14,9 @@ struct Benchmarks: AsyncParsableCommand {
         start     hearth start until its first commit is acknowledged
         create    documents created over gRPC, ephemeral and durable, 1 and 16 clients
         get       documents read over gRPC, 1 and 16 clients
-        trigger   a write until its function starts; 1000 writes until their functions have
+        trigger   a write until its function starts, 100 a second; 1000 writes at once
+        drain     100 000 events that were queued before the server started
+        cold      a worker's start until its first answer
         callable  calls of a function in its worker over HTTP/1.1, 1, 16 and 64 clients
         search    a message until its vector is found
         vectors   100 000 vectors of 1536 numbers: written, searched, started with

@@ -67,7 +67,12 @@ struct CallableLoad: Sendable {
 
   /// Waits until the function is deployed.
   func waitUntilServed() async throws {
-    try await poll(within: .seconds(30), every: .milliseconds(50), "the functions") {
+    try await firstAnswer(lookingEvery: .milliseconds(50))
+  }
+
+  /// Asks until there is an answer that is no failure.
+  func firstAnswer(lookingEvery pause: Duration = .milliseconds(1)) async throws {
+    try await poll(within: .seconds(30), every: pause, "the functions") {
       let loop = Load.eventLoops.next()
       let reply = HTTP1Connection.connect(to: address, path: path, on: loop).flatMap { connection in
         let promise = loop.makePromise(of: Void.self)
@@ -92,8 +97,8 @@ struct TriggerLoad: Sendable {
   var output: String
   var duration: Duration
 
-  /// Far below what delivery can take, so that no event waits for another.
-  private static let pause = TimeAmount.milliseconds(5)
+  /// A hundred writes a second: far below what delivery can take, so that no event waits for another.
+  private static let pause = TimeAmount.milliseconds(10)
   /// Events written at once to see how many are delivered in a second.
   private static let burst = 1000
   private static let deliveryTimeMax = Duration.seconds(30)
@@ -148,7 +153,7 @@ struct TriggerLoad: Sendable {
 
   private func pacedWrites() async throws -> [String: Write] {
     let loop = Load.eventLoops.next()
-    let count = Int(duration / .milliseconds(5))
+    let count = Int(duration / .milliseconds(10))
     return try await firestore.connectForCommits(on: loop).flatMap { connection in
       let promise = loop.makePromise(of: [String: Write].self)
       promise.failing(at: .now() + TimeAmount(duration) * 2 + .seconds(10))
@@ -191,7 +196,10 @@ struct TriggerLoad: Sendable {
     return starts
   }
 
-  private func startTimes() -> [String: Int64] {
+  private func startTimes() -> [String: Int64] { Self.startTimes(in: output) }
+
+  /// When the function `clockWrite` first began for each document, in nanoseconds.
+  static func startTimes(in output: String) -> [String: Int64] {
     // The first function to run makes the file.
     let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
     let records = text.split(separator: "\n").compactMap { line -> (String, Int64)? in
@@ -202,5 +210,29 @@ struct TriggerLoad: Sendable {
       return (String(words[2]), time)
     }
     return Dictionary(records, uniquingKeysWith: min)
+  }
+}
+
+/// How fast a server delivers what has gathered before it started.
+struct DrainLoad: Sendable {
+  /// As many as may be pending at all.
+  static let events = 100_000
+  private static let timeMax = Duration.seconds(180)
+
+  var output: String
+
+  /// Waits for the last event's function and records the rate since the first.
+  func run(_ figures: Figures) async throws {
+    var starts: [String: Int64] = [:]
+    try await poll(within: Self.timeMax, every: .milliseconds(500), "the queued events") {
+      starts = TriggerLoad.startTimes(in: output)
+      return starts.count >= Self.events
+    }
+    guard let first = starts.values.min(), let last = starts.values.max() else { return }
+    figures.record(
+      .drainedPerSecond,
+      Double(Self.events) / (Double(last - first) / 1e9),
+      note: "\(Self.events) events queued before the start, durable"
+    )
   }
 }

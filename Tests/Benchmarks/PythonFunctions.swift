@@ -26,9 +26,10 @@ struct PythonFunctions: Sendable {
 
     """
 
-  /// Starts the server, and stops it.
+  /// Starts the server, runs `body` once it is ready or, without `waits`, at once, and stops it.
   func run<Result: Sendable>(
     in folder: String,
+    waits: Bool = true,
     body: @Sendable (Address) async throws -> Result
   ) async throws -> Result {
     let project = folder + "/python"
@@ -42,9 +43,11 @@ struct PythonFunctions: Sendable {
     )
     // Without it the framework serves with a development server.
     command.environment = ["FUNCTIONS_EMULATOR": "true", "GCLOUD_PROJECT": "demo-psst"]
-    return try await ServedProcess.run(command) { line in
-      line == "loaded" ? address : nil
-    } body: { _, address in
+    return try await ServedProcess.run(
+      command,
+      ready: { $0 == "loaded" ? address : nil },
+      else: waits ? nil : address
+    ) { _, address in
       try await body(address)
     }
   }

@@ -1,6 +1,6 @@
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, trigger, callable, search, vectors, memory
+  case start, create, get, trigger, drain, callable, cold, search, vectors, memory
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -22,6 +22,7 @@ struct BenchmarkRun: Sendable {
   private static let officialWarmUp = Duration.seconds(2)
   private static let echoWarmUp = Duration.milliseconds(200)
   private static let startRepetitions = 5
+  private static let coldRepetitions = 15
   private static let firestoreClients = [1, 16]
   private static let callableClients = [1, 16, 64]
 
@@ -33,6 +34,8 @@ struct BenchmarkRun: Sendable {
     if has(.start, .create, .get, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }
     if has(.trigger, .callable) { try await measureFunctions() }
+    if has(.drain) { try await measureDrain() }
+    if has(.cold) { try await measureColdStart() }
     if has(.callable) {
       try await measureEcho()
       try await measurePython()
@@ -194,10 +197,78 @@ struct BenchmarkRun: Sendable {
       }
       if has(.memory) {
         let workers = ProcessMemory.children(of: server.processID)
-        let note = workers.map { "\($0.count) processes, shared pages counted once" } ?? ""
-        recordMemory(.workerMegabytes, of: .hearth, workers?.megabytes, note: note)
+        let note = workers.map { "of \($0.count), shared pages counted once" } ?? ""
+        let each = workers.map { $0.megabytes / Double($0.count) }
+        recordMemory(.workerMegabytes, of: .hearth, each, note: note)
       }
     }
+  }
+
+  /// A server that starts with a hundred thousand events that no function has seen.
+  private func measureDrain() async throws {
+    let project = try FunctionsProject(folder: hearth.folder + "/drain")
+    let data = ["--data", project.folder + "/data"]
+    try await hearth.run(data + ["--no-functions"], in: project.folder) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      try await firestore.createAll((0..<DrainLoad.events).map { "clocked/queued\($0)" })
+    }
+    let functions = ["--executable", hearth.binaries + "/SampleFunctions"]
+    try await hearth.run(data + functions, in: project.folder) { _ in
+      try await DrainLoad(output: project.output).run(figures)
+    }
+  }
+
+  /// From the start of a worker's process to the end of its first answer.
+  private func measureColdStart() async throws {
+    let folder = hearth.folder
+    func times(
+      _ count: Int,
+      _ run: (_ body: @escaping @Sendable (Address) async throws -> Duration) async throws ->
+        Duration
+    ) async throws -> [Duration] {
+      var times: [Duration] = []
+      for _ in 0..<count {
+        let clock = ContinuousClock()
+        let began = clock.now
+        times += [
+          try await run { address in
+            try await CallableLoad(address: address, path: "/").firstAnswer()
+            return clock.now - began
+          }
+        ]
+      }
+      return times.sorted()
+    }
+    let ours = try await times(Self.coldRepetitions) { body in
+      let address = Address(port: try Address.freePort())
+      var command = ServedProcess.Command(
+        executable: hearth.binaries + "/SampleFunctions",
+        arguments: [],
+        folder: folder
+      )
+      command.environment = [
+        "FUNCTION_TARGET": "echo", "PORT": "\(address.port)", "FUNCTIONS_EMULATOR": "true",
+      ]
+      return try await ServedProcess.run(command, ready: { _ in Bool?.none }, else: true) { _, _ in
+        try await body(address)
+      }
+    }
+    record(ours, of: .hearth)
+    guard let python else { return }
+    let theirs = try await times(Self.startRepetitions) { body in
+      try await python.run(in: folder, waits: false) { try await body($0) }
+    }
+    record(theirs, of: .python)
+  }
+
+  private func record(_ times: [Duration], of subject: Subject) {
+    figures.record(
+      .coldStartMilliseconds,
+      of: subject,
+      times[times.count / 2] / .milliseconds(1),
+      note:
+        "median of \(times.count); longest \(Figures.text(times[times.count - 1] / .milliseconds(1)))"
+    )
   }
 
   private func measureEcho() async throws {

@@ -71,12 +71,14 @@ struct ServedProcess: Sendable {
   /// Last lines of a server's output kept for the case that it fails.
   private static let linesKept = 20
 
-  /// Starts a server, runs `body` once `ready` made something of a line of its output, stops it.
+  /// Starts a server, runs `body` once `ready` made something of a line of its output, or at once with
+  /// `value` where that is given, and stops it.
   ///
   /// However `body` ends, and also when the task is cancelled, the whole group is gone afterwards.
   static func run<Ready: Sendable, Result: Sendable>(
     _ command: Command,
     ready: @escaping @Sendable (String) throws -> Ready?,
+    else value: Ready? = nil,
     body: @Sendable (ServedProcess, Ready) async throws -> Result
   ) async throws -> Result {
     let stop: [TeardownStep] = [
@@ -115,7 +117,8 @@ struct ServedProcess: Sendable {
         }
         let result: Swift.Result<Result, any Error>
         do {
-          let ready = try await output.value(within: command.startTimeMax)
+          let ready =
+            if let value { value } else { try await output.value(within: command.startTimeMax) }
           let process = ServedProcess(processID: execution.processIdentifier.value)
           result = .success(try await body(process, ready))
         } catch {

@@ -101,7 +101,7 @@ def started(folder, *options):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
         [hearth(), "start", "--ephemeral", "--json", "--project", PROJECT, *options,
-         *[flag for name in ("hub", "functions", "firestore", "vectors")
+         *[flag for name in ("hub", "functions", "firestore", "tasks", "vectors")
            for flag in (f"--{name}-port", "0")]],
         stdout=subprocess.PIPE, cwd=folder, text=True, env=environment)
     line = process.stdout.readline()

@@ -90,7 +90,7 @@ final class DeliveryCrashes: FunctionInvoker {
       tailer: tailer,
       invoker: self,
       // Few in memory, so that the others are read from storage.
-      configuration: .init(heldMax: 8),
+      configuration: .init(heldBytesMax: 1000),
       clock: clock,
       now: { self.now },
       logger: .silent
@@ -211,7 +211,7 @@ final class DeliveryCrashes: FunctionInvoker {
   private static let functions: [String: FunctionEndpoint] = {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.eventTrigger = FunctionEndpoint.EventTrigger(
-      eventType: DocumentEventKind.created.eventType,
+      eventType: DocumentEventType(.created).name,
       eventFilters: ["database": "(default)"],
       eventFilterPathPatterns: ["document": "c/{id}"],
       retry: true
@@ -291,7 +291,7 @@ final class DeliveryCrashes: FunctionInvoker {
       guard delivery.state == .succeeded else {
         throw CrashFinding("delivery \(delivery.id) is \(delivery.state) at the end")
       }
-      if let number = Int(delivery.change.name.id) { stored.insert(number) }
+      if let number = Int(delivery.subject.dropFirst("c/".count)) { stored.insert(number) }
     }
     try promises.withLock { promises in
       if let finding = promises.finding { throw finding }

@@ -119,6 +119,115 @@ struct DeploymentControllerTests {
     }
   }
 
+  @Test(
+    "A rollback serves what the current deployment replaced, and a named one, also after a start"
+  )
+  func rollsBack() async throws {
+    let data = try TemporaryFolder()
+    let source = try TemporaryFolder()
+    let binary = try BuiltProduct.path("SampleFunctions")
+    let ids = try await withProject(data, source) { project in
+      var ids: [String] = []
+      for version in 1...3 {
+        // The settings are those of today, so it is the binary that tells versions apart.
+        let script = "#!/bin/sh\nSAMPLE_VERSION=v\(version) exec \(binary)\n"
+        try project.source.write("functions", script, isExecutable: true)
+        ids.append(try await project.deploy(project.source.path("functions")).id)
+      }
+      let (current, all) = try await project.controller.deployments()
+      #expect(current == ids[2])
+      #expect(all.map(\.id) == ids.reversed())
+
+      #expect(try await project.controller.rollBack(to: nil).id == ids[1])
+      #expect(try await project.call("count").contains(#""version":"v2""#))
+      #expect(try await project.controller.rollBack(to: nil).id == ids[0])
+      await #expect(throws: DeploymentError.self) { try await project.controller.rollBack(to: nil) }
+      #expect(try await project.call("count").contains(#""version":"v1""#))
+      #expect(try await project.controller.rollBack(to: ids[1]).id == ids[1])
+      let error = await #expect(throws: DeploymentError.self) {
+        try await project.controller.rollBack(to: "nonsense")
+      }
+      #expect(error?.message.contains(ids[2]) == true)
+      return ids
+    }
+    try await withProject(data, source) { (project: Project) async throws -> Void in
+      #expect(try await project.controller.restore()?.id == ids[1])
+      #expect(try await project.call("count").contains(#""version":"v2""#))
+    }
+  }
+
+  @Test("A rollback to a binary that no longer starts leaves what serves")
+  func rollbackFails() async throws {
+    try await withProject { project in
+      let first = try await project.deploy()
+      let second = try await project.deploy()
+      try project.data.write("\(first.id)/functions", "#!/bin/sh\nexit 3\n", isExecutable: true)
+      await #expect(throws: (any Error).self) { try await project.controller.rollBack(to: nil) }
+
+      #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
+      #expect(try await project.controller.restore()?.id == second.id)
+    }
+  }
+
+  @Test("Deleted functions are gone, also after a start, until the next deployment")
+  func deletes() async throws {
+    let data = try TemporaryFolder()
+    let source = try TemporaryFolder()
+    try await withProject(data, source) { project in
+      let first = try await project.deploy()
+      let rest = try await project.controller.delete(["echo", "whoAmI"])
+      #expect(rest.note == "deleted echo, whoAmI")
+      #expect(
+        Set(first.manifest.endpoints.keys).subtracting(rest.manifest.endpoints.keys) == [
+          "echo", "whoAmI",
+        ]
+      )
+      await #expect(throws: InvocationError.self) { try await project.call("echo") }
+      #expect(try await project.call("count").contains("version"))
+      let error = await #expect(throws: DeploymentError.self) {
+        try await project.controller.delete(["echo"])
+      }
+      #expect(error?.message.hasPrefix("No function echo is deployed. Functions: ") == true)
+    }
+    try await withProject(data, source) { project in
+      #expect(try await project.controller.restore()?.manifest.endpoints["echo"] == nil)
+      #expect(try await project.call("count").contains("version"))
+      #expect(try await project.controller.rollBack(to: nil).manifest.endpoints["echo"] != nil)
+      _ = try await project.controller.delete(["echo"])
+      #expect(try await project.deploy().manifest.endpoints["echo"] != nil)
+      #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
+    }
+  }
+
+  @Test("Deploying some functions keeps the others' version, however often and after a start")
+  func deploysSome() async throws {
+    let data = try TemporaryFolder()
+    let source = try TemporaryFolder()
+    let binary = try BuiltProduct.path("SampleFunctions")
+    try await withProject(data, source) { project in
+      for version in 1...(DeploymentFolder.keptMax + 3) {
+        let script = "#!/bin/sh\nSAMPLE_VERSION=v\(version) exec \(binary)\n"
+        try project.source.write("functions", script, isExecutable: true)
+        let record = try await project.deploy(
+          project.source.path("functions"),
+          only: version == 1 ? nil : ["echo"]
+        )
+        #expect(record.binary(of: "echo") == record.id)
+      }
+      #expect(try await project.call("count").contains(#""version":"v1""#))
+      let error = await #expect(throws: DeploymentError.self) {
+        try await project.deploy(only: ["nonsense"])
+      }
+      #expect(error?.message.hasPrefix("No function nonsense is in the package.") == true)
+    }
+    try await withProject(data, source) { project in
+      let restored = try #require(try await project.controller.restore())
+      #expect(restored.binary(of: "count") != restored.id)
+      #expect(try await project.call("count").contains(#""version":"v1""#))
+      #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
+    }
+  }
+
   @Test("Before the first deployment there is nothing to restore; a damaged one is told")
   func restoresNothing() async throws {
     try await withProject { project in
@@ -169,11 +278,15 @@ struct DeploymentControllerTests {
     var controller: DeploymentController
 
     @discardableResult
-    func deploy(_ path: String? = nil) async throws -> DeploymentRecord {
+    func deploy(
+      _ path: String? = nil,
+      only: Set<String>? = nil
+    ) async throws -> DeploymentRecord {
       let path = try path ?? BuiltProduct.path("SampleFunctions")
       return try await controller.deploy(
         .executable(path: path, folder: source.path),
         builds: true,
+        only: only,
         progress: { _ in }
       )
     }

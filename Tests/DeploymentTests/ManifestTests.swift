@@ -23,6 +23,13 @@ struct ManifestCheckTests {
     }
   }
 
+  private func schedule(_ text: String, _ timeZone: String? = nil) -> FunctionEndpoint {
+    endpoint {
+      $0.callableTrigger = nil
+      $0.scheduleTrigger = FunctionEndpoint.ScheduleTrigger(schedule: text, timeZone: timeZone)
+    }
+  }
+
   private let created = "google.cloud.firestore.document.v1.created"
 
   @Test("Sound functions are taken")
@@ -30,6 +37,7 @@ struct ManifestCheckTests {
     try ManifestCheck.validate(
       FunctionManifest(endpoints: [
         "call": endpoint(), "fire": trigger(type: created, document: "a/{b}"),
+        "nightly": schedule("0 3 * * *", "Europe/Berlin"), "often": schedule("every 5 minutes"),
       ])
     )
   }
@@ -42,8 +50,9 @@ struct ManifestCheckTests {
       ("none", endpoint { $0.callableTrigger = nil }, "none has 0 triggers"),
       ("long", endpoint { $0.timeoutSeconds = 4_000 }, "long has a timeout of 4000 s"),
       ("wide", endpoint { $0.concurrency = 0 }, "wide has a concurrency of 0"),
-      ("odd", trigger(type: "odd", document: "a/{b}"), "odd waits for odd"),
       ("path", trigger(type: created, document: "a/{b"), "path: "),
+      ("never", schedule("0 0 30 2 *"), "never: The schedule \"0 0 30 2 *\" never runs"),
+      ("zone", schedule("@daily", "Mars"), "zone: There is no time zone \"Mars\""),
     ]
     for (name, endpoint, problem) in cases {
       let error = #expect(throws: DeploymentError.self) {

@@ -61,4 +61,34 @@ struct FunctionDescriptionTests {
     }
     #expect(exact == byPattern)
   }
+
+  @Test("A schedule shows when it runs, a queue its name; both without a URL")
+  func schedulesAndTasks() {
+    let nightly = description {
+      $0.scheduleTrigger = .init(schedule: "0 3 * * *", timeZone: "Europe/Berlin")
+    }
+    #expect(
+      nightly
+        == FunctionDescription(
+          name: "f",
+          kind: .schedule,
+          trigger: "0 3 * * * (Europe/Berlin)",
+          url: nil
+        )
+    )
+    let queue = description { $0.taskQueueTrigger = .init() }
+    #expect(
+      queue == FunctionDescription(name: "f", kind: .task, trigger: "tasks of queue f", url: nil)
+    )
+  }
+
+  @Test("The names of secrets are told, and nothing else of them")
+  func secrets() {
+    let secret = description {
+      $0.callableTrigger = .init()
+      $0.secretEnvironmentVariables = [.init(key: "OPENAI_API_KEY")]
+    }
+    #expect(secret.secrets == ["OPENAI_API_KEY"])
+    #expect(description { $0.callableTrigger = .init() }.secrets == nil)
+  }
 }

@@ -36,6 +36,9 @@ struct WrongDoorTests {
       ("/demo-test/us-central1/greet", .functions), ("/demo-test/us-central1/greet/x", .functions),
       ("/hearth/v1/suite", .hub), ("/emulators", .hub), ("/ix/chat-messages/query", .vectors),
       ("/indexes", .vectors),
+      ("/v2/projects/demo-psst/locations/us-central1/queues/mail/tasks", .tasks),
+      ("/projects/demo-psst/locations/us-central1/queues/mail/tasks", .tasks),
+      ("/queueStats", .tasks),
       ("/", nil), ("/other-project/us-central1/greet", nil), ("/demo-test/index.html", nil),
       ("/v1/projects/p", nil), ("/query", nil), ("/v1/embeddings", nil),
     ] as [(String, SuiteService?)]

@@ -1,4 +1,5 @@
 @testable import FirestoreClient
+import GoogleAccess
 import OutboundHTTP
 import Synchronization
 import Testing
@@ -140,10 +141,37 @@ struct FirestoreSettingsTests {
     #expect(settings.database == "(default)")
   }
 
+  @Test("Without an emulator the database is Google's, where credentials are named")
+  func production() throws {
+    let settings = try FirestoreSettings(environment: [
+      "GOOGLE_CLOUD_PROJECT": "psst-4711", "K_SERVICE": "greet",
+    ])
+
+    #expect(settings.endpoint == "https://firestore.googleapis.com")
+    #expect(settings.credentials == .metadataServer("metadata.google.internal"))
+  }
+
+  @Test("An emulator decides, whatever credentials there are")
+  func emulatorDecides() throws {
+    let settings = try FirestoreSettings(environment: [
+      "FIRESTORE_EMULATOR_HOST": "127.0.0.1:8080", "GCLOUD_PROJECT": "psst-4711",
+      "GOOGLE_APPLICATION_CREDENTIALS": "/key.json",
+    ])
+
+    #expect(settings.endpoint == "http://127.0.0.1:8080")
+    #expect(settings.credentials == nil)
+  }
+
   @Test(
     "What is missing is named",
     arguments: [
       (["GCLOUD_PROJECT": "demo"], "FIRESTORE_EMULATOR_HOST"),
+      (["GCLOUD_PROJECT": "demo-psst", "K_SERVICE": "greet"], "FIRESTORE_EMULATOR_HOST"),
+      (
+        ["GCLOUD_PROJECT": "psst", "K_SERVICE": "greet", "FUNCTIONS_EMULATOR": "true"],
+        "FIRESTORE_EMULATOR_HOST"
+      ),
+      (["K_SERVICE": "greet"], "GCLOUD_PROJECT"),
       (["FIRESTORE_EMULATOR_HOST": "h:1"], "GCLOUD_PROJECT"),
     ]
   )
@@ -167,7 +195,8 @@ struct RetryTests {
         endpoint: "http://h:1",
         timeout: .seconds(1),
         responseBytesMax: 1000,
-        http: http
+        http: http,
+        tokens: nil
       ),
       retries: RetryPolicy(sleep: { waits.add($0) }, random: { 0 })
     )
@@ -241,7 +270,8 @@ struct TransactionTests {
         endpoint: "http://h:1",
         timeout: .seconds(1),
         responseBytesMax: 1000,
-        http: http
+        http: http,
+        tokens: nil
       ),
       retries: RetryPolicy(sleep: { waits.add($0) }, random: { 0 })
     )
@@ -334,5 +364,50 @@ struct UnavailableTests {
     }
     #expect(error?.code == .failedPrecondition)
     #expect(error?.message.hasPrefix("FIRESTORE_EMULATOR_HOST") == true)
+  }
+}
+
+@Suite("Production")
+struct ProductionTests {
+  @Test("Calls carry an access token, and a refused one is replaced once")
+  func tokens() async throws {
+    let http = ScriptedHTTP([
+      ScriptedHTTP.json(#"{"access_token":"one","expires_in":3600}"#), ScriptedHTTP.json("[]"),
+      ScriptedHTTP.error(401, "UNAUTHENTICATED"),
+      ScriptedHTTP.json(#"{"access_token":"two","expires_in":3600}"#), ScriptedHTTP.json("[]"),
+      ScriptedHTTP.error(401, "UNAUTHENTICATED"),
+      ScriptedHTTP.json(#"{"access_token":"three"}"#),
+      ScriptedHTTP.error(401, "UNAUTHENTICATED", "No."),
+    ])
+    let store = Firestore(
+      environment: ["GCLOUD_PROJECT": "psst-4711", "GCE_METADATA_HOST": "metadata.test"],
+      http: http
+    )
+
+    _ = try await store.collection("a").get()
+    _ = try await store.collection("a").get()
+    let error = await #expect(throws: FirestoreError.self) {
+      try await store.collection("a").get()
+    }
+
+    #expect(error?.code == .unauthenticated)
+    #expect(
+      http.authorizations == [
+        nil, "Bearer one", "Bearer one", nil, "Bearer two", "Bearer two", nil, "Bearer three",
+      ]
+    )
+    #expect(http.calls[1].hasPrefix("POST v1/projects/psst-4711/"))
+  }
+
+  @Test("A user's own rights need no access token")
+  func userRights() async throws {
+    let http = ScriptedHTTP("[]")
+    let store = Firestore(
+      environment: ["GCLOUD_PROJECT": "psst-4711", "GCE_METADATA_HOST": "metadata.test"],
+      http: http
+    )
+
+    _ = try await store.acting(as: .idToken("t")).collection("a").get()
+    #expect(http.authorizations == ["Bearer t"])
   }
 }

@@ -28,7 +28,7 @@ struct InvocationGatewayTests {
     let request = try #require(invoker.requests.first)
     #expect(request.function == "add")
     #expect(request.head.path == "/more/a%2Fb?x=1&y=%20")
-    #expect(String(buffer: request.body) == #"{"data":1}"#)
+    #expect(String(buffer: request.wholeBody) == #"{"data":1}"#)
     #expect(request.id == "id")
     #expect(response.status == .ok)
     #expect(try await response.text == #"{"result":1}"#)
@@ -67,7 +67,10 @@ struct InvocationGatewayTests {
   @Test(
     "A wrong address is 404 and says what is right",
     arguments: [
-      ("/demo/us-central1/nope", "There is no function named nope. Functions: us-central1/add."),
+      (
+        "/demo/us-central1/nope",
+        "There is no function named nope. Functions: us-central1/add, us-central1/site."
+      ),
       ("/other/us-central1/add", "This server runs project demo, not other."),
       ("/demo/europe-west1/add", "The function add is in region us-central1, not europe-west1."),
       ("/demo/us-central1/fires", "is triggered by events and cannot be called"),
@@ -114,7 +117,7 @@ struct InvocationGatewayTests {
   @Test(
     "A failed invocation becomes a callable's error that tells nothing of the worker's output",
     arguments: [
-      (InvocationError.Kind.overloaded, 503, "RESOURCE_EXHAUSTED"),
+      (InvocationError.Kind.overloaded, 429, "RESOURCE_EXHAUSTED"),
       (.cannotStart, 503, "UNAVAILABLE"),
       (.drained, 503, "UNAVAILABLE"),
       (.timedOut, 504, "DEADLINE_EXCEEDED"),
@@ -165,10 +168,113 @@ struct InvocationGatewayTests {
     #expect(await response.status.code == 503)
   }
 
+  @Test("Who reads a stream is told of every failure by an event, with status 200")
+  func streamedFailures() async throws {
+    let invoker = StandInInvoker { _ in .failure(InvocationError(.overloaded, "full")) }
+    for (path, status) in [
+      ("/demo/us-central1/add", "RESOURCE_EXHAUSTED"), ("/demo/us-central1/nope", "NOT_FOUND"),
+    ] {
+      let request = Request.post(path).with(.accept, "text/event-stream")
+        .with(.origin, "https://app.example")
+      let response = await gateway(invoker).respond(to: request, .embedded)
+      let text = try await response.text
+
+      #expect(response.status == .ok)
+      #expect(response.headers[.contentType] == "text/event-stream")
+      #expect(response.headers[.accessControlAllowOrigin] == "https://app.example")
+      #expect(text.hasPrefix("data: {\"error\":{\"message\":"))
+      #expect(text.hasSuffix("\"status\":\"\(status)\"}}\n\n"))
+    }
+  }
+
+  @Test(
+    "A stream that breaks off ends with an error event, and no half of another before it",
+    arguments: [
+      (InvocationError.Kind.timedOut, "DEADLINE_EXCEEDED"), (.crashed, "INTERNAL"),
+      (.drained, "UNAVAILABLE"),
+    ]
+  )
+  func brokenStream(kind: InvocationError.Kind, status: String) async throws {
+    let invoker = StandInInvoker { _ in
+      let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+      continuation.yield(ByteBuffer(string: "data: {\"message\":1}\n"))
+      continuation.yield(ByteBuffer(string: "\ndata: {\"mess"))
+      continuation.finish(throwing: InvocationError(kind, "password=1"))
+      let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/event-stream"])
+      return .success(InvocationReply(head: head, body: .stream(stream)))
+    }
+    let request = Request.post("/demo/us-central1/add").with(.accept, "text/event-stream")
+    let text = try await gateway(invoker).respond(to: request, .embedded).text
+
+    #expect(text.hasPrefix("data: {\"message\":1}\n\ndata: {\"error\":{"))
+    #expect(text.hasSuffix("\"status\":\"\(status)\"}}\n\n"))
+    #expect(!text.contains("password"))
+  }
+
+  @Test("An HTTP function's stream that breaks off is cut, and a crash before it is marked")
+  func brokenHTTP() async throws {
+    let cut = StandInInvoker { _ in
+      let (stream, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+      continuation.yield(ByteBuffer(string: "half"))
+      continuation.finish(throwing: InvocationError(.crashed, "x"))
+      return .success(InvocationReply(head: HTTPResponse(status: .ok), body: .stream(stream)))
+    }
+    let response = await gateway(cut).respond(to: .post("/demo/us-central1/site"), .embedded)
+    await #expect(throws: InvocationError.self) { _ = try await response.text }
+    let crash = StandInInvoker { _ in .failure(InvocationError(.crashed, "x")) }
+    let request = Request.post("/demo/us-central1/site").with(.accept, "text/event-stream")
+    let crashed = await gateway(crash).respond(to: request, .embedded)
+
+    #expect(crashed.status == .internalServerError)
+    #expect(crashed.headers[fieldName("x-google-status")] == "crash")
+  }
+
+  @Test("An HTTP function's large body is handed on while it arrives, small ones whole")
+  func uploads() async throws {
+    let invoker = StandInInvoker { request in
+      switch request.body {
+      case .whole(let body): return .success(request.reply("whole \(body.readableBytes)"))
+      case .stream(let pieces):
+        var bytes = 0
+        do {
+          for try await piece in pieces { bytes += piece.readableBytes }
+        } catch {
+          return .failure(InvocationError(.failed, "\(error)"))
+        }
+        return .success(request.reply("streamed \(bytes)"))
+      }
+    }
+    func reply(_ bytes: Int, isAnnounced: Bool) async throws -> (Int, String) {
+      var request = Request.post(
+        "/demo/us-central1/site",
+        ByteBuffer(repeating: 0, count: bytes)
+      )
+      request =
+        isAnnounced
+        ? request.with(.contentLength, "\(bytes)") : request.with(.transferEncoding, "chunked")
+      let response = await gateway(invoker).respond(to: request, .embedded)
+      return (response.status.code, try await response.text)
+    }
+
+    #expect(try await reply(10, isAnnounced: true) == (200, "whole 10"))
+    #expect(try await reply(1 << 20, isAnnounced: true) == (200, "streamed 1048576"))
+    let most = InvocationGateway.uploadBytesMax
+    #expect(try await reply(most, isAnnounced: false) == (200, "streamed \(most)"))
+    for isAnnounced in [true, false] {
+      let (status, text) = try await reply(most + 1, isAnnounced: isAnnounced)
+      #expect(status == 413)
+      #expect(text.contains("longer than \(most) bytes"))
+    }
+  }
+
   private func gateway(_ invoker: StandInInvoker) -> InvocationGateway {
     var fires = FunctionEndpoint(entryPoint: "fires")
     fires.eventTrigger = FunctionEndpoint.EventTrigger(eventType: "t", eventFilters: [:])
-    let functions = ["add": FunctionEndpoint(entryPoint: "add"), "fires": fires]
+    var add = FunctionEndpoint(entryPoint: "add")
+    add.callableTrigger = FunctionEndpoint.CallableTrigger()
+    var site = FunctionEndpoint(entryPoint: "site")
+    site.httpsTrigger = FunctionEndpoint.HTTPSTrigger()
+    let functions = ["add": add, "fires": fires, "site": site]
     return InvocationGateway(
       project: "demo",
       functions: { functions },
@@ -282,4 +388,36 @@ private struct Writer: ResponseBodyWriter {
   }
 
   consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}
+
+@Suite("Events of a stream")
+struct EventFramesTests {
+  @Test("However a stream is cut into pieces, only whole events pass", arguments: 1...12)
+  func pieces(length: Int) {
+    let text = "data: 1\n\ndata: {\"a\":\"b\"}\n\ndata: 3\n\ndata: ha"
+    var frames = EventFrames()
+    var passed = ""
+    var rest = ByteBuffer(string: text)
+    while rest.readableBytes > 0 {
+      guard let piece = rest.readSlice(length: min(length, rest.readableBytes)) else { break }
+      guard let whole = frames.append(piece) else { continue }
+      passed += String(buffer: whole)
+      #expect(passed.hasSuffix("\n\n"))
+    }
+
+    #expect(passed == "data: 1\n\ndata: {\"a\":\"b\"}\n\ndata: 3\n\n")
+    #expect(frames.rest.map { String(buffer: $0) } == "data: ha")
+    #expect(frames.canEnd)
+  }
+
+  @Test("An event beyond the bound passes in pieces, and nothing may follow until it has ended")
+  func bound() {
+    var frames = EventFrames()
+
+    #expect(frames.append(ByteBuffer(repeating: 65, count: EventFrames.heldBytesMax)) == nil)
+    #expect(frames.append(ByteBuffer(string: "b"))?.readableBytes == EventFrames.heldBytesMax + 1)
+    #expect(!frames.canEnd)
+    #expect(frames.append(ByteBuffer(string: "c\n\n"))?.readableBytes == 3)
+    #expect(frames.canEnd)
+  }
 }

@@ -287,7 +287,7 @@ struct CallableProtocolTests {
     #expect(try await status("admin", nil) == 401)
   }
 
-  @Test("A bad token is refused before the handler runs, an App Check token is ignored")
+  @Test("A bad token is refused before the handler runs, a bad App Check token is only logged")
   func badTokens() async throws {
     let calls = Calls()
     let harness = try HostHarness {
@@ -302,6 +302,73 @@ struct CallableProtocolTests {
     #expect(await calls.count == 0)
     let appCheck: HTTPFields = [fieldName("x-firebase-appcheck"): "garbage"]
     #expect(try await harness.call("count", #"{"data":1}"#, headers: appCheck).status == 200)
+    #expect(
+      harness.log.entries(atLeast: .warning).map(\.message) == [
+        "The App Check token is not valid"
+      ]
+    )
+  }
+
+  @Test("A function may refuse calls without a valid App Check token, and hear of used ones")
+  func appCheck() async throws {
+    let harness = try HostHarness {
+      onCall("enforced", Value.self, options: .init(enforceAppCheck: true)) { request in
+        "\(request.app?.appID ?? "-") \(request.app?.claims["sub"] == .string("1:2:ios:3")) "
+          + "\(request.app?.alreadyConsumed.map(String.init) ?? "-")"
+      }
+      onCall("consumed", Value.self, options: .init(consumeAppCheckToken: true)) { request in
+        request.app?.alreadyConsumed
+      }
+    }
+    func call(_ name: String, _ token: String?) async throws -> HostHarness.Reply {
+      var headers = HTTPFields()
+      headers[fieldName("x-firebase-appcheck")] = token
+      return try await harness.call(name, #"{"data":1}"#, headers: headers)
+    }
+    let token = try UnsignedToken.mint(uid: "1:2:ios:3")
+
+    for bad in [nil, "", "garbage", "a.b.c"] {
+      let reply = try await call("enforced", bad)
+      #expect(reply.status == 401)
+      #expect(reply.body.contains(#""status":"UNAUTHENTICATED""#))
+    }
+    #expect(try await call("enforced", token).body == #"{"result":"1:2:ios:3 true -"}"#)
+    #expect(try await call("consumed", nil).body == #"{"result":null}"#)
+    #expect(try await call("consumed", token).body == #"{"result":false}"#)
+    #expect(try await call("consumed", token).body == #"{"result":true}"#)
+  }
+
+  @Test("The messaging token is passed on, unverified")
+  func instanceID() async throws {
+    let harness = try HostHarness {
+      onCall("token", Value.self) { $0.instanceIDToken }
+    }
+    let headers: HTTPFields = [fieldName("firebase-instance-id-token"): "fcm:1"]
+
+    #expect(
+      try await harness.call("token", #"{"data":1}"#, headers: headers).body
+        == #"{"result":"fcm:1"}"#
+    )
+  }
+
+  @Test("A callable may be for some pages, or for none")
+  func corsOption() async throws {
+    let harness = try HostHarness {
+      onCall("some", Value.self, options: .init(cors: .only(["https://a.example"]))) { $0.data }
+      onCall("none", Value.self, options: .init(cors: CORSOrigins.none)) { $0.data }
+    }
+    func origin(_ name: String, _ origin: String, _ method: HTTPRequest.Method) async throws
+      -> String?
+    {
+      try await harness.call(name, #"{"data":1}"#, method: method, headers: [.origin: origin])
+        .headers[.accessControlAllowOrigin]
+    }
+
+    for method in [HTTPRequest.Method.post, .options] {
+      #expect(try await origin("some", "https://a.example", method) == "https://a.example")
+      #expect(try await origin("some", "https://b.example", method) == nil)
+      #expect(try await origin("none", "https://a.example", method) == nil)
+    }
   }
 
   @Test("In production owner and unsigned tokens are refused, and a call without token works")

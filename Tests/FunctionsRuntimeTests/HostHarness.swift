@@ -100,7 +100,7 @@ struct HostHarness {
     head.headerFields[fieldName("ce-specversion")] = "1.0"
     head.headerFields[fieldName("ce-id")] = "event-1"
     head.headerFields[fieldName("ce-source")] = "//firestore.googleapis.com/x"
-    head.headerFields[fieldName("ce-type")] = kind.eventType
+    head.headerFields[fieldName("ce-type")] = DocumentEventType(kind).name
     head.headerFields[fieldName("ce-time")] = "2026-07-01T12:00:00Z"
     head.headerFields[InvocationRequest.idHeader] = "invocation-1"
     change(&head)

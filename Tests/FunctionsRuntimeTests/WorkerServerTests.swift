@@ -5,7 +5,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("Worker's server")
+@Suite("Worker's server", .timeLimit(.minutes(1)))
 struct WorkerServerTests {
   private func withServer<Result: Sendable>(
     _ app: FunctionsApp,
@@ -101,6 +101,99 @@ struct WorkerServerTests {
           await beginnings.next()
         }
         await ends.next()
+      }
+    }
+  }
+
+  @Test("Chunks go out as they are sent; a client that leaves between two cancels the function")
+  func streams() async throws {
+    let next = AsyncStream<Void>.makeStream()
+    let cancelled = AsyncStream<Void>.makeStream()
+    let app = FunctionsApp {
+      onCall("count", Value.self, streaming: Int.self) { _, stream in
+        defer { cancelled.continuation.yield() }
+        var number = 0
+        for await _ in next.stream {
+          number += 1
+          try await stream.send(number)
+        }
+      }
+    }
+    try await withServer(app) { address in
+      try await RawClient.with(address) { client in
+        try await client.send(
+          raw: "POST /count HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            + "accept: text/event-stream\r\ncontent-length: 10\r\n\r\n{\"data\":1}"
+        )
+        for number in 1...2 {
+          next.continuation.yield()
+          let received = try await client.receive(until: "\n\n\r\n")
+          #expect(received.contains("data: {\"message\":\(number)}\n\n"))
+        }
+      }
+      var ends = cancelled.stream.makeAsyncIterator()
+      await ends.next()
+    }
+  }
+
+  @Test("An HTTP function answers while its request still arrives; the connection serves on")
+  func echoes() async throws {
+    let app = FunctionsApp {
+      onRequest("echo") { request in
+        .stream { writer in
+          for try await bytes in request.body { try await writer.write(bytes) }
+        }
+      }
+      onRequest("early") { _ in .text("early") }
+    }
+    try await withServer(app) { address in
+      try await RawClient.with(address) { client in
+        for _ in 0..<2 {
+          try await client.send(
+            raw: "PUT /echo/x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+          )
+          for text in ["one", "two"] {
+            try await client.send(raw: "3\r\n\(text)\r\n")
+            #expect(try await client.receive(until: text).contains(text))
+          }
+          try await client.send(raw: "0\r\n\r\n")
+          #expect(try await client.receive(until: "0\r\n\r\n").hasSuffix("0\r\n\r\n"))
+
+          // This one does not read its body, which comes after the answer.
+          try await client.send(
+            raw: "PUT /early HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+          )
+          #expect(try await client.receive(until: "early").contains("200 OK"))
+          try await client.send(raw: "3\r\nabc\r\n0\r\n\r\n")
+        }
+      }
+    }
+  }
+
+  @Test("A part of an upload is never taken for the whole")
+  func cutUpload() async throws {
+    let outcomes = AsyncStream<String>.makeStream()
+    let app = FunctionsApp {
+      onRequest("count") { request in
+        do {
+          for try await _ in request.body { outcomes.continuation.yield("piece") }
+          outcomes.continuation.yield("whole")
+        } catch {
+          outcomes.continuation.yield("cut")
+        }
+        return .text("")
+      }
+    }
+    try await withServer(app) { address in
+      var received = outcomes.stream.makeAsyncIterator()
+      for length in ["content-length: 100000", "transfer-encoding: chunked"] {
+        try await RawClient.with(address) { client in
+          try await client.send(raw: "PUT /count HTTP/1.1\r\nhost: x\r\n\(length)\r\n\r\n3\r\nabc")
+          #expect(await received.next() == "piece")
+        }
+        var last = await received.next()
+        while last == "piece" { last = await received.next() }
+        #expect(last == "cut")
       }
     }
   }

@@ -31,6 +31,19 @@ struct WorkerSettingsTests {
     #expect(!settings.endsWithStandardInput)
   }
 
+  @Test("What a Functions Framework is told is taken over")
+  func framework() throws {
+    let settings = try WorkerSettings(environment: [
+      "FUNCTION_SIGNATURE_TYPE": "cloudevent", "CLOUD_RUN_TIMEOUT_SECONDS": "300",
+      "FUNCTIONS_CONTROL_API": "true", "GCLOUD_PROJECT": "p",
+    ])
+
+    #expect(settings.signature == .cloudevent)
+    #expect(settings.requestTimeMax == .seconds(300))
+    #expect(settings.hasControlAPI)
+    #expect(settings.project == "p")
+  }
+
   @Test("Anywhere else only this machine can connect")
   func elsewhere() throws {
     for environment in [
@@ -45,8 +58,42 @@ struct WorkerSettingsTests {
   }
 
   @Test(
+    "The project is that of the first variable that names one",
+    arguments: [
+      ([:], nil),
+      (["GCLOUD_PROJECT": "a", "GOOGLE_CLOUD_PROJECT": "b"], "a"),
+      (["GCLOUD_PROJECT": "", "GOOGLE_CLOUD_PROJECT": "b"], "b"),
+      (["FIREBASE_CONFIG": #"{"projectId":"c","storageBucket":"x"}"#], "c"),
+      (["FIREBASE_CONFIG": "/a/file.json"], nil),
+    ] as [([String: String], String?)]
+  )
+  func project(environment: [String: String], project: String?) throws {
+    #expect(try WorkerSettings(environment: environment).project == project)
+  }
+
+  @Test(
+    "The emulator's debug features count in its debug mode only",
+    arguments: [
+      ("true", #"{"skipTokenVerification":true,"enableCors":true}"#, true),
+      ("false", #"{"enableCors":true}"#, false), ("true", #"{"enableCors":false}"#, false),
+      ("true", "nonsense", false),
+    ]
+  )
+  func debugFeatures(mode: String, features: String, enablesCORS: Bool) throws {
+    let settings = try WorkerSettings(environment: [
+      "FIREBASE_DEBUG_MODE": mode, "FIREBASE_DEBUG_FEATURES": features,
+    ])
+
+    #expect(settings.debugFeatures.enablesCORS == enablesCORS)
+  }
+
+  @Test(
     "Nonsense is refused by name",
-    arguments: [("PORT", "x"), ("PORT", "65536"), ("PORT", "-1"), ("LOG_LEVEL", "loud")]
+    arguments: [
+      ("PORT", "x"), ("PORT", "65536"), ("PORT", "-1"), ("LOG_LEVEL", "loud"),
+      ("FUNCTION_SIGNATURE_TYPE", "grpc"), ("CLOUD_RUN_TIMEOUT_SECONDS", "0"),
+      ("CLOUD_RUN_TIMEOUT_SECONDS", "1.5"),
+    ]
   )
   func nonsense(name: String, value: String) {
     let error = #expect(throws: InvalidSettings.self) {

@@ -25,7 +25,7 @@ struct DeliveryFaultsTests {
 
   @Test("Duplicates alone bring each event two or three times, in order")
   func duplicates() async throws {
-    let runs = try await order(DeliveryFaults(seed: 3, duplicates: true, reordering: false))
+    let runs = try await order(DeliveryFaults(seed: 3, reordering: false, drops: false))
     let counts = Dictionary(grouping: runs) { $0 }.mapValues(\.count)
     #expect(counts.count == 18)
     #expect(counts.values.allSatisfy { (2...3).contains($0) })
@@ -34,7 +34,7 @@ struct DeliveryFaultsTests {
 
   @Test("Reordering alone brings each event once, and not in order")
   func reordering() async throws {
-    let runs = try await order(DeliveryFaults(seed: 4, duplicates: false, reordering: true))
+    let runs = try await order(DeliveryFaults(seed: 4, duplicates: false, drops: false))
     #expect(Set(runs).count == 18)
     #expect(runs.count == 18)
     #expect(runs.filter { $0.hasPrefix("aTob") } != runs.filter { $0.hasPrefix("aTob") }.sorted())
@@ -44,7 +44,7 @@ struct DeliveryFaultsTests {
   func withinDocument() async throws {
     var orders: Set<[String]> = []
     for seed in 0..<8 as Range<UInt64> {
-      let faults = DeliveryFaults(seed: seed, duplicates: false)
+      let faults = DeliveryFaults(seed: seed, duplicates: false, drops: false)
       let follow = onDocumentWritten("follow", at: "users/{id}") { event in
         event.logger.info("\(event.data.after?.fields["n"] ?? .null)")
       }
@@ -58,6 +58,23 @@ struct DeliveryFaultsTests {
     }
     #expect(orders.count > 1)
     #expect(orders.allSatisfy { $0.count == 3 })
+  }
+
+  @Test("Drops alone lose the first try of some events, which come later and once")
+  func drops() async throws {
+    let faults = DeliveryFaults(seed: 3, duplicates: false, reordering: false)
+    let runs = try await order(faults)
+    #expect(Set(runs).count == 18)
+    #expect(runs.count == 18)
+    #expect(runs != (try await order(DeliveryFaults.inOrder)))
+    #expect(runs == (try await order(faults)))
+  }
+
+  @Test("Without any fault, events wait for their settling and come in order")
+  func inOrder() async throws {
+    let runs = try await order(DeliveryFaults.inOrder)
+    #expect(runs.prefix(6) == (1...6).map { "aTob a/\($0)" }[...])
+    #expect(runs.count == 18)
   }
 
   /// Counts users, in one of two ways.
@@ -96,7 +113,7 @@ struct DeliveryFaultsTests {
 
   @Test("A failure is tried again by its function's policy, and duplicated only once it succeeded")
   func failures() async throws {
-    let faults = DeliveryFaults(seed: 5, duplicates: true, reordering: false)
+    let faults = DeliveryFaults(seed: 5, reordering: false, drops: false)
     try await withFunctions(Sample.failing(2, retry: true), deliveryFaults: faults) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()

@@ -32,10 +32,15 @@ enum Sample {
     return onDocumentCreated(
       "fails",
       at: "users/{userId}",
-      options: FunctionOptions(retry: retry)
+      options: FunctionOptions(retry: .init(booleanLiteral: retry))
     ) { _ in
       if runs.next() <= failures { throw error }
     }
+  }
+
+  /// Fails each time.
+  static var failingToo: some CloudFunction<DocumentEvent<Document>, Void> {
+    onDocumentCreated("failsToo", at: "users/{userId}") { _ in throw Broken() }
   }
 
   /// Does not end before it is cancelled, and then tells.
@@ -70,4 +75,11 @@ final class Counter: Sendable {
       return count
     }
   }
+}
+
+/// Keeps texts in the order of their coming, from any thread.
+final class Seen: Sendable {
+  private let texts = Mutex<[String]>([])
+  var all: [String] { texts.withLock { $0 } }
+  func add(_ text: String) { texts.withLock { $0.append(text) } }
 }

@@ -14,7 +14,7 @@ struct SettleTests {
     }
   }
 
-  @Test("A thousand settlings in a row each find everything done")
+  @Test("A thousand settlings in a row each find a chain of three functions done")
   func thousand() async throws {
     try await withFunctions({ Sample.chain($0.firestore) }) { suite in
       for id in 1...1000 {
@@ -65,7 +65,7 @@ struct SettleTests {
     }
   }
 
-  @Test("A function that always fails is given up after the attempts of the suite")
+  @Test("A function that always fails is tried for a day, as in production, and then given up")
   func dead() async throws {
     try await withFunctions(Sample.failing(retry: true)) { suite in
       try await suite.firestore.document("users/tina").set([:])
@@ -73,8 +73,9 @@ struct SettleTests {
 
       let delivery = try #require(try await suite.deliveries(of: "fails").first)
       #expect(delivery.state == .dead)
-      #expect(delivery.attempts == 16)
-      #expect(suite.calls(of: "fails") == 16)
+      // Waits of 1 s to 512 s, then one every ten minutes.
+      #expect(delivery.attempts == 153)
+      #expect(suite.calls(of: "fails") == 153)
     }
   }
 
@@ -106,8 +107,24 @@ struct SettleTests {
     }
   }
 
-  @Test("A function that causes itself is told by how often it ran")
+  /// A task that enqueues the next one.
+  private static var again: TaskFunction<Int> {
+    onTaskDispatched("again", Int.self) { try await Self.again.enqueue($0.data + 1) }
+  }
+
+  @Test("A task without end is told by how often its function ran")
   func endless() async throws {
+    try await withFunctions(Self.again) { suite in
+      try await Self.again.enqueue(1)
+      let error = await #expect(throws: FunctionsTestingError.self) {
+        try await suite.settle(timeout: .milliseconds(20), runsMax: 50)
+      }
+      #expect(error?.kind == .notSettled)
+    }
+  }
+
+  @Test("A function that writes its own document is stopped, and its dead event names the loop")
+  func loop() async throws {
     try await withFunctions { world in
       FunctionsApp {
         onDocumentWritten("loops", at: "counters/{id}") { _ in
@@ -116,10 +133,40 @@ struct SettleTests {
       }
     } test: { suite in
       try await suite.firestore.document("counters/1").set(["n": 0])
-      let error = await #expect(throws: FunctionsTestingError.self) {
-        try await suite.settle(timeout: .milliseconds(200), runsMax: 50)
+      try await suite.settle()
+
+      let deliveries = try await suite.deliveries(of: "loops")
+      #expect(suite.calls(of: "loops") == 25)
+      #expect(deliveries.dropLast().allSatisfy { $0.state == .succeeded })
+      let dead = try #require(deliveries.last)
+      #expect(dead.state == .dead && dead.attempts == 0)
+      #expect(
+        dead.error?.contains("Stopped: a loop. loops → loops has come round 25 times") == true
+      )
+      #expect(dead.cause == deliveries.dropLast().last?.id)
+      #expect(deliveries.first?.cause == nil)
+    }
+  }
+
+  @Test("Of two functions that write each other's documents the dead event names both")
+  func cycle() async throws {
+    try await withFunctions { world in
+      FunctionsApp {
+        for (from, to) in [("a", "b"), ("b", "a")] {
+          onDocumentWritten("\(from)To\(to)", at: "\(from)/{id}") { event in
+            let other = try world.firestore.document("\(to)/\(event.params.id)")
+            try await other.set(["n": .increment(1)], .merge)
+          }
+        }
       }
-      #expect(error?.kind == .notSettled)
+    } test: { suite in
+      try await suite.firestore.document("a/1").set(["n": 0])
+      try await suite.settle()
+
+      let dead = try await suite.deliveries().filter { $0.state == .dead }
+      #expect(dead.map(\.function) == ["aTob"])
+      #expect(dead.first?.error?.contains("aTob → bToa → aTob has come round") == true)
+      #expect(suite.calls(of: "aTob") == 25 && suite.calls(of: "bToa") == 25)
     }
   }
 

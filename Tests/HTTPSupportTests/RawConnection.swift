@@ -1,4 +1,6 @@
 import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
@@ -85,6 +87,7 @@ func withService<Result: Sendable>(
   at address: ServerAddress = .tcp(host: "127.0.0.1", port: 0),
   http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
   configuration: HTTPService.Configuration = HTTPService.Configuration(),
+  short: (any ShortResponder)? = nil,
   responder: @escaping HTTPService.Responder,
   _ body: (ServerAddress, ServiceGroup) async throws -> Result
 ) async throws -> Result {
@@ -96,6 +99,11 @@ func withService<Result: Sendable>(
     configuration: configuration,
     logger: logger,
     onListening: { continuation.yield($0) },
+    screen: { request in
+      guard request.headers[.authorization] == "refused" else { return nil }
+      return .text("screened", status: .forbidden)
+    },
+    short: short,
     responder: responder
   )
   let group = ServiceGroup(services: [service], logger: logger)

@@ -32,6 +32,8 @@ struct CommandLineTests {
     arguments: [
       ["call", "echo"], ["deploy"], ["functions", "list"], ["functions", "logs"],
       ["events", "list"], ["events", "show", "1.0.f"], ["events", "retry", "1.0.f"],
+      ["events", "discard", "--all", "--state", "dead"], ["logs"], ["functions", "deployments"],
+      ["functions", "rollback"], ["functions", "delete", "f"],
       ["fire", "f", "--document", "a/b", "--data", "{}"], ["call", "echo", "--hub", "127.0.0.1:9"],
     ]
   )
@@ -49,7 +51,10 @@ struct CommandLineTests {
     arguments: [
       ["--nonsense"], ["call"], ["call", "f", "--nonsense"], ["call", "f", "--admin", "--as", "a"],
       ["fire", "f", "--document", "a/b"], ["start", "--hub-port", "65536"], ["nonsense"],
-      ["start", "--hub-port", "x"], ["start", "--configuration", "fast"],
+      ["start", "--hub-port", "x"], ["start", "--configuration", "fast"], ["exec"], ["exec", "ls"],
+      ["events", "retry"], ["events", "discard", "--all"], ["events", "retry", "1.0.f", "--all"],
+      ["deploy", "--only", "echo"], ["logs", "--since", "soon"], ["logs", "--level", "loud"],
+      ["init"], ["functions", "delete"],
     ]
   )
   func usage(arguments: [String]) async throws {
@@ -65,7 +70,8 @@ struct CommandLineTests {
     arguments: [
       [], ["start"], ["deploy"], ["call"], ["fire"], ["functions"], ["functions", "list"],
       ["functions", "logs"], ["events"], ["events", "list"], ["events", "show"],
-      ["events", "retry"], ["doctor"],
+      ["events", "retry"], ["events", "discard"], ["doctor"], ["exec"], ["init"], ["logs"],
+      ["functions", "deployments"], ["functions", "rollback"], ["functions", "delete"],
     ]
   )
   func help(command: [String]) async throws {
@@ -108,6 +114,8 @@ struct CommandLineTests {
       "0",
       "--functions-port",
       "0",
+      "--tasks-port",
+      "0",
       "--vectors-port",
       "0"
     )
@@ -142,6 +150,19 @@ struct CommandLineTests {
 
     #expect(command.status == 1)
     #expect(command.errors.contains("--data"), "\(command.errors)")
+  }
+
+  @Test("A second suite on the same data folder is refused with the first one's process")
+  func sharedDataFolder() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project)
+    defer { suite.killHard() }
+    let command = try await hearth("start", "--no-functions", "--data", project.data)
+
+    #expect(command.status == 1)
+    #expect(command.output.isEmpty)
+    #expect(command.errors.contains("in use by process \(suite.pid)"), "\(command.errors)")
+    try await JourneyClient(suite).waitForDeployment()
   }
 
   // MARK: With a suite

@@ -20,16 +20,21 @@ final class SuiteProcess {
   let description: SuiteDescription
 
   /// Starts the suite on `project` and waits for its addresses; throws when it ends before.
-  init(_ project: JourneyProject, _ arguments: [String] = []) throws {
+  init(
+    _ project: JourneyProject,
+    _ arguments: [String] = [],
+    environment: [String: String] = [:]
+  ) throws {
     let output = Pipe()
     process.executableURL = JourneyProject.binary("hearth")
     process.arguments =
       [
         "start", "--json", "--data", project.data, "--project", JourneyProject.id,
         "--executable", JourneyProject.binary("SampleFunctions").path,
-      ] + ["hub", "functions", "firestore", "vectors"].flatMap { ["--\($0)-port", "0"] }
+      ] + ["hub", "functions", "firestore", "tasks", "vectors"].flatMap { ["--\($0)-port", "0"] }
       + arguments
     process.currentDirectoryURL = URL(filePath: project.folder.path)
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardOutput = output
     process.standardError = project.log
     process.standardInput = FileHandle.nullDevice

@@ -46,7 +46,7 @@ struct Scene: Sendable {
     }
   }
 
-  private func populate() async throws {
+  func populate() async throws {
     let people: [(String, User.Role?)] = [
       ("tina", .trainer), ("tom", .trainer), ("carl", .client), ("cora", .client), ("old", nil),
     ]

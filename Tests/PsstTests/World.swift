@@ -44,7 +44,7 @@ struct World: Sendable {
   }
 
   /// Events wait for `settle`, and then come once and in order.
-  static let inOrder = DeliveryFaults(seed: 0, duplicates: false, reordering: false)
+  static let inOrder = DeliveryFaults.inOrder
 
   /// A model behind OpenAI's protocol.
   static let tinyModel = EmbeddingSettings.openAI(

@@ -154,6 +154,16 @@ struct SampleCallables: Sendable {
     }
   }
 
+  /// Answers at once, and has a second for it.
+  var hasty: some CloudFunction<CallableRequest<Value>, Bool> {
+    onCall("hasty", Value.self, options: .init(timeout: .seconds(1))) { _ in true }
+  }
+
+  /// Answers; not in every binary.
+  var extra: some CloudFunction<CallableRequest<Value>, Bool> {
+    onCall("extra", Value.self) { _ in true }
+  }
+
   /// Answers with the names of the worker's environment variables.
   var environment: some CloudFunction<CallableRequest<Value>, [String]> {
     onCall("environment", Value.self) { _ in

@@ -1,3 +1,4 @@
+import FirestoreClient
 import FunctionsRuntime
 
 #if canImport(FoundationEssentials)
@@ -10,11 +11,21 @@ import FunctionsRuntime
 @main
 struct SampleFunctionsMain {
   static func main() async throws {
-    let environment = ProcessInfo.processInfo.environment
+    let environment = await FunctionsApp.environment()
+    // `SAMPLE_ODD` makes a worker that does not speak as one.
+    if let fault = environment["SAMPLE_ODD"].flatMap(SampleOddWorker.Fault.init),
+      let socket = environment["HEARTH_SOCKET"]
+    {
+      SampleOddWorker(fault: fault).serve(at: socket)
+    }
     // `SAMPLE_INVALID` makes a binary that refuses to be deployed; `SAMPLE_VERSION` two that differ.
     let isInvalid = environment["SAMPLE_INVALID"] != nil
     let callables = SampleCallables(version: environment["SAMPLE_VERSION"] ?? "1")
-    let triggers = SampleTriggers(output: SampleOutput(path: environment["SAMPLE_OUTPUT"]))
+    let streams = SampleStreams()
+    let output = SampleOutput(path: environment["SAMPLE_OUTPUT"])
+    let triggers = SampleTriggers(output: output)
+    let tasks = SampleTasks(output: output)
+    let chain = SampleChain(firestore: Firestore(environment: environment))
     let app = FunctionsApp {
       callables.echo
       callables.whoAmI
@@ -28,6 +39,16 @@ struct SampleFunctionsMain {
       callables.gate
       callables.count
       callables.environment
+      SampleFaults().all
+      streams.spell
+      streams.stall
+      streams.numbers
+      streams.whichApp
+      streams.turnstile
+      streams.inspect
+      streams.echoBody
+      streams.produce
+      SampleEvents(output: output).functions
       triggers.recordWrite
       triggers.clockWrite
       triggers.failOnce
@@ -35,6 +56,12 @@ struct SampleFunctionsMain {
       triggers.failAlways
       triggers.failForGood
       triggers.failWithoutRetry
+      tasks.countTask
+      tasks.failTask
+      callables.hasty
+      if environment["SAMPLE_EXTRA"] != nil { callables.extra }
+      chain.hops
+      chain.rewrite
       if isInvalid { callables.echo }
     }
     try await app.run()

@@ -4,30 +4,31 @@ import Identity
 import TriggerDelivery
 
 extension Delivery {
-  /// A delivery of a created document.
+  /// A delivery of a created document; each sequence has one of its own.
   static func sample(
     sequence: UInt64 = 1,
     function: String = "f",
-    retries: Bool = false,
+    document: String? = nil,
     at time: Timestamp
   ) -> Delivery {
     let name = DocumentName(
       database: DatabaseName(project: "demo"),
-      path: ResourcePath(slashSeparated: "things/t1")
+      path: ResourcePath(slashSeparated: document ?? "things/t\(sequence)")
     )
-    let document = Document(
+    let after = Document(
       name: name,
-      fields: ["n": .integer(Int64(sequence))],
+      fields: ["n": .integer(Int64(truncatingIfNeeded: sequence))],
       createTime: time,
       updateTime: time
     )
     return Delivery(
       id: DeliveryID(sequence: sequence, changeIndex: 0, function: function),
-      change: DocumentChange(name: name, before: nil, after: document),
-      kind: .created,
+      content: .document(
+        DocumentChange(name: name, before: nil, after: after),
+        DocumentEventType(.created)
+      ),
       commitTime: time,
-      auth: .admin,
-      retries: retries
+      auth: .admin
     )
   }
 }

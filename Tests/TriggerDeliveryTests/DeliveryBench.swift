@@ -42,6 +42,14 @@ struct DeliveryBench: Sendable {
 
   var now: Timestamp { Self.start.advanced(by: clock.now.offset) }
 
+  /// Lets time jump, and everything that is due then come to its end.
+  func jump(_ duration: Duration) async throws {
+    try await service.waitUntilStill()
+    clock.advance(by: duration)
+    await service.timeJumped()
+    try await service.waitUntilStill()
+  }
+
   /// Runs the service beside `body`, then shuts it down gracefully, with `stopping` meanwhile.
   func run(
     _ body: @Sendable (DeliveryBench) async throws -> Void,
@@ -100,11 +108,43 @@ extension FunctionEndpoint {
   static func created(_ pattern: String, retries: Bool = false) -> FunctionEndpoint {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.eventTrigger = EventTrigger(
-      eventType: DocumentEventKind.created.eventType,
+      eventType: DocumentEventType(.created).name,
       eventFilters: ["database": "(default)"],
       eventFilterPathPatterns: ["document": pattern],
       retry: retries
     )
+    return endpoint
+  }
+
+  /// A function that wants events of another service.
+  static func event(
+    _ type: String,
+    _ filters: [String: String] = [:],
+    patterns: [String: String]? = nil
+  ) -> FunctionEndpoint {
+    var endpoint = FunctionEndpoint(entryPoint: "f")
+    endpoint.eventTrigger = EventTrigger(
+      eventType: type,
+      eventFilters: filters,
+      eventFilterPathPatterns: patterns
+    )
+    return endpoint
+  }
+
+  /// A function that runs by the clock.
+  static func schedule(_ schedule: String, retry: RetryConfig? = nil) -> FunctionEndpoint {
+    var endpoint = FunctionEndpoint(entryPoint: "f")
+    endpoint.scheduleTrigger = ScheduleTrigger(schedule: schedule, retryConfig: retry)
+    return endpoint
+  }
+
+  /// A function that runs tasks.
+  static func queue(
+    _ rateLimits: RateLimits? = nil,
+    retry: RetryConfig? = nil
+  ) -> FunctionEndpoint {
+    var endpoint = FunctionEndpoint(entryPoint: "f")
+    endpoint.taskQueueTrigger = TaskQueueTrigger(rateLimits: rateLimits, retryConfig: retry)
     return endpoint
   }
 }

@@ -12,29 +12,61 @@ struct DeliveryCodingTests {
 
   /// Deliveries that differ from one another in every field.
   private static let samples: [Delivery] = {
-    var settled = Delivery.sample(sequence: 1 << 62, function: "long_name-1", at: time)
-    settled.change.before = settled.change.after
-    settled.change.after = nil
-    settled.id.sequence = .max
-    settled.kind = .deleted
+    var settled = Delivery.sample(sequence: .max, function: "long_name-1", at: time)
     settled.auth = .user(UserIdentity(uid: "ålice", claimsJSON: #"{"admin":true}"#))
-    settled.retries = true
+    settled.cause = DeliveryID(sequence: 7, changeIndex: 2, function: "before")
+    settled.depth = 3
     settled.state = .dead
     settled.attempts = 16
     settled.crashes = 2
+    settled.executions = 5
+    settled.lastStatus = 503
+    settled.firstAttemptTime = time.advanced(by: .seconds(1))
     settled.dueTime = time.advanced(by: .seconds(9))
     settled.settledTime = time.advanced(by: .seconds(5))
     settled.lastError = "no luck"
-    var failed = Delivery.sample(sequence: 3, at: Timestamp(microseconds: -1))
-    failed.auth = .unauthenticated
-    failed.state = .failed
-    failed.kind = .written
-    failed.change.before = failed.change.after
-    var succeeded = Delivery.sample(sequence: 4, at: time)
-    succeeded.state = .succeeded
-    succeeded.kind = .updated
-    return [.sample(at: time), settled, failed, succeeded]
+    var deleted = Delivery.sample(sequence: 3, at: Timestamp(microseconds: -1))
+    if case .document(var change, _) = deleted.content {
+      (change.before, change.after) = (change.after, nil)
+      deleted.content = .document(change, DocumentEventType(.written, hasAuthContext: true))
+    }
+    deleted.auth = .unauthenticated
+    deleted.state = .failed
+    return [.sample(at: time), settled, deleted] + occurrences
   }()
+
+  private static let occurrences: [Delivery] = [
+    Occurrence.event(
+      CloudEvent(
+        id: "e",
+        source: "//storage",
+        type: "google.cloud.storage.object.v1.finalized",
+        subject: "objects/a b.jpg",
+        time: "2026-01-01T00:00:00Z",
+        dataContentType: "application/json",
+        extensions: ["bucket": "b"],
+        data: Array("{}".utf8)
+      )
+    ),
+    .schedule(function: "nightly", time: time),
+    .task(
+      EnqueuedTask(
+        id: "t1",
+        queue: "work",
+        body: [0, 255],
+        headers: ["x-a": "1"],
+        scheduleTime: time.advanced(by: .seconds(60)),
+        dispatchDeadline: 15
+      )
+    ),
+  ].map { occurrence in
+    Delivery(
+      id: DeliveryID(sequence: 9, changeIndex: 0, function: "f"),
+      content: .occurrence(occurrence),
+      commitTime: time,
+      auth: .admin
+    )
+  }
 
   @Test("A row reads back as what was written", arguments: samples)
   func roundTrip(delivery: Delivery) throws {
@@ -69,7 +101,7 @@ struct DeliveryCodingTests {
   @Test("A row of another version is corrupt")
   func version() {
     var bytes = Self.samples[0].encoded()
-    bytes[0] = 2
+    bytes[0] = 9
 
     #expect(throws: CorruptDataError.self) { try Delivery(decoding: bytes) }
   }

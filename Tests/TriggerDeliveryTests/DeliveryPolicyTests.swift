@@ -1,24 +1,49 @@
 import DocumentModel
+import Events
+import Identity
 import Invocation
-import RuntimeSupport
 import Testing
 import TriggerDelivery
 
 @Suite("Delivery policy")
 struct DeliveryPolicyTests {
-  private let policy = DeliveryPolicy(
-    backOff: BackOff(initial: .seconds(1), maximum: .seconds(60)),
+  private let policy = DeliveryPolicy(crashesMax: 3)
+  private let retrying = RetryPolicy(
     attemptsMax: 4,
     window: .seconds(3600),
-    crashesMax: 3
+    backOffMin: .seconds(1),
+    backOffMax: .seconds(60)
   )
   private let now = Timestamp(microseconds: 1_000_000_000)
 
-  private func delivery(retries: Bool) -> Delivery { .sample(retries: retries, at: now) }
+  private func settle(
+    _ delivery: Delivery,
+    _ outcome: DeliveryPolicy.Outcome,
+    _ retry: RetryPolicy,
+    at time: Timestamp? = nil
+  ) -> Delivery {
+    policy.settle(delivery, outcome, retry: retry, start: time ?? now, now: time ?? now)
+  }
+
+  private func failed(
+    _ advice: RetryAdvice? = nil,
+    status: Int = 500
+  ) -> DeliveryPolicy.Outcome { .handlerFailed("no", status: status, advice: advice) }
+
+  private func task(due: Timestamp) -> Delivery {
+    Delivery(
+      id: DeliveryID(sequence: 1, changeIndex: 0, function: "queue"),
+      content: .occurrence(
+        .task(EnqueuedTask(id: "t", queue: "queue", body: [], scheduleTime: due))
+      ),
+      commitTime: now,
+      auth: .admin
+    )
+  }
 
   @Test("Success settles")
   func success() {
-    let settled = policy.settle(delivery(retries: true), .succeeded, now: now)
+    let settled = settle(.sample(at: now), .succeeded(status: 204), retrying)
 
     #expect(settled.state == .succeeded)
     #expect(settled.attempts == 1)
@@ -27,11 +52,7 @@ struct DeliveryPolicyTests {
 
   @Test("A failing handler without retries fails at once and keeps the reason")
   func failureWithoutRetries() {
-    let settled = policy.settle(
-      delivery(retries: false),
-      .handlerFailed("no", advice: nil),
-      now: now
-    )
+    let settled = settle(.sample(at: now), failed(), RetryPolicy())
 
     #expect(settled.state == .failed)
     #expect(settled.lastError == "no")
@@ -39,10 +60,10 @@ struct DeliveryPolicyTests {
 
   @Test("Each failure of a retrying function doubles the wait, until the attempts are used up")
   func backOff() {
-    var delivery = delivery(retries: true)
+    var delivery = Delivery.sample(at: now)
     var waits: [Duration] = []
     while !delivery.state.isSettled {
-      delivery = policy.settle(delivery, .handlerFailed("no", advice: nil), now: now)
+      delivery = settle(delivery, failed(), retrying)
       if !delivery.state.isSettled { waits.append(delivery.dueTime.duration(since: now)) }
     }
 
@@ -51,43 +72,58 @@ struct DeliveryPolicyTests {
     #expect(delivery.attempts == 4)
   }
 
+  @Test("After the doublings the wait grows by the last, up to the longest, as Cloud Tasks' does")
+  func doublings() {
+    let policy = RetryPolicy(
+      attemptsMax: nil,
+      backOffMin: .seconds(10),
+      backOffMax: .seconds(300),
+      doublings: 3
+    )
+
+    let waits = (1...9).map { policy.wait(afterFailures: $0) / .seconds(1) }
+    #expect(waits == [10, 20, 40, 80, 160, 240, 300, 300, 300])
+  }
+
   @Test("Past the window a retrying function's event is dead")
   func window() {
     let late = now.advanced(by: .seconds(3600))
 
-    let settled = policy.settle(
-      delivery(retries: true),
-      .handlerFailed("no", advice: nil),
-      now: late
-    )
-    #expect(settled.state == .dead)
+    #expect(settle(.sample(at: now), failed(), retrying, at: late).state == .dead)
   }
 
-  @Test("The handler's advice overrides the wait, and never means dead")
-  func advice() {
-    let later = policy.settle(
-      delivery(retries: true),
-      .handlerFailed("no", advice: .after(seconds: 30)),
-      now: now
-    )
-    #expect(later.dueTime.duration(since: now) == .seconds(30))
+  @Test("The events of a day are tried until the day is over, as in production")
+  func day() {
+    var delivery = Delivery.sample(at: now)
+    var time = now
+    while !delivery.state.isSettled {
+      delivery = settle(delivery, failed(), .events, at: time)
+      time = max(time, delivery.dueTime)
+    }
 
-    let never = policy.settle(
-      delivery(retries: true),
-      .handlerFailed("no", advice: .never),
-      now: now
-    )
-    #expect(never.state == .dead)
+    #expect(delivery.state == .dead)
+    // 1 s to 512 s, then every 600 s.
+    #expect(delivery.attempts == 153)
+    #expect(time.duration(since: now) <= .seconds(86_400))
+    #expect(time.duration(since: now) > .seconds(86_400 - 600))
+  }
+
+  @Test("The handler's advice overrides the wait, and never means never")
+  func advice() {
+    let later = settle(.sample(at: now), failed(.after(seconds: 30)), retrying)
+    #expect(later.dueTime.duration(since: now) == .seconds(30))
+    #expect(settle(.sample(at: now), failed(.never), retrying).state == .dead)
+    #expect(settle(.sample(at: now), failed(.never), RetryPolicy()).state == .failed)
   }
 
   @Test("Three crashes in a row are death, with or without retries", arguments: [true, false])
   func crashes(retries: Bool) {
-    var delivery = delivery(retries: retries)
+    var delivery = Delivery.sample(at: now)
     for _ in 0..<2 {
-      delivery = policy.settle(delivery, .crashed("gone"), now: now)
+      delivery = settle(delivery, .crashed("gone"), retries ? retrying : RetryPolicy())
       #expect(delivery.state == .pending)
     }
-    delivery = policy.settle(delivery, .crashed("gone"), now: now)
+    delivery = settle(delivery, .crashed("gone"), retries ? retrying : RetryPolicy())
 
     #expect(delivery.state == .dead)
     #expect(delivery.attempts == 0)
@@ -95,18 +131,16 @@ struct DeliveryPolicyTests {
 
   @Test("An answer between crashes starts their count anew")
   func crashesInterrupted() {
-    var delivery = delivery(retries: true)
-    let outcomes: [DeliveryPolicy.Outcome] = [
-      .crashed("gone"), .crashed("gone"), .handlerFailed("no", advice: nil), .crashed("gone"),
-    ]
-    for outcome in outcomes { delivery = policy.settle(delivery, outcome, now: now) }
+    var delivery = Delivery.sample(at: now)
+    let outcomes = [.crashed("gone"), .crashed("gone"), failed(), .crashed("gone")]
+    for outcome in outcomes { delivery = settle(delivery, outcome, retrying) }
 
     #expect(delivery.state == .pending)
   }
 
   @Test("What could not start is tried again and not counted")
   func deferred() {
-    let settled = policy.settle(delivery(retries: false), .deferred("busy"), now: now)
+    let settled = settle(.sample(at: now), .deferred("busy"), RetryPolicy())
 
     #expect(settled.state == .pending)
     #expect(settled.attempts == 0 && settled.crashes == 0)
@@ -115,8 +149,67 @@ struct DeliveryPolicyTests {
 
   @Test("An event of a function that is gone is dead")
   func functionGone() {
-    let settled = policy.settle(delivery(retries: true), .functionGone, now: now)
+    #expect(settle(.sample(at: now), .functionGone, retrying).state == .dead)
+  }
 
-    #expect(settled.state == .dead)
+  @Test("A task has as many attempts as it says, crashes included", arguments: 1...5)
+  func taskAttempts(count: Int) {
+    var policy = RetryPolicy.tasks
+    policy.attemptsMax = count
+    var delivery = task(due: now)
+    var tries = 0
+    while !delivery.state.isSettled {
+      tries += 1
+      delivery = settle(delivery, tries.isMultiple(of: 2) ? .crashed("gone") : failed(), policy)
+    }
+
+    #expect(tries == count)
+    #expect(delivery.attempts == count)
+  }
+
+  @Test("A task goes on until its attempts and its time are both used up")
+  func taskWindow() {
+    var policy = RetryPolicy.tasks
+    policy.attemptsMax = 2
+    policy.window = .seconds(100)
+    policy.backOffMin = .seconds(30)
+    policy.backOffMax = .seconds(30)
+    var delivery = task(due: now)
+    var time = now
+    while !delivery.state.isSettled {
+      delivery = settle(delivery, failed(), policy, at: time)
+      time = max(time, delivery.dueTime)
+    }
+
+    // At 0, 30, 60 and 90 s.
+    #expect(delivery.attempts == 4)
+  }
+
+  @Test("Cloud Tasks' execution count leaves out the server's own failures")
+  func executions() {
+    var delivery = task(due: now)
+    delivery = settle(delivery, failed(status: 503), .tasks)
+    delivery = settle(delivery, failed(status: 404), .tasks)
+
+    #expect(delivery.executions == 1)
+    #expect(delivery.lastStatus == 404)
+  }
+
+  @Test("The manifest decides who retries, how often and when")
+  func endpoints() {
+    var event = FunctionEndpoint.created("a/{b}", retries: true)
+    #expect(RetryPolicy(event) == .events)
+    event.eventTrigger?.retryConfig = .init(maxAttempts: 5, minBackoffSeconds: 2)
+    #expect(RetryPolicy(event).attemptsMax == 5)
+    #expect(RetryPolicy(event).backOffMin == .seconds(2))
+    event.eventTrigger?.retry = false
+    #expect(RetryPolicy(event).attemptsMax == 1)
+
+    var schedule = FunctionEndpoint(entryPoint: "s")
+    schedule.scheduleTrigger = .init(schedule: "* * * * *", retryConfig: .init(retryCount: 3))
+    #expect(RetryPolicy(schedule).attemptsMax == 4)
+    var queue = FunctionEndpoint(entryPoint: "q")
+    queue.taskQueueTrigger = .init(retryConfig: .init(maxAttempts: -1))
+    #expect(RetryPolicy(queue).attemptsMax == nil)
   }
 }

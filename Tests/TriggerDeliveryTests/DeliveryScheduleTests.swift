@@ -1,7 +1,10 @@
 import DocumentModel
+import Events
+import Identity
 import TestSupport
 import Testing
-import TriggerDelivery
+
+@testable import TriggerDelivery
 
 @Suite("Delivery schedule")
 struct DeliveryScheduleTests {
@@ -10,10 +13,40 @@ struct DeliveryScheduleTests {
   private func delivery(
     _ sequence: UInt64,
     _ function: String = "f",
+    document: String? = nil,
     due: Duration = .zero
   ) -> Delivery {
-    var delivery = Delivery.sample(sequence: sequence, function: function, at: now)
+    var delivery = Delivery.sample(
+      sequence: sequence,
+      function: function,
+      document: document,
+      at: now
+    )
     delivery.dueTime = now.advanced(by: due)
+    return delivery
+  }
+
+  private func task(_ sequence: UInt64, due: Duration = .zero) -> Delivery {
+    Delivery(
+      id: DeliveryID(sequence: sequence, changeIndex: 0, function: "queue"),
+      content: .occurrence(
+        .task(
+          EnqueuedTask(
+            id: "t\(sequence)",
+            queue: "queue",
+            body: [],
+            scheduleTime: now.advanced(by: due)
+          )
+        )
+      ),
+      commitTime: now,
+      auth: .admin
+    )
+  }
+
+  private func succeeded(_ delivery: Delivery) -> Delivery {
+    var delivery = delivery
+    delivery.state = .succeeded
     return delivery
   }
 
@@ -27,9 +60,9 @@ struct DeliveryScheduleTests {
     #expect(schedule.start(now: now).isEmpty)
   }
 
-  @Test("A slow function does not hold up another")
+  @Test("A slow function does not hold up another, and has what waits for it out of memory")
   func fairness() {
-    var schedule = DeliverySchedule(runningPerFunctionMax: 1)
+    var schedule = DeliverySchedule { _ in DispatchLimits(concurrentMax: 1) }
     for sequence: UInt64 in 1...3 { schedule.add(delivery(sequence, "slow"), now: now) }
     schedule.add(delivery(4, "quick"), now: now)
 
@@ -46,181 +79,165 @@ struct DeliveryScheduleTests {
     #expect(schedule.start(now: now.advanced(by: .seconds(5))).count == 1)
   }
 
-  @Test("It is idle only when nothing runs, is due or overflowed")
-  func idleness() throws {
-    var schedule = DeliverySchedule(heldMax: 2)
+  @Test("It is idle only when nothing runs and nothing is due")
+  func idleness() {
+    var schedule = DeliverySchedule()
     #expect(schedule.isIdle(at: now))
     schedule.add(delivery(1), now: now)
     #expect(!schedule.isIdle(at: now))
-    var started = try #require(schedule.start(now: now).first)
+    _ = schedule.start(now: now)
     #expect(!schedule.isIdle(at: now))
-    started.state = .succeeded
-    schedule.finish(started, now: now)
+    schedule.finish(succeeded(delivery(1)), bytes: 1, now: now)
     #expect(schedule.isIdle(at: now))
 
     schedule.add(delivery(2, due: .seconds(9)), now: now)
     #expect(schedule.isIdle(at: now))
     #expect(!schedule.isIdle(at: now.advanced(by: .seconds(9))))
-    schedule.add(delivery(3, due: .seconds(8)), now: now)
-    schedule.add(delivery(4, due: .seconds(7)), now: now)
-    #expect(schedule.heldCount == 2)
-    #expect(schedule.leftDue == now.advanced(by: .seconds(9)))
-    #expect(schedule.isIdle(at: now))
-    schedule.leftInStorage(due: now)
-    #expect(!schedule.isIdle(at: now))
   }
 
-  @Test("What is due takes the place of what waits longest, which storage keeps")
-  func dueGoesFirst() {
-    var schedule = DeliverySchedule(heldMax: 4)
-    for sequence: UInt64 in 1...4 {
-      schedule.add(delivery(sequence, due: .seconds(Int(sequence))), now: now)
-    }
-    schedule.add(delivery(5), now: now)
-    schedule.add(delivery(6), now: now)
-    schedule.add(delivery(7, due: .seconds(60)), now: now)
+  @Test("Of one document a function gets one event after the other, also through a retry")
+  func order() {
+    var schedule = DeliverySchedule()
+    for sequence: UInt64 in 1...3 { schedule.add(delivery(sequence, document: "a/b"), now: now) }
+    schedule.add(delivery(4, "g", document: "a/b"), now: now)
+    schedule.add(delivery(5, document: "a/c"), now: now)
+    #expect(schedule.start(now: now).map(\.id.sequence) == [1, 5, 4])
 
-    #expect(schedule.start(now: now).map(\.id.sequence) == [5, 6])
-    #expect(schedule.leftDue == now.advanced(by: .seconds(3)))
-    #expect(!schedule.wantsRefill(at: now))
-    let later = now.advanced(by: .seconds(2))
-    #expect(schedule.start(now: later).map(\.id.sequence) == [1, 2])
-    #expect(schedule.nextLook(after: later) == now.advanced(by: .seconds(3)))
+    let later = now.advanced(by: .seconds(1))
+    schedule.finish(delivery(1, document: "a/b", due: .seconds(1)), bytes: 1, now: now)
+    #expect(schedule.start(now: now).isEmpty)
+    #expect(schedule.start(now: later).map(\.id.sequence) == [1])
+    schedule.finish(succeeded(delivery(1, document: "a/b")), bytes: 1, now: later)
+    #expect(schedule.start(now: later).map(\.id.sequence) == [2])
   }
 
-  @Test("However many wait, what is due in storage is wanted, unless enough is at work")
-  func refillsDespiteWaiters() {
-    var schedule = DeliverySchedule(heldMax: 4)
-    for sequence: UInt64 in 1...4 { schedule.add(delivery(sequence, due: .seconds(9)), now: now) }
-    schedule.leftInStorage(due: now)
-    let wantsAmongWaiters = schedule.wantsRefill(at: now)
-    schedule.beginRefill(now: now)
-    schedule.endRefill((5...8).map { (delivery($0), 100) }, nextDue: now, now: now)
-    let wantsAmongReady = schedule.wantsRefill(at: now)
-    for started in schedule.start(now: now).prefix(2) {
-      var ended = started
-      ended.state = .succeeded
-      schedule.finish(ended, now: now)
+  @Test("An event that is delivered anew goes before the later ones of its document")
+  func renewed() {
+    var schedule = DeliverySchedule()
+    schedule.add(delivery(3, document: "a/b"), now: now)
+    schedule.add(delivery(1, document: "a/b"), now: now)
+    schedule.add(delivery(2, document: "a/b"), now: now)
+    var order: [UInt64] = []
+    while let start = schedule.start(now: now).first {
+      order.append(start.id.sequence)
+      var done = Delivery.sample(sequence: start.id.sequence, document: "a/b", at: now)
+      done.state = .succeeded
+      schedule.finish(done, bytes: 1, now: now)
     }
 
-    #expect(wantsAmongWaiters)
-    #expect(!wantsAmongReady)
-    #expect(schedule.heldCount == 2)
-    #expect(schedule.wantsRefill(at: now))
-    // An early look would only find what is due later.
-    #expect(schedule.nextLook(after: now) == nil)
+    #expect(order == [1, 2, 3])
   }
 
-  @Test("Bytes are bounded as well as numbers, and one delivery fits whatever its size")
+  @Test("Without order the events of one document run side by side")
+  func unordered() {
+    var schedule = DeliverySchedule()
+    for sequence: UInt64 in 1...3 {
+      let delivery = delivery(sequence, document: "a/b")
+      schedule.add(delivery, bytes: 1, isOrdered: false, now: now)
+    }
+
+    #expect(schedule.start(now: now).count == 3)
+  }
+
+  @Test("What does not fit in memory starts all the same, to be read from storage")
   func boundsBytes() {
-    var schedule = DeliverySchedule(heldMax: 100, heldBytesMax: 1000)
-    schedule.add(delivery(1), bytes: 5000, now: now)
-    schedule.add(delivery(2), bytes: 10, now: now)
-    let first = schedule.start(now: now)
-    var ended = first[0]
-    ended.state = .succeeded
-    schedule.finish(ended, now: now)
-    schedule.beginRefill(now: now)
-    schedule.endRefill((2...9).map { (delivery($0), 300) }, nextDue: nil, now: now)
+    var schedule = DeliverySchedule(heldBytesMax: 250)
+    for sequence: UInt64 in 1...4 { schedule.add(delivery(sequence), now: now) }
 
-    #expect(first.map(\.id.sequence) == [1])
-    #expect(schedule.heldCount == 4)
-    #expect(schedule.leftDue == now)
-    #expect(!schedule.wantsRefill(at: now))
-  }
-
-  @Test("What was tried while storage was read is not taken from the older state read")
-  func triedDuringRefill() {
-    var schedule = DeliverySchedule(heldMax: 2)
-    for sequence: UInt64 in 1...3 { schedule.add(delivery(sequence), now: now) }
     let started = schedule.start(now: now)
-    var succeeded = started[0]
-    succeeded.state = .succeeded
-    var failed = started[1]
-    failed.dueTime = now.advanced(by: .seconds(9))
-    schedule.finish(succeeded, now: now)
-    let wanted = schedule.wantsRefill(at: now)
-    schedule.beginRefill(now: now)
-    let idle = schedule.isIdle(at: now)
-    schedule.finish(failed, now: now)
-    schedule.endRefill([(started[1], 100), (delivery(3), 100)], nextDue: nil, now: now)
-
-    #expect(started.map(\.id.sequence) == [1, 2])
-    #expect(wanted && !idle)
-    #expect(schedule.holdsAll && schedule.heldCount == 2)
-    #expect(schedule.start(now: now).map(\.id.sequence) == [3])
-    #expect(schedule.nextDue == failed.dueTime)
+    #expect(started.map { $0.held != nil } == [true, true, false, false])
+    #expect(schedule.hasRoom(for: 250))
   }
 
-  // A model of storage beside the schedule: whatever is due must start, however little fits, and
-  // however much happens while a refill reads.
-  @Test(
-    "Everything starts when it is due, once per try, through any mixture of retries",
-    arguments: [false, true]
-  )
-  func randomRetries(byHand: Bool) throws {
+  @Test("A queue starts no more than its rate allows, evenly, and says when the next may")
+  func rate() {
+    var schedule = DeliverySchedule { _ in DispatchLimits(concurrentMax: 100, perSecondMax: 2) }
+    for sequence: UInt64 in 1...5 { schedule.add(task(sequence), now: now) }
+    var starts: [Duration] = []
+    var time = now
+    while schedule.count > starts.count {
+      starts += schedule.start(now: time).map { _ in time.duration(since: now) }
+      time = schedule.nextDue ?? time
+    }
+
+    let seconds = starts.map { ($0 / .seconds(1) * 1000).rounded() / 1000 }
+    #expect(seconds == [0, 0.5, 1, 1.5, 2])
+  }
+
+  @Test("A paused queue starts nothing and keeps nobody waiting for it")
+  func paused() {
+    var schedule = DeliverySchedule()
+    schedule.setPaused(true, function: "queue")
+    schedule.add(task(1), now: now)
+    #expect(schedule.start(now: now).isEmpty)
+    #expect(schedule.isIdle(at: now))
+
+    schedule.setPaused(false, function: "queue")
+    #expect(schedule.start(now: now).count == 1)
+  }
+
+  @Test("A task can be hastened or removed while it waits, and not while it runs")
+  func hastenAndRemove() {
+    var schedule = DeliverySchedule()
+    schedule.add(task(1, due: .seconds(60)), now: now)
+    schedule.add(task(2, due: .seconds(60)), now: now)
+    let hastened = schedule.hasten(task(1).id, now: now)
+    #expect(hastened)
+    #expect(schedule.start(now: now).map(\.id.sequence) == [1])
+    let removedRunning = schedule.remove(task(1).id, now: now)
+    let removedWaiting = schedule.remove(task(2).id, now: now)
+    #expect(!removedRunning && removedWaiting)
+    #expect(schedule.nextDue == nil)
+    #expect(schedule.taskCount == 1)
+  }
+
+  // A model beside the schedule: whatever is due must start unless an earlier one of its document is
+  // there, however it came.
+  @Test("Everything starts when it is due, in its document's order, through any mixture of retries")
+  func randomRetries() throws {
     var generator = SeededGenerator.forTest()
-    var schedule = DeliverySchedule(heldMax: 8, runningPerFunctionMax: 3)
-    var storage: [DeliveryID: Delivery] = [:]
-    var read: [Delivery]?
+    var schedule = DeliverySchedule(heldBytesMax: 800) { _ in DispatchLimits(concurrentMax: 3) }
+    var pending: [DeliveryID: Delivery] = [:]
+    var running: [Delivery] = []
     var time = now
     var sequence: UInt64 = 0
-    for step in 0..<1000 {
+    func lane(_ delivery: Delivery) -> String { "\(delivery.id.function) \(delivery.subject)" }
+    for step in 0..<2000 {
       for _ in 0..<Int.random(in: 0...3, using: &generator) where step < 300 {
         sequence += 1
-        let new = delivery(sequence, Bool.random(using: &generator) ? "f" : "g")
-        storage[new.id] = new
-        schedule.add(new, bytes: 1, now: time)
+        var new = delivery(
+          sequence,
+          Bool.random(using: &generator) ? "f" : "g",
+          document: "d/\(Int.random(in: 0..<5, using: &generator))"
+        )
+        new.dueTime = time
+        pending[new.id] = new
+        schedule.add(new, now: time)
       }
-      if let byDue = read, Bool.random(using: &generator) {
-        let nextDue = byDue.count > 8 ? byDue[8].dueTime : nil
-        schedule.endRefill(byDue.prefix(8).map { ($0, 1) }, nextDue: nextDue, now: time)
-        read = nil
+      for start in schedule.start(now: time) {
+        let delivery = try #require(pending[start.id])
+        #expect(delivery.dueTime <= time)
+        #expect(!pending.values.contains { lane($0) == lane(delivery) && $0.id < delivery.id })
+        #expect(!running.contains { lane($0) == lane(delivery) })
+        running.append(delivery)
       }
-      if schedule.wantsRefill(at: time) {
-        schedule.beginRefill(now: time)
-        read = storage.values.sorted { ($0.dueTime, $0.id) < ($1.dueTime, $1.id) }
-      }
-      let running = schedule.runningIDs
-      let chosen = byHand ? schedule.startable(now: time).randomElement(using: &generator) : nil
-      let started =
-        byHand
-        ? chosen.flatMap { schedule.start($0.id, now: time) }.map { [$0] } ?? []
-        : schedule.start(now: time)
-      for var tried in started {
-        #expect(try #require(storage[tried.id]).dueTime <= time)
-        #expect(!running.contains(tried.id))
+      while !running.isEmpty, Int.random(in: 0..<3, using: &generator) > 0 {
+        var tried = running.remove(at: Int.random(in: running.indices, using: &generator))
         if step < 600, Int.random(in: 0..<3, using: &generator) == 0 {
           tried.dueTime = time.advanced(by: .seconds(Int.random(in: 1...50, using: &generator)))
-          storage[tried.id] = tried
+          pending[tried.id] = tried
         } else {
           tried.state = .succeeded
-          storage[tried.id] = nil
+          pending[tried.id] = nil
         }
-        schedule.finish(tried, now: time)
+        schedule.finish(tried, bytes: 100, now: time)
       }
-      let isDue = storage.values.contains { $0.dueTime <= time }
-      #expect(schedule.heldCount <= 8)
-      #expect(!schedule.holdsAll || schedule.heldCount == storage.count)
-      #expect(schedule.isIdle(at: time) == (!isDue && read == nil))
-      if schedule.isAtRest(at: time), schedule.startable(now: time).isEmpty { #expect(!isDue) }
-      if schedule.isIdle(at: time), let next = schedule.nextDue { time = next }
+      if running.isEmpty, schedule.isIdle(at: time), let next = schedule.nextDue { time = next }
     }
 
     #expect(sequence > 100)
-    #expect(storage.isEmpty)
-  }
-
-  @Test("A delivery that is still pending after its try runs again when due")
-  func again() throws {
-    var schedule = DeliverySchedule()
-    schedule.add(delivery(1), now: now)
-    var tried = try #require(schedule.start(now: now).first)
-    tried.dueTime = now.advanced(by: .seconds(1))
-    schedule.finish(tried, now: now)
-
-    #expect(schedule.start(now: now).isEmpty)
-    #expect(schedule.start(now: now.advanced(by: .seconds(1))) == [tried])
+    #expect(pending.isEmpty && schedule.count == 0)
+    #expect(schedule.hasRoom(for: 800))
   }
 }
 

@@ -234,7 +234,7 @@ struct DeliveryServiceTests {
     let bench = DeliveryBench(
       storage: storage,
       invoker: invoker,
-      configuration: .init(heldMax: 64)
+      configuration: .init(heldBytesMax: 10_000)
     )
     try await bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
@@ -244,7 +244,7 @@ struct DeliveryServiceTests {
 
     #expect(invoker.runs.count == count)
     #expect(Set(invoker.runs.map(\.event)).count == count)
-    #expect(invoker.runningMax <= 64)
+    #expect(invoker.runningMax <= 160)
   }
 
   @Test("A backlog that does not fit in memory is delivered whole in the next life, then the new")
@@ -267,7 +267,7 @@ struct DeliveryServiceTests {
     let second = DeliveryBench(
       storage: storage,
       invoker: recorder,
-      configuration: .init(pendingMax: 1, heldMax: 16)
+      configuration: .init(pendingMax: 1, heldBytesMax: 2000)
     )
     try await second.service.updateFunctions(["f": .created("things/{id}")])
     try await second.run { bench in
@@ -287,7 +287,7 @@ struct DeliveryServiceTests {
     let bench = DeliveryBench(
       storage: storage,
       invoker: invoker,
-      configuration: .init(heldMax: 16)
+      configuration: .init(heldBytesMax: 2000)
     )
     try await bench.service.updateFunctions([
       "later": .created("late/{id}", retries: true), "f": .created("things/{id}"),
@@ -316,7 +316,7 @@ struct DeliveryServiceTests {
     let bench = DeliveryBench(
       storage: storage,
       invoker: invoker,
-      configuration: .init(heldMax: 8, startsByItself: false)
+      configuration: .init(heldBytesMax: 1000, startsByItself: false)
     )
     try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
     try await bench.run { bench in
@@ -324,7 +324,7 @@ struct DeliveryServiceTests {
       settling: while true {
         try await bench.service.waitUntilIdle()
         if let last = await bench.service.startable().last {
-          #expect(await bench.service.deliver(last.id))
+          #expect(await bench.service.deliver(last))
           continue settling
         }
         guard let due = await bench.service.nextDue else { break }

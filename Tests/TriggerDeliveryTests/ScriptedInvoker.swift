@@ -26,6 +26,7 @@ final class ScriptedInvoker: FunctionInvoker {
   private struct State {
     var handlers: [String: Handler] = [:]
     var runs: [Run] = []
+    var requests: [InvocationRequest] = []
     var runsPerFunction: [String: Int] = [:]
     var running = 0
     var runningMax = 0
@@ -41,6 +42,9 @@ final class ScriptedInvoker: FunctionInvoker {
 
   /// Every run so far, in the order of their beginnings.
   var runs: [Run] { state.withLock { $0.runs } }
+
+  /// The request of every run, in the same order.
+  var requests: [InvocationRequest] { state.withLock { $0.requests } }
 
   /// The most runs there were at one time.
   var runningMax: Int { state.withLock { $0.runningMax } }
@@ -70,6 +74,7 @@ final class ScriptedInvoker: FunctionInvoker {
     )
     let (handler, number, due) = state.withLock { state in
       state.runs.append(run)
+      state.requests.append(request)
       state.running += 1
       state.runningMax = max(state.runningMax, state.running)
       let count = state.runs.count
@@ -100,4 +105,9 @@ final class ScriptedInvoker: FunctionInvoker {
     for await _ in never {}
     throw CancellationError()
   }
+}
+
+extension InvocationRequest {
+  /// The value of a header field by its name.
+  func field(_ name: String) -> String? { HTTPField.Name(name).flatMap { head.headerFields[$0] } }
 }

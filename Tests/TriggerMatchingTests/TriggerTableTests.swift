@@ -19,7 +19,7 @@ struct TriggerTableTests {
   ) -> FunctionEndpoint {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.eventTrigger = .init(
-      eventType: kind.eventType,
+      eventType: DocumentEventType(kind).name,
       eventFilters: ["database": database],
       eventFilterPathPatterns: ["document": document]
     )
@@ -77,7 +77,7 @@ struct TriggerTableTests {
   func withoutDocument() throws {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.eventTrigger = .init(
-      eventType: DocumentEventKind.created.eventType,
+      eventType: DocumentEventType(.created).name,
       eventFilters: [:]
     )
 

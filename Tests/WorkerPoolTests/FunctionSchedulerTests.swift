@@ -101,6 +101,54 @@ struct FunctionSchedulerTests {
     #expect(scheduler.ended(id(2), now: .zero) == [.run(id(3), on: worker(1))])
   }
 
+  @Test("What waits is bounded in bytes, too")
+  func overloadedBytes() {
+    var scheduler = ready()
+    func submit(_ number: UInt64, mebibytes: Int) -> [FunctionScheduler.Action] {
+      scheduler.submit(id(number), bytes: mebibytes << 20, deadline: .seconds(60), now: .zero)
+    }
+
+    #expect(submit(1, mebibytes: 100) == [.run(id(1), on: worker(1))])
+    #expect(submit(2, mebibytes: 60) == [])
+    #expect(submit(3, mebibytes: 5) == [.fail(id(3), .overloaded)])
+    #expect(submit(4, mebibytes: 4) == [])
+    #expect(scheduler.cancelled(id(2), now: .zero) == [])
+    #expect(submit(5, mebibytes: 60) == [])
+  }
+
+  @Test("A place for another function is given by an idle worker, else by a busy one that is done")
+  func yields() {
+    var scheduler = ready(max: 2)
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+    _ = scheduler.workerReady(worker(2), now: .zero)
+
+    #expect(scheduler.yieldWorker(mayBeBusy: false, now: .zero).0 == nil)
+    let yielded = scheduler.yieldWorker(mayBeBusy: true, now: .zero).0
+    #expect(yielded != nil)
+    #expect(scheduler.yieldWorker(mayBeBusy: true, now: .zero).0 == nil, "One always stays")
+    let (done, other) = yielded == worker(1) ? (id(1), id(2)) : (id(2), id(1))
+    #expect(scheduler.ended(done, now: .zero) == yielded.map { [.terminate($0)] })
+    _ = scheduler.ended(other, now: .zero)
+    #expect(scheduler.yieldWorker(mayBeBusy: false, now: .zero).0 != nil)
+  }
+
+  @Test("A worker past its memory is killed at once, and the next one waits a while")
+  func tooLarge() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+
+    #expect(scheduler.workerTooLarge(worker(1), now: .zero) == [.kill(worker(1), .tooLarge)])
+    #expect(scheduler.workerTooLarge(worker(1), now: .zero) == [])
+    #expect(
+      scheduler.workerExited(worker(1), detail: "it used much", now: .zero) == [
+        .fail(id(1), .crashed("it used much"))
+      ]
+    )
+    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [])
+    #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(2))])
+  }
+
   @Test("The wait counts towards the deadline")
   func waitingTimesOut() {
     var scheduler = scheduler()
@@ -133,7 +181,7 @@ struct FunctionSchedulerTests {
     #expect(
       scheduler.submit(id(3), deadline: .seconds(60), now: .seconds(8)) == [.start(worker(2))]
     )
-    #expect(scheduler.ended(id(2), now: .seconds(9)) == [.kill(worker(1))])
+    #expect(scheduler.ended(id(2), now: .seconds(9)) == [.kill(worker(1), .hung)])
     #expect(scheduler.workerExited(worker(1), detail: "killed", now: .seconds(9)) == [])
     #expect(scheduler.workerReady(worker(2), now: .seconds(9)) == [.run(id(3), on: worker(2))])
   }
@@ -241,7 +289,8 @@ struct FunctionSchedulerTests {
 
     #expect(
       scheduler.advance(to: .seconds(10)) == [
-        .kill(worker(1)), .fail(id(1), .cannotStart("it did not answer within 10.0 seconds")),
+        .kill(worker(1), .neverReady),
+        .fail(id(1), .cannotStart("it did not answer within 10.0 seconds")),
       ]
     )
     #expect(scheduler.workerExited(worker(1), detail: "signal 9", now: .seconds(10)) == [])
@@ -259,7 +308,7 @@ struct FunctionSchedulerTests {
     #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .zero) == [.fail(id(3), .drained)])
     #expect(!scheduler.isFinished)
     #expect(scheduler.ended(id(1), now: .seconds(1)) == [.terminate(worker(1))])
-    #expect(scheduler.advance(to: .seconds(4)) == [.kill(worker(1))])
+    #expect(scheduler.advance(to: .seconds(4)) == [.kill(worker(1), .staying)])
     #expect(scheduler.workerExited(worker(1), detail: "it exited", now: .seconds(4)) == [])
     #expect(scheduler.isFinished)
   }

@@ -68,6 +68,61 @@ struct WorkerConnectionTests {
     }
   }
 
+  @Test("A request's body goes out as it arrives, and the connection serves again")
+  func uploads() async throws {
+    try await withConnection { connection, owner in
+      for _ in 0..<2 {
+        let (pieces, piece) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+        let exchange = owner.exchange("/echo", body: .stream(pieces))
+        piece.yield(ByteBuffer(string: "a"))
+        let reply = try await owner.send(exchange, over: connection)
+        guard case .stream(let echoed) = reply.body else {
+          Issue.record("The body is not streamed")
+          return
+        }
+        var texts = echoed.makeAsyncIterator()
+        #expect(try await texts.next().map { String(buffer: $0) } == "a")
+        piece.yield(ByteBuffer(string: "b"))
+        #expect(try await texts.next().map { String(buffer: $0) } == "b")
+        piece.finish()
+        #expect(try await texts.next() == nil)
+        #expect(await owner.next() == .ended(isReusable: true))
+      }
+    }
+  }
+
+  @Test("A worker that answers before the request's end is not sent another on that connection")
+  func answersEarly() async throws {
+    try await withConnection { connection, owner in
+      let (pieces, piece) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+      piece.yield(ByteBuffer(string: "a"))
+      let reply = try await owner.send(
+        owner.exchange("/early", body: .stream(pieces)),
+        over: connection
+      )
+
+      guard case .whole(let body) = reply.body else {
+        Issue.record("The body is not whole")
+        return
+      }
+      #expect(String(buffer: body) == "early")
+      #expect(await owner.next() == .ended(isReusable: false))
+      piece.finish()
+    }
+  }
+
+  @Test("A request that does not arrive whole fails its exchange")
+  func cutUpload() async throws {
+    try await withConnection { connection, owner in
+      let (pieces, piece) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+      piece.finish(throwing: Cut())
+
+      await #expect(throws: Cut.self) {
+        try await owner.send(owner.exchange("/wait", body: .stream(pieces)), over: connection)
+      }
+    }
+  }
+
   private func withConnection(
     _ body: (WorkerConnection, Owner) async throws -> Void
   ) async throws {
@@ -83,7 +138,7 @@ struct WorkerConnectionTests {
       }
       .bind(unixDomainSocketPath: folder.path("s")).get()
     let connection = try await WorkerConnection.connect(
-      to: folder.path("s"),
+      to: .socket(folder.path("s")),
       on: group.any(),
       WorkerFleet.Configuration()
     ).get()
@@ -122,11 +177,14 @@ private final class Owner: ExchangeOwner {
     return nil
   }
 
-  func exchange(_ path: String) -> Exchange {
+  func exchange(
+    _ path: String,
+    body: InvocationRequest.Body = .whole(ByteBuffer())
+  ) -> Exchange {
     var head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: path)
     head.headerFields[.connection] = "x-hop"
     head.headerFields[fieldName("x-hop")] = "1"
-    return Exchange(InvocationRequest(id: "1", function: "f", head: head, body: ByteBuffer()))
+    return Exchange(InvocationRequest(id: "1", function: "f", head: head, body: body))
   }
 
   func send(_ path: String, over connection: WorkerConnection) async throws -> InvocationReply {
@@ -136,7 +194,8 @@ private final class Owner: ExchangeOwner {
   func send(_ exchange: Exchange, over connection: WorkerConnection) async throws -> InvocationReply
   {
     try await withCheckedThrowingContinuation { continuation in
-      #expect(exchange.begin(continuation))
+      let completion: Exchange.Completion = { continuation.resume(with: $0) }
+      #expect(exchange.begin(completion))
       connection.send(exchange, for: self)
     }
   }
@@ -169,11 +228,22 @@ private final class StandInWorker: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
-    case .head(let head): self.head = head
-    case .body: break
+    case .head(let head):
+      self.head = head
+      if head.uri == "/echo" {
+        write(.head(HTTPResponseHead(version: .http1_1, status: .ok)), context)
+      } else if head.uri == "/early" {
+        var reply = HTTPResponseHead(version: .http1_1, status: .ok)
+        reply.headers = ["content-length": "5"]
+        write(.head(reply), context)
+        write("early", context)
+        write(.end(nil), context)
+      }
+    case .body(let piece):
+      if head?.uri == "/echo" { write(String(buffer: piece), context) }
     case .end:
       guard let head else { return }
-      answer(head, context)
+      if head.uri == "/echo" { write(.end(nil), context) } else { answer(head, context) }
     }
   }
 

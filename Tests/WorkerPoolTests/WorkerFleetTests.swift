@@ -133,8 +133,8 @@ struct WorkerFleetTests {
       let reply = try await fleet.call("environment").text
 
       #expect(
-        reply == #"{"result":["FUNCTIONS_EMULATOR","FUNCTION_SIGNATURE_TYPE","FUNCTION_TARGET","#
-          + #""HEARTH_SOCKET","K_REVISION","K_SERVICE","MINE","PATH","SWIFT_BACKTRACE","TZ"]}"#
+        reply == #"{"result":["FUNCTIONS_EMULATOR","FUNCTION_MEMORY_MB","#
+          + #""FUNCTION_SIGNATURE_TYPE","FUNCTION_TARGET","HEARTH_SOCKET","K_REVISION","K_SERVICE","MINE","PATH","SWIFT_BACKTRACE","TZ"]}"#
       )
     }
   }
@@ -239,94 +239,5 @@ struct WorkerFleetTests {
     }
     #expect(pid.count == 1)
     for pid in pid { #expect(kill(pid, 0) != 0) }
-  }
-
-  // MARK: Support
-
-  private func sample(
-    _ names: [String],
-    executable: String? = nil,
-    environment: [String: String] = [:]
-  ) throws -> [DeployedFunction] {
-    let executable = try executable ?? BuiltProduct.path("SampleFunctions")
-    return names.map {
-      DeployedFunction(
-        name: $0,
-        endpoint: FunctionEndpoint(entryPoint: $0),
-        executable: executable,
-        environment: environment,
-        deploymentID: "d"
-      )
-    }
-  }
-
-  private func withFleet(
-    _ names: [String],
-    _ configuration: WorkerFleet.Configuration = .init(),
-    _ body: (WorkerFleet, FunctionLogStore) async throws -> Void
-  ) async throws {
-    try await withFleet(sample(names), configuration, body)
-  }
-
-  /// Runs a fleet around `body` and waits until its processes are gone.
-  private func withFleet(
-    _ functions: [DeployedFunction],
-    _ configuration: WorkerFleet.Configuration = .init(),
-    _ body: (WorkerFleet, FunctionLogStore) async throws -> Void
-  ) async throws {
-    let log = FunctionLogStore(now: { Date() })
-    let fleet = WorkerFleet(configuration: configuration, log: log, logger: .silent)
-    // Ends with `stop` below.
-    let running = Task { try await fleet.run() }
-    let result: Result<Void, any Error>
-    do {
-      try await fleet.replaceFunctions(functions)
-      try await body(fleet, log)
-      result = .success(())
-    } catch {
-      result = .failure(error)
-    }
-    fleet.stop(after: .zero)
-    try await running.value
-    try result.get()
-  }
-}
-
-extension WorkerFleet {
-  /// Calls a callable.
-  func call(
-    _ function: String,
-    _ body: String = #"{"data":null}"#,
-    id: String = "test",
-    timeout: Duration? = nil
-  ) async throws -> InvocationReply {
-    try await invoke(
-      InvocationRequest(
-        id: id,
-        function: function,
-        head: HTTPRequest(
-          method: .post,
-          scheme: nil,
-          authority: nil,
-          path: "/",
-          headerFields: [.contentType: "application/json"]
-        ),
-        body: ByteBuffer(string: body),
-        timeout: timeout
-      )
-    )
-  }
-}
-
-extension InvocationReply {
-  /// The body as text.
-  var text: String {
-    get async throws { String(buffer: try await body.collect(upTo: 1 << 20)) }
-  }
-
-  /// The number in `{"result":1}`; 0 for anything else.
-  var number: Int {
-    guard case .whole(let buffer) = body else { return 0 }
-    return Int(String(buffer: buffer).filter(\.isNumber)) ?? 0
   }
 }

@@ -12,34 +12,85 @@ struct WorkerOutputTests {
     for start in stride(from: 0, to: output.count, by: size) {
       lines += splitter.append(output[start..<min(start + size, output.count)])
     }
-    if let last = splitter.finish() { lines.append(last) }
+    lines += splitter.finish()
 
     #expect(lines.map { String(decoding: $0.bytes, as: UTF8.self) } == ["one", "", "two", "three"])
-    #expect(splitter.finish() == nil)
+    #expect(splitter.finish() == [])
   }
 
-  @Test("An endless line is cut, and the next line is whole again")
+  @Test("An endless line is shown in part at once, then how much it was; the next is whole again")
   func overlong() {
     var splitter = LineSplitter(lineBytesMax: 4)
 
-    #expect(splitter.append("abcdefgh".utf8) == [])
     #expect(
-      splitter.append("ij\nkl\n".utf8) == [
-        LineSplitter.Line(bytes: Array("abcd".utf8), isCut: true),
-        LineSplitter.Line(bytes: Array("kl".utf8)),
+      splitter.append("abcdefgh".utf8) == [
+        LineSplitter.Line(bytes: Array("abcd".utf8), isCut: true)
       ]
     )
+    #expect(
+      splitter.append("ij\nkl\nmnopq".utf8) == [
+        LineSplitter.Line(bytes: [], bytesDropped: 6),
+        LineSplitter.Line(bytes: Array("kl".utf8)),
+        LineSplitter.Line(bytes: Array("mnop".utf8), isCut: true),
+      ]
+    )
+    #expect(splitter.finish() == [LineSplitter.Line(bytes: [], bytesDropped: 1)])
   }
 
   @Test("A flood is cut to the rate, and what was dropped is counted")
   func rate() {
-    var limiter = OutputLimiter(linesPerSecond: 10, burst: 3)
+    var limiter = OutputLimiter(
+      lines: .init(perSecond: 10, burst: 3),
+      bytes: .init(perSecond: 1_000, burst: 1_000)
+    )
+    func judge(_ bytes: Int = 1, at now: Duration = .zero) -> OutputLimiter.Verdict {
+      limiter.judge(bytes: bytes, now: now)
+    }
 
-    #expect((0..<5).map { _ in limiter.judge(now: .zero) } == [.pass, .pass, .pass, .drop, .drop])
-    #expect(limiter.judge(now: .milliseconds(100)) == .passAfter(dropped: 2))
-    #expect(limiter.judge(now: .milliseconds(100)) == .drop)
-    #expect(limiter.judge(now: .seconds(10)) == .passAfter(dropped: 1))
-    #expect(limiter.judge(now: .seconds(10)) == .pass)
+    #expect((0..<5).map { _ in judge() } == [.pass, .pass, .pass, .drop, .drop])
+    #expect(judge(at: .milliseconds(100)) == .passAfter(.init(lines: 2, bytes: 2)))
+    #expect(judge(at: .milliseconds(100)) == .drop)
+    #expect(judge(at: .seconds(10)) == .passAfter(.init(lines: 1, bytes: 1)))
+    #expect(judge(990, at: .seconds(10)) == .pass)
+    #expect(judge(990, at: .seconds(10)) == .drop)
+    #expect(limiter.takeDropped() == .init(lines: 1, bytes: 990))
+  }
+
+  @Test("A worker that falls silent after a flood still says how much was dropped")
+  func silentAfterFlood() {
+    var output = WorkerOutput(WorkerFleet.Configuration(linesPerSecond: 1, linesBurst: 1))
+    let line = LineSplitter.Line(bytes: Array("x".utf8))
+    _ = output.take(line, isError: false, now: .zero)
+    _ = output.take(line, isError: false, now: .zero)
+
+    #expect(output.flush(now: .milliseconds(500)) == [])
+    let told = output.flush(now: .seconds(2)).map(\.message)
+    #expect(told == ["1 lines too many (1 bytes) were dropped; log less."])
+    #expect(output.finish() == [])
+  }
+
+  @Test("Memory is looked at the sooner the less room there is, and rarely while nothing runs")
+  func memoryWatch() {
+    var watch = MemoryWatch(limitBytes: 256 << 20)
+    func look(_ mebibytes: Int, others: Int = 0, isBusy: Bool = true, at now: Int = 0)
+      -> MemoryWatch.Verdict
+    {
+      watch.look(
+        ownBytes: mebibytes << 20,
+        othersBytes: { others << 20 },
+        isBusy: isBusy,
+        now: .milliseconds(now)
+      )
+    }
+
+    #expect(look(0) == .lookAgain(after: .milliseconds(62.5)))
+    #expect(look(192) == .lookAgain(after: .seconds(1.0 / 64)))
+    #expect(look(255) == .lookAgain(after: .milliseconds(5)))
+    #expect(look(10, isBusy: false) == .lookAgain(after: .seconds(1)))
+    #expect(look(256) != .exceeded)
+    #expect(look(257) == .exceeded)
+    #expect(look(200, others: 100, at: 1_000) == .exceeded)
+    #expect(watch.usedBytes == 300 << 20)
   }
 
   @Test("A report of the runtime keeps level and invocation; other lines are logged as they stand")
@@ -60,44 +111,5 @@ struct WorkerOutputTests {
     #expect(take("plain") == [WorkerOutput.Entry(level: "info", message: "plain")])
     #expect(take("oops", isError: true) == [WorkerOutput.Entry(level: "warning", message: "oops")])
     #expect(output.tail == ["m", #"{"my":"json"}"#, "plain", "oops"])
-  }
-}
-
-@Suite("Gate of starts")
-struct StartGateTests {
-  @Test("So many start at once, in the order in which they asked")
-  func starting() {
-    var gate = StartGate<Int>(startingMax: 2, liveMax: 10)
-
-    #expect(gate.request(1) == [1])
-    #expect(gate.request(2) == [2])
-    #expect(gate.request(3) == [])
-    #expect(gate.request(4) == [])
-    #expect(gate.ready(2) == [3])
-    #expect(gate.exited(1) == [4])
-  }
-
-  @Test("When too many live, the next waits until one has exited")
-  func live() {
-    var gate = StartGate<Int>(startingMax: 2, liveMax: 1)
-    _ = gate.request(1)
-    _ = gate.ready(1)
-
-    #expect(!gate.needsRoom)
-    #expect(gate.request(2) == [])
-    #expect(gate.needsRoom)
-    #expect(gate.exited(1) == [2])
-    #expect(!gate.needsRoom)
-  }
-
-  @Test("Who gives up waiting is not started")
-  func givesUp() {
-    var gate = StartGate<Int>(startingMax: 1, liveMax: 10)
-    _ = gate.request(1)
-    _ = gate.request(2)
-    _ = gate.request(3)
-    _ = gate.exited(2)
-
-    #expect(gate.exited(1) == [3])
   }
 }

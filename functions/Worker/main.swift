@@ -6,8 +6,8 @@ import PsstFunctions
 import PsstServices
 
 // The one place of Psst that reads the environment and puts everything together.
-let environment = ProcessInfo.processInfo.environment
-let http = OutboundClient()
+let environment = await FunctionsApp.environment()
+let http = OutboundClient(configuration: .init(environment: environment))
 do {
   let services = MessageServices(
     firestore: Firestore(environment: environment, http: http),

@@ -4,25 +4,38 @@ package import Identity
 
 /// One event on its way to one function.
 package struct Delivery: Sendable, Hashable {
-  /// `{commit sequence}.{index of the change in its commit}.{function}`.
+  /// `{commit sequence}.{index of the event in its commit}.{function}`.
   package var id: DeliveryID
-  package var change: DocumentChange
-  /// The kind of event that the function asked for.
-  package var kind: DocumentEventKind
+  package var content: Content
+  /// When the event was recorded.
   package var commitTime: Timestamp
   package var auth: AuthContext
-  /// Whether a failing handler is tried again.
-  package var retries: Bool
+  /// The delivery that made a function write what this event is about; nil where none is known.
+  package var cause: DeliveryID?
+  /// Deliveries before this one in its chain of causes; tasks begin a new chain.
+  package var depth: Int
   package var state: State
   /// Handler runs that ended in an answer or a time-out.
   package var attempts: Int
   /// Runs that ended with the worker's death, since the last answer.
   package var crashes: Int
+  /// Answers that were not the server's own failure; Cloud Tasks counts them.
+  package var executions: Int
+  /// The HTTP status of the last answer.
+  package var lastStatus: Int?
+  /// When it was first tried.
+  package var firstAttemptTime: Timestamp?
   /// Not to be tried before this time.
   package var dueTime: Timestamp
   package var settledTime: Timestamp?
   /// Why the last try did not succeed.
   package var lastError: String?
+
+  /// What the function is told.
+  package enum Content: Sendable, Hashable {
+    case document(DocumentChange, DocumentEventType)
+    case occurrence(Occurrence)
+  }
 
   /// Where a delivery stands.
   package enum State: String, Sendable, Hashable, CaseIterable, Codable {
@@ -31,32 +44,96 @@ package struct Delivery: Sendable, Hashable {
     case succeeded
     /// The handler failed and its function does not retry.
     case failed
-    /// Given up: attempts or time exhausted, crashed too often, or the function is gone.
+    /// Given up: attempts or time exhausted, crashed too often, discarded, part of a loop, or the
+    /// function is gone.
     case dead
 
     /// Whether nothing more happens unless somebody asks.
     package var isSettled: Bool { self != .pending }
   }
 
-  /// A delivery that is due at once.
+  /// A delivery that is due at once or, of a task, at its time.
   package init(
     id: DeliveryID,
-    change: DocumentChange,
-    kind: DocumentEventKind,
+    content: Content,
     commitTime: Timestamp,
     auth: AuthContext,
-    retries: Bool
+    cause: DeliveryID? = nil,
+    depth: Int = 0
   ) {
     self.id = id
-    self.change = change
-    self.kind = kind
+    self.content = content
     self.commitTime = commitTime
     self.auth = auth
-    self.retries = retries
+    self.cause = cause
+    self.depth = depth
     self.state = .pending
     self.attempts = 0
     self.crashes = 0
+    self.executions = 0
     self.dueTime = commitTime
+    if case .occurrence(.task(let task)) = content {
+      self.dueTime = max(commitTime, task.scheduleTime)
+    }
+  }
+
+  /// The task it brings; nil for events.
+  package var task: EnqueuedTask? {
+    if case .occurrence(.task(let task)) = content { task } else { nil }
+  }
+
+  /// Which deliveries come one after the other: those of one document, and of one schedule, to one
+  /// function.
+  ///
+  /// Nil for events and tasks, which have no order.
+  var lane: DeliveryLane? {
+    switch content {
+    case .document(let change, _):
+      DeliveryLane(id.function, change.name.database.description, change.name.path.description)
+    case .occurrence(.schedule): DeliveryLane(id.function, "schedule")
+    case .occurrence: nil
+    }
+  }
+
+  /// What it is about, for people: the document's path, the event's subject, the task's id.
+  package var subject: String {
+    switch content {
+    case .document(let change, _): change.name.path.description
+    case .occurrence(.event(let event)): event.subject ?? event.source
+    case .occurrence(.schedule(_, let time)): time.description
+    case .occurrence(.task(let task)): task.id
+    }
+  }
+
+  /// What kind of event it is, for people: `created`, an event type, `schedule` or `task`.
+  package var kind: String {
+    switch content {
+    case .document(_, let type): type.kind.rawValue
+    case .occurrence(.event(let event)): event.type
+    case .occurrence(.schedule): "schedule"
+    case .occurrence(.task): "task"
+    }
+  }
+}
+
+/// The name of a line of deliveries, as a hash that is the same in every process.
+///
+/// Two lines that share one by chance wait for each other, and that is all.
+struct DeliveryLane: Sendable, Hashable {
+  var hash: UInt64
+
+  init(hash: UInt64) {
+    self.hash = hash
+  }
+
+  init(_ parts: String...) {
+    // FNV-1a, for it needs no seed; a zero byte stands between the parts.
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for part in parts {
+      for byte in part.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+      hash = hash &* 0x100_0000_01B3
+    }
+    self.hash = hash
   }
 }
 
@@ -66,7 +143,7 @@ package struct DeliveryID: Sendable, Hashable {
   package var changeIndex: UInt32
   package var function: String
 
-  /// The delivery of one change of a commit to a function.
+  /// The delivery of one event of a commit to a function; occurrences come after the changes.
   package init(sequence: UInt64, changeIndex: UInt32, function: String) {
     self.sequence = sequence
     self.changeIndex = changeIndex
@@ -83,6 +160,19 @@ package struct DeliveryID: Sendable, Hashable {
     key.append(UInt64(changeIndex))
     key.append(raw: function.utf8)
     return key.bytes
+  }
+
+  /// Reads a key; throws `CorruptDataError`.
+  init(key: some Collection<UInt8>) throws(CorruptDataError) {
+    guard key.count > 16 else { throw CorruptDataError("the key of a delivery") }
+    func number(_ bytes: some Collection<UInt8>) -> UInt64 {
+      bytes.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    self.init(
+      sequence: number(key.prefix(8)),
+      changeIndex: UInt32(truncatingIfNeeded: number(key.dropFirst(8).prefix(8))),
+      function: String(decoding: key.dropFirst(16), as: UTF8.self)
+    )
   }
 }
 
@@ -101,95 +191,5 @@ extension DeliveryID: CustomStringConvertible, LosslessStringConvertible, Compar
   package static func < (left: DeliveryID, right: DeliveryID) -> Bool {
     (left.sequence, left.changeIndex, left.function)
       < (right.sequence, right.changeIndex, right.function)
-  }
-}
-
-extension Delivery {
-  /// The row as the storage engine holds it.
-  func encoded() -> [UInt8] {
-    var encoder = BinaryEncoder()
-    encoder.append(byte: 1)
-    encoder.append(id.sequence)
-    encoder.append(UInt64(id.changeIndex))
-    encoder.append(id.function)
-    encoder.append(change.name)
-    encoder.append(optional: change.before)
-    encoder.append(optional: change.after)
-    encoder.append(kind.rawValue)
-    encoder.append(signed: commitTime.microseconds)
-    switch auth {
-    case .admin: encoder.append(byte: 0)
-    case .unauthenticated: encoder.append(byte: 1)
-    case .user(let user):
-      encoder.append(byte: 2)
-      encoder.append(user.uid)
-      encoder.append(user.claimsJSON)
-    }
-    encoder.append(byte: retries ? 1 : 0)
-    encoder.append(state.rawValue)
-    encoder.append(UInt64(attempts))
-    encoder.append(UInt64(crashes))
-    encoder.append(signed: dueTime.microseconds)
-    encoder.append(signed: settledTime?.microseconds ?? 0)
-    encoder.append(lastError ?? "")
-    return encoder.bytes
-  }
-
-  /// Reads a row; throws `CorruptDataError`.
-  init(decoding bytes: [UInt8]) throws(CorruptDataError) {
-    var decoder = BinaryDecoder(bytes)
-    let version = try decoder.byte()
-    guard version == 1 else { throw CorruptDataError("unknown delivery version \(version)") }
-    let sequence = try decoder.number()
-    let index = UInt32(truncatingIfNeeded: try decoder.number())
-    let id = DeliveryID(sequence: sequence, changeIndex: index, function: try decoder.text())
-    let change = DocumentChange(
-      name: try decoder.documentName(),
-      before: try decoder.optionalDocument(),
-      after: try decoder.optionalDocument()
-    )
-    guard let kind = DocumentEventKind(rawValue: try decoder.text()) else {
-      throw CorruptDataError("unknown event kind")
-    }
-    let commitTime = Timestamp(microseconds: try decoder.signed())
-    let auth: AuthContext
-    switch try decoder.byte() {
-    case 0: auth = .admin
-    case 1: auth = .unauthenticated
-    case 2: auth = .user(UserIdentity(uid: try decoder.text(), claimsJSON: try decoder.text()))
-    case let other: throw CorruptDataError("unknown kind of caller \(other)")
-    }
-    self.init(
-      id: id,
-      change: change,
-      kind: kind,
-      commitTime: commitTime,
-      auth: auth,
-      retries: try decoder.byte() == 1
-    )
-    guard let state = State(rawValue: try decoder.text()) else {
-      throw CorruptDataError("unknown delivery state")
-    }
-    self.state = state
-    attempts = Int(truncatingIfNeeded: try decoder.number())
-    crashes = Int(truncatingIfNeeded: try decoder.number())
-    dueTime = Timestamp(microseconds: try decoder.signed())
-    let settled = try decoder.signed()
-    settledTime = settled == 0 ? nil : Timestamp(microseconds: settled)
-    let error = try decoder.text()
-    lastError = error.isEmpty ? nil : error
-  }
-}
-
-extension BinaryEncoder {
-  fileprivate mutating func append(optional document: Document?) {
-    append(byte: document == nil ? 0 : 1)
-    if let document { append(document) }
-  }
-}
-
-extension BinaryDecoder {
-  fileprivate mutating func optionalDocument() throws(CorruptDataError) -> Document? {
-    try byte() == 0 ? nil : try document()
   }
 }

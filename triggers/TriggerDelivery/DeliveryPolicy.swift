@@ -1,42 +1,25 @@
 package import DocumentModel
 package import Invocation
-package import RuntimeSupport
 
 /// What becomes of a delivery after a try: pure decisions, no clock, no storage.
 package struct DeliveryPolicy: Sendable {
-  /// The wait between tries of a failing handler.
-  package var backOff: BackOff
-  /// Handler runs after which a retrying function's event is dead.
-  package var attemptsMax: Int
-  /// Time since the commit after which a retrying function's event is dead.
-  package var window: Duration
   /// Deaths of the worker in a row after which an event is dead.
   package var crashesMax: Int
   /// The wait before a try that could not even start.
   package var deferral: Duration
 
-  /// The policy of Firestore triggers on the emulator.
-  ///
-  /// Production waits 10 s to 600 s within 24 h; here the first wait is 1 s, for a person waits.
-  package init(
-    backOff: BackOff = BackOff(initial: .seconds(1), maximum: .seconds(600)),
-    attemptsMax: Int = 16,
-    window: Duration = .seconds(24 * 3600),
-    crashesMax: Int = 3,
-    deferral: Duration = .milliseconds(500)
-  ) {
-    self.backOff = backOff
-    self.attemptsMax = attemptsMax
-    self.window = window
+  /// The policy of every function; the rest is in the function's `RetryPolicy`.
+  package init(crashesMax: Int = 3, deferral: Duration = .milliseconds(500)) {
     self.crashesMax = crashesMax
     self.deferral = deferral
   }
 
   /// How a try ended.
   package enum Outcome: Sendable, Hashable {
-    case succeeded
-    /// The handler answered with a failure or ran out of time.
-    case handlerFailed(String, advice: RetryAdvice?)
+    /// The handler answered with this success.
+    case succeeded(status: Int)
+    /// The handler answered with a failure (its status) or ran out of time (none).
+    case handlerFailed(String, status: Int?, advice: RetryAdvice?)
     /// The worker died without an answer.
     case crashed(String)
     /// No worker took it: it starts again after the deferral and does not count.
@@ -45,61 +28,101 @@ package struct DeliveryPolicy: Sendable {
     case functionGone
   }
 
-  /// The delivery after a try that ended at `now`.
-  package func settle(_ delivery: Delivery, _ outcome: Outcome, now: Timestamp) -> Delivery {
+  /// The delivery after a try that began at `start` and ended at `now`.
+  package func settle(
+    _ delivery: Delivery,
+    _ outcome: Outcome,
+    retry: RetryPolicy,
+    start: Timestamp,
+    now: Timestamp
+  ) -> Delivery {
     var next = delivery
-    func end(_ state: Delivery.State, _ error: String?) {
-      next.state = state
-      next.settledTime = now
-      next.lastError = error
-    }
-    func again(after wait: Duration, _ error: String) {
-      next.dueTime = now.advanced(by: wait)
-      next.lastError = error
-    }
     switch outcome {
-    case .succeeded:
-      next.attempts += 1
-      end(.succeeded, nil)
     case .functionGone:
-      end(.dead, "The function is no longer deployed.")
+      next.end(.dead, "The function is no longer deployed.", now)
+      return next
     case .deferred(let error):
-      again(after: deferral, error)
-    case .crashed(let error):
+      next.tryAgain(at: now.advanced(by: deferral), error)
+      return next
+    default: break
+    }
+    next.firstAttemptTime = delivery.firstAttemptTime ?? start
+    switch outcome {
+    case .succeeded(let status):
+      next.attempts += 1
+      next.executions += 1
+      next.lastStatus = status
+      next.end(.succeeded, nil, now)
+    case .crashed(let error) where delivery.task == nil:
       next.crashes += 1
       guard next.crashes < crashesMax else {
-        end(.dead, "\(error) It crashed its worker \(next.crashes) times in a row.")
+        next.end(.dead, "\(error) It crashed its worker \(next.crashes) times in a row.", now)
         break
       }
-      again(after: backOff.delay(afterFailures: next.crashes), error)
-    case .handlerFailed(let error, let advice):
-      next.attempts += 1
+      let wait = RetryPolicy.events.wait(afterFailures: next.crashes)
+      next.tryAgain(at: now.advanced(by: wait), error)
+    case .crashed(let error):
+      // Each of a task's attempts counts, however it ended.
+      next.crashes += 1
+      next.lastStatus = nil
+      fail(&next, error, nil, retry, now)
+    case .handlerFailed(let error, let status, let advice):
       next.crashes = 0
-      guard delivery.retries else {
-        end(.failed, error)
-        break
-      }
-      var wait = backOff.delay(afterFailures: next.attempts)
-      switch advice {
-      case .never:
-        end(.dead, error)
-        return next
-      case .after(let seconds): wait = .seconds(min(seconds, Self.adviceSecondsMax))
-      case nil: break
-      }
-      let retryTime = now.advanced(by: wait)
-      guard next.attempts < attemptsMax, retryTime <= delivery.commitTime.advanced(by: window)
-      else {
-        end(.dead, "\(error) Given up after \(next.attempts) attempts.")
-        break
-      }
-      again(after: wait, error)
+      next.lastStatus = status
+      if let status, !(500...599).contains(status) { next.executions += 1 }
+      fail(&next, error, advice, retry, now)
+    case .deferred, .functionGone: break
     }
     return next
   }
 
+  private func fail(
+    _ next: inout Delivery,
+    _ error: String,
+    _ advice: RetryAdvice?,
+    _ retry: RetryPolicy,
+    _ now: Timestamp
+  ) {
+    next.attempts += 1
+    var wait = retry.wait(afterFailures: next.attempts)
+    switch advice {
+    case .never:
+      next.end(retry.attemptsMax == 1 ? .failed : .dead, error, now)
+      return
+    case .after(let seconds): wait = .seconds(min(seconds, Self.adviceSecondsMax))
+    case nil: break
+    }
+    guard retry.attemptsMax != 1 || retry.needsBothBounds && retry.window != nil else {
+      next.end(.failed, error, now)
+      return
+    }
+    let time = now.advanced(by: wait)
+    // Events count from when they happened, tasks and schedules from their first try.
+    var start = next.commitTime
+    if case .occurrence = next.content { start = next.firstAttemptTime ?? now }
+    guard retry.allowsRetry(attempts: next.attempts, elapsed: time.duration(since: start)) else {
+      next.end(.dead, "\(error) Given up after \(next.attempts) attempts.", now)
+      return
+    }
+    next.tryAgain(at: time, error)
+  }
+
   /// A handler may ask for no later try than a day from now: the retry window of production.
   private static let adviceSecondsMax = 86_400.0
+}
+
+extension Delivery {
+  /// Settles it.
+  mutating func end(_ state: State, _ error: String?, _ now: Timestamp) {
+    self.state = state
+    settledTime = now
+    lastError = error
+  }
+
+  fileprivate mutating func tryAgain(at time: Timestamp, _ error: String) {
+    dueTime = time
+    lastError = error
+  }
 }
 
 extension Timestamp {

@@ -2,59 +2,50 @@ import DocumentModel
 import Events
 import FirestoreWire
 import HTTPTypes
+import Identity
 package import Invocation
 import NIOCore
 import SwiftProtobuf
 
-/// Makes the request that carries a delivery to its function: a CloudEvent in binary mode with
-/// protobuf data, as Eventarc sends Firestore's events.
+/// Makes the request that carries a delivery to its function.
+///
+/// Events are CloudEvents in binary mode, as Eventarc sends them, those of documents with protobuf
+/// data; schedules and tasks are the plain requests of Cloud Scheduler and Cloud Tasks.
 package struct DeliveryRequest: Sendable {
+  private let project: String
   private let location: String
 
-  /// Events that name `location` as their region.
-  package init(location: String) {
+  /// Requests of a project whose functions are in `location`.
+  package init(project: String, location: String) {
+    self.project = project
     self.location = location
-  }
-
-  /// The CloudEvent of a delivery.
-  func event(for delivery: Delivery) throws -> CloudEvent {
-    let name = delivery.change.name
-    let data: [UInt8] = try WireFormat.eventData(for: delivery.change).serializedBytes()
-    return CloudEvent(
-      id: delivery.id.eventID,
-      source: "//firestore.googleapis.com/\(name.database)",
-      type: delivery.kind.eventType,
-      subject: "documents/\(name.path)",
-      time: delivery.commitTime.description,
-      dataContentType: "application/protobuf",
-      dataSchema: Self.dataSchema,
-      extensions: [
-        "project": name.database.project, "location": location,
-        "database": name.database.database, "namespace": "(default)",
-        "document": name.path.description,
-      ],
-      data: data
-    )
   }
 
   /// The invocation of a delivery's next attempt.
   package func invocation(for delivery: Delivery, id: String) throws -> InvocationRequest {
-    let event = try event(for: delivery)
     var fields = HTTPFields()
-    func set(_ name: String, _ value: String?) {
-      guard let value, let field = HTTPField.Name(name) else { return }
-      fields[field] = HeaderValue.percentEncoded(value)
+    var body: [UInt8] = []
+    var timeout: Duration?
+    switch delivery.content {
+    case .document(let change, let type):
+      let event = try event(of: change, type, for: delivery)
+      set(event, in: &fields)
+      body = event.data
+    case .occurrence(.event(let event)):
+      set(event, in: &fields)
+      body = event.data
+    case .occurrence(.schedule(let function, let time)):
+      set("x-cloudscheduler", "true", in: &fields)
+      set("x-cloudscheduler-jobname", jobName(function), in: &fields)
+      set("x-cloudscheduler-scheduletime", time.description, in: &fields)
+      fields[.contentType] = "application/octet-stream"
+    case .occurrence(.task(let task)):
+      set(task, delivery, in: &fields)
+      body = task.body
+      timeout = .seconds(task.dispatchDeadline)
     }
-    set("ce-specversion", "1.0")
-    set("ce-id", event.id)
-    set("ce-source", event.source)
-    set("ce-type", event.type)
-    set("ce-subject", event.subject)
-    set("ce-time", event.time)
-    set("ce-dataschema", event.dataSchema)
-    for (name, value) in event.extensions { set("ce-\(name)", value) }
-    fields[.contentType] = event.dataContentType
     fields[InvocationRequest.attemptHeader] = String(delivery.attempts + 1)
+    fields[InvocationRequest.causeHeader] = delivery.id.description
     let head = HTTPRequest(
       method: .post,
       scheme: "http",
@@ -66,9 +57,87 @@ package struct DeliveryRequest: Sendable {
       id: id,
       function: delivery.id.function,
       head: head,
-      body: ByteBuffer(bytes: event.data)
+      body: ByteBuffer(bytes: body),
+      timeout: timeout
     )
   }
+
+  /// The CloudEvent of a document's change.
+  func event(
+    of change: DocumentChange,
+    _ type: DocumentEventType,
+    for delivery: Delivery
+  ) throws -> CloudEvent {
+    let name = change.name
+    let data: [UInt8] = try WireFormat.eventData(for: change).serializedBytes()
+    var extensions = [
+      "project": name.database.project, "location": location,
+      "database": name.database.database, "namespace": "(default)",
+      "document": name.path.description,
+    ]
+    if type.hasAuthContext {
+      let (type, id) = authContext(of: delivery.auth)
+      extensions["authtype"] = type
+      extensions["authid"] = id
+    }
+    return CloudEvent(
+      id: delivery.id.eventID,
+      source: "//firestore.googleapis.com/\(name.database)",
+      type: type.name,
+      subject: "documents/\(name.path)",
+      time: delivery.commitTime.description,
+      dataContentType: "application/protobuf",
+      dataSchema: Self.dataSchema,
+      extensions: extensions,
+      data: data
+    )
+  }
+
+  /// Who wrote, as production tells it: of end users it gives the id and calls the type unknown.
+  private func authContext(of auth: AuthContext) -> (type: String, id: String?) {
+    switch auth {
+    case .admin: ("service_account", "firebase-adminsdk@\(project).iam.gserviceaccount.com")
+    case .unauthenticated: ("unauthenticated", nil)
+    case .user(let user): ("unknown", user.uid)
+    }
+  }
+
+  private func set(_ event: CloudEvent, in fields: inout HTTPFields) {
+    set("ce-specversion", "1.0", in: &fields)
+    set("ce-id", event.id, in: &fields)
+    set("ce-source", event.source, in: &fields)
+    set("ce-type", event.type, in: &fields)
+    set("ce-subject", event.subject, in: &fields)
+    set("ce-time", event.time, in: &fields)
+    set("ce-dataschema", event.dataSchema, in: &fields)
+    for (name, value) in event.extensions { set("ce-\(name)", value, in: &fields) }
+    fields[.contentType] = event.dataContentType
+  }
+
+  private func set(_ task: EnqueuedTask, _ delivery: Delivery, in fields: inout HTTPFields) {
+    fields[.contentType] = "application/json"
+    for (name, value) in task.headers {
+      if let field = HTTPField.Name(name) { fields[field] = value }
+    }
+    set("x-cloudtasks-queuename", task.queue, in: &fields)
+    set("x-cloudtasks-taskname", task.id, in: &fields)
+    set("x-cloudtasks-taskretrycount", String(delivery.attempts), in: &fields)
+    set("x-cloudtasks-taskexecutioncount", String(delivery.executions), in: &fields)
+    let seconds = Double(task.scheduleTime.microseconds) / 1_000_000
+    set("x-cloudtasks-tasketa", String(seconds), in: &fields)
+    if delivery.attempts > 0 {
+      set("x-cloudtasks-taskpreviousresponse", delivery.lastStatus.map(String.init), in: &fields)
+      set("x-cloudtasks-taskretryreason", delivery.lastError, in: &fields)
+    }
+  }
+
+  private func set(_ name: String, _ value: String?, in fields: inout HTTPFields) {
+    guard let value, let field = HTTPField.Name(name) else { return }
+    fields[field] = HeaderValue.percentEncoded(value)
+  }
+
+  /// The job that Firebase makes of a scheduled function.
+  private func jobName(_ function: String) -> String { "firebase-schedule-\(function)-\(location)" }
 
   private static let dataSchema =
     "https://github.com/googleapis/google-cloudevents/blob/main/proto/google/events/cloud/firestore/v1/data.proto"
@@ -76,8 +145,9 @@ package struct DeliveryRequest: Sendable {
 
 /// CloudEvents' rule for header values: what is not printable ASCII, and `"`, `%` and the space,
 /// is percent-encoded as UTF-8 (HTTP protocol binding 1.0, section 3.1.3.2).
-enum HeaderValue {
-  static func percentEncoded(_ text: String) -> String {
+package enum HeaderValue {
+  /// The value as a header has it.
+  package static func percentEncoded(_ text: String) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var bytes: [UInt8] = []
     for byte in text.utf8 {

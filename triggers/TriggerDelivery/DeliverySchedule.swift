@@ -4,45 +4,47 @@ import HeapModule
 
 /// Which deliveries run now, which wait, and for whom: a value that decides and never acts.
 ///
-/// Holds at most `heldMax` deliveries of `heldBytesMax` bytes in memory. The others stay in storage,
-/// and of them only the earliest due time is known; those that wait longest give way to those that
-/// are due earlier, so that nothing due waits behind a later retry. A function runs at most
-/// `runningPerFunctionMax` at once, so that a slow one leaves room for the others.
+/// Knows every pending delivery by its id, about 200 bytes each; the deliveries themselves are held
+/// up to `heldBytesMax` and otherwise read from storage when they start. Of the deliveries of one
+/// lane only the first can run, until it has settled. Each function has a queue of its own with
+/// limits of its own, so that a slow one leaves room for the others.
 package struct DeliverySchedule: Sendable {
-  /// Bounds the schedule and one refill.
-  package let heldMax: Int
-  /// Bounds the memory of the schedule and of one refill, but for the delivery that exceeds it: an
-  /// event may have two megabytes.
+  /// What held deliveries may take in memory; an event may have two megabytes.
   package let heldBytesMax: Int
-  /// More could not start anyway: a worker's default concurrency is 80.
-  package let runningPerFunctionMax: Int
 
-  /// When the first of the pending deliveries that only storage holds is due; nil without any.
-  package private(set) var leftDue: Timestamp?
-  private var held: [DeliveryID: Held] = [:]
-  private var heldBytes = 0
-  private var running: [DeliveryID: String] = [:]
-  private var runningPerFunction: [String: Int] = [:]
-  private var ready: [String: Deque<DeliveryID>] = [:]
+  private var entries: [DeliveryID: Entry] = [:]
+  /// The pending deliveries of each lane in their order; the first is the one that may run.
+  private var lanes: [DeliveryLane: [DeliveryID]] = [:]
+  private var queues: [String: FunctionQueue] = [:]
   private var waiting = Heap<Waiting>()
-  private var waitingBytes = 0
-  /// What was tried while a refill reads an older state of storage; nil while none reads.
-  private var triedDuringRefill: Set<DeliveryID>?
+  private var heldBytes = 0
+  private var limits: @Sendable (String) -> DispatchLimits
 
-  /// An empty schedule.
+  /// An empty schedule; `limits` is asked for those of each function that it meets.
   package init(
-    heldMax: Int = 4096,
     heldBytesMax: Int = 64 << 20,
-    runningPerFunctionMax: Int = 160
+    limits: @escaping @Sendable (String) -> DispatchLimits = { _ in DispatchLimits() }
   ) {
-    self.heldMax = heldMax
     self.heldBytesMax = heldBytesMax
-    self.runningPerFunctionMax = runningPerFunctionMax
+    self.limits = limits
   }
 
-  private struct Held {
-    var delivery: Delivery
+  private struct Entry {
+    var lane: DeliveryLane?
+    var isTask: Bool
+    var due: Timestamp
+    var phase: Phase
+    var held: Delivery?
     var bytes: Int
+  }
+
+  private enum Phase {
+    /// Another of its lane comes first.
+    case blocked
+    /// Its time has not come.
+    case waiting
+    case ready
+    case running
   }
 
   private struct Waiting: Comparable {
@@ -53,174 +55,280 @@ package struct DeliverySchedule: Sendable {
     }
   }
 
-  /// Whether nothing runs and nothing is due at `now`, here or in storage.
-  package func isIdle(at now: Timestamp) -> Bool {
-    running.isEmpty && ready.isEmpty && triedDuringRefill == nil
-      && nextDue.map { $0 > now } ?? true
+  /// A delivery to be tried; `held` is nil when it must be read from storage first.
+  package struct Start: Sendable {
+    package var id: DeliveryID
+    package var held: Delivery?
   }
 
-  /// Whether nothing runs, and of what is due at `now` as much is here as belongs here.
-  package func isAtRest(at now: Timestamp) -> Bool {
-    running.isEmpty && triedDuringRefill == nil && !wantsRefill(at: now)
+  // MARK: What there is
+
+  /// How many are pending.
+  package var count: Int { entries.count }
+
+  /// How many tasks are pending.
+  package private(set) var taskCount = 0
+
+  /// How many are pending besides the tasks.
+  package var eventCount: Int { entries.count - taskCount }
+
+  /// How many of a function are pending.
+  package func count(of function: String) -> Int {
+    entries.keys.count { $0.function == function }
   }
+
+  /// The ids of a function's pending deliveries, in order.
+  package func ids(of function: String) -> [DeliveryID] {
+    entries.keys.filter { $0.function == function }.sorted()
+  }
+
+  /// Whether one of a lane is pending.
+  func isOccupied(_ lane: DeliveryLane) -> Bool { lanes[lane] != nil }
+
+  /// Whether a delivery is pending.
+  package func knows(_ id: DeliveryID) -> Bool { entries[id] != nil }
 
   /// Those that run at this moment.
-  package var runningIDs: Set<DeliveryID> { Set(running.keys) }
+  package var runningIDs: Set<DeliveryID> {
+    Set(entries.lazy.filter { $0.value.phase == .running }.map(\.key))
+  }
 
   /// Whether one runs at this moment.
-  package func isRunning(_ id: DeliveryID) -> Bool { running[id] != nil }
+  package func isRunning(_ id: DeliveryID) -> Bool { entries[id]?.phase == .running }
 
-  /// How many are held.
-  package var heldCount: Int { held.count }
+  /// How many run at this moment.
+  package private(set) var runningCount = 0
 
-  /// Whether everything pending is held, as far as it was added or read from storage.
-  package var holdsAll: Bool { leftDue == nil && triedDuringRefill == nil }
-
-  /// Takes a pending delivery whose row has `bytes` bytes; one that is held already changes nothing.
-  ///
-  /// Where there is no room, the one of all that is due last is left to storage; what is due at
-  /// `now` or runs stays.
-  package mutating func add(_ delivery: Delivery, bytes: Int, now: Timestamp) {
-    guard held[delivery.id] == nil else { return }
-    while !hasRoom, let last = waiting.max, last.due > delivery.dueTime {
-      waiting.removeMax()
-      waitingBytes -= bytesHeld(last.id)
-      forget(last.id)
-      leftInStorage(due: last.due)
-    }
-    guard hasRoom else { return leftInStorage(due: delivery.dueTime) }
-    held[delivery.id] = Held(delivery: delivery, bytes: bytes)
-    heldBytes += bytes
-    enqueue(delivery, now: now)
+  /// Whether nothing runs and nothing is due at `now`, paused queues aside.
+  package func isIdle(at now: Timestamp) -> Bool {
+    runningCount == 0 && (waiting.min.map { $0.due > now } ?? true)
+      && queues.values.allSatisfy { $0.isPaused || $0.ready.isEmpty }
   }
 
-  /// Notes that storage holds a pending delivery, due then, that is not here.
-  package mutating func leftInStorage(due: Timestamp) {
-    leftDue = min(leftDue ?? due, due)
+  /// Whether nothing runs and nothing will start unless time passes: as `isIdle`, but what only the
+  /// rate of its function holds up counts as waiting too.
+  package func isStill(at now: Timestamp) -> Bool {
+    runningCount == 0 && (waiting.min.map { $0.due > now } ?? true)
+      && queues.values.allSatisfy { $0.isStill(at: now) }
   }
 
-  /// Whether something due is only in storage, and there is room for half of what fits.
-  ///
-  /// What waits counts as room, for it gives way.
-  package func wantsRefill(at now: Timestamp) -> Bool {
-    guard triedDuringRefill == nil, let leftDue, leftDue <= now else { return false }
-    return held.count - waiting.count <= heldMax / 2
-      && heldBytes - waitingBytes <= heldBytesMax / 2
-  }
+  /// Whether nothing runs.
+  package var isAtRest: Bool { runningCount == 0 }
 
-  /// Notes that what is due first in storage is about to be read.
-  ///
-  /// Comes before the read, so that what is left to storage during it is not forgotten after it.
-  package mutating func beginRefill(now: Timestamp) {
-    promoteDue(now: now)
-    leftDue = nil
-    triedDuringRefill = []
-  }
+  /// Whether deliveries of so many bytes would be held.
+  func hasRoom(for bytes: Int) -> Bool { heldBytes + bytes <= heldBytesMax }
 
-  /// Takes what was read since `beginRefill`, and when the first of what was not read is due.
+  // MARK: Coming and going
+
+  /// Takes a pending delivery whose row has `bytes` bytes; one that is known changes nothing.
   ///
-  /// What was tried meanwhile is settled or known better, and is passed over.
-  package mutating func endRefill(
-    _ read: [(delivery: Delivery, bytes: Int)],
-    nextDue: Timestamp?,
+  /// It has its place in its lane, unless `isOrdered` is false.
+  package mutating func add(
+    _ delivery: Delivery,
+    bytes: Int,
+    isOrdered: Bool = true,
     now: Timestamp
   ) {
-    let tried = triedDuringRefill ?? []
-    triedDuringRefill = nil
-    if let nextDue { leftInStorage(due: nextDue) }
-    for (delivery, bytes) in read where !tried.contains(delivery.id) {
-      add(delivery, bytes: bytes, now: now)
-    }
+    guard entries[delivery.id] == nil else { return }
+    var pending = DeliveryStore.Pending(delivery)
+    if !isOrdered { pending.lane = nil }
+    add(pending, now: now)
+    hold(delivery, bytes)
+  }
+
+  /// Takes a pending delivery that is in storage only.
+  mutating func add(_ pending: DeliveryStore.Pending, now: Timestamp) {
+    let id = pending.id
+    guard entries[id] == nil else { return }
+    entries[id] = Entry(
+      lane: pending.lane,
+      isTask: pending.isTask,
+      due: pending.due,
+      phase: .blocked,
+      held: nil,
+      bytes: 0
+    )
+    if pending.isTask { taskCount += 1 }
+    guard let lane = pending.lane else { return enqueue(id, now: now) }
+    var line = lanes[lane] ?? []
+    // Most come in order; a renewed one goes back to its place, but never before one that runs.
+    var place = line.endIndex
+    while place > 0, id < line[place - 1], !(place == 1 && isRunning(line[0])) { place -= 1 }
+    line.insert(id, at: place)
+    lanes[lane] = line
+    guard place == 0 else { return }
+    if line.count > 1 { entries[line[1]]?.phase = .blocked }
+    enqueue(id, now: now)
   }
 
   /// The deliveries to start now; they count as running until `finish`.
-  package mutating func start(now: Timestamp) -> [Delivery] {
+  package mutating func start(now: Timestamp) -> [Start] {
     promoteDue(now: now)
-    var started: [Delivery] = []
-    for function in ready.keys.sorted() {
-      while runningPerFunction[function, default: 0] < runningPerFunctionMax,
-        let id = ready[function]?.popFirst()
-      {
-        guard let delivery = held[id]?.delivery else { continue }
-        running[id] = function
-        runningPerFunction[function, default: 0] += 1
-        started.append(delivery)
+    var started: [Start] = []
+    for function in queues.filter({ !$0.value.ready.isEmpty }).keys.sorted() {
+      // Taken out, so that its entries are not copied when it changes.
+      guard var queue = queues.removeValue(forKey: function) else { continue }
+      while !queue.ready.isEmpty, queue.mayStart(now: now), let id = queue.ready.popFirst() {
+        guard let start = run(id) else { continue }
+        queue.started()
+        started.append(start)
       }
-      if ready[function]?.isEmpty == true { ready[function] = nil }
+      queues[function] = queue
     }
     return started
   }
 
   /// Those that could start at `now`, in the order of their ids, those that are past a function's
   /// bound included.
-  package mutating func startable(now: Timestamp) -> [Delivery] {
+  package mutating func startable(now: Timestamp) -> [DeliveryID] {
     promoteDue(now: now)
-    return ready.values.flatMap { $0.compactMap { held[$0]?.delivery } }.sorted { $0.id < $1.id }
+    return queues.values.flatMap { queue in
+      queue.isPaused ? [] : queue.ready.filter { entries[$0]?.phase == .ready }
+    }.sorted()
   }
 
   /// Starts one delivery, which then runs until `finish`; nil when it is not one that could.
-  package mutating func start(_ id: DeliveryID, now: Timestamp) -> Delivery? {
+  package mutating func start(_ id: DeliveryID, now: Timestamp) -> Start? {
     promoteDue(now: now)
-    guard let delivery = held[id]?.delivery, let place = ready[id.function]?.firstIndex(of: id)
-    else {
-      return nil
-    }
-    ready[id.function]?.remove(at: place)
-    if ready[id.function]?.isEmpty == true { ready[id.function] = nil }
-    running[id] = id.function
-    runningPerFunction[id.function, default: 0] += 1
-    return delivery
+    guard let place = queues[id.function]?.ready.firstIndex(of: id) else { return nil }
+    queues[id.function]?.ready.remove(at: place)
+    guard let start = run(id) else { return nil }
+    queues[id.function]?.started()
+    return start
   }
 
   /// Takes back a delivery after its try: again if it is still pending, else it leaves.
-  package mutating func finish(_ delivery: Delivery, now: Timestamp) {
-    if let function = running.removeValue(forKey: delivery.id) {
-      let left = runningPerFunction[function, default: 1] - 1
-      runningPerFunction[function] = left == 0 ? nil : left
-    }
-    triedDuringRefill?.insert(delivery.id)
-    guard !delivery.state.isSettled else { return forget(delivery.id) }
-    held[delivery.id]?.delivery = delivery
-    enqueue(delivery, now: now)
+  package mutating func finish(_ delivery: Delivery, bytes: Int, now: Timestamp) {
+    if !delivery.state.isSettled, isRunning(delivery.id) { hold(delivery, bytes) }
+    release(delivery.id, due: delivery.state.isSettled ? nil : delivery.dueTime, now: now)
   }
 
-  /// When the first of those that wait, here or in storage, is due, which may be past; nil without
-  /// any.
+  /// Takes back a delivery that could not be tried: again at `due`, or never where that is nil.
+  mutating func release(_ id: DeliveryID, due: Timestamp?, now: Timestamp) {
+    guard var entry = entries[id], entry.phase == .running else { return }
+    runningCount -= 1
+    queues[id.function]?.running -= 1
+    guard let due else { return forget(id, entry, now: now) }
+    entry.due = due
+    entry.phase = .blocked
+    entries[id] = entry
+    enqueue(id, now: now)
+  }
+
+  /// Forgets a delivery that does not run; false when it runs or is not known.
+  package mutating func remove(_ id: DeliveryID, now: Timestamp) -> Bool {
+    guard let entry = entries[id], entry.phase != .running else { return false }
+    forget(id, entry, now: now)
+    return true
+  }
+
+  /// Makes a delivery due now, unless it runs or is behind another of its lane; false then.
+  package mutating func hasten(_ id: DeliveryID, now: Timestamp) -> Bool {
+    guard let entry = entries[id], entry.phase == .waiting || entry.phase == .ready else {
+      return false
+    }
+    if entry.phase == .waiting {
+      entries[id]?.due = now
+      enqueue(id, now: now)
+    }
+    return true
+  }
+
+  // MARK: Functions
+
+  /// Stops or resumes the queue of a function; what runs goes on.
+  package mutating func setPaused(_ isPaused: Bool, function: String) {
+    queue(of: function) { $0.isPaused = isPaused }
+  }
+
+  /// Whether the queue of a function is stopped.
+  package func isPaused(_ function: String) -> Bool { queues[function]?.isPaused ?? false }
+
+  /// Asks for the limits of all functions again.
+  package mutating func updateLimits(
+    _ limits: @escaping @Sendable (String) -> DispatchLimits
+  ) {
+    self.limits = limits
+    for function in queues.keys { queues[function]?.update(limits(function)) }
+  }
+
+  // MARK: Time
+
+  /// When the first of those that wait is due, which may be past; nil without any.
   package var nextDue: Timestamp? {
-    guard let due = waiting.min?.due else { return leftDue }
-    return min(due, leftDue ?? due)
+    (queues.values.compactMap(\.rateTime) + [waiting.min?.due].compactMap(\.self)).min()
   }
 
   /// When to look again, if nothing else happens after a look at `now`; nil for never.
-  ///
-  /// What is due but only in storage waits for others to end, not for a time.
   package func nextLook(after now: Timestamp) -> Timestamp? {
-    [waiting.min?.due, leftDue].compactMap { $0 }.filter { $0 > now }.min()
+    nextDue.map { max($0, now.advanced(by: .microseconds(1))) }
   }
 
-  private var hasRoom: Bool { held.count < heldMax && heldBytes < heldBytesMax }
+  // MARK: Inside
 
-  private func bytesHeld(_ id: DeliveryID) -> Int { held[id]?.bytes ?? 0 }
+  private mutating func queue(of function: String, _ change: (inout FunctionQueue) -> Void) {
+    change(&queues[function, default: FunctionQueue(limits: limits(function))])
+  }
 
-  private mutating func forget(_ id: DeliveryID) {
-    heldBytes -= bytesHeld(id)
-    held[id] = nil
+  private mutating func hold(_ delivery: Delivery, _ bytes: Int) {
+    guard hasRoom(for: bytes), entries[delivery.id]?.held == nil else { return }
+    entries[delivery.id]?.held = delivery
+    entries[delivery.id]?.bytes = bytes
+    heldBytes += bytes
+  }
+
+  /// Counts a ready delivery as running; nil for one that has left or was overtaken meanwhile.
+  private mutating func run(_ id: DeliveryID) -> Start? {
+    guard var entry = entries[id], entry.phase == .ready else { return nil }
+    let start = Start(id: id, held: entry.held)
+    heldBytes -= entry.bytes
+    entry.held = nil
+    entry.bytes = 0
+    entry.phase = .running
+    entries[id] = entry
+    runningCount += 1
+    return start
+  }
+
+  private mutating func forget(_ id: DeliveryID, _ entry: Entry, now: Timestamp) {
+    entries[id] = nil
+    heldBytes -= entry.bytes
+    if entry.isTask { taskCount -= 1 }
+    pruneWaiting()
+    guard let lane = entry.lane, var line = lanes[lane] else { return }
+    let wasFirst = line.first == id
+    line.removeAll { $0 == id }
+    lanes[lane] = line.isEmpty ? nil : line
+    if wasFirst, let next = line.first { enqueue(next, now: now) }
+  }
+
+  private mutating func enqueue(_ id: DeliveryID, now: Timestamp) {
+    guard let due = entries[id]?.due else { return }
+    if due <= now {
+      entries[id]?.phase = .ready
+      queue(of: id.function) { $0.ready.append(id) }
+    } else {
+      entries[id]?.phase = .waiting
+      waiting.insert(Waiting(due: due, id: id))
+    }
+    pruneWaiting()
   }
 
   private mutating func promoteDue(now: Timestamp) {
     while let next = waiting.min, next.due <= now {
       waiting.removeMin()
-      waitingBytes -= bytesHeld(next.id)
-      ready[next.id.function, default: []].append(next.id)
+      if isCurrent(next) { enqueue(next.id, now: now) }
     }
+    pruneWaiting()
   }
 
-  private mutating func enqueue(_ delivery: Delivery, now: Timestamp) {
-    if delivery.dueTime <= now {
-      ready[delivery.id.function, default: []].append(delivery.id)
-    } else {
-      waiting.insert(Waiting(due: delivery.dueTime, id: delivery.id))
-      waitingBytes += bytesHeld(delivery.id)
-    }
+  /// What waits may have left or got another time; its place in the heap stays until it comes up.
+  private mutating func pruneWaiting() {
+    while let next = waiting.min, !isCurrent(next) { waiting.removeMin() }
+  }
+
+  private func isCurrent(_ place: Waiting) -> Bool {
+    guard let entry = entries[place.id] else { return false }
+    return entry.phase == .waiting && entry.due == place.due
   }
 }

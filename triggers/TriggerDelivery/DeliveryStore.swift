@@ -4,6 +4,7 @@ import StorageEngine
 /// The rows of the deliveries: one by id, and one by due time for each that is pending.
 struct DeliveryStore: Sendable {
   static let rows = Keyspace("deliveries")
+  /// Keys are the due time and the id; values the delivery's lane, one byte for a task, or nothing.
   static let due = Keyspace("deliveries_due")
 
   let storage: any StorageEngine
@@ -11,84 +12,70 @@ struct DeliveryStore: Sendable {
   /// A delivery with the size of its row.
   typealias Stored = (delivery: Delivery, bytes: Int)
 
+  /// A pending delivery as its due row names it.
+  struct Pending: Sendable {
+    var id: DeliveryID
+    var lane: DeliveryLane?
+    var isTask: Bool
+    var due: Timestamp
+  }
+
   /// Adds rows for new deliveries to a batch.
   static func insert(_ deliveries: [Delivery], into batch: inout WriteBatch) -> [Stored] {
     deliveries.map { delivery in
       let row = delivery.encoded()
       batch.put(rows, delivery.id.key, row)
-      batch.put(due, dueKey(delivery), [])
+      if !delivery.state.isSettled { batch.put(due, dueKey(delivery), dueValue(delivery)) }
       return (delivery, row.count)
     }
   }
 
-  /// Replaces a delivery's row after a try; relaxed, for redelivery covers its loss.
-  @discardableResult
-  func update(from old: Delivery, to new: Delivery) async throws -> Stored {
-    let row = new.encoded()
-    var batch = WriteBatch()
-    batch.delete(Self.due, Self.dueKey(old))
-    batch.put(Self.rows, new.id.key, row)
-    if !new.state.isSettled { batch.put(Self.due, Self.dueKey(new), []) }
-    try await storage.commit(batch, durability: .relaxed)
-    return (new, row.count)
+  /// Replaces a delivery's row, in a batch that may hold more.
+  static func update(from old: Delivery, to new: Delivery, in batch: inout WriteBatch) -> Stored {
+    batch.delete(due, dueKey(old))
+    return insert([new], into: &batch)[0]
   }
 
-  /// The pending deliveries that are due first, and when the next after them is due.
-  ///
-  /// At most `limit`, and no more once they have `bytesMax` bytes, but at least one if there is one.
-  func pending(
-    limit: Int,
-    bytesMax: Int
-  ) async throws -> (deliveries: [Stored], nextDue: Timestamp?) {
+  /// Pending deliveries in pieces, so that others can read in between: those from a key of the due
+  /// rows on, and the key of the next piece.
+  func pending(from start: [UInt8]) async throws -> (page: [Pending], next: [UInt8]?) {
     try await storage.read { snapshot in
-      var found: [Stored] = []
-      var bytes = 0
-      var nextDue: Timestamp?
-      try snapshot.scan(Self.due, prefix: []) { key, _ in
-        guard found.count < limit, bytes < bytesMax else {
-          nextDue = try Self.dueTime(key)
-          return false
-        }
-        guard let row = try snapshot.get(Self.rows, Array(key.dropFirst(8))) else { return true }
-        let delivery = try Delivery(decoding: row.bytes)
-        guard !delivery.state.isSettled else { return true }
-        found.append((delivery, row.bytes.count))
-        bytes += row.bytes.count
-        return true
+      var page: [Pending] = []
+      var last: [UInt8]?
+      try snapshot.scan(Self.due, from: start, to: nil, descending: false) { key, value in
+        page.append(try Self.pending(key, value.bytes))
+        if page.count == Self.pageMax { last = key }
+        return page.count < Self.pageMax
       }
-      return (found, nextDue)
-    }
-  }
-
-  /// How many deliveries are pending; reads in pieces, so that others can read in between.
-  func pendingCount() async throws -> Int {
-    var count = 0
-    var from: [UInt8]? = []
-    while let start = from {
-      let (counted, last) = try await storage.read { snapshot -> (Int, [UInt8]?) in
-        var counted = 0
-        var last: [UInt8]?
-        try snapshot.scan(Self.due, from: start, to: nil, descending: false) { key, _ in
-          counted += 1
-          if counted == Self.countMax { last = key }
-          return counted < Self.countMax
-        }
-        return (counted, last)
-      }
-      count += counted
       // The smallest key above.
-      from = last.map { $0 + [0] }
+      return (page, last.map { $0 + [0] })
     }
-    return count
   }
 
-  /// Keys counted in one read.
-  private static let countMax = 10_000
+  /// Keys read at once.
+  private static let pageMax = 10_000
+
+  /// One delivery with the size of its row, or nil.
+  func stored(_ id: DeliveryID) async throws -> Stored? {
+    try await storage.read { snapshot in
+      try snapshot.get(Self.rows, id.key).map { (try Delivery(decoding: $0.bytes), $0.bytes.count) }
+    }
+  }
 
   /// One delivery, or nil.
-  func delivery(_ id: DeliveryID) async throws -> Delivery? {
+  func delivery(_ id: DeliveryID) async throws -> Delivery? { try await stored(id)?.delivery }
+
+  /// A delivery and those that led to it, the newest first, at most `limit`.
+  func chain(from id: DeliveryID, limit: Int) async throws -> [Delivery] {
     try await storage.read { snapshot in
-      try snapshot.get(Self.rows, id.key).map { try Delivery(decoding: $0.bytes) }
+      var chain: [Delivery] = []
+      var next: DeliveryID? = id
+      while let id = next, chain.count < limit, let row = try snapshot.get(Self.rows, id.key) {
+        let delivery = try Delivery(decoding: row.bytes)
+        chain.append(delivery)
+        next = delivery.cause
+      }
+      return chain
     }
   }
 
@@ -111,15 +98,21 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// Deletes the oldest settled rows beyond `keep`, at most `batchMax` at once.
+  /// Deletes the oldest settled rows beyond `keep` but those that `isBusy`, at most `batchMax` at
+  /// once.
   ///
   /// Failed and dead ones go like the others: what is kept is bounded by count alone.
-  func trim(keep: Int, batchMax: Int) async throws {
+  func trim(
+    keep: Int,
+    batchMax: Int,
+    except isBusy: @Sendable (DeliveryID) -> Bool
+  ) async throws {
     let surplus = try await storage.read { snapshot -> [[UInt8]] in
       var settled: [[UInt8]] = []
       var count = 0
       try snapshot.scan(Self.rows, prefix: [], descending: true) { key, value in
-        guard try Delivery(decoding: value.bytes).state.isSettled else { return true }
+        let delivery = try Delivery(decoding: value.bytes)
+        guard delivery.state.isSettled, !isBusy(delivery.id) else { return true }
         count += 1
         if count > keep { settled.append(key) }
         return settled.count < batchMax
@@ -132,10 +125,18 @@ struct DeliveryStore: Sendable {
     try await storage.commit(batch, durability: .relaxed)
   }
 
-  private static func dueTime(_ key: [UInt8]) throws(CorruptDataError) -> Timestamp {
+  private static func pending(
+    _ key: [UInt8],
+    _ value: [UInt8]
+  ) throws(CorruptDataError) -> Pending {
     guard key.count > 8 else { throw CorruptDataError("the due time of a delivery") }
     let bits = key.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    return Timestamp(microseconds: Int64(bitPattern: bits ^ (1 << 63)))
+    return Pending(
+      id: try DeliveryID(key: key.dropFirst(8)),
+      lane: value.count == 8 ? DeliveryLane(hash: value.reduce(0) { $0 << 8 | UInt64($1) }) : nil,
+      isTask: value == taskMark,
+      due: Timestamp(microseconds: Int64(bitPattern: bits ^ (1 << 63)))
+    )
   }
 
   private static func dueKey(_ delivery: Delivery) -> [UInt8] {
@@ -143,5 +144,24 @@ struct DeliveryStore: Sendable {
     key.append(UInt64(bitPattern: delivery.dueTime.microseconds) ^ (1 << 63))
     key.append(raw: delivery.id.key)
     return key.bytes
+  }
+
+  private static func dueValue(_ delivery: Delivery) -> [UInt8] {
+    guard let lane = delivery.lane else { return delivery.task == nil ? [] : taskMark }
+    return withUnsafeBytes(of: lane.hash.bigEndian) { Array($0) }
+  }
+
+  private static let taskMark: [UInt8] = [1]
+}
+
+extension DeliveryStore.Pending {
+  /// A delivery as its due row names it.
+  init(_ delivery: Delivery) {
+    self.init(
+      id: delivery.id,
+      lane: delivery.lane,
+      isTask: delivery.task != nil,
+      due: delivery.dueTime
+    )
   }
 }

@@ -23,9 +23,17 @@ public struct FunctionsApp: Sendable {
     self.functions = functions().map { function in
       var function = function
       function.options = function.options.falling(backTo: defaults)
-      // A default of `retry` speaks to the triggers among the functions only.
-      if function.trigger == .callable, defaults.retry == function.options.retry {
+      // A default speaks only to those of the functions that have the option.
+      if !function.trigger.canBeTriedAgain, defaults.retry == function.options.retry {
         function.options.retry = nil
+      }
+      if function.trigger != .callable {
+        if defaults.enforceAppCheck == function.options.enforceAppCheck {
+          function.options.enforceAppCheck = nil
+        }
+        if defaults.consumeAppCheckToken == function.options.consumeAppCheckToken {
+          function.options.consumeAppCheckToken = nil
+        }
       }
       return function
     }
@@ -60,14 +68,30 @@ extension FunctionEndpoint {
     minInstances = options.minInstances
     maxInstances = options.maxInstances
     secretEnvironmentVariables = options.secrets?.map { SecretVariable(key: $0) }
+    let retry = options.retry
     switch function.trigger {
-    case .callable:
-      callableTrigger = CallableTrigger()
-    case .document(let kind, let pattern):
+    case .callable: callableTrigger = CallableTrigger()
+    case .typed, .http: httpsTrigger = HTTPSTrigger()
+    case .document(let type, let pattern):
+      eventTrigger = EventTrigger(type: type, pattern: pattern)
+      eventTrigger?.setRetry(retry)
+    case .cloudEvent(let filter):
       eventTrigger = EventTrigger(
-        kind: kind,
-        pattern: pattern,
-        retry: options.retry ?? false
+        eventType: filter.type,
+        eventFilters: filter.attributes,
+        eventFilterPathPatterns: filter.patterns.isEmpty ? nil : filter.patterns
+      )
+      eventTrigger?.setRetry(retry)
+    case .schedule(let schedule, let timeZone):
+      scheduleTrigger = ScheduleTrigger(
+        schedule: schedule,
+        timeZone: timeZone,
+        retryConfig: retry.map { RetryConfig(ofSchedule: $0) }
+      )
+    case .taskQueue(let limits):
+      taskQueueTrigger = TaskQueueTrigger(
+        rateLimits: RateLimits(limits),
+        retryConfig: retry.flatMap { RetryConfig(ofTasks: $0) }
       )
     }
   }

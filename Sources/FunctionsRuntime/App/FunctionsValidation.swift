@@ -1,13 +1,12 @@
 import Events
 import Invocation
 import RuntimeSupport
+import Schedules
 
 /// What is wrong with an app's functions, found before anything is served.
 ///
 /// Each message names the function and says what to change.
 enum FunctionsValidation {
-  private static let eventSecondsMax = 540
-  private static let callableSecondsMax = 3600
   private static let concurrencyMax = 1000
   private static let nameLengthMax = 63
   private static let reservedPrefixes = ["X_GOOGLE_", "FIREBASE_", "EXT_", "KIT_"]
@@ -43,20 +42,9 @@ enum FunctionsValidation {
     }
     func report(_ problem: String) { problems.append("The function \"\(name)\" \(problem)") }
 
-    var secondsMax = callableSecondsMax
-    switch function.trigger {
-    case .callable:
-      if options.retry == true {
-        report("is a callable, which is never tried again; remove retry: true.")
-      }
-    case .document(_, let pattern):
-      secondsMax = eventSecondsMax
-      do {
-        _ = try PathPattern(pattern)
-      } catch {
-        report("cannot be triggered. \(error.statusMessage)")
-      }
-    }
+    problems += triggerProblems(function).map { "The function \"\(name)\" \($0)" }
+    problems += (options.retry?.problems ?? []).map { "The function \"\(name)\" \($0)" }
+    let secondsMax = function.trigger.secondsMax
     if let timeout = options.timeout, !(1...secondsMax).contains(timeout.wholeSeconds) {
       report("has a timeout of \(timeout); set one from 1 to \(secondsMax) seconds.")
     }
@@ -69,6 +57,11 @@ enum FunctionsValidation {
     if let most = options.maxInstances, most < max(1, options.minInstances ?? 0) {
       report("has \(most) maxInstances; set at least 1 and no fewer than minInstances.")
     }
+    if case .only(let origins) = options.cors,
+      let origin = origins.sorted().first(where: { !isOrigin($0) })
+    {
+      report("allows the origin \"\(origin)\"; write it as a browser does: https://app.example.")
+    }
     if let region = options.region, !isRegion(region) {
       report("has the region \"\(region)\"; set one such as europe-west1.")
     }
@@ -80,6 +73,85 @@ enum FunctionsValidation {
       }
     }
     return problems
+  }
+
+  /// What is wrong with a trigger, as ends of sentences.
+  private static func triggerProblems(_ function: FunctionDefinition) -> [String] {
+    switch function.trigger {
+    case .callable, .typed, .http:
+      var problems: [String] = []
+      if function.options.retry?.triesAgain == true {
+        let kind = function.trigger == .callable ? "a callable" : "called by clients"
+        problems.append("is \(kind), which is never tried again; remove its retry.")
+      }
+      let options = function.options
+      if function.trigger != .callable,
+        options.enforceAppCheck == true || options.consumeAppCheckToken == true
+      {
+        problems.append("is an HTTP function, and App Check is for callables; remove its options.")
+      }
+      return problems
+    case .document(_, let pattern):
+      return patternProblem(pattern, ofDocuments: true).map { [$0] } ?? []
+    case .cloudEvent(let filter): return problems(with: filter)
+    case .schedule(let schedule, let timeZone):
+      return problems(ofSchedule: schedule, timeZone, function.options.retry)
+    case .taskQueue(let limits):
+      let isQueue = !function.name.contains("_")
+      return limits.problems
+        + (isQueue ? [] : ["cannot name a task queue, for which '_' is not allowed; rename it."])
+    }
+  }
+
+  private static func problems(
+    ofSchedule schedule: String,
+    _ timeZone: String?,
+    _ retry: RetryPolicy?
+  ) -> [String] {
+    var problems: [String] = []
+    do {
+      _ = try Schedule(schedule, timeZone: timeZone)
+    } catch {
+      problems.append("cannot be scheduled. \(error.statusMessage)")
+    }
+    let attemptsMax = FunctionEndpoint.RetryConfig.scheduleRetriesMax + 1
+    if let attempts = retry?.attempts, attempts > attemptsMax {
+      problems.append("has \(attempts) attempts; Cloud Scheduler makes \(attemptsMax) at most.")
+    }
+    return problems
+  }
+
+  private static func problems(with filter: CloudEventFilter) -> [String] {
+    var problems: [String] = []
+    if filter.type.isEmpty || filter.type.contains(where: \.isWhitespace) {
+      problems.append("has the event type \"\(filter.type)\"; set a CloudEvents type.")
+    }
+    for name in filter.attributes.keys.sorted() + filter.patterns.keys.sorted()
+    where !isAttribute(name) {
+      problems.append(
+        "filters by \"\(name)\"; an attribute's name has only a-z and 0-9."
+      )
+    }
+    for name in Set(filter.attributes.keys).intersection(filter.patterns.keys).sorted() {
+      problems.append("filters by \"\(name)\" twice; keep the value or the pattern.")
+    }
+    for (_, pattern) in filter.patterns.sorted(by: { $0.key < $1.key }) {
+      if let problem = patternProblem(pattern, ofDocuments: false) { problems.append(problem) }
+    }
+    return problems
+  }
+
+  private static func patternProblem(_ pattern: String, ofDocuments: Bool) -> String? {
+    do {
+      _ = try PathPattern(pattern, ofDocuments: ofDocuments)
+      return nil
+    } catch {
+      return "cannot be triggered. \(error.statusMessage)"
+    }
+  }
+
+  private static func isAttribute(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { (97...122).contains($0) || isDigit($0) }
   }
 
   private static func isName(_ text: String) -> Bool {
@@ -96,6 +168,12 @@ enum FunctionsValidation {
     return parts.allSatisfy { part in
       !part.isEmpty && part.utf8.allSatisfy { (97...122).contains($0) || isDigit($0) }
     }
+  }
+
+  /// A scheme and a host, perhaps with a port; a path or a final slash would never match.
+  private static func isOrigin(_ text: String) -> Bool {
+    let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
+    return parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty && !parts[1].contains("/")
   }
 
   private static func isVariable(_ text: String) -> Bool {
@@ -118,21 +196,6 @@ extension Duration {
     let (seconds, attoseconds) = components
     return Int(
       clamping: attoseconds > 0 ? seconds.addingReportingOverflow(1).partialValue : seconds
-    )
-  }
-}
-
-extension FunctionEndpoint.EventTrigger {
-  /// The trigger for one kind of event on documents that match a pattern, as Eventarc filters it.
-  init(kind: DocumentEventKind, pattern: String, retry: Bool) {
-    let hasWildcards = (try? PathPattern(pattern))?.hasWildcards ?? true
-    self.init(
-      eventType: kind.eventType,
-      eventFilters: [
-        "database": "(default)", "namespace": "(default)",
-      ].merging(hasWildcards ? [:] : ["document": pattern]) { $1 },
-      eventFilterPathPatterns: hasWildcards ? ["document": pattern] : nil,
-      retry: retry
     )
   }
 }

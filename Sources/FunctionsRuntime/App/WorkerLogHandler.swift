@@ -1,3 +1,4 @@
+package import DocumentModel
 import Invocation
 package import Logging
 
@@ -7,7 +8,7 @@ package import Logging
   import Foundation
 #endif
 
-/// Writes one line of JSON for each log message, as Hearth and Cloud Logging read it.
+/// Writes one line of JSON for each log message, as Hearth or as Cloud Logging reads it.
 ///
 /// The line carries the id of the invocation in whose task the message was logged, whichever logger
 /// was used; so a library's messages are found by invocation too.
@@ -15,14 +16,28 @@ package struct WorkerLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
   package var logLevel: Logger.Level
+  private let form: Form
   private let write: @Sendable ([UInt8]) -> Void
+
+  /// Who reads the lines.
+  package enum Form: Sendable {
+    /// Hearth's server, which knows the time and the function.
+    case hearth
+    /// Cloud Logging; traces need the project's id.
+    case cloudLogging(project: String?, now: @Sendable () -> Timestamp)
+  }
 
   // A line this long is a mistake; readers of the log have bounds of their own.
   static let messageBytesMax = 32 * 1024
 
   /// A handler that hands whole lines, newline included, to `write`.
-  package init(level: Logger.Level, write: @escaping @Sendable ([UInt8]) -> Void) {
+  package init(
+    level: Logger.Level,
+    form: Form = .hearth,
+    write: @escaping @Sendable ([UInt8]) -> Void
+  ) {
     self.logLevel = level
+    self.form = form
     self.write = write
   }
 
@@ -45,7 +60,20 @@ package struct WorkerLogHandler: LogHandler {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
-      write(Array(try encoder.encode(line)) + [UInt8(ascii: "\n")])
+      let json =
+        switch form {
+        case .hearth: try encoder.encode(line)
+        case .cloudLogging(let project, let now):
+          try encoder.encode(
+            CloudLogLine(
+              line,
+              time: now().description,
+              trace: RunningInvocation.current?.trace,
+              project: project
+            )
+          )
+        }
+      write(Array(json) + [UInt8(ascii: "\n")])
     } catch {
       preconditionFailure("a log line holds only strings: \(error)")
     }

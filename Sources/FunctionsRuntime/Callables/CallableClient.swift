@@ -31,6 +31,15 @@ package enum CallableClient {
     return InvocationRequest(id: id, function: function, head: head, body: ByteBuffer(bytes: body))
   }
 
+  /// A value as JSON, for events and tasks: with the bare digits of large numbers.
+  ///
+  /// Throws `ValueCodingError` when it is not JSON.
+  package static func json(_ value: some Encodable, dates: JSONDates) throws -> [UInt8] {
+    var writer = JSONWriter(wrapsIntegers: false)
+    try writer.append(try ValueEncoder(dialect: .json(dates: dates)).encode(value))
+    return writer.bytes
+  }
+
   /// What a client makes of the reply: the decoded result, or the `CallableError` that it throws.
   package static func result<Reply: Decodable>(
     of reply: InvocationReply,

@@ -9,60 +9,94 @@ import RuntimeSupport
 /// The callable protocol: everything between an HTTP request and a handler, and back.
 ///
 /// Knows no socket: the gateway, Cloud Run and tests all come through here.
-struct CallableExchange {
+struct CallableExchange: Sendable {
   let scope: FunctionScope
 
   /// A call whose envelope and token are in order.
-  struct Call {
+  struct Call: Sendable {
     var data: Value
     var auth: CallableAuth
+    var app: CallableApp?
     var instanceIDToken: String?
   }
 
   /// The coders that speak the function's JSON.
-  struct Coding {
+  struct Coding: Sendable {
     var decoder: ValueDecoder
     var encoder: ValueEncoder
   }
 
   private static let instanceIDHeader = fieldName("firebase-instance-id-token")
 
+  private static let appCheckHeader = fieldName("x-firebase-appcheck")
+
   private var coding: Coding {
     let dialect = ValueDialect.json(dates: scope.options.dates ?? .secondsSince2001)
     return Coding(decoder: ValueDecoder(dialect: dialect), encoder: ValueEncoder(dialect: dialect))
   }
 
-  /// Answers a request, whatever becomes of it; `body` turns a sound call into its result.
+  /// Turns a sound call into its result; has a stream where the caller wants chunks.
+  typealias Body = @Sendable (Call, Coding, ChunkStream?) async throws -> Value
+
+  /// Answers a request, whatever becomes of it; `body` does what the function does.
   ///
-  /// The order is Firebase's: method, content type, envelope, token, and only then the payload.
-  func reply(
-    to request: InvocationRequest,
-    _ body: (Call, Coding) async throws -> Value
-  ) async -> InvocationReply {
-    if request.head.method == .options { return CallableReply.preflight(for: request.head) }
+  /// The order is Firebase's: method, content type, envelope, token, and only then the payload. Who
+  /// asks for a stream gets one whatever happens: its status is 200 even where the caller is refused.
+  func reply(to request: InvocationRequest, _ body: @escaping Body) async -> InvocationReply {
+    if request.head.method == .options { return CallableReply.preflight(for: request.head, cors) }
+    guard Self.wantsStream(request.head) else {
+      let outcome = await outcome(of: request, nil, body)
+      return CallableReply.json(outcome.json, status: outcome.status, for: request.head, cors)
+    }
+    return CallableReply.eventStream(for: request.head, cors) { write in
+      let stream = ChunkStream(encoder: coding.encoder, write: write)
+      let outcome = await outcome(of: request, stream, body)
+      try await stream.end(outcome.json)
+    }
+  }
+
+  /// Whether the caller reads a stream: only this very text says so, as in Firebase's own servers.
+  static func wantsStream(_ head: HTTPRequest) -> Bool {
+    head.headerFields[.accept] == "text/event-stream"
+  }
+
+  private var cors: CORSOrigins { scope.options.cors ?? .any }
+
+  /// What the caller is told: the envelope with the result or the error.
+  private struct Outcome {
+    var json: [UInt8]
+    var status: HTTPResponse.Status
+  }
+
+  private func outcome(
+    of request: InvocationRequest,
+    _ stream: ChunkStream?,
+    _ body: Body
+  ) async -> Outcome {
     do {
       let data = try Self.data(of: request)
       let call = Call(
         data: data,
-        auth: try auth(of: request),
+        auth: try await auth(of: request),
+        app: try await app(of: request),
         instanceIDToken: request.head.headerFields[Self.instanceIDHeader]
       )
       var writer = JSONWriter()
       writer.append(syntax: #"{"result":"#)
-      try writer.append(try await body(call, coding))
+      try writer.append(try await body(call, coding, stream))
       writer.append(syntax: "}")
-      return CallableReply.json(writer.bytes, status: .ok, for: request.head)
+      return Outcome(json: writer.bytes, status: .ok)
     } catch let error as CallableError {
-      return reply(with: error, for: request.head)
-    } catch is CancellationError where Task.isCancelled {
-      return reply(with: CallableError(.cancelled, "The call was cancelled."), for: request.head)
+      return outcome(error)
+    } catch is CancellationError where Task.isCancelled || stream?.isBroken ?? false {
+      return outcome(CallableError(.cancelled, "The call was cancelled."))
     } catch {
       scope.logger.error("The function failed", metadata: ["error": "\(error)"])
-      return reply(with: CallableError(.internal, "INTERNAL"), for: request.head)
+      return outcome(CallableError(.internal, "INTERNAL"))
     }
   }
 
-  private func reply(with error: CallableError, for head: HTTPRequest) -> InvocationReply {
+  private func outcome(_ error: CallableError) -> Outcome {
     var details: Value?
     if let given = error.details {
       do {
@@ -71,10 +105,14 @@ struct CallableExchange {
         scope.logger.error("The error's details do not encode", metadata: ["error": "\(error)"])
       }
     }
-    return CallableReply.error(error.code, error.message, details: details, for: head)
+    let code = error.code == .ok ? .internal : error.code
+    return Outcome(
+      json: CallableReply.errorJSON(code, error.message, details: details),
+      status: .numbered(code.httpStatus)
+    )
   }
 
-  private static func data(of request: InvocationRequest) throws -> Value {
+  static func data(of request: InvocationRequest) throws -> Value {
     guard request.head.method == .post else {
       throw refused("A callable takes POST, not \(request.head.method.rawValue).")
     }
@@ -86,12 +124,12 @@ struct CallableExchange {
           : "A callable takes Content-Type application/json, not \(contentType)."
       )
     }
-    guard request.body.readableBytes > 0 else {
+    guard request.wholeBody.readableBytes > 0 else {
       throw refused(#"The body is empty; send {"data": …}."#)
     }
     let body: Value
     do {
-      body = try JSONReader.read(request.body.readableBytesView)
+      body = try JSONReader.read(request.wholeBody.readableBytesView)
     } catch let error as JSONSyntaxError {
       throw refused("The body is not JSON: \(error.reason) at byte \(error.offset).")
     } catch let error as ValueCodingError {
@@ -111,10 +149,10 @@ struct CallableExchange {
     return data
   }
 
-  private func auth(of request: InvocationRequest) throws -> CallableAuth {
+  private func auth(of request: InvocationRequest) async throws -> CallableAuth {
     let context: AuthContext
     do {
-      context = try scope.credentials.authenticate(
+      context = try await scope.credentials.verify(
         authorization: request.head.headerFields[.authorization]
       )
     } catch {
@@ -125,10 +163,37 @@ struct CallableExchange {
     case .admin: return .admin
     case .user(let user):
       // The claims are JSON, as the reader of credentials has checked; what fails is their depth.
-      guard case .map(let claims)? = try? JSONReader.read(user.claimsJSON.utf8) else {
+      guard
+        case .map(let claims)? = try? JSONReader.read(user.claimsJSON.utf8, unwrapsIntegers: false)
+      else {
         throw CallableError(.unauthenticated, "The token's claims cannot be read.")
       }
       return .user(AuthenticatedUser(uid: user.uid, claims: claims))
+    }
+  }
+
+  /// The app that calls, by its App Check token; refuses the call only where the function says so.
+  private func app(of request: InvocationRequest) async throws -> CallableApp? {
+    let isEnforced = scope.options.enforceAppCheck ?? false
+    guard let token = request.head.headerFields[Self.appCheckHeader] else {
+      if isEnforced { throw CallableError(.unauthenticated, "The call needs an App Check token.") }
+      return nil
+    }
+    do {
+      let identity = try await scope.credentials.verifyApp(token: token)
+      let json = try JSONReader.read(identity.claimsJSON.utf8, unwrapsIntegers: false)
+      guard case .map(let claims) = json else { return nil }
+      let consumes = scope.options.consumeAppCheckToken ?? false
+      return CallableApp(
+        appID: identity.appID,
+        claims: claims,
+        alreadyConsumed: consumes ? scope.credentials.consume(appToken: token) : nil
+      )
+    } catch {
+      let reason = (error as? StatusError)?.statusMessage ?? "\(error)"
+      scope.logger.warning("The App Check token is not valid", metadata: ["error": "\(reason)"])
+      if isEnforced { throw CallableError(.unauthenticated, "The App Check token is not valid.") }
+      return nil
     }
   }
 

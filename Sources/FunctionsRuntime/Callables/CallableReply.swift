@@ -7,43 +7,59 @@ import NIOCore
 ///
 /// Without those a browser hides even the error from the page, so every reply has them.
 enum CallableReply {
-  /// The answer to a browser's question whether it may call: it may, from anywhere, by POST.
-  static func preflight(for request: HTTPRequest) -> InvocationReply {
-    var head = HTTPResponse(status: .noContent)
-    head.headerFields[.contentLength] = "0"
-    head.headerFields[.accessControlAllowMethods] = "POST"
-    head.headerFields[.accessControlAllowHeaders] =
-      request.headerFields[.accessControlRequestHeaders]
-    allowOrigin(of: request, in: &head)
-    head.headerFields[.vary] = "Origin, Access-Control-Request-Headers"
-    return InvocationReply(head: head, body: .whole(ByteBuffer()))
+  /// The answer to a browser's question whether it may call by POST.
+  static func preflight(for request: HTTPRequest, _ origins: CORSOrigins) -> InvocationReply {
+    origins.preflight(for: request, methods: "POST")
   }
 
   /// A reply of JSON text.
   static func json(
     _ bytes: [UInt8],
     status: HTTPResponse.Status,
-    for request: HTTPRequest
+    for request: HTTPRequest,
+    _ origins: CORSOrigins = .any
   ) -> InvocationReply {
     var head = HTTPResponse(status: status)
     head.headerFields[.contentType] = "application/json; charset=utf-8"
     head.headerFields[.contentLength] = String(bytes.count)
-    head.headerFields[.vary] = "Origin"
-    allowOrigin(of: request, in: &head)
+    origins.apply(to: &head, for: request)
     return InvocationReply(head: head, body: .whole(ByteBuffer(bytes: bytes)))
+  }
+
+  /// A stream of events, which `produce` writes.
+  static func eventStream(
+    for request: HTTPRequest,
+    _ origins: CORSOrigins,
+    _ produce: @escaping @Sendable (@escaping InvocationReply.Body.Write) async throws -> Void
+  ) -> InvocationReply {
+    var head = HTTPResponse(status: .ok)
+    head.headerFields[.contentType] = "text/event-stream"
+    head.headerFields[.cacheControl] = "no-cache"
+    head.headerFields[fieldName("x-accel-buffering")] = "no"
+    origins.apply(to: &head, for: request)
+    return InvocationReply(head: head, body: .produced(produce))
   }
 
   /// An error reply: `{"error": {"status", "message", "details"?}}`.
   ///
-  /// The HTTP status is the code's, unless `httpStatus` says otherwise.
+  /// The HTTP status is the code's, unless `httpStatus` says otherwise; who asks for a stream gets
+  /// the error as its only event, with 200.
   static func error(
     _ code: StatusCode,
     _ message: String,
-    details: Value? = nil,
     httpStatus: Int? = nil,
     for request: HTTPRequest
   ) -> InvocationReply {
-    let code = code == .ok ? .internal : code
+    let json = errorJSON(code, message)
+    if CallableExchange.wantsStream(request) {
+      return eventStream(for: request, .any) { try await $0(ChunkStream.frame(json)) }
+    }
+    let status = HTTPResponse.Status.numbered(httpStatus ?? code.httpStatus)
+    return self.json(json, status: status, for: request, .any)
+  }
+
+  /// The envelope of an error.
+  static func errorJSON(_ code: StatusCode, _ message: String, details: Value? = nil) -> [UInt8] {
     var writer = JSONWriter()
     writer.append(syntax: #"{"error":{"#)
     if let details {
@@ -60,12 +76,6 @@ enum CallableReply {
     writer.append(syntax: #","status":"#)
     writer.append(code.name)
     writer.append(syntax: "}}")
-    let status = HTTPResponse.Status.numbered(httpStatus ?? code.httpStatus)
-    return json(writer.bytes, status: status, for: request)
-  }
-
-  private static func allowOrigin(of request: HTTPRequest, in head: inout HTTPResponse) {
-    guard let origin = request.headerFields[.origin] else { return }
-    head.headerFields[.accessControlAllowOrigin] = origin
+    return writer.bytes
   }
 }

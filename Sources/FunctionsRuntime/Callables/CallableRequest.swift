@@ -6,8 +6,12 @@ public struct CallableRequest<Payload: Sendable>: Sendable {
   public var data: Payload
   /// Who calls.
   public var auth: CallableAuth
+  /// The app that calls, by a valid App Check token; nil when the client sent none.
+  public var app: CallableApp?
   /// The caller's messaging token, when the client sent one; not verified.
   public var instanceIDToken: String?
+  /// Whether the caller reads chunks as they are sent, and not only the result.
+  public var wantsStream: Bool
   /// Follows this invocation through the logs of client, server and worker.
   public var invocationID: String
   /// A logger whose lines carry the invocation's id.
@@ -17,13 +21,17 @@ public struct CallableRequest<Payload: Sendable>: Sendable {
   public init(
     data: Payload,
     auth: CallableAuth = .unauthenticated,
+    app: CallableApp? = nil,
     instanceIDToken: String? = nil,
+    wantsStream: Bool = false,
     invocationID: String = "test",
     logger: Logger = Logger(label: "callable")
   ) {
     self.data = data
     self.auth = auth
+    self.app = app
     self.instanceIDToken = instanceIDToken
+    self.wantsStream = wantsStream
     self.invocationID = invocationID
     self.logger = logger
   }
@@ -102,4 +110,23 @@ public struct AuthenticatedUser: Sendable, Hashable {
 
   /// Whether the token has the custom claim `admin: true`.
   public var isAdmin: Bool { claims["admin"] == .boolean(true) }
+}
+
+/// An app that has proved itself to App Check.
+public struct CallableApp: Sendable, Hashable {
+  /// The Firebase app's id, such as `1:1234:ios:5678`.
+  public var appID: String
+  /// All claims of the token.
+  public var claims: [String: Value]
+  /// Whether the token had been used before, for functions with `consumeAppCheckToken`, else nil.
+  ///
+  /// Never refuses a call by itself. A worker knows the tokens that it has seen itself.
+  public var alreadyConsumed: Bool?
+
+  /// An app, as a test makes one.
+  public init(appID: String, claims: [String: Value] = [:], alreadyConsumed: Bool? = nil) {
+    self.appID = appID
+    self.claims = claims
+    self.alreadyConsumed = alreadyConsumed
+  }
 }

@@ -21,18 +21,49 @@ struct JSONReader {
 
   /// Reads one value that fills the whole text; wrapped integers are unwrapped.
   ///
-  /// Throws `JSONSyntaxError`, or `ValueCodingError` for an `@type` that is not known.
-  static func read(_ bytes: some Sequence<UInt8>) throws -> Value {
+  /// Throws `JSONSyntaxError`, or `ValueCodingError` for an `@type` that is not known. Where `@type`
+  /// has other meanings, as in the events of audit logs, nothing is unwrapped.
+  static func read(
+    _ bytes: some Sequence<UInt8>,
+    unwrapsIntegers: Bool = true
+  ) throws -> Value {
     func read(_ buffer: UnsafeRawBufferPointer) throws -> Value {
       var reader = JSONReader(bytes: buffer)
       let value = try reader.document()
-      return reader.sawWrapper ? try value.unwrappingIntegers(at: "") : value
+      return reader.sawWrapper && unwrapsIntegers ? try value.unwrappingIntegers(at: "") : value
     }
     let result = try bytes.withContiguousStorageIfAvailable {
       try read(UnsafeRawBufferPointer($0))
     }
     if let result { return result }
     return try Array(bytes).withUnsafeBytes(read)
+  }
+
+  /// The members of a text that is one object, each as it was written; nil for other JSON.
+  ///
+  /// For what is passed on as it came: no number loses a digit and no key its place.
+  static func members(
+    of text: some Collection<UInt8>
+  ) throws(JSONSyntaxError) -> [String: [UInt8]]? {
+    let text = Array(text)
+    var members: [String: [UInt8]]?
+    let end: Result<Void, JSONSyntaxError> = text.withUnsafeBytes { buffer in
+      var reader = JSONReader(bytes: buffer)
+      reader.skipSpace()
+      let isObject = reader.peek() == UInt8(ascii: "{")
+      do throws(JSONSyntaxError) {
+        var ranges: [String: Range<Int>] = [:]
+        _ = try isObject ? reader.map(depth: 0) { ranges[$0] = $1 } : reader.value(depth: 0)
+        reader.skipSpace()
+        guard reader.index == buffer.count else { throw reader.unexpected() }
+        if isObject { members = ranges.mapValues { Array(text[$0]) } }
+        return .success(())
+      } catch {
+        return .failure(error)
+      }
+    }
+    try end.get()
+    return members
   }
 
   private init(bytes: UnsafeRawBufferPointer) {
@@ -62,7 +93,10 @@ struct JSONReader {
     }
   }
 
-  private mutating func map(depth: Int) throws(JSONSyntaxError) -> Value {
+  private mutating func map(
+    depth: Int,
+    onMember: (_ key: String, _ place: Range<Int>) -> Void = { _, _ in }
+  ) throws(JSONSyntaxError) -> Value {
     index += 1
     var fields: [String: Value] = [:]
     skipSpace()
@@ -75,7 +109,9 @@ struct JSONReader {
       skipSpace()
       guard take(":") else { throw unexpected() }
       skipSpace()
+      let start = index
       fields[key] = try value(depth: depth + 1)
+      onMember(key, start..<index)
       skipSpace()
     } while take(",")
     guard take("}") else { throw unexpected() }
@@ -283,7 +319,14 @@ extension Value {
         reason: "has an unknown '@type'; only wrapped Int64Value and UInt64Value are understood"
       )
     }
-    if case .string(let digits) = value {
+    // Text, as Google's JSON has it; a bare number is as good, where a client sends one.
+    let text: String? =
+      switch value {
+      case .string(let digits): digits
+      case .integer(let integer): String(integer)
+      default: nil
+      }
+    if let digits = text {
       if type == known[0], let integer = Int64(digits) { return .integer(integer) }
       if type == known[1], let integer = UInt64(digits) {
         return Int64(exactly: integer).map(Value.integer)

@@ -15,6 +15,12 @@ struct JSONWriter {
   private static let safeInteger: Int64 = 9_007_199_254_740_991
 
   private(set) var bytes: [UInt8] = []
+  private let wrapsIntegers: Bool
+
+  /// A writer of nothing yet; without wrapping, large integers are written as their bare digits.
+  init(wrapsIntegers: Bool = true) {
+    self.wrapsIntegers = wrapsIntegers
+  }
 
   /// The JSON text of a value.
   ///
@@ -69,12 +75,17 @@ struct JSONWriter {
       ])
     case .vector(let doubles): try appendArray(doubles.map(Value.double))
     case .array(let elements): try appendArray(elements)
-    case .map(let fields): try appendMap(fields)
+    case .map(let fields):
+      if !wrapsIntegers, let digits = WrappedInteger.digits(of: fields) {
+        append(raw: digits)
+      } else {
+        try appendMap(fields)
+      }
     }
   }
 
   private mutating func append(_ integer: Int64) {
-    guard integer.magnitude > Self.safeInteger.magnitude else {
+    guard wrapsIntegers, integer.magnitude > Self.safeInteger.magnitude else {
       return append(raw: integer.description)
     }
     append(syntax: #"{"@type":"#)

@@ -1,83 +1,120 @@
 import Events
+import HTTPTypes
 import Invocation
 
-/// A function on document events of one kind.
-struct DocumentFunction<Payload: Sendable>: CloudFunction {
+/// A function on document events of one kind, with or without who caused them.
+struct DocumentFunction<Input: DocumentInput>: CloudFunction {
   let name: String
-  let kind: DocumentEventKind
   let pattern: String
   let options: FunctionOptions
-  let handler: @Sendable (DocumentEvent<Payload>) async throws -> Void
-  let decode: @Sendable (ReceivedChange) throws -> Payload
+  let reading: DocumentReading<Input.Payload>
+  let handler: @Sendable (Input) async throws -> Void
 
   init(
     _ name: String,
-    _ kind: DocumentEventKind,
     _ pattern: String,
     _ options: FunctionOptions,
-    _ handler: @escaping @Sendable (DocumentEvent<Payload>) async throws -> Void,
-    decode: @escaping @Sendable (ReceivedChange) throws -> Payload
+    _ reading: DocumentReading<Input.Payload>,
+    _ handler: @escaping @Sendable (Input) async throws -> Void
   ) {
     self.name = name
-    self.kind = kind
     self.pattern = pattern
     self.options = options
+    self.reading = reading
     self.handler = handler
-    self.decode = decode
+  }
+
+  private var type: DocumentEventType {
+    DocumentEventType(reading.kind, hasAuthContext: Input.hasAuthContext)
   }
 
   var definition: FunctionDefinition {
     // An app refuses to start with a bad pattern, so nil never gets to answer an event.
     let parsed = try? PathPattern(pattern)
-    let trigger = FunctionDefinition.Trigger.document(kind, pattern: pattern)
+    let trigger = FunctionDefinition.Trigger.document(type, pattern: pattern)
     return FunctionDefinition(name: name, trigger: trigger, options: options) { request, scope in
-      await EventExchange(scope: scope).reply(to: request) { received in
-        let event = try event(received, parsed, scope, invocationID: request.id)
-        return { try await handler(event) }
+      await EventExchange(scope: scope).reply(to: request) { event in
+        let input = try input(ReceivedEvent(event), parsed, request, scope)
+        return { try await handler(input) }
       }
     }
   }
 
-  func callAsFunction(_ input: DocumentEvent<Payload>) async throws {
-    var event = input
-    if event.params.values.isEmpty {
-      guard let captures = try PathPattern(pattern).match(event.path) else {
-        throw EventError.permanent("The path \(event.path) does not match the pattern \(pattern).")
+  func callAsFunction(_ input: Input) async throws {
+    var input = input
+    if input.event.params.values.isEmpty {
+      let path = input.event.path
+      guard let captures = try PathPattern(pattern).match(path) else {
+        throw EventError.permanent("The path \(path) does not match the pattern \(pattern).")
       }
-      event.params = EventParams(captures)
+      input.event.params = EventParams(captures)
     }
-    try await handler(event)
+    try await handler(input)
   }
 
-  private func event(
+  private func input(
     _ received: ReceivedEvent,
     _ pattern: PathPattern?,
-    _ scope: FunctionScope,
-    invocationID: String
-  ) throws -> DocumentEvent<Payload> {
-    guard received.kind == kind else {
-      throw ReceivedEvent.Refusal(
-        "The function wants \(kind.eventType), not \(received.kind.eventType)."
+    _ request: InvocationRequest,
+    _ scope: FunctionScope
+  ) throws -> Input {
+    guard received.kind == reading.kind else {
+      throw EventRefusal(
+        "The function wants \(type.name), not \(DocumentEventType(received.kind).name)."
       )
     }
     let path = received.name.path
     guard let captures = pattern?.match(path) else {
-      throw ReceivedEvent.Refusal(
-        "The document \(path) does not match the pattern \(self.pattern)."
-      )
+      throw EventRefusal("The document \(path) does not match the pattern \(self.pattern).")
     }
     var event = DocumentEvent(
       path: "",
-      data: try decode(received.change),
+      data: try reading.read(received.change),
       id: received.id,
       time: received.time,
       database: received.name.database,
       params: captures,
-      attempt: received.attempt,
-      invocationID: invocationID,
+      attempt: request.attempt,
+      invocationID: request.id,
       logger: scope.logger
     )
     event.path = path
-    return event
+    return Input(event, auth: received.auth)
   }
+}
+
+/// What handlers of document events are given.
+protocol DocumentInput: Sendable {
+  associatedtype Payload: Sendable
+
+  static var hasAuthContext: Bool { get }
+  var event: DocumentEvent<Payload> { get set }
+
+  init(_ event: DocumentEvent<Payload>, auth: EventAuth)
+}
+
+extension DocumentEvent: DocumentInput {
+  static var hasAuthContext: Bool { false }
+
+  var event: DocumentEvent {
+    get { self }
+    set { self = newValue }
+  }
+
+  init(_ event: DocumentEvent, auth: EventAuth) {
+    self = event
+  }
+}
+
+extension DocumentAuthEvent: DocumentInput {
+  static var hasAuthContext: Bool { true }
+
+  init(_ event: DocumentEvent<Payload>, auth: EventAuth) {
+    self.init(event: event, auth: auth)
+  }
+}
+
+extension InvocationRequest {
+  /// Which attempt at an event this is, from 1.
+  var attempt: Int { head.headerFields[Self.attemptHeader].flatMap { Int($0) } ?? 1 }
 }

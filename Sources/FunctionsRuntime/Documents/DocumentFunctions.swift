@@ -1,5 +1,3 @@
-import Events
-
 // One declaration for each kind of event, twice: for documents that decode as a type, and for those
 // who want the stored document with its times and raw fields.
 
@@ -15,9 +13,7 @@ public func onDocumentCreated<Payload: Decodable & Sendable>(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<Payload>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<Payload>, Void> {
-  DocumentFunction(name, .created, pattern, options, handler) { change in
-    try change.decoded(change.after)
-  }
+  DocumentFunction(name, pattern, options, .created(.decoded), handler)
 }
 
 /// Declares a function that runs when a document is created, on the document as it is stored.
@@ -28,9 +24,7 @@ public func onDocumentCreated(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<Document>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<Document>, Void> {
-  DocumentFunction(name, .created, pattern, options, handler) { change in
-    try change.present(change.after)
-  }
+  DocumentFunction(name, pattern, options, .created(.stored), handler)
 }
 
 /// Declares a function that runs when a document's fields change: `event.data` has both versions.
@@ -43,13 +37,7 @@ public func onDocumentUpdated<Payload: Decodable & Sendable>(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<DocumentUpdate<Payload>>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<DocumentUpdate<Payload>>, Void> {
-  DocumentFunction(name, .updated, pattern, options, handler) { change in
-    DocumentUpdate(
-      before: try change.decoded(change.before),
-      after: try change.decoded(change.after),
-      changedFields: change.updateMask
-    )
-  }
+  DocumentFunction(name, pattern, options, .updated(.decoded), handler)
 }
 
 /// Declares a function that runs when a document's fields change, on the documents as stored.
@@ -60,13 +48,7 @@ public func onDocumentUpdated(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<DocumentUpdate<Document>>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<DocumentUpdate<Document>>, Void> {
-  DocumentFunction(name, .updated, pattern, options, handler) { change in
-    DocumentUpdate(
-      before: try change.present(change.before),
-      after: try change.present(change.after),
-      changedFields: change.updateMask
-    )
-  }
+  DocumentFunction(name, pattern, options, .updated(.stored), handler)
 }
 
 /// Declares a function that runs when a document is deleted: `event.data` is what it was.
@@ -79,9 +61,7 @@ public func onDocumentDeleted<Payload: Decodable & Sendable>(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<Payload>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<Payload>, Void> {
-  DocumentFunction(name, .deleted, pattern, options, handler) { change in
-    try change.decoded(change.before)
-  }
+  DocumentFunction(name, pattern, options, .deleted(.decoded), handler)
 }
 
 /// Declares a function that runs when a document is deleted, on the document as it was stored.
@@ -92,9 +72,7 @@ public func onDocumentDeleted(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<Document>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<Document>, Void> {
-  DocumentFunction(name, .deleted, pattern, options, handler) { change in
-    try change.present(change.before)
-  }
+  DocumentFunction(name, pattern, options, .deleted(.stored), handler)
 }
 
 /// Declares a function that runs when a document is created, updated or deleted.
@@ -108,9 +86,7 @@ public func onDocumentWritten<Payload: Decodable & Sendable>(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<Change<Payload>>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<Change<Payload>>, Void> {
-  DocumentFunction(name, .written, pattern, options, handler) { change in
-    try change.sorted { try change.decoded($0) }
-  }
+  DocumentFunction(name, pattern, options, .written(.decoded), handler)
 }
 
 /// Declares a function that runs on every write of a document, on the documents as stored.
@@ -121,7 +97,5 @@ public func onDocumentWritten(
   options: FunctionOptions = FunctionOptions(),
   handler: @escaping @Sendable (DocumentEvent<Change<Document>>) async throws -> Void
 ) -> some CloudFunction<DocumentEvent<Change<Document>>, Void> {
-  DocumentFunction(name, .written, pattern, options, handler) { change in
-    try change.sorted { $0 }
-  }
+  DocumentFunction(name, pattern, options, .written(.stored), handler)
 }

@@ -1,83 +1,74 @@
 import Events
 import FirestoreProtos
 import FirestoreWire
-import HTTPSupport
-import HTTPTypes
 import Invocation
-import NIOCore
 import SwiftProtobuf
 
-/// An event whose envelope and documents have been read; its payload is not decoded yet.
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// An event of a document whose envelope and documents have been read; its payload is not decoded.
 struct ReceivedEvent {
   var id: String
   var kind: DocumentEventKind
   var time: Timestamp?
   var name: DocumentName
   var change: ReceivedChange
-  var attempt: Int
+  var auth: EventAuth
 
-  /// Why an event cannot reach a handler.
-  struct Refusal: Error {
-    var message: String
-
-    init(_ message: String) {
-      self.message = message
+  /// Reads an event whose documents are in protobuf, in base64 of it, or in JSON.
+  init(_ event: CloudEvent) throws {
+    guard let type = DocumentEventType(name: event.type) else {
+      throw EventRefusal("The event type \(event.type) is not one of a Firestore document.")
     }
-  }
-
-  /// Reads CloudEvents 1.0 in binary mode, with the documents in protobuf or JSON.
-  init(_ request: InvocationRequest) throws {
-    guard request.head.method == .post else {
-      throw Refusal("An event comes by POST, not \(request.head.method.rawValue).")
-    }
-    let headers = request.head.headerFields
-    func attribute(_ name: StaticString) throws -> String {
-      guard let value = headers[fieldName(name)], !value.isEmpty else {
-        throw Refusal("The header \(name) is missing; events come in CloudEvents' binary mode.")
-      }
-      return percentDecoded(value) ?? value
-    }
-    guard try attribute("ce-specversion") == "1.0" else {
-      throw Refusal("The header ce-specversion must be 1.0.")
-    }
-    let type = try attribute("ce-type")
-    guard let kind = DocumentEventKind(eventType: type) else {
-      throw Refusal("The event type \(type) is not one of a Firestore document.")
-    }
-    let change = try WireFormat.change(from: Self.data(of: request))
+    let change = try WireFormat.change(from: Self.data(of: event))
     // The name inside the data is exact; the attributes repeat it, with escapes.
     guard let name = (change.after ?? change.before)?.name else {
-      throw Refusal("The event has no document.")
+      throw EventRefusal("The event has no document.")
     }
-    self.id = try attribute("ce-id")
-    self.kind = kind
-    self.time = headers[fieldName("ce-time")].flatMap { Timestamp($0) }
+    id = event.id
+    kind = type.kind
+    time = event.time.flatMap { Timestamp($0) }
+    auth = EventAuth(event)
     self.name = name
     self.change = ReceivedChange(
       before: change.before,
       after: change.after,
       updateMask: change.updateMask
     )
-    self.attempt = headers[InvocationRequest.attemptHeader].flatMap { Int($0) } ?? 1
   }
 
   private static func data(
-    of request: InvocationRequest
+    of event: CloudEvent
   ) throws -> Google_Events_Cloud_Firestore_V1_DocumentEventData {
-    let contentType = request.head.headerFields[.contentType] ?? ""
-    let body = Array(request.body.readableBytesView)
+    let contentType = event.dataContentType ?? ""
+    let type = MediaType(contentType)
     do {
-      switch contentType.prefix(while: { $0 != ";" }).lowercased() {
-      case "application/protobuf":
-        return try Google_Events_Cloud_Firestore_V1_DocumentEventData(serializedBytes: body)
-      case "application/json":
-        return try Google_Events_Cloud_Firestore_V1_DocumentEventData(jsonUTF8Bytes: body)
-      default:
-        throw Refusal("The content type '\(contentType)' is not application/protobuf.")
+      if type.isJSON {
+        return try Google_Events_Cloud_Firestore_V1_DocumentEventData(jsonUTF8Bytes: event.data)
       }
-    } catch let error where !(error is Refusal) {
-      throw Refusal("The event's data is not a DocumentEventData: \(error)")
+      guard type.text == "application/protobuf" || type.text == "application/x-protobuf" else {
+        throw EventRefusal("The content type '\(contentType)' is not application/protobuf.")
+      }
+      return try Google_Events_Cloud_Firestore_V1_DocumentEventData(
+        serializedBytes: unwrapped(event.data)
+      )
+    } catch let error where !(error is EventRefusal) {
+      throw EventRefusal("The event's data is not a DocumentEventData: \(error)")
     }
+  }
+
+  /// The protobuf inside base64 text, which Google's emulator sends.
+  ///
+  /// No message begins with a letter: the tags of its three fields are below the alphabet.
+  private static func unwrapped(_ data: [UInt8]) -> [UInt8] {
+    guard let first = data.first, (65...90).contains(first) || (97...122).contains(first) else {
+      return data
+    }
+    return Data(base64Encoded: Data(data)).map(Array.init) ?? data
   }
 }
 
@@ -86,31 +77,83 @@ struct ReceivedChange {
   var before: Document?
   var after: Document?
   var updateMask: [FieldPath]
+}
 
-  /// A document that events of the function's kind always have.
-  func present(_ document: Document?) throws -> Document {
-    guard let document else {
-      throw ReceivedEvent.Refusal("The event lacks a document that its type promises.")
+/// How one document of an event becomes what a handler is given.
+struct DocumentReader<Payload: Sendable>: Sendable {
+  /// Throws `EventRefusal`, also when there is no document.
+  let read: @Sendable (Document?) throws -> Payload
+
+  private init(_ read: @escaping @Sendable (Document) throws -> Payload) {
+    self.read = { document in
+      guard let document else {
+        throw EventRefusal("The event lacks a document that its type promises.")
+      }
+      return try read(document)
     }
-    return document
+  }
+}
+
+extension DocumentReader where Payload == Document {
+  /// The document as it is stored.
+  static var stored: DocumentReader { DocumentReader { $0 } }
+}
+
+extension DocumentReader where Payload: Decodable {
+  /// The document's fields, decoded.
+  static var decoded: DocumentReader {
+    DocumentReader { document in
+      do {
+        return try ValueDecoder().decode(Payload.self, from: document.fields)
+      } catch {
+        throw EventRefusal(
+          "The document \(document.name.path) does not decode as \(Payload.self): \(error)."
+        )
+      }
+    }
+  }
+}
+
+/// A kind of event, and how the documents of one become a handler's data.
+struct DocumentReading<Payload: Sendable>: Sendable {
+  let kind: DocumentEventKind
+  let read: @Sendable (ReceivedChange) throws -> Payload
+
+  /// The new document.
+  static func created(_ document: DocumentReader<Payload>) -> DocumentReading {
+    DocumentReading(kind: .created) { try document.read($0.after) }
   }
 
-  /// A document that events of the function's kind always have, decoded.
-  func decoded<Payload: Decodable>(_ document: Document?) throws -> Payload {
-    let document = try present(document)
-    do {
-      return try ValueDecoder().decode(Payload.self, from: document.fields)
-    } catch {
-      throw ReceivedEvent.Refusal(
-        "The document \(document.name.path) does not decode as \(Payload.self): \(error)."
+  /// The document that is gone.
+  static func deleted(_ document: DocumentReader<Payload>) -> DocumentReading {
+    DocumentReading(kind: .deleted) { try document.read($0.before) }
+  }
+
+  /// Both versions.
+  static func updated<Element>(
+    _ document: DocumentReader<Element>
+  ) -> DocumentReading where Payload == DocumentUpdate<Element> {
+    DocumentReading(kind: .updated) { change in
+      DocumentUpdate(
+        before: try document.read(change.before),
+        after: try document.read(change.after),
+        changedFields: change.updateMask
       )
     }
   }
 
-  /// The change by its kind, each document made into a payload.
-  func sorted<Payload: Sendable>(_ decode: (Document) throws -> Payload) throws -> Change<Payload> {
-    guard let before else { return .created(try decode(try present(after))) }
-    guard let after else { return .deleted(try decode(before)) }
-    return .updated(before: try decode(before), after: try decode(after), fields: updateMask)
+  /// Whatever happened.
+  static func written<Element>(
+    _ document: DocumentReader<Element>
+  ) -> DocumentReading where Payload == Change<Element> {
+    DocumentReading(kind: .written) { change in
+      guard let before = change.before else { return .created(try document.read(change.after)) }
+      guard let after = change.after else { return .deleted(try document.read(before)) }
+      return .updated(
+        before: try document.read(before),
+        after: try document.read(after),
+        fields: change.updateMask
+      )
+    }
   }
 }

@@ -2,6 +2,7 @@ import FirestoreProtos
 package import GRPCServer
 import Identity
 import NIOHPACK
+import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
@@ -31,7 +32,12 @@ extension FirestoreService {
     _ handler: @escaping @Sendable (Request, AuthContext) async throws -> Reply
   ) {
     service.unary(method, on: place) { (request: Request, context) in
-      try await handler(request, try self.authenticate(context))
+      let auth = try self.authenticate(context)
+      return try await EventCause.with(
+        header: context.metadata.first(name: EventCause.headerName)
+      ) {
+        try await handler(request, auth)
+      }
     }
   }
 

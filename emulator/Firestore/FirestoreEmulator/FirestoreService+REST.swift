@@ -12,6 +12,7 @@ import SwiftProtobuf
 extension FirestoreService {
   /// The longest body; production's limit, which gRPC has too.
   static let bodyBytesMax = 10 * 1024 * 1024
+  private static let causeHeader = HTTPField.Name(EventCause.headerName)
 
   /// Answers one HTTP request.
   package func respond(to request: Request) async -> Response {
@@ -55,8 +56,11 @@ extension FirestoreService {
     default:
       let auth = try authenticate(authorization: request.headers[.authorization])
       let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
-      var parameters = RESTParameters(request.query)
-      return try await answer(route, body, &parameters, auth)
+      let cause = Self.causeHeader.flatMap { request.headers[$0] }
+      return try await EventCause.with(header: cause) {
+        var parameters = RESTParameters(request.query)
+        return try await answer(route, body, &parameters, auth)
+      }
     }
   }
 

@@ -1,0 +1,105 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+/// `hearth clock`: the suite's time.
+struct Clock: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show the suite's time, or let it jump ahead.",
+    discussion: """
+      Retries, tasks and schedules follow this time, and documents are written at it. A jump runs \
+      everything that is due on the way, each before the next, and returns when all of it has \
+      ended. Time never goes back; the next start has the machine's again.
+
+        hearth clock
+        hearth clock advance 24h
+      """,
+    subcommands: [Show.self, Advance.self],
+    defaultSubcommand: Show.self
+  )
+
+  /// `hearth clock show`.
+  struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show the suite's time.",
+      discussion: "  hearth clock show"
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    func run() async throws {
+      let client = try await suite.connect()
+      Terminal.print(
+        Clock.text(try await client.get("/hearth/v1/clock", as: ClockDescription.self))
+      )
+    }
+  }
+
+  /// `hearth clock advance`.
+  struct Advance: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let the suite's time jump ahead.",
+      discussion: """
+          hearth clock advance 90s
+          hearth clock advance 24h
+          hearth clock advance 2026-12-01T00:00:00Z
+        """
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Argument(help: ArgumentHelp("How far, or to when.", valueName: "duration|time"))
+    var amount: String
+
+    func validate() throws {
+      guard TimeSpan.seconds(amount) != nil || amount.contains("T") else {
+        throw ValidationError("\"\(amount)\" is no duration such as 30s, 10m, 24h, 7d, nor a time.")
+      }
+    }
+
+    func run() async throws {
+      let client = try await suite.connect()
+      let seconds = TimeSpan.seconds(amount)
+      let jump: [String: Any] = seconds.map { ["advanceSeconds": $0 as Any] } ?? ["to": amount]
+      let reply = try await client.data(
+        "POST",
+        "/hearth/v1/clock",
+        body: Array(try JSONSerialization.data(withJSONObject: jump)),
+        timeout: .seconds(3600)
+      )
+      Terminal.print(
+        Clock.text(try JSONDecoder().decode(ClockDescription.self, from: Data(reply)))
+      )
+    }
+  }
+
+  private static func text(_ clock: ClockDescription) -> String {
+    clock.aheadSeconds == 0
+      ? "It is \(clock.now), the machine's time."
+      : "It is \(clock.now), \(TimeSpan.text(clock.aheadSeconds)) ahead of the machine."
+  }
+}
+
+/// Durations as people type them.
+enum TimeSpan {
+  /// The seconds of `30s`, `10m`, `2h` or `1d`; nil for anything else.
+  static func seconds(_ text: String) -> Double? {
+    guard let unit = text.last.flatMap({ units[$0] }), let count = Double(text.dropLast()),
+      count >= 0, count.isFinite
+    else { return nil }
+    return count * unit
+  }
+
+  /// The longest two units of a duration, such as `1d 2h`.
+  static func text(_ seconds: Double) -> String {
+    var left = Int(seconds.rounded())
+    var parts: [String] = []
+    for (name, unit) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] where left >= unit {
+      parts.append("\(left / unit)\(name)")
+      left %= unit
+    }
+    return parts.isEmpty ? "less than 1s" : parts.prefix(2).joined(separator: " ")
+  }
+
+  private static let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+}

@@ -1,0 +1,96 @@
+import Events
+import HTTPSupport
+import Invocation
+import RuntimeSupport
+import Testing
+
+@testable import EmulatorSuite
+
+@Suite("Functions door")
+struct FunctionsDoorTests {
+  @Test(
+    "A trigger's key is region and name, with a generation and a channel or without",
+    arguments: [
+      ("us-central1-embed", true), ("us-central1-embed-0", true), ("europe-west1-embed-7", true),
+      ("us-central1-embed-7-my-channel", true), ("us-central1-embed-", false),
+      ("us-central1-embed-x", false), ("us-central1-embedX", false), ("embed", false),
+      ("us-east1-embed", false),
+    ]
+  )
+  func keys(key: String, isKey: Bool) {
+    #expect(
+      FunctionsDoor.isKey(key, of: "embed", in: ["us-central1", "europe-west1"]) == isKey
+    )
+  }
+
+  @Test("An event of the first generation gets the type that functions wait for now")
+  func legacyEvents() throws {
+    let body = """
+      {"eventId": "1", "eventType": "providers/firebase.auth/eventTypes/user.create",
+       "timestamp": "2026-11-21T07:00:00Z", "data": {"uid": "tina"},
+       "resource": {"service": "firebaseauth.googleapis.com", "name": "projects/demo"}}
+      """
+    let event = try MulticastEvent(Array(body.utf8), isCloudEvent: false).cloudEvent
+
+    #expect(event.id == "1")
+    #expect(event.type == "google.firebase.auth.user.v1.created")
+    #expect(event.source == "//firebaseauth.googleapis.com/projects/demo")
+    #expect(event.time == "2026-11-21T07:00:00Z")
+    #expect(String(decoding: event.data, as: UTF8.self) == #"{"uid":"tina"}"#)
+  }
+
+  @Test("A CloudEvent keeps its attributes, its own extensions among them")
+  func cloudEvents() throws {
+    let body = """
+      {"specversion": "1.0", "id": "2", "source": "//storage", "subject": "objects/a",
+       "type": "google.cloud.storage.object.v1.finalized", "bucket": "b", "data": 1}
+      """
+    let event = try MulticastEvent(Array(body.utf8), isCloudEvent: true).cloudEvent
+
+    #expect(event.type == "google.cloud.storage.object.v1.finalized")
+    #expect(event.subject == "objects/a")
+    #expect(event.extensions == ["bucket": "b"])
+    #expect(event.dataContentType == "application/json")
+    #expect(String(decoding: event.data, as: UTF8.self) == "1")
+  }
+
+  @Test("What has no type is no event", arguments: ["", "[]", "{}", #"{"type": "t"}"#])
+  func noEvent(body: String) {
+    #expect(throws: StatusError.self) {
+      try MulticastEvent(Array(body.utf8), isCloudEvent: false)
+    }
+  }
+}
+
+@Suite("Log filter")
+struct LogFilterTests {
+  private func entry(_ level: String, _ time: String = "2026-11-21T07:00:00.500Z")
+    -> FunctionLogEntry
+  {
+    FunctionLogEntry(time: time, function: "f", level: level, message: "m")
+  }
+
+  @Test("A level takes itself and the graver ones; a level of no name counts as info")
+  func levels() throws {
+    let filter = try LogFilter(QueryParameters("level=warning"))
+    let taken = ["debug", "info", "notice", "warning", "error", "critical", "odd"].filter {
+      filter.takes(entry($0))
+    }
+    #expect(taken == ["warning", "error", "critical"])
+    #expect(try LogFilter(QueryParameters("level=info")).takes(entry("odd")))
+  }
+
+  @Test("A time takes its own lines and later ones, in whatever zone it is written")
+  func times() throws {
+    let day = "2026-11-21T"
+    for since in ["07:00:00Z", "08:00:00%2B01:00", "07:00:00.500Z"].map({ day + $0 }) {
+      #expect(try LogFilter(QueryParameters("since=\(since)")).takes(entry("info")), "\(since)")
+    }
+    #expect(try !LogFilter(QueryParameters("since=2026-11-21T07:00:00.501Z")).takes(entry("info")))
+  }
+
+  @Test("What makes no sense is refused", arguments: ["level=loud", "since=soon", "since="])
+  func refused(query: String) {
+    #expect(throws: StatusError.self) { try LogFilter(QueryParameters(query)) }
+  }
+}

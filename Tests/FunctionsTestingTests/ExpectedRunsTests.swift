@@ -1,0 +1,85 @@
+import FunctionsTesting
+import Testing
+
+@Suite("Expected runs")
+struct ExpectedRunsTests {
+  private func message(_ check: () async throws -> Void) async -> String {
+    do {
+      try await check()
+      return ""
+    } catch let error as FunctionsTestingError {
+      return "\(error.kind): \(error.message)"
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test("A chain that runs as expected passes, and each check counts anew")
+  func passes() async throws {
+    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+      try await suite.expectRuns(["aTob": 2, "bToc": 2, "cTod": 2]) {
+        for id in 1...2 { try await suite.firestore.document("a/\(id)").set([:]) }
+      }
+      try suite.expectRuns([:])
+      try await suite.firestore.document("b/3").set([:])
+      try await suite.settle()
+      try suite.expectRuns(["bToc": .atLeast(1), "*": .exactly(1)])
+      try await suite.firestore.document("c/4").set([:])
+      try await suite.settle()
+      suite.mark()
+      try suite.expectRuns(["*": 0])
+    }
+  }
+
+  @Test("What the closure returns comes back, and what was pending before is not counted")
+  func pendingBefore() async throws {
+    try await withFunctions(deliveryFaults: DeliveryFaults.inOrder, { Sample.chain($0.firestore) })
+    {
+      suite in
+      try await suite.firestore.document("a/1").set([:])
+      let id = try await suite.expectRuns(["cTod": 1]) {
+        try await suite.firestore.document("c/2").set([:])
+        return 2
+      }
+      #expect(id == 2)
+    }
+  }
+
+  @Test("What differs is listed: too many, too few, and those nobody expected")
+  func differences() async throws {
+    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+      func run() async throws {
+        try await suite.firestore.document("b/\(suite.runs().count)").set([:])
+        try await suite.settle()
+      }
+      try await run()
+      #expect(
+        await message { try suite.expectRuns(["aTob": 1, "bToc": 2]) }
+          == "unexpectedRuns: Functions ran otherwise than expected: aTob ran 0 times, expected 1; "
+          + "bToc ran once, expected 2; cTod ran once, not expected."
+      )
+      try await run()
+      #expect(
+        await message { try suite.expectRuns(["*": .atLeast(3)]) }
+          == "unexpectedRuns: Functions ran otherwise than expected: others ran 2 times (bToc ran "
+          + "once, cTod ran once), expected at least 3."
+      )
+      #expect(
+        await message { try suite.expectRuns(["aToz": 1]) }
+          == "noSuchFunction: There is no function aToz in this suite; there are: aTob, bToc, cTod."
+      )
+    }
+  }
+
+  @Test("Of a function that failed the error is told")
+  func failure() async throws {
+    try await withFunctions(Sample.failing(2, retry: true), Sample.failingToo) { suite in
+      let told = await message {
+        try await suite.expectRuns(["fails": 3]) {
+          _ = try await suite.firestore.document("users/tina").set([:])
+        }
+      }
+      #expect(told.hasSuffix("failsToo ran once (and failed: it is broken), not expected."))
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import EmulatorSuite
+import Foundation
+import Synchronization
+import OutboundHTTP
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// Workers that are killed at random points while there is work; `HEARTH_JOURNEYS` says for how long.
+@Suite("Journeys through dying workers", .serialized, .timeLimit(.minutes(10)))
+struct WorkerCrashJourneyTests {
+  private static let writes =
+    25 * (ProcessInfo.processInfo.environment["HEARTH_JOURNEYS"].flatMap(Int.init) ?? 10)
+
+  @Test("Nothing acknowledged is lost: each event is delivered or kept as dead, each call answered")
+  func killed() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project)
+    defer { suite.killHard() }
+    let client = JourneyClient(suite)
+    try await client.waitForDeployment()
+    let isDone = Flag()
+    let pid = suite.pid
+
+    let answers = try await withThrowingTaskGroup(of: [Int].self) { group in
+      group.addTask {
+        for number in 0..<Self.writes { try await client.write("things/t\(number)", n: number) }
+        isDone.set()
+        return []
+      }
+      group.addTask {
+        var answers: [Int] = []
+        while !isDone.isSet {
+          answers.append(try await client.call("count", data: "null").status)
+        }
+        return answers
+      }
+      group.addTask {
+        while !isDone.isSet {
+          if let worker = SuiteProcess.children(of: pid).randomElement() {
+            kill(worker, SIGKILL)
+          }
+          _ = try await client.read("things/t0")
+        }
+        return []
+      }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    try await client.settle()
+    while try await !client.events(state: "pending").isEmpty { try await client.settle() }
+
+    #expect(answers.allSatisfy { [200, 500, 503].contains($0) }, "\(Set(answers))")
+    let recorded = Set(try project.records().map { String($0[2]) })
+    let dead = Set(try await client.events(state: "dead").map { String($0.document.dropFirst(7)) })
+    let written = Set((0..<Self.writes).map { "t\($0)" })
+    #expect(recorded.union(dead) == written, "lost \(written.subtracting(recorded.union(dead)))")
+    for number in 0..<Self.writes {
+      #expect(try await client.read("things/t\(number)") == number)
+    }
+    #expect(suite.stop() == 0)
+  }
+
+  /// Set once, seen by several tasks.
+  private final class Flag: Sendable {
+    private let value = Atomic(false)
+    var isSet: Bool { value.load(ordering: .relaxed) }
+    func set() { value.store(true, ordering: .relaxed) }
+  }
+}

@@ -1,0 +1,162 @@
+import FunctionsTesting
+import OpenAIStub
+import PsstFunctions
+import PsstModels
+import PsstServices
+import Testing
+
+/// All of Psst's functions, and what they leave behind when events come as they like.
+@Suite("Psst under delivery faults")
+struct FaultModeTests {
+  /// What a test does to the database, in steps with a settling after each.
+  struct Story: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var steps: [@Sendable (Scene) async throws -> Void]
+
+    init(_ description: String, _ steps: (@Sendable (Scene) async throws -> Void)...) {
+      testDescription = description
+      self.steps = steps
+    }
+  }
+
+  static let stories = [
+    Story(
+      "messages of two chats",
+      { scene in
+        try await scene.chat("c2", ["tom", "cora"])
+        for minute in 1...4 as ClosedRange<Int64> {
+          let sender = minute % 2 == 0 ? "tina" : "carl"
+          try await scene.write("a\(minute)", "sore knee \(minute)", by: sender, minute: minute)
+          try await scene.write(
+            "b\(minute)",
+            "rome \(minute)",
+            by: "cora",
+            in: "c2",
+            minute: minute
+          )
+        }
+      }
+    ),
+    Story(
+      "edits before and after the events have come",
+      { scene in
+        for id in ["m1", "m2"] { try await scene.write(id, "first words of \(id)") }
+        try await scene.write("m1", "sore knee")
+      },
+      { scene in
+        try await scene.write("m2", "rome, after all", minute: 2)
+        try await scene.write("m1", "", mediaType: "image")
+      }
+    ),
+    Story(
+      "deletions, and messages that come back",
+      { scene in
+        for id in ["m1", "m2", "m3"] { try await scene.write(id, "sore knee \(id)") }
+        try await scene.message("m2").delete()
+        try await scene.message("m3").delete()
+        try await scene.write("m3", "rome instead", minute: 3)
+      },
+      { scene in
+        try await scene.message("m1").delete()
+        try await scene.write("m2", "back again", by: "tina", minute: 5)
+      }
+    ),
+    Story(
+      "members who come and go",
+      { scene in
+        try await scene.write("m1", "sore knee")
+        try await scene.chat("c1", ["tina", "carl", "cora"], isGroup: true)
+        try await scene.write("m2", "rome", by: "cora", minute: 2)
+      },
+      { scene in
+        try await scene.chat("c1", ["carl", "cora"])
+        try await scene.write("m3", "sore again", by: "cora", minute: 3)
+      },
+      { scene in
+        try await scene.suite.firestore.document("chats/c1").delete()
+        try await scene.message("m3").delete()
+      }
+    ),
+    Story(
+      "strangers, blanks and a chat that is not there",
+      { scene in
+        try await scene.write("m1", "sore knee", by: "nobody")
+        try await scene.write("m2", "   ")
+        try await scene.write("m3", "rome", in: "nowhere")
+        try await scene.write("m4", "sore knee", minute: 9)
+      }
+    ),
+  ]
+
+  /// How a story ends: every document and every vector.
+  private struct Ending: Equatable {
+    var documents: [String: [String: Value]]
+    var vectors: [String: VectorRecord]
+    var calls: [String: Int]
+  }
+
+  private func ending(of story: Story, _ faults: DeliveryFaults) async throws -> Ending {
+    let model = OpenAIStandIn()
+    let vectors = ProviderStandIn()
+    return try await withFunctions(deliveryFaults: faults) { world in
+      world.http.mount(model, at: OpenAIStandIn.baseURL)
+      world.http.mount(vectors, at: ProviderStandIn.host)
+      let settings = PsstSettings(
+        embedding: .lexical,
+        vectors: VectorSettings(host: ProviderStandIn.host),
+        chat: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini")
+      )
+      return MessageFunctions(
+        services: MessageServices(
+          firestore: world.firestore,
+          settings: settings,
+          http: world.http,
+          retries: ServiceRetries(attemptsMax: 1)
+        )
+      ).app
+    } test: { suite in
+      let scene = Scene(suite: suite, model: model)
+      try await scene.populate()
+      try await scene.contact("carl", of: "tina")
+      try scene.find((.injuries, "Sore knee"), in: "sore")
+      try scene.find((.travel, "Rome"), in: "rome")
+      try scene.find(in: " ")
+      for step in story.steps {
+        try await step(scene)
+        try await suite.settle()
+      }
+      #expect(try await suite.deliveries().allSatisfy { $0.state == .succeeded })
+      // When something was written is no part of what was written.
+      let documents = try await suite.documents().mapValues { fields in
+        fields.filter { $0.key != "updatedAt" && $0.key != "createdAt" }
+      }
+      let runs = Dictionary(grouping: suite.runs(), by: \.function).mapValues(\.count)
+      return Ending(documents: documents, vectors: vectors.records, calls: runs)
+    }
+  }
+
+  @Test(
+    "Lost, doubled and reordered events leave the database and the vectors as orderly ones do",
+    arguments: stories,
+    0..<6 as Range<UInt64>
+  )
+  func sameEnding(story: Story, seed: UInt64) async throws {
+    let orderly = try await ending(of: story, .inOrder)
+    let faulty = try await ending(of: story, DeliveryFaults(seed: seed))
+
+    #expect(faulty.documents == orderly.documents)
+    #expect(faulty.vectors == orderly.vectors)
+    #expect(faulty.calls.values.reduce(0, +) > orderly.calls.values.reduce(0, +))
+  }
+
+  @Test("Together the stories make every trigger of Psst run")
+  func everyTrigger() async throws {
+    var ran: Set<String> = []
+    for story in Self.stories { ran.formUnion(try await ending(of: story, .inOrder).calls.keys) }
+    #expect(
+      ran == [
+        "embedMessage", "extractProfileInfoOnMessage", "recordContact", "refreshChatMembers",
+      ]
+    )
+  }
+}

@@ -1,0 +1,148 @@
+import FunctionsRuntime
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Functions of every kind besides callables and triggers, as a Functions Framework hosts them.
+struct SampleEvents: Sendable {
+  let output: SampleOutput
+  private let meeting = Meeting()
+
+  init(output: SampleOutput) {
+    self.output = output
+  }
+
+  @FunctionsBuilder var functions: [FunctionDefinition] {
+    writeEvent
+    writeBody
+    wrapTyped
+    meet
+    recordCreator
+    recordTick
+    recordTask
+    enqueueTask
+  }
+
+  /// Writes the event it was given, as the framework's conformance tests want to read it.
+  var writeEvent: some CloudFunction<CloudEventMessage<[UInt8]>, Void> {
+    onCloudEvent("writeEvent", type: "*") { event in
+      var attributes = event.attributes
+      attributes["id"] = event.id
+      attributes["source"] = event.source
+      attributes["type"] = event.type
+      attributes["subject"] = event.subject
+      attributes["time"] = event.time?.description
+      attributes["datacontenttype"] = event.dataContentType
+      attributes["data_base64"] = Data(event.data).base64EncodedString()
+      let json = try JSONEncoder().encode(attributes)
+      output.append(String(decoding: json, as: UTF8.self))
+    }
+  }
+
+  /// Writes the body it was given.
+  var writeBody: some CloudFunction<HTTPFunctionRequest, HTTPFunctionResponse> {
+    onRequest("writeBody") { request in
+      output.append(String(decoding: try await request.body.collect(upTo: 4096), as: UTF8.self))
+      return .text("written")
+    }
+  }
+
+  /// Answers with what it was sent, one level deeper.
+  var wrapTyped: some CloudFunction<TypedRequest<Value>, [String: Value]> {
+    onTyped("wrapTyped", Value.self) { ["payload": $0.data] }
+  }
+
+  struct Attendance: Codable, Sendable {
+    var people: Int
+  }
+
+  /// Answers when as many calls run at once as the request says.
+  var meet: some CloudFunction<TypedRequest<Attendance>, Int> {
+    onTyped("meet", Attendance.self) { [meeting] request in
+      await meeting.join(of: request.data.people)
+    }
+  }
+
+  /// Records who created a document below `made`.
+  var recordCreator: some CloudFunction<DocumentAuthEvent<Document>, Void> {
+    onDocumentCreatedWithAuthContext("recordCreator", at: "made/{id}") { event in
+      let auth = event.auth
+      output.append("recordCreator", auth.type.rawValue, auth.id ?? "-", try event.params.id)
+    }
+  }
+
+  /// Records the time it was planned for.
+  var recordTick: some CloudFunction<ScheduleEvent, Void> {
+    onSchedule(
+      "recordTick",
+      "0 3 * * *",
+      timeZone: "Europe/Berlin",
+      options: .init(retry: .init(attempts: 3, minBackOff: .milliseconds(10)))
+    ) { event in
+      output.append("recordTick", event.scheduleTime.description, String(event.attempt))
+    }
+  }
+
+  struct Job: Codable, Sendable {
+    var text: String
+    /// The tries that fail before one succeeds.
+    var failures: Int?
+  }
+
+  /// Records a task, after as many failures as the task says.
+  var recordTask: TaskFunction<Job> {
+    onTaskDispatched(
+      "recordTask",
+      Job.self,
+      retry: .init(attempts: 5, minBackOff: .milliseconds(10)),
+      rateLimits: .init(concurrentDispatches: 4)
+    ) { request in
+      output.append("recordTask", request.data.text, request.taskName, String(request.attempt))
+      guard request.retryCount >= request.data.failures ?? 0 else {
+        throw SampleCallables.PlainError(text: "failed as asked")
+      }
+    }
+  }
+
+  struct Order: Codable, Sendable {
+    var job: Job
+    var id: String?
+    var delayMilliseconds: Int?
+  }
+
+  /// Enqueues a task for `recordTask` and answers with its id.
+  var enqueueTask: some CloudFunction<CallableRequest<Order>, String> {
+    onCall("enqueueTask", Order.self) { request in
+      do {
+        return try await recordTask.enqueue(
+          request.data.job,
+          id: request.data.id,
+          after: .milliseconds(request.data.delayMilliseconds ?? 0)
+        )
+      } catch let error as TaskQueueError {
+        throw CallableError(error.code, error.message)
+      }
+    }
+  }
+}
+
+/// Lets calls wait for one another.
+private actor Meeting {
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  /// Returns when `people` calls are here.
+  func join(of people: Int) async -> Int {
+    guard waiting.count + 1 >= people else {
+      await withCheckedContinuation { waiting.append($0) }
+      return people
+    }
+    let others = waiting
+    waiting = []
+    for other in others { other.resume() }
+    return people
+  }
+}

@@ -1,0 +1,221 @@
+import FunctionsRuntime
+
+import Foundation
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Callables that do to their worker what a function can do to it by mistake.
+struct SampleFaults: Sendable {
+  struct Fill: Codable, Sendable {
+    var mebibytes: Int
+    /// Whether another process, which the worker starts, fills its memory instead.
+    var inChild: Bool?
+  }
+
+  /// Fills so much memory and answers, if it gets so far.
+  var fillMemory: some CloudFunction<CallableRequest<Fill>, Int> {
+    onCall("fillMemory", Fill.self) { request in
+      if request.data.inChild == true {
+        let bytes = request.data.mebibytes << 20
+        let program = "head -c \(bytes) /dev/zero | tail -c \(bytes) | tail -c \(bytes) > /dev/null"
+        return Int(shell(program))
+      }
+      var blocks: [[UInt8]] = []
+      for _ in 0..<request.data.mebibytes {
+        blocks.append(Array(repeating: UInt8.random(in: 1...255), count: 1 << 20))
+      }
+      return blocks.reduce(0) { $0 + $1.count } >> 20
+    }
+  }
+
+  struct Trap: Codable, Sendable {
+    /// `fatalError`, `index`, `unwrap`, `overflow` or `abort`.
+    var kind: String
+  }
+
+  /// Traps in the way that is asked for.
+  var trap: some CloudFunction<CallableRequest<Trap>, Int> {
+    onCall("trap", Trap.self) { request in
+      let empty: [Int] = []
+      switch request.data.kind {
+      case "index": return empty[request.data.kind.count]
+      case "unwrap":
+        // swift-format-ignore: NeverForceUnwrap
+        return empty.first!
+      case "overflow": return request.data.kind.count + Int.max
+      case "abort": abort()
+      default: fatalError("trapped as asked")
+      }
+    }
+  }
+
+  struct Leave: Codable, Sendable {
+    var status: Int32
+  }
+
+  /// Ends the process as `exit` does.
+  var leave: some CloudFunction<CallableRequest<Leave>, Bool> {
+    onCall("leave", Leave.self) { exit($0.data.status) }
+  }
+
+  struct Block: Codable, Sendable {
+    /// Whether to burn the processor instead of sleeping.
+    var spins: Bool?
+    /// Whether all threads that tasks run on are blocked, and not only this one.
+    var all: Bool?
+  }
+
+  /// Blocks threads of the pool for good, deaf to everything.
+  var block: some CloudFunction<CallableRequest<Block>, Bool> {
+    onCall("block", Block.self, options: .init(timeout: .seconds(2))) { request in
+      request.logger.info("Begun")
+      let spins = request.data.spins == true
+      if request.data.all == true {
+        await withTaskGroup(of: Void.self) { group in
+          for _ in 0..<64 { group.addTask { stayForever(spins: spins) } }
+        }
+      }
+      stayForever(spins: spins)
+      return true
+    }
+  }
+
+  struct Offspring: Codable, Sendable {
+    /// Whether the child leaves the worker's session.
+    var leavesSession: Bool?
+    /// Whether the worker ends without an answer once the child runs.
+    var crashes: Bool?
+  }
+
+  /// Starts a process that outlives the call, and answers with its number.
+  ///
+  /// It inherits all that the worker has, its outputs among them.
+  var offspring: some CloudFunction<CallableRequest<Offspring>, Int32> {
+    onCall("offspring", Offspring.self) { request in
+      let path = "/tmp/hearth-offspring-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+      let session = request.data.leavesSession == true ? "setsid " : ""
+      _ = shell("\(session)sh -c 'echo $$ > \(path).new; mv \(path).new \(path); exec sleep 600' &")
+      defer { unlink(path) }
+      var child: Int32?
+      while child == nil {
+        // Written in one step; until then there is no file to read.
+        child = (try? String(contentsOfFile: path, encoding: .utf8))
+          .flatMap { Int32($0.split(separator: "\n").first ?? "") }
+        usleep(1000)
+      }
+      print("offspring \(child ?? 0)")
+      if request.data.crashes == true { _exit(3) }
+      return child ?? 0
+    }
+  }
+
+  struct Noise: Codable, Sendable {
+    var mebibytes: Int
+  }
+
+  /// Writes so much to standard output without an end of line, then answers.
+  var noise: some CloudFunction<CallableRequest<Noise>, Int> {
+    onCall("noise", Noise.self) { request in
+      let block: [UInt8] = Array(repeating: UInt8(ascii: "x"), count: 1 << 20)
+      for _ in 0..<request.data.mebibytes {
+        var rest = block[...]
+        while !rest.isEmpty {
+          let count = rest.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+          if count > 0 { rest = rest.dropFirst(count) }
+        }
+      }
+      return request.data.mebibytes
+    }
+  }
+
+  struct Close: Codable, Sendable {
+    var descriptors: [Int32]
+  }
+
+  /// Closes descriptors, such as the standard streams, and answers with how many it could.
+  var closeStreams: some CloudFunction<CallableRequest<Close>, Int> {
+    onCall("closeStreams", Close.self) { request in
+      request.data.descriptors.count { close($0) == 0 }
+    }
+  }
+
+  /// Opens files until the system gives no more, and answers with how many.
+  var leakDescriptors: some CloudFunction<CallableRequest<Value>, Int> {
+    onCall("leakDescriptors", Value.self, options: .init(timeout: .seconds(2))) { _ in
+      var count = 0
+      while open("/dev/null", O_RDONLY) >= 0 { count += 1 }
+      return count
+    }
+  }
+
+  /// Listens at the worker's own address in its stead, and never answers there.
+  var usurp: some CloudFunction<CallableRequest<Value>, Bool> {
+    onCall("usurp", Value.self, options: .init(timeout: .seconds(2))) { _ in
+      let path = ProcessInfo.processInfo.environment["HEARTH_SOCKET"] ?? ""
+      return SampleOddWorker.listen(at: path) >= 0
+    }
+  }
+
+  /// Goes to another folder, and answers with where it is then.
+  var changeFolder: some CloudFunction<CallableRequest<String>, String> {
+    onCall("changeFolder", String.self) { request in
+      _ = chdir(request.data)
+      return FileManager.default.currentDirectoryPath
+    }
+  }
+
+  /// Answers with the values of environment variables, `-` for those that are not set.
+  var variables: some CloudFunction<CallableRequest<[String]>, [String]> {
+    onCall("variables", [String].self, options: .init(secrets: ["SAMPLE_SECRET"])) { request in
+      request.data.map { ProcessInfo.processInfo.environment[$0] ?? "-" }
+    }
+  }
+
+  /// The same of a function that declares no secret.
+  var plainVariables: some CloudFunction<CallableRequest<[String]>, [String]> {
+    onCall("plainVariables", [String].self) { request in
+      request.data.map { ProcessInfo.processInfo.environment[$0] ?? "-" }
+    }
+  }
+
+  /// All of them, for the app.
+  @FunctionsBuilder var all: [FunctionDefinition] {
+    fillMemory
+    trap
+    leave
+    block
+    offspring
+    noise
+    closeStreams
+    leakDescriptors
+    usurp
+    changeFolder
+    variables
+    plainVariables
+  }
+}
+
+/// Never returns.
+private func stayForever(spins: Bool) {
+  var turns: UInt64 = 0
+  while true {
+    if spins { turns &+= 1 } else { sleep(3600) }
+  }
+}
+
+/// Runs a command; returns its status.
+private func shell(_ command: String) -> Int32 {
+  let process = Process()
+  process.executableURL = URL(filePath: "/bin/sh")
+  process.arguments = ["-c", command]
+  // A worker has only what it needs to start one: no errors to handle in a sample.
+  guard (try? process.run()) != nil else { return -1 }
+  process.waitUntilExit()
+  return process.terminationStatus
+}

@@ -1,0 +1,277 @@
+import DocumentModel
+import HTTPTypes
+import Invocation
+import NIOCore
+import RuntimeSupport
+import StorageEngine
+import TestSupport
+import Testing
+import TriggerDelivery
+
+@Suite("Delivery of tasks", .timeLimit(.minutes(2)))
+struct TaskDeliveryTests {
+  private let storage = MemoryStorage()
+  private let invoker = ScriptedInvoker()
+
+  /// Runs a test over a service with one queue.
+  private func run(
+    rateLimits: FunctionEndpoint.RateLimits? = nil,
+    retry: FunctionEndpoint.RetryConfig? = nil,
+    clock: ManualClock = ManualClock(),
+    _ test: @Sendable (DeliveryBench) async throws -> Void
+  ) async throws {
+    let bench = DeliveryBench(storage: storage, invoker: invoker, clock: clock)
+    try await bench.service.updateFunctions([
+      "q": .queue(rateLimits, retry: retry), "other": .created("things/{id}"),
+    ])
+    try await bench.run(test)
+  }
+
+  private func task(_ id: String? = nil, at time: Timestamp? = nil) -> NewTask {
+    NewTask(id: id, body: Array(#"{"data":1}"#.utf8), headers: ["x-own": "1"], scheduleTime: time)
+  }
+
+  @Test("A task runs at its time and not a millisecond before, with every header of Cloud Tasks")
+  func delay() async throws {
+    try await run { bench in
+      let time = bench.now.advanced(by: .seconds(90))
+      let queued = try await bench.service.enqueue(task("t1", at: time), in: "q")
+      #expect(queued.id == "t1" && queued.scheduleTime == time)
+      try await bench.jump(.milliseconds(89_999))
+      #expect(invoker.runs.isEmpty)
+      try await bench.jump(.milliseconds(1))
+
+      #expect(invoker.runs.count == 1)
+      let request = try #require(invoker.requests.first)
+      #expect(request.function == "q" && request.head.method == .post && request.head.path == "/")
+      #expect(String(buffer: request.wholeBody) == #"{"data":1}"#)
+      #expect(request.timeout == .seconds(60))
+      let expected = [
+        "content-type": "application/json", "x-own": "1", "x-cloudtasks-queuename": "q",
+        "x-cloudtasks-taskname": "t1", "x-cloudtasks-taskretrycount": "0",
+        "x-cloudtasks-taskexecutioncount": "0", "x-cloudtasks-tasketa": "1800000090.0",
+      ]
+      for (name, value) in expected { #expect(request.field(name) == value, "\(name)") }
+      #expect(request.field("x-cloudtasks-taskpreviousresponse") == nil)
+      #expect(request.field("x-cloudtasks-taskretryreason") == nil)
+      #expect(request.field("ce-id") == nil)
+    }
+  }
+
+  @Test(
+    "So many attempts as the queue says are made, each told of the one before",
+    arguments: 1...4
+  )
+  func attempts(count: Int) async throws {
+    invoker.set("q") { _ in .failure("busy") }
+    try await run(retry: .init(maxAttempts: count, minBackoffSeconds: 7)) { bench in
+      _ = try await bench.service.enqueue(task("t1"), in: "q")
+      for _ in 0..<6 { try await bench.jump(.seconds(600)) }
+
+      #expect(invoker.requests.count == count)
+      let last = try #require(invoker.requests.last)
+      #expect(last.field("x-cloudtasks-taskretrycount") == "\(count - 1)")
+      #expect(last.field("x-cloudtasks-taskpreviousresponse") == (count > 1 ? "500" : nil))
+      #expect((last.field("x-cloudtasks-taskretryreason") != nil) == (count > 1))
+      let ended = try #require(try await bench.service.list().first)
+      #expect(ended.state == (count == 1 ? .failed : .dead) && ended.attempts == count)
+      #expect(try await bench.service.task("t1", in: "q") == nil)
+    }
+  }
+
+  @Test("The waits between attempts double from the least to the most")
+  func backOff() async throws {
+    invoker.set("q") { _ in .failure("busy") }
+    let retry = FunctionEndpoint.RetryConfig(
+      maxAttempts: 5,
+      minBackoffSeconds: 10,
+      maxBackoffSeconds: 30
+    )
+    try await run(retry: retry) { bench in
+      _ = try await bench.service.enqueue(task(), in: "q")
+      try await bench.jump(.zero)
+      for (index, wait) in [10, 20, 30, 30].enumerated() {
+        try await bench.jump(.milliseconds(wait * 1000 - 1))
+        #expect(invoker.runs.count == index + 1)
+        try await bench.jump(.milliseconds(1))
+        #expect(invoker.runs.count == index + 2)
+      }
+    }
+  }
+
+  @Test("A name is taken while its task waits and for an hour after it ended")
+  func names() async throws {
+    try await run { bench in
+      let time = bench.now.advanced(by: .seconds(10))
+      _ = try await bench.service.enqueue(task("t1", at: time), in: "q")
+      func again() async -> StatusCode? {
+        do {
+          _ = try await bench.service.enqueue(task("t1"), in: "q")
+          return nil
+        } catch {
+          return (error as? StatusError)?.statusCode
+        }
+      }
+      #expect(await again() == .alreadyExists)
+      try await bench.jump(.seconds(10))
+      #expect(await again() == .alreadyExists)
+      try await bench.jump(.seconds(3599))
+      #expect(await again() == .alreadyExists)
+      try await bench.jump(.seconds(1))
+      #expect(await again() == nil)
+      try await bench.jump(.zero)
+      #expect(invoker.runs.count == 2)
+    }
+  }
+
+  @Test("Of many who take one name at the same time one succeeds")
+  func race() async throws {
+    try await run { bench in
+      let taken = await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<20 {
+          group.addTask {
+            (try? await bench.service.enqueue(task("t1"), in: "q")) != nil
+          }
+        }
+        return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+      }
+      try await bench.service.waitUntilIdle()
+      #expect(taken == 1)
+      #expect(invoker.runs.count == 1)
+    }
+  }
+
+  @Test("A deleted task does not run and its name stays taken; one that is gone is told")
+  func deleting() async throws {
+    try await run { bench in
+      let time = bench.now.advanced(by: .seconds(10))
+      _ = try await bench.service.enqueue(task("t1", at: time), in: "q")
+      #expect(try await bench.service.deleteTask("t1", in: "q"))
+      #expect(try await bench.service.deleteTask("t1", in: "q") == false)
+      try await bench.jump(.seconds(10))
+      #expect(invoker.runs.isEmpty)
+      await #expect(throws: StatusError.self) {
+        try await bench.service.enqueue(task("t1"), in: "q")
+      }
+    }
+  }
+
+  @Test("A paused queue holds its tasks until it is resumed, but one that is asked for runs")
+  func pausing() async throws {
+    try await run { bench in
+      #expect(try await bench.service.setPaused(true, queue: "q").isPaused)
+      for id in ["t1", "t2", "t3"] { _ = try await bench.service.enqueue(task(id), in: "q") }
+      try await bench.create("things/a")
+      try await bench.jump(.seconds(600))
+      #expect(invoker.runs.map(\.function) == ["other"])
+
+      #expect(try await bench.service.runTask("t2", in: "q")?.id == "t2")
+      await invoker.waitForRuns(2)
+      try await bench.jump(.zero)
+      #expect(invoker.requests.last?.field("x-cloudtasks-taskname") == "t2")
+      #expect(
+        try await bench.service.tasks(in: "q", after: nil, limit: 9).map(\.id) == ["t1", "t3"]
+      )
+
+      #expect(try await bench.service.setPaused(false, queue: "q").isPaused == false)
+      try await bench.service.waitUntilIdle()
+      #expect(invoker.runs.count == 4)
+    }
+  }
+
+  @Test("A task that waits for its time runs at once when asked")
+  func runNow() async throws {
+    try await run { bench in
+      let time = bench.now.advanced(by: .seconds(3600))
+      _ = try await bench.service.enqueue(task("t1", at: time), in: "q")
+      _ = try await bench.service.runTask("t1", in: "q")
+      await invoker.waitForRuns(1)
+      try await bench.jump(.seconds(3600))
+      #expect(invoker.runs.count == 1)
+      #expect(try await bench.service.runTask("t1", in: "q") == nil)
+    }
+  }
+
+  @Test("A purged queue has no task left, and its statistics say so")
+  func purging() async throws {
+    try await run { bench in
+      let time = bench.now.advanced(by: .seconds(10))
+      for _ in 0..<5 { _ = try await bench.service.enqueue(task(at: time), in: "q") }
+      try await bench.service.waitUntilIdle()
+      #expect(await bench.service.taskQueueStatistics()["q"]?.tasksCount == 5)
+      try await bench.service.purge("q")
+      try await bench.jump(.seconds(10))
+
+      #expect(invoker.runs.isEmpty)
+      #expect(await bench.service.taskQueueStatistics()["q"]?.tasksCount == 0)
+      #expect(try await bench.service.tasks(in: "q", after: nil, limit: 9).isEmpty)
+    }
+  }
+
+  @Test("Tasks, their times and paused queues survive a restart")
+  func restart() async throws {
+    let clock = ManualClock()
+    try await run(clock: clock) { bench in
+      let time = bench.now.advanced(by: .seconds(100))
+      for id in ["t1", "t2"] {
+        _ = try await bench.service.enqueue(task(id, at: time), in: "q")
+      }
+      _ = try await bench.service.setPaused(true, queue: "q")
+      try await bench.service.waitUntilIdle()
+    }
+    try await run(clock: clock) { bench in
+      try await bench.jump(.seconds(200))
+      #expect(invoker.runs.isEmpty)
+      #expect(try await bench.service.tasks(in: "q", after: nil, limit: 9).count == 2)
+      await #expect(throws: StatusError.self) {
+        try await bench.service.enqueue(task("t1"), in: "q")
+      }
+      _ = try await bench.service.setPaused(false, queue: "q")
+      try await bench.service.waitUntilIdle()
+      let names = invoker.requests.map { $0.field("x-cloudtasks-taskname") }
+      #expect(Set(names) == ["t1", "t2"] && names.count == 2)
+      #expect(invoker.requests.first?.field("x-cloudtasks-tasketa") == "1800000100.0")
+    }
+  }
+
+  @Test("A rate lets one task start in each of its intervals")
+  func rate() async throws {
+    try await run(rateLimits: .init(maxDispatchesPerSecond: 0.5)) { bench in
+      for _ in 0..<4 { _ = try await bench.service.enqueue(task(), in: "q") }
+      for count in 1...4 {
+        try await bench.service.waitUntilStill()
+        #expect(invoker.runs.count == count)
+        try await bench.jump(.milliseconds(2001))
+      }
+    }
+  }
+
+  @Test("No more tasks run at once than the queue allows")
+  func concurrency() async throws {
+    let (gate, opener) = AsyncStream.makeStream(of: Void.self)
+    invoker.set("q") { run in
+      if run == 1 { for await _ in gate {} }
+      return .ok
+    }
+    try await run(rateLimits: .init(maxConcurrentDispatches: 1)) { bench in
+      for _ in 0..<5 { _ = try await bench.service.enqueue(task(), in: "q") }
+      await invoker.waitForRuns(1)
+      opener.finish()
+      try await bench.service.waitUntilIdle()
+      #expect(invoker.runs.count == 5 && invoker.runningMax == 1)
+    }
+  }
+
+  @Test("Only functions of tasks have a queue")
+  func unknown() async throws {
+    try await run { bench in
+      #expect(await bench.service.queues().map(\.id) == ["q"])
+      for name in ["other", "nothing"] {
+        let error = await #expect(throws: StatusError.self) {
+          try await bench.service.enqueue(task(), in: name)
+        }
+        #expect(error?.statusCode == .notFound)
+      }
+    }
+  }
+}

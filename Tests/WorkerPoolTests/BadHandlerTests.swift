@@ -1,0 +1,219 @@
+import Foundation
+import HTTPTypes
+import Invocation
+import TestSupport
+import Testing
+
+@testable import WorkerPool
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Handlers that harm their worker; each has its outcome, and harms nothing else.
+@Suite("Bad handlers", .timeLimit(.minutes(3)))
+struct BadHandlerWorkerFleetTests {
+  /// Traps are reported by Swift's runtime, which takes a second that no test here needs.
+  private let quickly = ["SWIFT_BACKTRACE": "enable=no"]
+
+  private func expectCrash(
+    _ fleet: WorkerFleet,
+    _ function: String,
+    _ data: String,
+    says words: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async {
+    let error = await #expect(throws: InvocationError.self, sourceLocation: sourceLocation) {
+      try await fleet.call(function, #"{"data":\#(data)}"#)
+    }
+    #expect(error?.kind == .crashed, sourceLocation: sourceLocation)
+    let message = error?.message ?? ""
+    #expect(message.contains(words), "\(message)", sourceLocation: sourceLocation)
+  }
+
+  /// Returns once a function's log has a line with these words; the test's limit bounds it.
+  private func line(_ words: String, of function: String, in log: FunctionLogStore) async {
+    while !Task.isCancelled,
+      await !log.entries(function: function).contains(where: { $0.message.contains(words) })
+    {
+      await Task.yield()
+    }
+  }
+
+  /// Returns once a process has ended; the test's limit bounds it.
+  private func end(of process: pid_t) async {
+    // One that nobody collects still has its number, but no memory.
+    while !Task.isCancelled, kill(process, 0) == 0, ProcessFacts.memoryBytes(of: process) ?? 0 > 0 {
+      await Task.yield()
+    }
+  }
+
+  @Test("A trap or exit in mid-call fails that call and names how; the next has a new worker")
+  func ends() async throws {
+    let functions = try sample(["trap", "leave"], environment: quickly)
+    try await withFleet(functions) { fleet, log in
+      for kind in ["fatalError", "index", "unwrap", "overflow"] {
+        await expectCrash(fleet, "trap", #"{"kind":"\#(kind)"}"#, says: "ended by signal")
+      }
+      await expectCrash(fleet, "trap", #"{"kind":"abort"}"#, says: "ended by signal 6")
+      await expectCrash(fleet, "leave", #"{"status":0}"#, says: "it exited")
+      await expectCrash(fleet, "leave", #"{"status":7}"#, says: "it exited with code 7")
+      let lines = await log.entries().map(\.message)
+      #expect(
+        lines.contains { $0.contains("leave crashed while it ran test: it exited with code 7") }
+      )
+      #expect(lines.contains { $0.contains("Index out of range") })
+    }
+  }
+
+  @Test(
+    "A worker past its memory is ended and named, and so is one whose child is",
+    arguments: [
+      false, true,
+    ]
+  )
+  func memory(inChild: Bool) async throws {
+    let functions = try sample(["fillMemory", "echo"]) { $0.availableMemoryMb = 128 }
+    try await withFleet(functions) { fleet, log in
+      let within = try await fleet.call("fillMemory", #"{"data":{"mebibytes":20}}"#)
+      #expect(within.number == 20)
+      await expectCrash(
+        fleet,
+        "fillMemory",
+        #"{"mebibytes":600,"inChild":\#(inChild)}"#,
+        says: "of its 128 MiB memory"
+      )
+      #expect(try await fleet.call("echo").head.status == .ok)
+      let named = await log.entries(function: "fillMemory").filter {
+        $0.level == "error" && $0.message.contains("raise options.memory")
+      }
+      #expect(named.count == 1, "\(named)")
+      #expect(named.first?.message.hasPrefix("fillMemory used ") == true)
+    }
+  }
+
+  @Test("One call that asks for far more than its function may have traps instead of filling it")
+  func guardedMemory() async throws {
+    let functions = try sample(["fillMemory"], environment: quickly) { $0.availableMemoryMb = 128 }
+    try await withFleet(functions) { fleet, _ in
+      let error = await #expect(throws: InvocationError.self) {
+        try await fleet.call("fillMemory", #"{"data":{"mebibytes":100000}}"#)
+      }
+      #expect(error?.kind == .crashed)
+      #expect(fleet.statuses().flatMap(\.processes).allSatisfy { $0.memoryBytes < 128 << 20 })
+    }
+  }
+
+  @Test(
+    "Blocked threads, even all of them and burning, cost the deadline and then the worker",
+    arguments: [false, true]
+  )
+  func blocks(all: Bool) async throws {
+    let configuration = WorkerFleet.Configuration(cancelGrace: .milliseconds(100))
+    try await withFleet(["block", "echo"], configuration) { fleet, log in
+      // A busy machine may take longer to start the worker than the first call waits.
+      repeat {
+        let error = await #expect(throws: InvocationError.self) {
+          try await fleet.call(
+            "block",
+            #"{"data":{"all":\#(all),"spins":\#(all)}}"#,
+            timeout: .milliseconds(800)
+          )
+        }
+        #expect(error?.kind == .timedOut)
+      } while await !log.entries(function: "block").contains { $0.message == "Begun" }
+      await line("an invocation did not stop within", of: "block", in: log)
+      let other = try await fleet.call("echo")
+      #expect(other.head.status == .ok)
+    }
+  }
+
+  @Test("What a worker has started ends with it, even what has left its session")
+  func offspring() async throws {
+    try await withFleet(["offspring", "echo"]) { fleet, log in
+      var children: [pid_t] = []
+      for leavesSession in [false, true] {
+        let data = #"{"leavesSession":\#(leavesSession),"crashes":true}"#
+        await expectCrash(fleet, "offspring", data, says: "it exited with code 3")
+      }
+      for entry in await log.entries(function: "offspring") {
+        if entry.message.hasPrefix("offspring ") {
+          children +=
+            entry.message.split(separator: " ").last.flatMap { pid_t($0) }.map { [$0] } ?? []
+        }
+      }
+      #expect(children.count == 2)
+      for child in children { await end(of: child) }
+      let reply = try await fleet.call("offspring", #"{"data":{"leavesSession":true}}"#)
+      #expect(ProcessFacts.memoryBytes(of: pid_t(reply.number)) != nil)
+    }
+  }
+
+  @Test("A flood without an end of line is cut, and a line says how much was dropped")
+  func noise() async throws {
+    try await withFleet(["noise"]) { fleet, log in
+      let reply = try await fleet.call("noise", #"{"data":{"mebibytes":64}}"#)
+      #expect(reply.number == 64)
+      #expect(await log.entries(function: "noise").contains { $0.message.hasSuffix("… (cut)") })
+      _ = fleet.statuses().flatMap(\.processes).map { kill($0.pid, SIGKILL) }
+      await line("64 MiB more of that line were dropped", of: "noise", in: log)
+    }
+  }
+
+  @Test("A worker without standard streams goes on, and a line says that what it writes is lost")
+  func closesStreams() async throws {
+    try await withFleet(["closeStreams"]) { fleet, log in
+      let reply = try await fleet.call("closeStreams", #"{"data":{"descriptors":[0,1,2]}}"#)
+      #expect(reply.number == 3)
+      await line("has closed its standard output", of: "closeStreams", in: log)
+      let again = try await fleet.call("closeStreams", #"{"data":{"descriptors":[]}}"#)
+      #expect(again.number == 0)
+      #expect(fleet.statuses().flatMap(\.processes).count == 1)
+    }
+  }
+
+  @Test(
+    "A worker that cannot be reached any more costs its calls their deadline, then is replaced",
+    arguments: ["usurp", "leakDescriptors"]
+  )
+  func unreachable(function: String) async throws {
+    let configuration = WorkerFleet.Configuration(cancelGrace: .milliseconds(100))
+    try await withFleet(sample([function, "echo"]), configuration) { fleet, _ in
+      let before = try await fleet.call(function).head.status
+      #expect(before == .ok)
+      let worker = fleet.statuses().flatMap(\.processes).map(\.pid)
+      // The connection that is open still serves; the calls beside it need new ones.
+      while !Task.isCancelled,
+        fleet.statuses().flatMap(\.processes).map(\.pid).contains(where: worker.contains)
+      {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for _ in 0..<3 {
+            group.addTask {
+              do {
+                _ = try await fleet.call(function, timeout: .milliseconds(300))
+              } catch let error as InvocationError {
+                #expect([.timedOut, .crashed, .failed].contains(error.kind), "\(error)")
+              }
+            }
+          }
+          try await group.waitForAll()
+        }
+      }
+      #expect(try await fleet.call("echo").head.status == .ok)
+    }
+  }
+
+  @Test("A worker that goes to another folder is still reached and still ends")
+  func changesFolder() async throws {
+    try await withFleet(["changeFolder"]) { fleet, _ in
+      for _ in 0..<2 {
+        let reply = try await fleet.call("changeFolder", #"{"data":"/"}"#)
+        #expect(try await reply.text == #"{"result":"/"}"#)
+      }
+    }
+  }
+}

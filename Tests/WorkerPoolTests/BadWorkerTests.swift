@@ -1,0 +1,90 @@
+import Foundation
+import HTTPTypes
+import Invocation
+import RuntimeSupport
+import TestSupport
+import Testing
+
+@testable import WorkerPool
+
+/// Workers that do not speak as workers do: `SampleOddWorker` of the sample functions.
+@Suite("Bad workers", .timeLimit(.minutes(3)))
+struct BadWorkerFleetTests {
+  private func odd(_ fault: String) throws -> [DeployedFunction] {
+    try sample(["echo"], environment: ["SAMPLE_ODD": fault])
+  }
+
+  @Test(
+    "One that never becomes ready is not deployed, and is said not to have answered",
+    arguments: ["neverListens", "neverAccepts", "illNonsense"]
+  )
+  func neverReady(fault: String) async throws {
+    let configuration = WorkerFleet.Configuration(startTimeout: .seconds(2))
+    try await withFleet([String](), configuration) { fleet, log in
+      let error = await #expect(throws: StatusError.self) {
+        try await fleet.replaceFunctions(odd(fault))
+      }
+      #expect(error?.statusMessage.contains("it did not answer within 2.0 seconds") == true)
+      let lines = await log.entries(function: "echo").map(\.message)
+      #expect(lines.contains { $0.hasPrefix("A new worker of echo was ended: it did not answer") })
+    }
+  }
+
+  @Test(
+    "Its callers hear of a crash when it speaks nonsense, ends in mid-answer or before one",
+    arguments: [
+      ("nonsense", "closed the connection"), ("half", "code 9"), ("dies", "code 9"),
+    ]
+  )
+  func crashes(fault: String, words: String) async throws {
+    try await withFleet(odd(fault)) { fleet, _ in
+      for _ in 0..<2 {
+        let error = await #expect(throws: InvocationError.self) {
+          try await fleet.call("echo", timeout: .seconds(30))
+        }
+        #expect(error?.kind == .crashed)
+        #expect(error?.message.contains(words) == true, "\(String(describing: error))")
+      }
+    }
+  }
+
+  @Test("A streamed answer that stops half-way ends with an error for its reader")
+  func halfStream() async throws {
+    try await withFleet(odd("halfStream")) { fleet, _ in
+      let reply = try await fleet.call("echo")
+      let error = await #expect(throws: InvocationError.self) {
+        _ = try await reply.body.collect(upTo: 1 << 20)
+      }
+      #expect(error?.kind == .crashed)
+    }
+  }
+
+  @Test(
+    "Its callers get an answer by their deadline when it sends none, or less than it announced",
+    arguments: ["short", "neverReads"]
+  )
+  func silent(fault: String) async throws {
+    let configuration = WorkerFleet.Configuration(cancelGrace: .milliseconds(100))
+    try await withFleet(odd(fault), configuration) { fleet, _ in
+      for _ in 0..<2 {
+        let error = await #expect(throws: InvocationError.self) {
+          try await fleet.call("echo", timeout: .milliseconds(500))
+        }
+        #expect(error?.kind == .timedOut)
+      }
+    }
+  }
+
+  @Test(
+    "What it sends beyond an answer reaches nobody, and the next call has its own answer",
+    arguments: ["long", "twice"]
+  )
+  func tooMuch(fault: String) async throws {
+    try await withFleet(odd(fault)) { fleet, _ in
+      for _ in 0..<10 {
+        let reply = try await fleet.call("echo")
+        #expect(try await reply.text == "ok")
+      }
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import HTTPTypes
+import Invocation
+import Logging
+import NIOCore
+import TestSupport
+
+@testable import WorkerPool
+
+/// Sample functions as a deployment hands them over.
+func sample(
+  _ names: [String],
+  executable: String? = nil,
+  environment: [String: String] = [:],
+  configure: (inout FunctionEndpoint) -> Void = { _ in }
+) throws -> [DeployedFunction] {
+  let executable = try executable ?? BuiltProduct.path("SampleFunctions")
+  return names.map { name in
+    var endpoint = FunctionEndpoint(entryPoint: name)
+    configure(&endpoint)
+    return DeployedFunction(
+      name: name,
+      endpoint: endpoint,
+      executable: executable,
+      environment: environment,
+      deploymentID: "d"
+    )
+  }
+}
+
+func withFleet(
+  _ names: [String],
+  _ configuration: WorkerFleet.Configuration = .init(),
+  _ body: (WorkerFleet, FunctionLogStore) async throws -> Void
+) async throws {
+  try await withFleet(sample(names), configuration, body)
+}
+
+/// Runs a fleet around `body` and waits until its processes are gone.
+func withFleet(
+  _ functions: [DeployedFunction],
+  _ configuration: WorkerFleet.Configuration = .init(),
+  _ body: (WorkerFleet, FunctionLogStore) async throws -> Void
+) async throws {
+  let log = FunctionLogStore(now: { Date() })
+  let fleet = WorkerFleet(configuration: configuration, log: log, logger: .silent)
+  // Ends with `stop` below.
+  let running = Task { try await fleet.run() }
+  let result: Result<Void, any Error>
+  do {
+    try await fleet.replaceFunctions(functions)
+    try await body(fleet, log)
+    result = .success(())
+  } catch {
+    result = .failure(error)
+  }
+  fleet.stop(after: .zero)
+  try await running.value
+  try result.get()
+}
+
+extension WorkerFleet {
+  /// Calls a callable.
+  func call(
+    _ function: String,
+    _ body: String = #"{"data":null}"#,
+    id: String = "test",
+    timeout: Duration? = nil
+  ) async throws -> InvocationReply {
+    try await invoke(
+      InvocationRequest(
+        id: id,
+        function: function,
+        head: HTTPRequest(
+          method: .post,
+          scheme: nil,
+          authority: nil,
+          path: "/",
+          headerFields: [.contentType: "application/json"]
+        ),
+        body: ByteBuffer(string: body),
+        timeout: timeout
+      )
+    )
+  }
+}
+
+extension InvocationReply {
+  /// The body as text.
+  var text: String {
+    get async throws { String(buffer: try await body.collect(upTo: 1 << 20)) }
+  }
+
+  /// The number in `{"result":1}`; 0 for anything else.
+  var number: Int {
+    guard case .whole(let buffer) = body else { return 0 }
+    return Int(String(buffer: buffer).filter(\.isNumber)) ?? 0
+  }
+}

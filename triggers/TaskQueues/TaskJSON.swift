@@ -1,0 +1,126 @@
+import HTTPSupport
+import RuntimeSupport
+
+/// A JSON value of a request or a reply.
+enum TaskJSON: Sendable, Hashable {
+  case null
+  case boolean(Bool)
+  case number(Double)
+  case string(String)
+  case array([TaskJSON])
+  case object([String: TaskJSON])
+
+  /// The text, with the keys of objects in order.
+  var text: String {
+    switch self {
+    case .null: return "null"
+    case .boolean(let flag): return flag ? "true" : "false"
+    case .number(let number):
+      return Int(exactly: number).map(String.init) ?? "\(number)"
+    case .string(let text): return jsonQuoted(text)
+    case .array(let elements): return "[" + elements.map(\.text).joined(separator: ",") + "]"
+    case .object(let members):
+      let sorted = members.sorted { $0.key < $1.key }
+      return "{" + sorted.map { "\(jsonQuoted($0.key)):\($0.value.text)" }.joined(separator: ",")
+        + "}"
+    }
+  }
+}
+
+extension TaskJSON: Decodable {
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let flag = try? container.decode(Bool.self) {
+      self = .boolean(flag)
+    } else if let number = try? container.decode(Double.self) {
+      self = .number(number)
+    } else if let text = try? container.decode(String.self) {
+      self = .string(text)
+    } else if let elements = try? container.decode([TaskJSON].self) {
+      self = .array(elements)
+    } else {
+      self = .object(try container.decode([String: TaskJSON].self))
+    }
+  }
+}
+
+/// The members of a request's object, read by name; what nobody read is a client's mistake.
+///
+/// Names may be written as protobuf's JSON does (`scheduleTime`) or as its definitions do
+/// (`schedule_time`); production takes both.
+struct TaskFields {
+  /// Where the object is in the request, for messages; empty at the top.
+  private let path: String
+  private var members: [String: TaskJSON] = [:]
+  private var unread: [String: String] = [:]
+
+  init(_ json: TaskJSON, at path: String) throws(StatusError) {
+    self.path = path
+    guard case .object(let object) = json else {
+      throw .invalidArgument("\(path.isEmpty ? "The request" : path) must be a JSON object.")
+    }
+    for (name, value) in object where value != .null {
+      members[Self.camelCase(name)] = value
+      unread[Self.camelCase(name)] = name
+    }
+  }
+
+  mutating func string(_ name: String) throws(StatusError) -> String? {
+    guard let value = take(name) else { return nil }
+    guard case .string(let text) = value else {
+      throw .invalidArgument("\(place(name)) must be a string.")
+    }
+    return text
+  }
+
+  mutating func object(_ name: String) throws(StatusError) -> TaskFields? {
+    guard let value = take(name) else { return nil }
+    return try TaskFields(value, at: place(name))
+  }
+
+  mutating func strings(_ name: String) throws(StatusError) -> [String: String] {
+    guard let value = take(name) else { return [:] }
+    guard case .object(let object) = value else {
+      throw .invalidArgument("\(place(name)) must be an object of strings.")
+    }
+    var strings: [String: String] = [:]
+    for (key, value) in object {
+      guard case .string(let text) = value else {
+        throw .invalidArgument("\(place(name)).\(key) must be a string.")
+      }
+      strings[key] = text
+    }
+    return strings
+  }
+
+  /// Reads and drops members that change nothing here.
+  mutating func ignore(_ names: String...) {
+    for name in names { _ = take(name) }
+  }
+
+  /// Throws when a member was not read, as production does for one it does not know.
+  func finish() throws(StatusError) {
+    guard let name = unread.values.min() else { return }
+    throw .invalidArgument(
+      "Invalid JSON payload received. Unknown name \"\(name)\""
+        + (path.isEmpty ? "" : " at '\(path)'") + ": Cannot find field."
+    )
+  }
+
+  private mutating func take(_ name: String) -> TaskJSON? {
+    unread[name] = nil
+    return members[name]
+  }
+
+  private func place(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+
+  private static func camelCase(_ name: String) -> String {
+    let parts = name.split(separator: "_")
+    guard parts.count > 1 else { return name }
+    return parts.dropFirst().reduce(String(parts[0])) {
+      $0 + $1.prefix(1).uppercased() + $1.dropFirst()
+    }
+  }
+}

@@ -1,0 +1,335 @@
+package import DocumentModel
+import HTTPSupport
+import HTTPTypes
+package import HummingbirdCore
+package import Invocation
+package import Logging
+import NIOCore
+import RuntimeSupport
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Cloud Tasks' REST API, as `firebase-admin` and Google's clients speak it.
+///
+/// Any credentials are accepted. Errors have Google's JSON form.
+package struct TaskQueueDoor: Sendable {
+  private let project: String
+  private let backend: any TaskQueueBackend
+  private let functionURL: @Sendable (_ location: String, _ queue: String) -> String
+  private let now: @Sendable () -> Timestamp
+  private let logger: Logger
+
+  /// A door to the queues of a project.
+  ///
+  /// `functionURL` tells where a queue's tasks go, for clients to see.
+  package init(
+    project: String,
+    backend: any TaskQueueBackend,
+    functionURL: @escaping @Sendable (_ location: String, _ queue: String) -> String,
+    now: @escaping @Sendable () -> Timestamp,
+    logger: Logger
+  ) {
+    self.project = project
+    self.backend = backend
+    self.functionURL = functionURL
+    self.now = now
+    self.logger = logger
+  }
+
+  /// Answers one request.
+  package func respond(to request: Request) async -> Response {
+    do {
+      let json =
+        request.uri.path == "/queueStats"
+        ? try await statistics(request) : try await answer(request, TaskRoute(request))
+      return .json(json.text)
+    } catch {
+      if !(error is any StatusConvertible), !(error is CancellationError) {
+        logger.error("A task request failed", metadata: ["error": "\(error)"])
+      }
+      return .error(error)
+    }
+  }
+
+  private func answer(_ request: Request, _ route: TaskRoute) async throws -> TaskJSON {
+    guard route.project == project else {
+      throw StatusError(
+        .notFound,
+        "There are no queues of project \(route.project); this suite serves \(project)."
+      )
+    }
+    let scope = Scope(route: route)
+    switch (request.method, route.queue, route.tasks, route.verb) {
+    case (.get, nil, nil, nil): return try await listQueues(scope)
+    case (.get, let id?, nil, nil): return try await show(queue(id, scope), scope)
+    case (.post, let id?, nil, nil): return try await show(declared(id, scope), scope)
+    case (.post, nil, nil, nil):
+      return try await show(declared(try await newQueue(request), scope), scope)
+    case (.post, let id?, nil, "pause"?):
+      return show(try await backend.setPaused(true, queue: queue(id, scope).id), scope)
+    case (.post, let id?, nil, "resume"?):
+      return show(try await backend.setPaused(false, queue: queue(id, scope).id), scope)
+    case (.post, let id?, nil, "purge"?):
+      let queue = try await queue(id, scope)
+      try await backend.purge(queue.id)
+      return try await show(self.queue(id, scope), scope)
+    case (.post, let id?, .all?, nil): return try await create(request, queue(id, scope), scope)
+    case (.get, let id?, .all?, nil): return try await listTasks(request, queue(id, scope), scope)
+    case (.get, let id?, .one(let task)?, nil):
+      let queue = try await queue(id, scope)
+      let found = try await found(backend.task(task, in: queue.id), task, queue)
+      return show(found, queue, scope, showsBody: try TaskRequest.showsBody(request.view))
+    case (.delete, let id?, .one(let task)?, nil):
+      let queue = try await queue(id, scope)
+      guard try await backend.deleteTask(task, in: queue.id) else { throw gone(task, queue) }
+      return [:]
+    case (.post, let id?, .one(let task)?, "run"?):
+      let queue = try await queue(id, scope)
+      let started = try await found(backend.runTask(task, in: queue.id), task, queue)
+      return show(started, queue, scope, showsBody: false)
+    case (.patch, _?, nil, nil), (.delete, _?, nil, nil):
+      throw StatusError(
+        .failedPrecondition,
+        "A queue belongs to its function: change the options of onTaskDispatched, or delete the "
+          + "function, and deploy."
+      )
+    default:
+      throw StatusError(
+        .notFound,
+        "There is no \(request.method) \(request.uri.path): queues are at "
+          + "/v2/projects/\(project)/locations/LOCATION/queues, tasks below their queue."
+      )
+    }
+  }
+
+  // MARK: - Queues
+
+  /// The queue that a request names, or a 404 that names those there are.
+  private func queue(_ id: String, _ scope: Scope) async throws -> TaskQueue {
+    let queues = try await backend.queues()
+    if let queue = queues.first(where: { $0.id == id }) {
+      if queue.locations.contains(scope.location) { return queue }
+      throw StatusError(
+        .notFound,
+        "Queue \(id) is not in \(scope.location) but in \(queue.locations.joined(separator: ", "))."
+      )
+    }
+    let names = queues.map(\.id).sorted().prefix(Self.namesMax).joined(separator: ", ")
+    throw StatusError(
+      .notFound,
+      "There is no queue \(id). "
+        + (names.isEmpty
+          ? "No deployed function takes tasks; declare one with onTaskDispatched."
+          : "The deployed functions that take tasks are: \(names).")
+    )
+  }
+
+  /// The queue of a request to make one: deploying its function made it.
+  private func declared(_ id: String, _ scope: Scope) async throws -> TaskQueue {
+    do {
+      return try await queue(id, scope)
+    } catch let error as StatusError where error.statusCode == .notFound {
+      throw StatusError(
+        .failedPrecondition,
+        "A queue is made by deploying a function. \(error.statusMessage)"
+      )
+    }
+  }
+
+  /// The id in the body of Google's `CreateQueue`.
+  private func newQueue(_ request: Request) async throws -> String {
+    var fields = try TaskFields(try await json(request), at: "")
+    let name = try fields.string("name") ?? ""
+    return name.split(separator: "/").last.map(String.init) ?? ""
+  }
+
+  private func listQueues(_ scope: Scope) async throws -> TaskJSON {
+    let queues = try await backend.queues().filter { $0.locations.contains(scope.location) }
+    return ["queues": .array(queues.map { show($0, scope) })]
+  }
+
+  private func show(_ queue: TaskQueue, _ scope: Scope) -> TaskJSON {
+    TaskResource.json(queue, name: scope.name(of: queue))
+  }
+
+  private func statistics(_ request: Request) async throws -> TaskJSON {
+    guard request.method == .get else {
+      throw StatusError.invalidArgument("Ask for /queueStats by GET.")
+    }
+    let statistics = try await backend.taskQueueStatistics()
+    var queues: [String: TaskJSON] = [:]
+    for queue in try await backend.queues() {
+      let figures = statistics[queue.id]
+      for location in queue.locations {
+        queues["queue:\(project)-\(location)-\(queue.id)"] = [
+          "tasksCount": .number(Double(figures?.tasksCount ?? 0)),
+          "concurrentDispatchesCount": .number(Double(figures?.concurrentDispatchesCount ?? 0)),
+          "executedLastMinuteCount": .number(Double(figures?.executedLastMinuteCount ?? 0)),
+          "isPaused": .boolean(queue.isPaused),
+        ]
+      }
+    }
+    return .object(queues)
+  }
+
+  // MARK: - Tasks
+
+  private func create(
+    _ request: Request,
+    _ queue: TaskQueue,
+    _ scope: Scope
+  ) async throws -> TaskJSON {
+    let name = scope.name(of: queue)
+    let wanted = try TaskRequest(try await json(request), queue: name, now: now())
+    let task: QueuedTask
+    do {
+      task = try await backend.enqueue(wanted.task, in: queue.id)
+    } catch let error as any StatusConvertible where error.statusCode == .alreadyExists {
+      throw StatusError(
+        .alreadyExists,
+        "Queue \(queue.id) has, or had within the last hour, a task \(wanted.task.id ?? ""); an id "
+          + "can be used again an hour after its task ran or was deleted."
+      )
+    }
+    let shown = show(task, queue, scope, showsBody: wanted.showsBody)
+    guard scope.isEmulatorForm, case .object(var members) = shown else { return shown }
+    // Firebase's emulator replies so, with a slash before the name, and its clients rely on both.
+    var nested = members
+    nested["name"] = .string("/\(name)/tasks/\(task.id)")
+    members["task"] = .object(nested)
+    return .object(members)
+  }
+
+  private func listTasks(
+    _ request: Request,
+    _ queue: TaskQueue,
+    _ scope: Scope
+  ) async throws -> TaskJSON {
+    let showsBody = try TaskRequest.showsBody(request.view)
+    let size = request.query["pageSize"].flatMap(Int.init) ?? Self.pageMax
+    guard size >= 0 else { throw StatusError.invalidArgument("pageSize is negative.") }
+    let limit = size == 0 ? Self.pageMax : min(size, Self.pageMax)
+    let token = request.query["pageToken"].flatMap { $0.isEmpty ? nil : $0 }
+    // One more than shown tells whether another page follows.
+    let tasks = try await backend.tasks(in: queue.id, after: token, limit: limit + 1)
+    let page = tasks.prefix(limit).map { show($0, queue, scope, showsBody: showsBody) }
+    var reply: [String: TaskJSON] = ["tasks": .array(page)]
+    if tasks.count > limit { reply["nextPageToken"] = .string(tasks[limit - 1].id) }
+    return .object(reply)
+  }
+
+  private func show(
+    _ task: QueuedTask,
+    _ queue: TaskQueue,
+    _ scope: Scope,
+    showsBody: Bool
+  ) -> TaskJSON {
+    TaskResource.json(
+      task,
+      name: "\(scope.name(of: queue))/tasks/\(task.id)",
+      url: functionURL(scope.location, queue.id),
+      showsBody: showsBody
+    )
+  }
+
+  private func found(
+    _ task: QueuedTask?,
+    _ id: String,
+    _ queue: TaskQueue
+  ) throws(StatusError) -> QueuedTask {
+    guard let task else { throw gone(id, queue) }
+    return task
+  }
+
+  private func gone(_ id: String, _ queue: TaskQueue) -> StatusError {
+    StatusError(
+      .notFound,
+      "Queue \(queue.id) has no task \(id); it never had one, or the task ran or was deleted."
+    )
+  }
+
+  // MARK: - Requests
+
+  private func json(_ request: Request) async throws -> TaskJSON {
+    let body = try await request.wholeBody(upTo: Self.requestBytesMax)
+    guard body.readableBytes > 0 else { return [:] }
+    do {
+      return try JSONDecoder().decode(TaskJSON.self, from: Data(body.readableBytesView))
+    } catch {
+      throw StatusError.invalidArgument("The request's body is not JSON.")
+    }
+  }
+
+  /// Where a request is: the location and the form of its path.
+  private struct Scope {
+    var project: String
+    var location: String
+    var isEmulatorForm: Bool
+
+    init(route: TaskRoute) {
+      project = route.project
+      location = route.location
+      isEmulatorForm = route.isEmulatorForm
+    }
+
+    func name(of queue: TaskQueue) -> String {
+      "projects/\(project)/locations/\(location)/queues/\(queue.id)"
+    }
+  }
+
+  /// The page that Cloud Tasks gives at most.
+  private static let pageMax = 1000
+  /// A body of a megabyte in base64, and room for the rest.
+  private static let requestBytesMax = 2 << 20
+  /// How many names an error lists.
+  private static let namesMax = 20
+}
+
+/// The parts of a path such as `/v2/projects/p/locations/l/queues/q/tasks/t:run`.
+private struct TaskRoute {
+  var project: String
+  var location: String
+  var queue: String?
+  var tasks: Tasks?
+  var verb: String?
+  /// Without `/v2/` in front, as Firebase's emulator has it.
+  var isEmulatorForm: Bool
+
+  enum Tasks {
+    case all
+    case one(String)
+  }
+
+  init(_ request: Request) throws(StatusError) {
+    var path = request.pathSegments ?? []
+    isEmulatorForm = !["v2", "v2beta3", "v2beta2"].contains(path.first)
+    if !isEmulatorForm { path.removeFirst() }
+    if let last = path.last, let colon = last.lastIndex(of: ":") {
+      verb = String(last[last.index(after: colon)...])
+      path[path.count - 1] = String(last[..<colon])
+    }
+    guard (5...8).contains(path.count), path[0] == "projects", path[2] == "locations",
+      path[4] == "queues", path.count < 7 || path[6] == "tasks",
+      path.allSatisfy({ !$0.isEmpty })
+    else {
+      throw StatusError(
+        .notFound,
+        "There is no \(request.method) \(request.uri.path.prefix(200)): a queue's tasks are at "
+          + "/v2/projects/PROJECT/locations/LOCATION/queues/QUEUE/tasks."
+      )
+    }
+    project = path[1]
+    location = path[3]
+    queue = path.count > 5 ? path[5] : nil
+    tasks = path.count == 8 ? .one(path[7]) : path.count == 7 ? .all : nil
+  }
+}
+
+extension Request {
+  /// How much of a task the client wants to see.
+  fileprivate var view: String? { query["responseView"] }
+}

@@ -1,0 +1,97 @@
+import DocumentModel
+import Invocation
+import RuntimeSupport
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How Cloud Tasks shows tasks and queues.
+enum TaskResource {
+  /// The resource `Task`; the body is shown on request only.
+  static func json(
+    _ task: QueuedTask,
+    name: String,
+    url: String,
+    showsBody: Bool
+  ) -> TaskJSON {
+    var http: [String: TaskJSON] = [
+      "url": .string(url), "httpMethod": "POST",
+      "headers": .object(task.headers.mapValues(TaskJSON.string)),
+    ]
+    if showsBody { http["body"] = .string(Data(task.body).base64EncodedString()) }
+    var members: [String: TaskJSON] = [
+      "name": .string(name),
+      "httpRequest": .object(http),
+      "scheduleTime": .string("\(task.scheduleTime)"),
+      "createTime": .string("\(task.createTime)"),
+      "dispatchDeadline": .string(seconds(task.dispatchDeadline)),
+      "dispatchCount": .number(Double(task.dispatchCount)),
+      "responseCount": .number(Double(task.responseCount)),
+      "view": showsBody ? "FULL" : "BASIC",
+    ]
+    if let attempt = task.firstAttempt { members["firstAttempt"] = json(attempt, isFull: false) }
+    if let attempt = task.lastAttempt { members["lastAttempt"] = json(attempt, isFull: true) }
+    return .object(members)
+  }
+
+  /// Of the first attempt only the time of its dispatch is kept, as in production.
+  private static func json(_ attempt: QueuedTask.Attempt, isFull: Bool) -> TaskJSON {
+    var members: [String: TaskJSON] = [:]
+    if let time = attempt.dispatchTime { members["dispatchTime"] = .string("\(time)") }
+    guard isFull else { return .object(members) }
+    members["scheduleTime"] = .string("\(attempt.scheduleTime)")
+    if let time = attempt.responseTime { members["responseTime"] = .string("\(time)") }
+    if let code = attempt.code {
+      members["responseStatus"] = [
+        "code": .number(Double(code.rawValue)),
+        "message": .string("\(code.name)(\(code.rawValue)): HTTP status code \(code.httpStatus)"),
+      ]
+    }
+    return .object(members)
+  }
+
+  /// The resource `Queue`, with the defaults that functions have where nothing is declared.
+  static func json(_ queue: TaskQueue, name: String) -> TaskJSON {
+    let rates = queue.rateLimits
+    let retry = queue.retryConfig
+    var retryConfig: [String: TaskJSON] = [
+      "maxAttempts": .number(Double(retry.maxAttempts ?? 3)),
+      "minBackoff": .string(seconds(retry.minBackoffSeconds ?? 0.1)),
+      "maxBackoff": .string(seconds(retry.maxBackoffSeconds ?? 3600)),
+      "maxDoublings": .number(Double(retry.maxDoublings ?? 16)),
+    ]
+    if let limit = retry.maxRetrySeconds {
+      retryConfig["maxRetryDuration"] = .string(seconds(limit))
+    }
+    let perSecond = rates.maxDispatchesPerSecond ?? 500
+    return [
+      "name": .string(name),
+      "state": queue.isPaused ? "PAUSED" : "RUNNING",
+      "rateLimits": [
+        "maxDispatchesPerSecond": .number(perSecond),
+        "maxBurstSize": .number((perSecond / 5).rounded(.up)),
+        "maxConcurrentDispatches": .number(Double(rates.maxConcurrentDispatches ?? 1000)),
+      ],
+      "retryConfig": .object(retryConfig),
+    ]
+  }
+
+  private static func seconds(_ duration: Duration) -> String {
+    seconds(duration / .seconds(1))
+  }
+
+  private static func seconds(_ seconds: Double) -> String {
+    Int(exactly: seconds).map { "\($0)s" } ?? "\(seconds)s"
+  }
+}
+
+extension TaskJSON: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
+  init(stringLiteral text: String) { self = .string(text) }
+
+  init(dictionaryLiteral members: (String, TaskJSON)...) {
+    self = .object(Dictionary(members) { $1 })
+  }
+}

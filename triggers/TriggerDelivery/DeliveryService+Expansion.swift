@@ -1,0 +1,127 @@
+import DocumentModel
+import EventLog
+import Events
+import StorageEngine
+import TriggerMatching
+
+extension DeliveryService {
+  /// Follows the event log until the service stops.
+  func expand() async throws {
+    var unsaved = 0
+    for try await records in tailer.records(after: expandedThrough) {
+      while schedule.eventCount >= configuration.pendingMax {
+        try Task.checkCancellation()
+        if isStopping { return }
+        await waitForProgress()
+      }
+      guard let table, let last = records.last else { continue }
+      var deliveries: [Delivery] = []
+      for record in records { deliveries += try await expand(record, with: table) }
+      unsaved += records.count
+      if !deliveries.isEmpty || unsaved >= cursorLagMax {
+        try await keep(deliveries, through: last.sequence)
+        unsaved = 0
+      }
+      expandedThrough = last.sequence
+      wakeup.yield()
+    }
+  }
+
+  /// Stores new deliveries with the cursor; those that fit in memory start meanwhile.
+  ///
+  /// Their outcomes are written after them, for the engine keeps the order; a crash before that
+  /// expands the event again.
+  private func keep(_ deliveries: [Delivery], through sequence: UInt64) async throws {
+    var batch = WriteBatch()
+    let stored = DeliveryStore.insert(deliveries, into: &batch)
+    EventCursor.put(Self.cursorName, sequence: sequence, in: &batch)
+    let isHeld = schedule.hasRoom(for: stored.reduce(0) { $0 + $1.bytes })
+    try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Void, any Error>) in
+      storage.submit(batch, expecting: [], durability: .relaxed) { result in
+        continuation.resume(with: result.map { _ in })
+      }
+      if isHeld {
+        add(stored)
+        wakeup.yield()
+      }
+    }
+    if !isHeld { add(stored) }
+  }
+
+  private func add(_ stored: [DeliveryStore.Stored]) {
+    for (delivery, bytes) in stored where !delivery.state.isSettled {
+      schedule.add(delivery, bytes: bytes, isOrdered: isOrdered, now: now())
+    }
+  }
+
+  private var isOrdered: Bool { configuration.isOrdered && faults?.reordering != true }
+
+  private func expand(_ record: CommitRecord, with table: TriggerTable) async throws -> [Delivery] {
+    var contents: [(index: Int, function: String, content: Delivery.Content)] = []
+    if isEnabled {
+      for (index, change) in record.changes.enumerated() {
+        for trigger in table.matches(change) {
+          contents.append((index, trigger.function, .document(change, trigger.type)))
+        }
+      }
+    }
+    for (offset, occurrence) in record.occurrences.enumerated() {
+      let index = record.changes.count + offset
+      for function in functions(for: occurrence, in: table) {
+        contents.append((index, function, .occurrence(occurrence)))
+      }
+    }
+    guard !contents.isEmpty else { return [] }
+    let chain = try await causes(of: record)
+    return contents.map { index, function, content in
+      var delivery = Delivery(
+        id: DeliveryID(
+          sequence: record.sequence,
+          changeIndex: UInt32(index),
+          function: function
+        ),
+        content: content,
+        commitTime: record.commitTime,
+        auth: record.auth,
+        cause: record.cause.flatMap { DeliveryID($0) }
+      )
+      place(&delivery, after: chain)
+      return delivery
+    }
+  }
+
+  private func functions(for occurrence: Occurrence, in table: TriggerTable) -> [String] {
+    switch occurrence {
+    case .event(let event): isEnabled ? table.functions(for: event) : []
+    case .schedule(let function, _): [function]
+    case .task(let task): [task.queue]
+    }
+  }
+
+  /// The deliveries that led to a commit, the newest first: one, unless the chain is long.
+  private func causes(of record: CommitRecord) async throws -> [Delivery] {
+    guard let cause = record.cause.flatMap({ DeliveryID($0) }),
+      let parent = try await store.delivery(cause)
+    else { return [] }
+    guard configuration.loopCheck.wantsLook(at: parent.depth + 1) else { return [parent] }
+    return try await store.chain(from: cause, limit: configuration.loopCheck.lengthMax)
+  }
+
+  /// Gives a new delivery its time and its place in a chain, or stops it where that is a loop.
+  private func place(_ delivery: inout Delivery, after chain: [Delivery]) {
+    if delivery.task == nil {
+      // A clock that was set back must not make an event wait.
+      delivery.dueTime = now().advanced(by: faults?.delay(of: delivery) ?? .zero)
+      delivery.depth = chain.first.map { $0.depth + 1 } ?? 0
+    }
+    guard configuration.loopCheck.wantsLook(at: delivery.depth),
+      let problem = configuration.loopCheck.problem(with: delivery, after: chain)
+    else { return }
+    delivery.end(.dead, problem, now())
+    log(delivery, .deferred(problem))
+  }
+
+  /// Event records that may be expanded again after a crash because none of them mattered.
+  private var cursorLagMax: Int { 256 }
+}

@@ -1,0 +1,93 @@
+import DequeModule
+import DocumentModel
+package import Invocation
+
+/// How much of a function may run at once, and how fast it may start.
+package struct DispatchLimits: Sendable, Hashable {
+  /// Deliveries that run at the same time.
+  package var concurrentMax: Int
+  /// Starts in a second; nil for no bound.
+  package var perSecondMax: Double?
+
+  /// Limits.
+  package init(concurrentMax: Int = Self.concurrentDefault, perSecondMax: Double? = nil) {
+    self.concurrentMax = concurrentMax
+    self.perSecondMax = perSecondMax
+  }
+
+  /// The limits of a deployed function; those of a queue are Cloud Tasks' defaults.
+  package init(_ endpoint: FunctionEndpoint) {
+    self.init()
+    guard let queue = endpoint.taskQueueTrigger else { return }
+    concurrentMax = max(1, queue.rateLimits?.maxConcurrentDispatches ?? 1000)
+    perSecondMax = max(0.001, queue.rateLimits?.maxDispatchesPerSecond ?? 500)
+  }
+
+  /// More could not start anyway: a worker's default concurrency is 80.
+  package static let concurrentDefault = 160
+}
+
+/// The deliveries of one function that are due, and how many of them may start.
+struct FunctionQueue: Sendable {
+  var limits: DispatchLimits
+  var ready: Deque<DeliveryID> = []
+  var running = 0
+  /// Whether somebody has stopped the queue.
+  var isPaused = false
+  private var tokens: Double
+  private var filledTime: Timestamp?
+
+  init(limits: DispatchLimits) {
+    self.limits = limits
+    tokens = Self.capacity(limits)
+  }
+
+  /// Takes new limits over.
+  mutating func update(_ limits: DispatchLimits) {
+    guard limits != self.limits else { return }
+    self.limits = limits
+    tokens = min(tokens, Self.capacity(limits))
+  }
+
+  /// Whether one more may start at `now`.
+  mutating func mayStart(now: Timestamp) -> Bool {
+    guard !isPaused, running < limits.concurrentMax else { return false }
+    fill(now: now)
+    return limits.perSecondMax == nil || tokens >= 1
+  }
+
+  /// Notes a start.
+  mutating func started() {
+    running += 1
+    if limits.perSecondMax != nil { tokens -= 1 }
+  }
+
+  /// When the rate lets the next one start; nil when it is not the rate that holds them up.
+  var rateTime: Timestamp? {
+    guard let rate = limits.perSecondMax, let filledTime, tokens < 1, !isPaused,
+      running < limits.concurrentMax, !ready.isEmpty
+    else { return nil }
+    // One microsecond more than exact, so that rounding does not wake in vain.
+    return filledTime.advanced(by: .seconds((1 - tokens) / rate) + .microseconds(1))
+  }
+
+  /// Whether nothing of it starts at `now`, nor later unless time passes.
+  func isStill(at now: Timestamp) -> Bool {
+    isPaused || ready.isEmpty || rateTime.map { $0 > now } ?? false
+  }
+
+  private mutating func fill(now: Timestamp) {
+    guard let rate = limits.perSecondMax else { return }
+    if let filledTime, now > filledTime {
+      tokens += now.duration(since: filledTime) / .seconds(1) * rate
+    }
+    tokens = min(tokens, Self.capacity(limits))
+    filledTime = max(filledTime ?? now, now)
+  }
+
+  /// The bucket begins full and holds a tenth of a second's tasks, one at least, so that they come
+  /// evenly.
+  private static func capacity(_ limits: DispatchLimits) -> Double {
+    max(1, (limits.perSecondMax ?? 0) / 10)
+  }
+}

@@ -1,0 +1,124 @@
+import DocumentModel
+import StorageEngine
+
+/// The names of tasks: which delivery each is, and for how long a used one stays taken.
+struct TaskStore: Sendable {
+  /// Keys are queue, zero byte and id.
+  static let names = Keyspace("task_names")
+  /// Used names by the time of their end.
+  static let used = Keyspace("task_names_used")
+  /// The queues that somebody has paused.
+  static let paused = Keyspace("task_queues_paused")
+
+  /// What is known of a name.
+  enum Name: Sendable {
+    /// Its task's delivery, which is not settled.
+    case live(DeliveryID)
+    /// Its task ended then.
+    case used(Timestamp)
+  }
+
+  let storage: any StorageEngine
+
+  /// What is known of a name, and the version of that knowledge; nil for a free one.
+  func find(queue: String, id: String) async throws -> (name: Name, version: UInt64)? {
+    try await storage.read { snapshot in
+      guard let stored = try snapshot.get(Self.names, Self.key(queue, id)) else { return nil }
+      guard !stored.bytes.isEmpty else {
+        let id = DeliveryID(sequence: stored.version, changeIndex: 0, function: queue)
+        return (.live(id), stored.version)
+      }
+      var decoder = BinaryDecoder(stored.bytes)
+      return (.used(Timestamp(microseconds: try decoder.signed())), stored.version)
+    }
+  }
+
+  /// Takes a name in the batch that records its task, whose sequence then is the row's version.
+  static func take(queue: String, id: String, in batch: inout WriteBatch) {
+    batch.put(names, key(queue, id), [])
+  }
+
+  /// The deliveries of a queue's tasks that have not ended, by their ids, after one; at most `limit`.
+  func list(queue: String, after id: String?, limit: Int) async throws -> [Delivery] {
+    let prefix = Self.key(queue, "")
+    let start = id.map { Self.key(queue, $0) + [0] } ?? prefix
+    return try await storage.read { snapshot in
+      var found: [Delivery] = []
+      try snapshot.scan(
+        Self.names,
+        from: start,
+        to: keyAfter(prefix: prefix),
+        descending: false
+      ) { _, value in
+        guard value.bytes.isEmpty else { return true }
+        let id = DeliveryID(sequence: value.version, changeIndex: 0, function: queue)
+        if let row = try snapshot.get(DeliveryStore.rows, id.key) {
+          found.append(try Delivery(decoding: row.bytes))
+        }
+        return found.count < limit
+      }
+      return found
+    }
+  }
+
+  /// What taking a name requires: that nobody has taken it since `version` was seen.
+  static func expectation(queue: String, id: String, version: UInt64?) -> VersionExpectation {
+    VersionExpectation(names, key(queue, id), version: version)
+  }
+
+  /// Notes that a task has ended.
+  static func end(queue: String, id: String, at time: Timestamp, in batch: inout WriteBatch) {
+    var encoder = BinaryEncoder()
+    encoder.append(signed: time.microseconds)
+    batch.put(names, key(queue, id), encoder.bytes)
+    batch.put(used, timeKey(time) + key(queue, id), [])
+  }
+
+  /// Frees names whose tasks ended before `time`, a bounded number at once.
+  func free(before time: Timestamp) async throws {
+    let old = try await storage.read { snapshot -> [[UInt8]] in
+      var old: [[UInt8]] = []
+      try snapshot.scan(Self.used, from: nil, to: Self.timeKey(time), descending: false) { key, _ in
+        old.append(key)
+        return old.count < Self.freedMax
+      }
+      return old
+    }
+    guard !old.isEmpty else { return }
+    var batch = WriteBatch()
+    for key in old {
+      batch.delete(Self.used, key)
+      let name = Array(key.dropFirst(8))
+      // A name that was taken again meanwhile is not the old one's to free.
+      let isOld = try await storage.read { snapshot in
+        guard let row = try snapshot.get(Self.names, name), !row.bytes.isEmpty else { return false }
+        var decoder = BinaryDecoder(row.bytes)
+        return try Timestamp(microseconds: decoder.signed()) < time
+      }
+      if isOld { batch.delete(Self.names, name) }
+    }
+    try await storage.commit(batch, durability: .relaxed)
+  }
+
+  /// The queues that are paused.
+  func pausedQueues() async throws -> [String] {
+    try await storage.read { snapshot in
+      var queues: [String] = []
+      try snapshot.scan(Self.paused, prefix: []) { key, _ in
+        queues.append(String(decoding: key, as: UTF8.self))
+        return true
+      }
+      return queues
+    }
+  }
+
+  private static func key(_ queue: String, _ id: String) -> [UInt8] {
+    Array(queue.utf8) + [0] + Array(id.utf8)
+  }
+
+  private static func timeKey(_ time: Timestamp) -> [UInt8] {
+    withUnsafeBytes(of: (UInt64(bitPattern: time.microseconds) ^ (1 << 63)).bigEndian) { Array($0) }
+  }
+
+  private static let freedMax = 1000
+}
