@@ -161,6 +161,8 @@ struct DeploymentControllerTests {
     try await withProject { project in
       let first = try await project.deploy()
       let second = try await project.deploy()
+      // Another file in its place: one that runs cannot be written.
+      try FileManager.default.removeItem(atPath: project.data.path("\(first.id)/functions"))
       try project.data.write("\(first.id)/functions", "#!/bin/sh\nexit 3\n", isExecutable: true)
       await #expect(throws: (any Error).self) { try await project.controller.rollBack(to: nil) }
 

@@ -100,7 +100,7 @@ struct SampleFaults: Sendable {
     onCall("offspring", Offspring.self) { request in
       let path = "/tmp/hearth-offspring-\(getpid())-\(UInt32.random(in: 0 ... .max))"
       let session = request.data.leavesSession == true ? "setsid " : ""
-      _ = shell("\(session)sh -c 'echo $$ > \(path).new; mv \(path).new \(path); exec sleep 600' &")
+      start("\(session)sh -c 'echo $$ > \(path).new; mv \(path).new \(path); exec sleep 600' &")
       defer { unlink(path) }
       var child: Int32?
       while child == nil {
@@ -209,13 +209,19 @@ private func stayForever(spins: Bool) {
   }
 }
 
-/// Runs a command; returns its status.
-private func shell(_ command: String) -> Int32 {
+/// Starts a shell's command; whoever waits for it waits for all that it leaves behind, too.
+@discardableResult
+private func start(_ command: String) -> Process? {
   let process = Process()
   process.executableURL = URL(filePath: "/bin/sh")
   process.arguments = ["-c", command]
   // A worker has only what it needs to start one: no errors to handle in a sample.
-  guard (try? process.run()) != nil else { return -1 }
+  return (try? process.run()).map { process }
+}
+
+/// Runs a command to its end; returns its status.
+private func shell(_ command: String) -> Int32 {
+  guard let process = start(command) else { return -1 }
   process.waitUntilExit()
   return process.terminationStatus
 }

@@ -84,8 +84,8 @@ struct WorkerOutputTests {
     }
 
     #expect(look(0) == .lookAgain(after: .milliseconds(62.5)))
-    #expect(look(192) == .lookAgain(after: .seconds(1.0 / 64)))
-    #expect(look(255) == .lookAgain(after: .milliseconds(5)))
+    #expect(look(128) == .lookAgain(after: .seconds(1.0 / 32)))
+    #expect(look(255) == .lookAgain(after: .milliseconds(20)))
     #expect(look(10, isBusy: false) == .lookAgain(after: .seconds(1)))
     #expect(look(256) != .exceeded)
     #expect(look(257) == .exceeded)
