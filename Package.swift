@@ -323,9 +323,12 @@ let package = Package(
         argumentParser, lifecycle, unixSignals, subprocess, logging,
       ],
       path: "Sources/HearthCLI",
-      // What `init` writes beside the sources, in the form in which tools check it.
+      // What `init` writes; its sources are targets of their own as well, so that they are tested.
       resources: [
         .embedInCode("Templates/Dockerfile"), .embedInCode("Templates/Dockerfile.dockerignore"),
+        .embedInCode("Templates/StarterFunctions/WelcomeFunctions.swift"),
+        .embedInCode("Templates/StarterWorker/main.swift"),
+        .embedInCode("Templates/StarterFunctionsTests/WelcomeTests.swift"),
       ],
       swiftSettings: strict
     ),
@@ -560,19 +563,19 @@ let package = Package(
     .target(
       name: "StarterFunctions",
       dependencies: ["FirestoreClient", "FunctionsRuntime"],
-      path: "Tests/StarterFunctions",
+      path: "Sources/HearthCLI/Templates/StarterFunctions",
       packageAccess: false
     ),
     .executableTarget(
       name: "StarterWorker",
       dependencies: ["StarterFunctions", "FirestoreClient", "FunctionsRuntime"],
-      path: "Tests/StarterWorker",
+      path: "Sources/HearthCLI/Templates/StarterWorker",
       packageAccess: false
     ),
     .testTarget(
       name: "StarterFunctionsTests",
       dependencies: ["StarterFunctions", "FunctionsTesting"],
-      path: "Tests/StarterFunctionsTests",
+      path: "Sources/HearthCLI/Templates/StarterFunctionsTests",
       packageAccess: false
     ),
     .executableTarget(
@@ -582,7 +585,7 @@ let package = Package(
         nioPosix, nioHTTP1, nioHPACK, protobuf, subprocess, system, unixSignals,
       ],
       path: "Tests/Benchmarks",
-      exclude: ["README.md"],
+      exclude: ["README.md", "requirements.txt"],
       swiftSettings: strict
     ),
 

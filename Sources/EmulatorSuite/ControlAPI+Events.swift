@@ -144,7 +144,9 @@ extension ControlAPI {
     }
     guard isSettled else {
       let pending = try await deliveries.list(state: .pending, limit: 10)
-      let names = pending.map(\.id.description).joined(separator: ", ")
+      let names = pending.map { delivery in
+        "\(delivery.id)\(delivery.lastError.map { " (\($0))" } ?? "")"
+      }.joined(separator: ", ")
       throw StatusError(
         .deadlineExceeded,
         "Not settled after \(seconds) s. Pending: \(names.isEmpty ? "events that no deployment has taken yet" : names)."

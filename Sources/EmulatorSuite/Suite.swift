@@ -223,11 +223,7 @@ package final class Suite: Service {
             },
             .hub
           ),
-          .init(
-            service: deployment,
-            successTerminationBehavior: .ignore,
-            failureTerminationBehavior: .gracefullyShutdownGroup
-          ),
+          essential(deployment),
           essential(fleet),
         ],
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
@@ -458,10 +454,14 @@ private struct ListeningService: Service {
 }
 
 /// What happens once after the services are up; it may be cut short by shutdown.
+///
+/// Stays until then, for a service that ends while others are being shut down ends the group.
 private struct FirstDeployment: Service {
   let body: @Sendable () async throws -> Void
 
   func run() async throws {
     try await cancelWhenGracefulShutdown { try await body() }
+    // Cancelled when another service has failed: that one is told.
+    try? await gracefulShutdown()
   }
 }

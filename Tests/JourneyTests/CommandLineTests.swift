@@ -69,7 +69,7 @@ struct CommandLineTests {
     "Each command's help exits with 0 and shows an example",
     arguments: [
       [], ["start"], ["deploy"], ["call"], ["fire"], ["functions"], ["functions", "list"],
-      ["functions", "logs"], ["events"], ["events", "list"], ["events", "show"],
+      ["events"], ["events", "list"], ["events", "show"],
       ["events", "retry"], ["events", "discard"], ["doctor"], ["exec"], ["init"], ["logs"],
       ["functions", "deployments"], ["functions", "rollback"], ["functions", "delete"],
     ]

@@ -22,14 +22,14 @@ struct InitTests {
     try String(contentsOfFile: path, encoding: .utf8)
   }
 
-  @Test("The sources it writes are those that are tested here, but for the module's name")
+  @Test("The sources it writes are the starter targets of this package, but for the module's name")
   func sources() async throws {
     let command = try await hearth("My App_2", "--hearth-path", checkout)
     #expect(command.status == 0, "\(command.errors)")
     #expect(command.output.contains("hearth start --watch"))
 
     func expectSame(_ written: String, _ tested: String) throws {
-      let own = try text("\(checkout)/Tests/\(tested)").split(separator: "\n")
+      let own = try text("\(checkout)/Sources/HearthCLI/Templates/\(tested)").split(separator: "\n")
       let its = try text(folder.path("My App_2/\(written)")).split(separator: "\n")
       // The imports may have another order with the other name.
       let renamed = own.map { $0 == "import StarterFunctions" ? "import Functions" : $0 }

@@ -27,7 +27,7 @@ struct ChainAndFaultTests {
     for path in paths {
       let cause = deliveries.last?.id.description
       let event = try await EventCause.$current.withValue(cause) { try await bench.create(path) }
-      try await bench.service.waitUntilIdle()
+      try await bench.service.waitUntilStill()
       let id = try #require(DeliveryID("\(event).f"))
       deliveries.append(try await bench.service.show(id))
     }

@@ -95,6 +95,27 @@ struct DeliveryScheduleTests {
     #expect(!schedule.isIdle(at: now.advanced(by: .seconds(9))))
   }
 
+  @Test("It is not idle while one waits for another worker, unlike for a retry of its handler")
+  func unanswered() {
+    for isUnanswered in [true, false] {
+      var schedule = DeliverySchedule()
+      schedule.add(delivery(1), now: now)
+      _ = schedule.start(now: now)
+      var tried = delivery(1, due: .seconds(1))
+      tried.isUnanswered = isUnanswered
+      schedule.finish(tried, bytes: 1, now: now)
+      #expect(schedule.isIdle(at: now) == !isUnanswered)
+      #expect(schedule.isStill(at: now))
+
+      var restarted = DeliverySchedule()
+      restarted.add(DeliveryStore.Pending(tried), now: now)
+      #expect(restarted.isIdle(at: now) == !isUnanswered)
+      #expect(restarted.start(now: now.advanced(by: .seconds(1))).count == 1)
+      restarted.finish(succeeded(tried), bytes: 1, now: now)
+      #expect(restarted.isIdle(at: now))
+    }
+  }
+
   @Test("Of one document a function gets one event after the other, also through a retry")
   func order() {
     var schedule = DeliverySchedule()

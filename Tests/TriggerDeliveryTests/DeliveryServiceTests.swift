@@ -86,18 +86,18 @@ struct DeliveryServiceTests {
       try await bench.create("things/a")
       for run in 1...2 {
         await invoker.waitForRuns(run)
-        try await bench.service.waitUntilIdle()
+        try await bench.service.waitUntilStill()
         await bench.clock.waitForSleepers()
         bench.clock.advance(by: .seconds(1 << (run - 1)))
       }
       await invoker.waitForRuns(3)
-      try await bench.service.waitUntilIdle()
+      try await bench.service.waitUntilStill()
       let dead = try #require(try await bench.service.list(state: .dead).first)
       #expect(dead.crashes == 3 && dead.attempts == 0)
 
       let retried = try await bench.service.retry(dead.id)
       #expect(retried.state == .pending && retried.crashes == 0)
-      try await bench.service.waitUntilIdle()
+      try await bench.service.waitUntilStill()
       #expect(try await bench.service.show(dead.id).state == .succeeded)
       #expect(invoker.runs.count == 4)
     }
@@ -151,10 +151,10 @@ struct DeliveryServiceTests {
     try await bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       try await bench.create("things/a")
-      try await bench.service.waitUntilIdle()
+      try await bench.service.waitUntilStill()
       await bench.clock.waitForSleepers()
       bench.clock.advance(by: .milliseconds(500))
-      try await bench.service.waitUntilIdle()
+      try await bench.service.waitUntilStill()
 
       let delivery = try #require(try await bench.service.list().first)
       #expect(delivery.state == .succeeded && delivery.attempts == 1)

@@ -28,6 +28,7 @@ extension Delivery {
     encoder.append(signed: dueTime.microseconds)
     encoder.append(signed: settledTime?.microseconds ?? 0)
     encoder.append(lastError ?? "")
+    encoder.append(byte: isUnanswered ? 1 : 0)
     return encoder.bytes
   }
 
@@ -75,6 +76,7 @@ extension Delivery {
     settledTime = try decoder.optionalTime()
     let error = try decoder.text()
     lastError = error.isEmpty ? nil : error
+    isUnanswered = isFirst ? false : try decoder.byte() == 1
   }
 }
 

@@ -30,6 +30,9 @@ package struct Delivery: Sendable, Hashable {
   package var settledTime: Timestamp?
   /// Why the last try did not succeed.
   package var lastError: String?
+  /// Whether the last try had no answer of a handler, so that it waits for a worker and not for a
+  /// retry.
+  package var isUnanswered: Bool
 
   /// What the function is told.
   package enum Content: Sendable, Hashable {
@@ -71,6 +74,7 @@ package struct Delivery: Sendable, Hashable {
     self.attempts = 0
     self.crashes = 0
     self.executions = 0
+    self.isUnanswered = false
     self.dueTime = commitTime
     if case .occurrence(.task(let task)) = content {
       self.dueTime = max(commitTime, task.scheduleTime)

@@ -26,6 +26,13 @@ package struct DeliveryPolicy: Sendable {
     case deferred(String)
     /// The function is no longer deployed.
     case functionGone
+
+    fileprivate var isUnanswered: Bool {
+      switch self {
+      case .crashed, .deferred: true
+      case .succeeded, .handlerFailed, .functionGone: false
+      }
+    }
   }
 
   /// The delivery after a try that began at `start` and ended at `now`.
@@ -37,6 +44,7 @@ package struct DeliveryPolicy: Sendable {
     now: Timestamp
   ) -> Delivery {
     var next = delivery
+    next.isUnanswered = outcome.isUnanswered
     switch outcome {
     case .functionGone:
       next.end(.dead, "The function is no longer deployed.", now)

@@ -17,6 +17,8 @@ package struct DeliverySchedule: Sendable {
   private var lanes: [DeliveryLane: [DeliveryID]] = [:]
   private var queues: [String: FunctionQueue] = [:]
   private var waiting = Heap<Waiting>()
+  /// Those that have had no answer yet from the worker that they were given to.
+  private var unanswered: Set<DeliveryID> = []
   private var heldBytes = 0
   private var limits: @Sendable (String) -> DispatchLimits
 
@@ -99,14 +101,16 @@ package struct DeliverySchedule: Sendable {
   /// How many run at this moment.
   package private(set) var runningCount = 0
 
-  /// Whether nothing runs and nothing is due at `now`, paused queues aside.
+  /// Whether nothing runs, nothing is due at `now` and nothing waits for a worker that it did not
+  /// get, or that died; paused queues aside.
   package func isIdle(at now: Timestamp) -> Bool {
     runningCount == 0 && (waiting.min.map { $0.due > now } ?? true)
       && queues.values.allSatisfy { $0.isPaused || $0.ready.isEmpty }
+      && !unanswered.contains { entries[$0]?.phase == .waiting && !isPaused($0.function) }
   }
 
-  /// Whether nothing runs and nothing will start unless time passes: as `isIdle`, but what only the
-  /// rate of its function holds up counts as waiting too.
+  /// Whether nothing runs and nothing will start unless time passes: as `isIdle`, but what waits
+  /// for a worker, or is held up by the rate of its function, does not count.
   package func isStill(at now: Timestamp) -> Bool {
     runningCount == 0 && (waiting.min.map { $0.due > now } ?? true)
       && queues.values.allSatisfy { $0.isStill(at: now) }
@@ -149,6 +153,7 @@ package struct DeliverySchedule: Sendable {
       bytes: 0
     )
     if pending.isTask { taskCount += 1 }
+    if pending.isUnanswered { unanswered.insert(id) }
     guard let lane = pending.lane else { return enqueue(id, now: now) }
     var line = lanes[lane] ?? []
     // Most come in order; a renewed one goes back to its place, but never before one that runs.
@@ -200,12 +205,23 @@ package struct DeliverySchedule: Sendable {
   /// Takes back a delivery after its try: again if it is still pending, else it leaves.
   package mutating func finish(_ delivery: Delivery, bytes: Int, now: Timestamp) {
     if !delivery.state.isSettled, isRunning(delivery.id) { hold(delivery, bytes) }
-    release(delivery.id, due: delivery.state.isSettled ? nil : delivery.dueTime, now: now)
+    release(
+      delivery.id,
+      due: delivery.state.isSettled ? nil : delivery.dueTime,
+      isUnanswered: delivery.isUnanswered,
+      now: now
+    )
   }
 
   /// Takes back a delivery that could not be tried: again at `due`, or never where that is nil.
-  mutating func release(_ id: DeliveryID, due: Timestamp?, now: Timestamp) {
+  mutating func release(
+    _ id: DeliveryID,
+    due: Timestamp?,
+    isUnanswered: Bool = true,
+    now: Timestamp
+  ) {
     guard var entry = entries[id], entry.phase == .running else { return }
+    if isUnanswered { unanswered.insert(id) } else { unanswered.remove(id) }
     runningCount -= 1
     queues[id.function]?.running -= 1
     guard let due else { return forget(id, entry, now: now) }
@@ -292,6 +308,7 @@ package struct DeliverySchedule: Sendable {
 
   private mutating func forget(_ id: DeliveryID, _ entry: Entry, now: Timestamp) {
     entries[id] = nil
+    unanswered.remove(id)
     heldBytes -= entry.bytes
     if entry.isTask { taskCount -= 1 }
     pruneWaiting()

@@ -146,7 +146,7 @@ package actor DeliveryService: Service {
   }
 
   /// Returns when every event is expanded and nothing runs or, where deliveries start by
-  /// themselves, is due now.
+  /// themselves, is due now or waits for a worker in the place of one that died.
   ///
   /// Transitive: what a function writes counts too. Returns early when the calling task is
   /// cancelled; waits without end before the first deployment if there are events. Paused queues
@@ -158,8 +158,9 @@ package actor DeliveryService: Service {
     }
   }
 
-  /// Returns when nothing more happens unless time passes: as `waitUntilIdle`, but what only the
-  /// rate of its function holds up is not waited for; `nextDue` tells when it can start.
+  /// Returns when nothing more happens unless time passes: as `waitUntilIdle`, but what waits for a
+  /// worker, or is held up by the rate of its function, is not waited for; `nextDue` tells when it
+  /// can start.
   package func waitUntilStill() async throws {
     while try await !isIdle(stillSuffices: true) {
       try Task.checkCancellation()

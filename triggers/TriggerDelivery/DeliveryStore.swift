@@ -4,7 +4,8 @@ import StorageEngine
 /// The rows of the deliveries: one by id, and one by due time for each that is pending.
 struct DeliveryStore: Sendable {
   static let rows = Keyspace("deliveries")
-  /// Keys are the due time and the id; values the delivery's lane, one byte for a task, or nothing.
+  /// Keys are the due time and the id; values a byte of flags and the delivery's lane, if it has
+  /// one.
   static let due = Keyspace("deliveries_due")
 
   let storage: any StorageEngine
@@ -17,6 +18,7 @@ struct DeliveryStore: Sendable {
     var id: DeliveryID
     var lane: DeliveryLane?
     var isTask: Bool
+    var isUnanswered: Bool
     var due: Timestamp
   }
 
@@ -133,8 +135,10 @@ struct DeliveryStore: Sendable {
     let bits = key.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     return Pending(
       id: try DeliveryID(key: key.dropFirst(8)),
-      lane: value.count == 8 ? DeliveryLane(hash: value.reduce(0) { $0 << 8 | UInt64($1) }) : nil,
-      isTask: value == taskMark,
+      lane: value.count == 9
+        ? DeliveryLane(hash: value.dropFirst().reduce(0) { $0 << 8 | UInt64($1) }) : nil,
+      isTask: (value.first ?? 0) & taskFlag != 0,
+      isUnanswered: (value.first ?? 0) & unansweredFlag != 0,
       due: Timestamp(microseconds: Int64(bitPattern: bits ^ (1 << 63)))
     )
   }
@@ -147,11 +151,15 @@ struct DeliveryStore: Sendable {
   }
 
   private static func dueValue(_ delivery: Delivery) -> [UInt8] {
-    guard let lane = delivery.lane else { return delivery.task == nil ? [] : taskMark }
-    return withUnsafeBytes(of: lane.hash.bigEndian) { Array($0) }
+    var value: [UInt8] = [0]
+    if delivery.task != nil { value[0] |= taskFlag }
+    if delivery.isUnanswered { value[0] |= unansweredFlag }
+    if let lane = delivery.lane { withUnsafeBytes(of: lane.hash.bigEndian) { value += $0 } }
+    return value
   }
 
-  private static let taskMark: [UInt8] = [1]
+  private static let taskFlag: UInt8 = 1
+  private static let unansweredFlag: UInt8 = 2
 }
 
 extension DeliveryStore.Pending {
@@ -161,6 +169,7 @@ extension DeliveryStore.Pending {
       id: delivery.id,
       lane: delivery.lane,
       isTask: delivery.task != nil,
+      isUnanswered: delivery.isUnanswered,
       due: delivery.dueTime
     )
   }
