@@ -213,7 +213,10 @@ package final class Suite: Service {
             http(.functions, short: gateway) { await functions.respond(to: $0, $1) },
             .functions
           ),
-          essential(http(.tasks) { request, _ in await tasks.respond(to: request) }, .tasks),
+          essential(
+            http(.tasks) { request, _ in await tasks.respond(to: request) },
+            .tasks
+          ),
           essential(
             http(.hub) { [self] request, context in
               guard let api = control.withLock({ $0 }) else {
@@ -235,12 +238,23 @@ package final class Suite: Service {
 
   /// A service whose failure ends the others as a stop does: in order, and without noise.
   private func essential(
-    _ service: any Service,
-    _ name: SuiteService? = nil
+    _ service: any Service
   ) -> ServiceGroupConfiguration.ServiceConfiguration {
-    .init(
-      service: name.map { ListeningService(name: $0, body: service) } ?? service,
-      failureTerminationBehavior: .gracefullyShutdownGroup
+    .init(service: service, failureTerminationBehavior: .gracefullyShutdownGroup)
+  }
+
+  private func essential(
+    _ service: HTTPService,
+    _ name: SuiteService
+  ) -> ServiceGroupConfiguration.ServiceConfiguration {
+    essential(
+      ListeningService(
+        name: name,
+        body: service,
+        elsewhere: configuration.movable.contains(name)
+          ? service.listening(at: .tcp(host: configuration.host, port: 0)) : nil,
+        logger: logger(for: name.rawValue)
+      )
     )
   }
 
@@ -437,12 +451,19 @@ package final class Suite: Service {
 /// A service with a port, whose failure to get it names the flag that helps.
 private struct ListeningService: Service {
   let name: SuiteService
-  let body: any Service
+  let body: HTTPService
+  /// What runs when the port is taken, if another does as well.
+  let elsewhere: HTTPService?
+  let logger: Logger
 
   func run() async throws {
     do {
       try await body.run()
     } catch let error as ListenError where error.reason == .inUse {
+      if let elsewhere {
+        logger.notice("\(error.address) is in use, so \(name.title) takes a free port")
+        return try await elsewhere.run()
+      }
       throw StatusError(
         error.statusCode,
         "\(error.address) is in use by another program, so \(name.title) cannot listen there; "

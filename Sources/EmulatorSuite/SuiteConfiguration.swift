@@ -24,6 +24,8 @@ package struct SuiteConfiguration: Sendable {
   package var host: String
   /// Ports by service; 0 asks for a free one.
   package var ports: [SuiteService: Int]
+  /// Those that take a free port when another program has theirs.
+  package var movable: Set<SuiteService>
   /// Keeps documents, events, vectors and deployments; ignored when ephemeral.
   package var dataFolder: String
   /// Keeps everything in a temporary folder that is removed at the end, without syncing to disk.
@@ -68,6 +70,7 @@ package struct SuiteConfiguration: Sendable {
     project: String = "demo-psst",
     host: String = "127.0.0.1",
     ports: [SuiteService: Int] = Self.defaultPorts,
+    movable: Set<SuiteService> = [],
     dataFolder: String = ".hearth",
     isEphemeral: Bool = false,
     functions: Functions? = nil,
@@ -79,6 +82,7 @@ package struct SuiteConfiguration: Sendable {
     self.project = project
     self.host = host
     self.ports = ports
+    self.movable = movable
     self.dataFolder = dataFolder
     self.isEphemeral = isEphemeral
     self.functions = functions

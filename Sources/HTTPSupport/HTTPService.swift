@@ -28,7 +28,7 @@ package struct HTTPService: Service {
   /// Looks at the head of an HTTP/1.1 request before the responder; a response ends the matter.
   package typealias Screen = @Sendable (Request) -> Response?
 
-  private let address: ServerAddress
+  private var address: ServerAddress
   private let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   private let configuration: Configuration
   private let eventLoopGroup: any EventLoopGroup
@@ -64,6 +64,13 @@ package struct HTTPService: Service {
     self.screen = screen
     self.short = short
     self.responder = responder
+  }
+
+  /// The same service at another address.
+  package func listening(at address: ServerAddress) -> HTTPService {
+    var service = self
+    service.address = address
+    return service
   }
 
   /// The bounds of one listening socket.
@@ -152,7 +159,7 @@ package struct HTTPService: Service {
     }
     // Hummingbird announces itself at `info`; who starts us announces better.
     var quiet = logger
-    if quiet.logLevel == .info { quiet.logLevel = .notice }
+    quiet.logLevel = max(quiet.logLevel, .notice)
     return try builder.buildServer(
       configuration: ServerConfiguration(
         address: bindAddress,
@@ -184,6 +191,11 @@ package struct HTTPService: Service {
   private func removeSocketFile() {
     if case .unixSocket(let path) = address { unlink(path) }
   }
+}
+
+extension HTTPService: CustomStringConvertible {
+  /// For the log of whoever runs it.
+  package var description: String { "HTTP at \(address)" }
 }
 
 /// What a responder may know of the connection.

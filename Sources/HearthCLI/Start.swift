@@ -121,6 +121,7 @@ struct Start: AsyncParsableCommand {
       project: project ?? files.defaultProject ?? "demo-psst",
       host: host,
       ports: ports.byService,
+      movable: ports.movable,
       dataFolder: data,
       isEphemeral: ephemeral,
       functions: functions.configuration(files, isWatched: watch),
@@ -164,18 +165,21 @@ struct Start: AsyncParsableCommand {
     var functionsPort = 5001
     @Option(help: "Port of Firestore, gRPC and REST.")
     var firestorePort = 8080
-    @Option(help: "Port of the task queues.")
-    var tasksPort = 9499
+    @Option(help: "Port of the task queues. (default: 9499, or a free one when that is taken)")
+    var tasksPort: Int?
     @Option(help: "Port of the vector index.")
     var vectorsPort = 5080
 
     /// The ports by the service's name.
     var byService: [SuiteService: Int] {
       [
-        .hub: hubPort, .functions: functionsPort, .firestore: firestorePort, .tasks: tasksPort,
-        .vectors: vectorsPort,
+        .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
+        .tasks: tasksPort ?? 9499, .vectors: vectorsPort,
       ]
     }
+
+    /// Firebase's suite moves the ports that nobody has named as well; the others' are typed often.
+    var movable: Set<SuiteService> { tasksPort == nil ? [.tasks] : [] }
 
     func validate() throws {
       for (service, port) in byService where !(0...65_535).contains(port) {
