@@ -19,7 +19,7 @@ extension ControlAPI {
     let address =
       description().services["functions"] ?? ServiceAddress(host: "127.0.0.1", port: 0)
     let debuggers = fleet.debuggers
-    let workers = Dictionary(uniqueKeysWithValues: fleet.statuses().map { ($0.name, $0.processes) })
+    let statuses = Dictionary(uniqueKeysWithValues: fleet.statuses().map { ($0.name, $0) })
     return fleet.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
       var function = FunctionDescription(
         name: name,
@@ -28,7 +28,11 @@ extension ControlAPI {
         address: address
       )
       function.debugger = debuggers[name]
-      function.workers = workers[name].flatMap { $0.isEmpty ? nil : $0 }
+      if let status = statuses[name] {
+        function.workers = status.processes.isEmpty ? nil : status.processes
+        function.running = status.running
+        function.waiting = status.waiting
+      }
       return function
     }
   }

@@ -65,6 +65,9 @@ package struct FunctionDescription: Codable, Sendable, Hashable {
   package var debugger: Int32?
   /// Its worker processes, where any run.
   package var workers: [WorkerStatus]?
+  /// Invocations that run at this moment, and that wait for a worker.
+  package var running: Int?
+  package var waiting: Int?
 
   /// What makes a function run.
   package enum Kind: String, Codable, Sendable, Hashable {

@@ -41,14 +41,26 @@ def connect(samples):
     return socket.create_connection((host, int(port)), timeout=30)
 
 
+def until(holds, complaint):
+    """Asks until it holds; after half a minute it never will."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, complaint
+        time.sleep(0.02)
+
+
 def logged(samples, function, text):
     """Waits until a function has logged a line."""
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        if text in samples.cli("functions", "logs", function).stdout:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{function} never logged {text}")
+    until(lambda: text in samples.cli("functions", "logs", function).stdout,
+          f"{function} never logged {text}")
+
+
+def load(samples, function):
+    """How many invocations of a function run, and how many wait."""
+    functions = requests.get(
+        f"http://{samples.address('hub')}/hearth/v1/functions", timeout=10).json()
+    [found] = [one for one in functions if one["name"] == function]
+    return found["running"], found["waiting"]
 
 
 # The JS client's tests of its serializer and of its calls.
@@ -271,9 +283,11 @@ def test_leaving_frees_the_place_in_every_phase(samples):
     """One place: the first holds it, the second waits; both leave, and the third gets it."""
     with connect(samples) as holder, connect(samples) as waiter:
         holder.sendall(raw_call("turnstile", "hold"))
-        logged(samples, "turnstile", "Begun hold")
+        until(lambda: load(samples, "turnstile") == (1, 0), "the first does not run")
         waiter.sendall(raw_call("turnstile", "waits"))
+        until(lambda: load(samples, "turnstile") == (1, 1), "the second does not wait")
         waiter.close()
+        until(lambda: load(samples, "turnstile") == (1, 0), "the second is not given up")
         holder.close()
     assert post(samples, "turnstile", {"data": "next"}).json() == {"result": True}
     assert "Begun waits" not in samples.cli("functions", "logs", "turnstile").stdout

@@ -75,6 +75,16 @@ struct TaskFields {
     return text
   }
 
+  /// An enum's value, by its name or by its number in `names`, as ProtoJSON allows.
+  mutating func enumeration(_ name: String, _ names: [String]) throws(StatusError) -> String? {
+    guard case .number(let number)? = members[name] else { return try string(name) }
+    _ = take(name)
+    guard let index = Int(exactly: number), names.indices.contains(index) else {
+      throw .invalidArgument("\(place(name)) is no number of: \(names.joined(separator: ", ")).")
+    }
+    return names[index]
+  }
+
   mutating func object(_ name: String) throws(StatusError) -> TaskFields? {
     guard let value = take(name) else { return nil }
     return try TaskFields(value, at: place(name))

@@ -17,7 +17,7 @@ struct TaskRequest {
   /// Reads and checks a request; `queue` is the full name of the queue it is sent to.
   init(_ json: TaskJSON, queue: String, now: Timestamp) throws(StatusError) {
     var request = try TaskFields(json, at: "")
-    showsBody = try Self.showsBody(try request.string("responseView"))
+    showsBody = try Self.showsBody(try request.enumeration("responseView", Self.views))
     guard var fields = try request.object("task") else {
       throw .invalidArgument("The request has no task; send {\"task\": {\"httpRequest\": …}}.")
     }
@@ -50,7 +50,7 @@ struct TaskRequest {
       scheduleTime: scheduleTime,
       dispatchDeadline: deadline
     )
-    let method = try http.string("httpMethod") ?? "POST"
+    let method = try http.enumeration("httpMethod", Self.methods) ?? "POST"
     guard method == "POST" || method == "HTTP_METHOD_UNSPECIFIED" else {
       throw .invalidArgument(
         "task.httpRequest.httpMethod is \(method); functions take their tasks by POST."
@@ -61,9 +61,16 @@ struct TaskRequest {
     try http.finish()
   }
 
-  /// `BASIC` leaves bodies out, `FULL` shows them.
+  /// Cloud Tasks' `HttpMethod` and `Task.View` in the order of their numbers.
+  private static let methods = [
+    "HTTP_METHOD_UNSPECIFIED", "POST", "GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS",
+  ]
+  private static let views = ["VIEW_UNSPECIFIED", "BASIC", "FULL"]
+
+  /// `BASIC` leaves bodies out, `FULL` shows them; by name or, from a query, by number.
   static func showsBody(_ view: String?) throws(StatusError) -> Bool {
-    switch view {
+    let number = view.flatMap { Int($0) }
+    switch number.flatMap({ views.indices.contains($0) ? views[$0] : nil }) ?? view {
     case nil, "BASIC", "VIEW_UNSPECIFIED": return false
     case "FULL": return true
     case .some(let view):

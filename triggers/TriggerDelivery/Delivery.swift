@@ -30,8 +30,8 @@ package struct Delivery: Sendable, Hashable {
   package var settledTime: Timestamp?
   /// Why the last try did not succeed.
   package var lastError: String?
-  /// Whether the last try had no answer of a handler, so that it waits for a worker and not for a
-  /// retry.
+  /// Whether it waits though no handler has failed: for a worker, in the place of one that died or
+  /// could not be had, or because the fault mode delays it.
   package var isUnanswered: Bool
 
   /// What the function is told.

@@ -112,7 +112,9 @@ extension DeliveryService {
   private func place(_ delivery: inout Delivery, after chain: [Delivery]) {
     if delivery.task == nil {
       // A clock that was set back must not make an event wait.
-      delivery.dueTime = now().advanced(by: faults?.delay(of: delivery) ?? .zero)
+      let delay = faults?.delay(of: delivery) ?? .zero
+      delivery.dueTime = now().advanced(by: delay)
+      delivery.isUnanswered = delay > .zero
       delivery.depth = chain.first.map { $0.depth + 1 } ?? 0
     }
     guard configuration.loopCheck.wantsLook(at: delivery.depth),

@@ -52,16 +52,21 @@ package enum WorkerServer {
       } catch is BodyTooLarge {
         reply = host.refuseTooLarge(request.head)
       }
-      return response(reply, context.client).closing(upload, context)
+      return response(reply, context.client, on: context.channel.eventLoop)
+        .closing(upload, context)
     }
   }
 
-  static func response(_ reply: InvocationReply, _ client: ClientWatch) -> Response {
+  static func response(
+    _ reply: InvocationReply,
+    _ client: ClientWatch,
+    on eventLoop: (any EventLoop)? = nil
+  ) -> Response {
     let body: ResponseBody =
       switch reply.body {
       case .whole(let buffer): ResponseBody(byteBuffer: buffer)
       case .stream(let chunks): ResponseBody(asyncSequence: chunks)
-      case .produced(let produce): ResponseBody(producing: produce, for: client)
+      case .produced(let produce): ResponseBody(producing: produce, for: client, on: eventLoop)
       }
     return Response(status: reply.head.status, headers: reply.head.headerFields, body: body)
   }
