@@ -36,9 +36,14 @@ struct StarterFiles {
   var files: [(path: String, text: String)] {
     [
       ("Package.swift", manifest),
-      ("Sources/Functions/WelcomeFunctions.swift", Self.template(PackageResources.WelcomeFunctions_swift)),
+      (
+        "Sources/Functions/WelcomeFunctions.swift",
+        Self.template(PackageResources.WelcomeFunctions_swift)
+      ),
       ("Sources/Worker/main.swift", Self.renamed(PackageResources.main_swift)),
-      ("Tests/FunctionsTests/WelcomeTests.swift", Self.renamed(PackageResources.WelcomeTests_swift)),
+      (
+        "Tests/FunctionsTests/WelcomeTests.swift", Self.renamed(PackageResources.WelcomeTests_swift)
+      ),
       ("firebase.json", Self.firebaseJSON),
       (".firebaserc", firebaseRC),
       (".gitignore", Self.gitignore),
@@ -66,7 +71,9 @@ struct StarterFiles {
 
   /// In the package the module is `Functions`; here, beside others, it has a name of its own.
   private static func renamed(_ source: [UInt8]) -> String {
-    var lines = template(source).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    var lines = template(source).split(separator: "\n", omittingEmptySubsequences: false).map(
+      String.init
+    )
     let imports = lines.indices.filter { lines[$0].hasPrefix("import ") }
     for index in imports where lines[index] == "import StarterFunctions" {
       lines[index] = "import Functions"
