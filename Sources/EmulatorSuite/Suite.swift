@@ -139,7 +139,10 @@ package final class Suite: Service {
       storage: storage,
       tailer: tailer,
       invoker: fleet,
-      configuration: .init(project: configuration.project),
+      configuration: .init(
+        project: configuration.project,
+        isOrdered: configuration.isOrdered
+      ),
       now: now,
       logger: logger(for: "triggers")
     )

@@ -32,6 +32,8 @@ package struct SuiteConfiguration: Sendable {
   package var isEphemeral: Bool
   /// Where the functions come from; nil serves only what was deployed before, for good.
   package var functions: Functions?
+  /// Whether the events of one document reach a function one after the other.
+  package var isOrdered: Bool
   /// An export that is read before anyone is served; absolute.
   package var importFolder: String?
   /// Where an export is written when the suite stops; absolute.
@@ -74,6 +76,7 @@ package struct SuiteConfiguration: Sendable {
     dataFolder: String = ".hearth",
     isEphemeral: Bool = false,
     functions: Functions? = nil,
+    isOrdered: Bool = true,
     importFolder: String? = nil,
     exportFolder: String? = nil,
     environment: [String: String] = [:],
@@ -86,6 +89,7 @@ package struct SuiteConfiguration: Sendable {
     self.dataFolder = dataFolder
     self.isEphemeral = isEphemeral
     self.functions = functions
+    self.isOrdered = isOrdered
     self.importFolder = importFolder
     self.exportFolder = exportFolder
     self.environment = environment

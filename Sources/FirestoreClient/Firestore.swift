@@ -61,7 +61,7 @@ public struct Firestore: Sendable {
     database: String = "(default)",
     transport: any FirestoreTransport,
     credential: FirestoreCredential = .admin,
-    retries: RetryPolicy = RetryPolicy(),
+    retries: CallRetries = CallRetries(),
     makeID: @escaping @Sendable () -> String = { RandomID.make() }
   ) {
     self.database = DatabaseName(project: project, database: database)

@@ -14,7 +14,7 @@ import SwiftProtobuf
 struct FirestoreCalls: Sendable {
   let transport: any FirestoreTransport
   var credential: FirestoreCredential
-  let retries: RetryPolicy
+  let retries: CallRetries
   let makeID: @Sendable () -> String
 
   // MARK: Documents

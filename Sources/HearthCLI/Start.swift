@@ -39,6 +39,14 @@ struct Start: AsyncParsableCommand {
   @Flag(help: "Keep everything in a temporary folder and remove it at the end.")
   var ephemeral = false
 
+  @Flag(
+    help: ArgumentHelp(
+      "Deliver the events of one document in any order and at the same time, as production may.",
+      discussion: "By default a function gets them one after the other; see `hearth faults`, too."
+    )
+  )
+  var unorderedEvents = false
+
   @Option(
     name: .customLong("import"),
     help: ArgumentHelp(
@@ -125,6 +133,7 @@ struct Start: AsyncParsableCommand {
       dataFolder: data,
       isEphemeral: ephemeral,
       functions: functions.configuration(files, isWatched: watch),
+      isOrdered: !unorderedEvents,
       importFolder: importFolder.map(absolutePath),
       exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
       environment: ProcessInfo.processInfo.environment,

@@ -97,7 +97,7 @@ def start_openai_stub():
 
 @contextlib.contextmanager
 def started(folder, *options):
-    """A suite that serves the project in a folder, stopped at the end."""
+    """A suite that serves the project in a folder; at the end it has to stop within seconds."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
         [hearth(), "start", "--ephemeral", "--json", "--project", PROJECT, *options,
@@ -108,7 +108,7 @@ def started(folder, *options):
     assert line, "the suite ended before it was ready; its output is above"
     yield Suite(process, json.loads(line))
     process.terminate()
-    assert process.wait(timeout=15) == 0
+    assert process.wait(timeout=5) == 0
 
 
 @contextlib.contextmanager

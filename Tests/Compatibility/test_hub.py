@@ -212,6 +212,21 @@ def test_faults_are_set_shown_and_cleared(sample):
     assert hub(sample, "GET", "/hearth/v1/faults").json() is None
 
 
+@pytest.mark.parametrize("flags, tried", [((), 1), (("--unordered-events",), 2)])
+def test_an_event_waits_behind_a_retry_of_its_document_unless_told_not_to(tmp_path, flags, tried):
+    with conftest.started(tmp_path, "--executable", SAMPLE, *flags) as suite:
+        url = (f"http://{suite.address('firestore')}/v1/projects/{conftest.PROJECT}"
+               "/databases/(default)/documents/failAlways/one")
+        write(suite, "failAlways/one")
+        assert requests.delete(
+            url, headers={"Authorization": "Bearer owner"}, timeout=10).status_code == 200
+        write(suite, "failAlways/one")
+        suite.settle()
+        events = hub(suite, "GET", "/hearth/v1/events?function=failAlways").json()
+        assert len(events) == 2
+        assert sum(event["attempts"] > 0 for event in events) == tried
+
+
 def test_logs_are_filtered_by_level_and_time(sample):
     write(sample, "things/logged")
     sample.settle()

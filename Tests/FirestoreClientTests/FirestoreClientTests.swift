@@ -198,7 +198,7 @@ struct RetryTests {
         http: http,
         tokens: nil
       ),
-      retries: RetryPolicy(sleep: { waits.add($0) }, random: { 0 })
+      retries: CallRetries(sleep: { waits.add($0) }, random: { 0 })
     )
   }
 
@@ -246,7 +246,7 @@ struct RetryTests {
 
   @Test("Chance shortens a wait by up to a half")
   func jitter() {
-    let policy = RetryPolicy(random: { 0.5 })
+    let policy = CallRetries(random: { 0.5 })
     #expect(policy.delay(afterFailures: 1) == .milliseconds(75))
   }
 }
@@ -273,7 +273,7 @@ struct TransactionTests {
         http: http,
         tokens: nil
       ),
-      retries: RetryPolicy(sleep: { waits.add($0) }, random: { 0 })
+      retries: CallRetries(sleep: { waits.add($0) }, random: { 0 })
     )
   }
 

@@ -14,7 +14,7 @@ struct TaskTests {
   private func work(
     _ world: FunctionsWorld,
     failing: Bool = false,
-    retry: FunctionsRuntime.RetryPolicy? = nil,
+    retry: RetryPolicy? = nil,
     rateLimits: TaskRateLimits = TaskRateLimits()
   ) -> TaskFunction<Job> {
     onTaskDispatched("work", Job.self, retry: retry, rateLimits: rateLimits) { request in
@@ -30,7 +30,7 @@ struct TaskTests {
   /// Runs a test with the function in its hand.
   private func run(
     failing: Bool = false,
-    retry: FunctionsRuntime.RetryPolicy? = nil,
+    retry: RetryPolicy? = nil,
     rateLimits: TaskRateLimits = TaskRateLimits(),
     faults: DeliveryFaults? = nil,
     _ test: (FunctionsSuite, TaskFunction<Job>) async throws -> Void
@@ -118,7 +118,7 @@ struct TaskTests {
 
   @Test("Three attempts are three unless the function says otherwise", arguments: [nil, 1, 5])
   func attempts(count: Int?) async throws {
-    let retry = count.map { FunctionsRuntime.RetryPolicy(attempts: $0, minBackOff: .seconds(7)) }
+    let retry = count.map { RetryPolicy(attempts: $0, minBackOff: .seconds(7)) }
     try await run(failing: true, retry: retry) { suite, work in
       try await work.enqueue(Job(number: 1))
       try await suite.settle()

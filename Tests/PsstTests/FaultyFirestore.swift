@@ -31,7 +31,7 @@ final class FaultyFirestore: FirestoreTransport {
 
   /// The database behind the faults; nothing is tried again by itself.
   var firestore: Firestore {
-    Firestore(project: project, transport: self, retries: RetryPolicy(attemptsMax: 1))
+    Firestore(project: project, transport: self, retries: CallRetries(attemptsMax: 1))
   }
 
   /// How many commits were asked for.

@@ -188,7 +188,7 @@ struct ChainAndFaultTests {
       try await bench.run { bench in
         var events: [String] = []
         for _ in 0..<20 { events.append(try await bench.create("things/a")) }
-        try await bench.service.waitUntilIdle()
+        try await bench.service.waitUntilStill()
         for _ in 0..<200 { try await bench.jump(.milliseconds(1)) }
 
         #expect(Set(invoker.runs.map(\.event)) == Set(events))

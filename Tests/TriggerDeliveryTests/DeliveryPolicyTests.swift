@@ -8,7 +8,7 @@ import TriggerDelivery
 @Suite("Delivery policy")
 struct DeliveryPolicyTests {
   private let policy = DeliveryPolicy(crashesMax: 3)
-  private let retrying = RetryPolicy(
+  private let retrying = DeliveryRetries(
     attemptsMax: 4,
     window: .seconds(3600),
     backOffMin: .seconds(1),
@@ -19,7 +19,7 @@ struct DeliveryPolicyTests {
   private func settle(
     _ delivery: Delivery,
     _ outcome: DeliveryPolicy.Outcome,
-    _ retry: RetryPolicy,
+    _ retry: DeliveryRetries,
     at time: Timestamp? = nil
   ) -> Delivery {
     policy.settle(delivery, outcome, retry: retry, start: time ?? now, now: time ?? now)
@@ -52,7 +52,7 @@ struct DeliveryPolicyTests {
 
   @Test("A failing handler without retries fails at once and keeps the reason")
   func failureWithoutRetries() {
-    let settled = settle(.sample(at: now), failed(), RetryPolicy())
+    let settled = settle(.sample(at: now), failed(), DeliveryRetries())
 
     #expect(settled.state == .failed)
     #expect(settled.lastError == "no")
@@ -74,7 +74,7 @@ struct DeliveryPolicyTests {
 
   @Test("After the doublings the wait grows by the last, up to the longest, as Cloud Tasks' does")
   func doublings() {
-    let policy = RetryPolicy(
+    let policy = DeliveryRetries(
       attemptsMax: nil,
       backOffMin: .seconds(10),
       backOffMax: .seconds(300),
@@ -113,17 +113,17 @@ struct DeliveryPolicyTests {
     let later = settle(.sample(at: now), failed(.after(seconds: 30)), retrying)
     #expect(later.dueTime.duration(since: now) == .seconds(30))
     #expect(settle(.sample(at: now), failed(.never), retrying).state == .dead)
-    #expect(settle(.sample(at: now), failed(.never), RetryPolicy()).state == .failed)
+    #expect(settle(.sample(at: now), failed(.never), DeliveryRetries()).state == .failed)
   }
 
   @Test("Three crashes in a row are death, with or without retries", arguments: [true, false])
   func crashes(retries: Bool) {
     var delivery = Delivery.sample(at: now)
     for _ in 0..<2 {
-      delivery = settle(delivery, .crashed("gone"), retries ? retrying : RetryPolicy())
+      delivery = settle(delivery, .crashed("gone"), retries ? retrying : DeliveryRetries())
       #expect(delivery.state == .pending)
     }
-    delivery = settle(delivery, .crashed("gone"), retries ? retrying : RetryPolicy())
+    delivery = settle(delivery, .crashed("gone"), retries ? retrying : DeliveryRetries())
 
     #expect(delivery.state == .dead)
     #expect(delivery.attempts == 0)
@@ -140,7 +140,7 @@ struct DeliveryPolicyTests {
 
   @Test("What could not start is tried again and not counted")
   func deferred() {
-    let settled = settle(.sample(at: now), .deferred("busy"), RetryPolicy())
+    let settled = settle(.sample(at: now), .deferred("busy"), DeliveryRetries())
 
     #expect(settled.state == .pending)
     #expect(settled.attempts == 0 && settled.crashes == 0)
@@ -154,7 +154,7 @@ struct DeliveryPolicyTests {
 
   @Test("A task has as many attempts as it says, crashes included", arguments: 1...5)
   func taskAttempts(count: Int) {
-    var policy = RetryPolicy.tasks
+    var policy = DeliveryRetries.tasks
     policy.attemptsMax = count
     var delivery = task(due: now)
     var tries = 0
@@ -169,7 +169,7 @@ struct DeliveryPolicyTests {
 
   @Test("A task goes on until its attempts and its time are both used up")
   func taskWindow() {
-    var policy = RetryPolicy.tasks
+    var policy = DeliveryRetries.tasks
     policy.attemptsMax = 2
     policy.window = .seconds(100)
     policy.backOffMin = .seconds(30)
@@ -198,18 +198,18 @@ struct DeliveryPolicyTests {
   @Test("The manifest decides who retries, how often and when")
   func endpoints() {
     var event = FunctionEndpoint.created("a/{b}", retries: true)
-    #expect(RetryPolicy(event) == .events)
+    #expect(DeliveryRetries(event) == .events)
     event.eventTrigger?.retryConfig = .init(maxAttempts: 5, minBackoffSeconds: 2)
-    #expect(RetryPolicy(event).attemptsMax == 5)
-    #expect(RetryPolicy(event).backOffMin == .seconds(2))
+    #expect(DeliveryRetries(event).attemptsMax == 5)
+    #expect(DeliveryRetries(event).backOffMin == .seconds(2))
     event.eventTrigger?.retry = false
-    #expect(RetryPolicy(event).attemptsMax == 1)
+    #expect(DeliveryRetries(event).attemptsMax == 1)
 
     var schedule = FunctionEndpoint(entryPoint: "s")
     schedule.scheduleTrigger = .init(schedule: "* * * * *", retryConfig: .init(retryCount: 3))
-    #expect(RetryPolicy(schedule).attemptsMax == 4)
+    #expect(DeliveryRetries(schedule).attemptsMax == 4)
     var queue = FunctionEndpoint(entryPoint: "q")
     queue.taskQueueTrigger = .init(retryConfig: .init(maxAttempts: -1))
-    #expect(RetryPolicy(queue).attemptsMax == nil)
+    #expect(DeliveryRetries(queue).attemptsMax == nil)
   }
 }

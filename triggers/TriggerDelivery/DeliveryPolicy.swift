@@ -8,7 +8,7 @@ package struct DeliveryPolicy: Sendable {
   /// The wait before a try that could not even start.
   package var deferral: Duration
 
-  /// The policy of every function; the rest is in the function's `RetryPolicy`.
+  /// The policy of every function; the rest is in the function's `DeliveryRetries`.
   package init(crashesMax: Int = 3, deferral: Duration = .milliseconds(500)) {
     self.crashesMax = crashesMax
     self.deferral = deferral
@@ -39,7 +39,7 @@ package struct DeliveryPolicy: Sendable {
   package func settle(
     _ delivery: Delivery,
     _ outcome: Outcome,
-    retry: RetryPolicy,
+    retry: DeliveryRetries,
     start: Timestamp,
     now: Timestamp
   ) -> Delivery {
@@ -67,7 +67,7 @@ package struct DeliveryPolicy: Sendable {
         next.end(.dead, "\(error) It crashed its worker \(next.crashes) times in a row.", now)
         break
       }
-      let wait = RetryPolicy.events.wait(afterFailures: next.crashes)
+      let wait = DeliveryRetries.events.wait(afterFailures: next.crashes)
       next.tryAgain(at: now.advanced(by: wait), error)
     case .crashed(let error):
       // Each of a task's attempts counts, however it ended.
@@ -88,7 +88,7 @@ package struct DeliveryPolicy: Sendable {
     _ next: inout Delivery,
     _ error: String,
     _ advice: RetryAdvice?,
-    _ retry: RetryPolicy,
+    _ retry: DeliveryRetries,
     _ now: Timestamp
   ) {
     next.attempts += 1

@@ -367,7 +367,7 @@ package actor DeliveryService: Service {
     return configuration.policy.settle(
       delivery,
       outcome,
-      retry: functions?[delivery.id.function].map { RetryPolicy($0) } ?? RetryPolicy(),
+      retry: functions?[delivery.id.function].map { DeliveryRetries($0) } ?? DeliveryRetries(),
       start: began,
       now: now()
     )

@@ -16,7 +16,8 @@ import Invocation
 ///   pathPatterns: ["subject": "orders/{orderId}"],
 ///   as: Order.self
 /// ) { event in
-///   event.logger.info("\(try event.params.orderId): \(event.data.total)")
+///   let order = try event.params.orderId
+///   event.logger.info("\(order): \(event.data.total)")
 /// }
 /// ```
 ///

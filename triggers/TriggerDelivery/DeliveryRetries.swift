@@ -1,7 +1,7 @@
 package import Invocation
 
 /// When a function's failed deliveries are tried again; from its endpoint in the manifest.
-package struct RetryPolicy: Sendable, Hashable {
+package struct DeliveryRetries: Sendable, Hashable {
   /// Tries in all; nil for no bound.
   package var attemptsMax: Int?
   /// The time after which there is no further try; nil for no bound.
@@ -56,7 +56,7 @@ package struct RetryPolicy: Sendable, Hashable {
   private static let doublingsMax = 30
 }
 
-extension RetryPolicy {
+extension DeliveryRetries {
   /// The policy of a deployed function.
   package init(_ endpoint: FunctionEndpoint) {
     if let queue = endpoint.taskQueueTrigger {
@@ -66,7 +66,7 @@ extension RetryPolicy {
       self = .schedules
       if let config = schedule.retryConfig { apply(config, countsFirst: false) }
     } else {
-      self = endpoint.eventTrigger?.retry == true ? .events : RetryPolicy()
+      self = endpoint.eventTrigger?.retry == true ? .events : DeliveryRetries()
       if endpoint.eventTrigger?.retry == true, let config = endpoint.eventTrigger?.retryConfig {
         apply(config, countsFirst: true)
       }
@@ -75,10 +75,10 @@ extension RetryPolicy {
 
   /// Events of a function that retries: a day, as in production, but the first wait is 1 s and not
   /// 10 s, for a person waits.
-  package static let events = RetryPolicy(attemptsMax: nil, window: .seconds(24 * 3600))
+  package static let events = DeliveryRetries(attemptsMax: nil, window: .seconds(24 * 3600))
 
   /// Cloud Tasks' defaults for Firebase's queues.
-  package static let tasks = RetryPolicy(
+  package static let tasks = DeliveryRetries(
     attemptsMax: 3,
     needsBothBounds: true,
     backOffMin: .milliseconds(100),
@@ -86,7 +86,7 @@ extension RetryPolicy {
   )
 
   /// Cloud Scheduler's defaults.
-  package static let schedules = RetryPolicy(
+  package static let schedules = DeliveryRetries(
     attemptsMax: 1,
     needsBothBounds: true,
     backOffMin: .seconds(5),

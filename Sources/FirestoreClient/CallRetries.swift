@@ -1,7 +1,7 @@
 package import RuntimeSupport
 
 /// When a failed call is made again, and after which wait.
-package struct RetryPolicy: Sendable {
+package struct CallRetries: Sendable {
   /// Attempts of one call or one transaction, the first included; as the official clients.
   package var attemptsMax: Int
   /// The waits before chance shortens them.
