@@ -11,19 +11,23 @@ struct FunctionTarget: Equatable {
 
   /// Reads a request's target; the rest of the path is left as it was sent.
   init(_ target: String) {
-    let queryStart = target.firstIndex { $0 == "?" || $0 == "#" } ?? target.endIndex
-    let query = target[queryStart...]
-    let parts = target[..<queryStart].split(
-      separator: "/",
+    // By bytes: each call is looked at, and its characters would cost more than all else here.
+    let bytes = target.utf8
+    let queryStart =
+      bytes.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? bytes.endIndex
+    let parts = bytes[..<queryStart].split(
+      separator: UInt8(ascii: "/"),
       maxSplits: 4,
       omittingEmptySubsequences: false
     )
-    guard parts.count >= 4, parts[0].isEmpty, let project = percentDecoded(parts[1]),
-      let region = percentDecoded(parts[2]), let name = percentDecoded(parts[3])
+    guard parts.count >= 4, parts[0].isEmpty, let project = percentDecoded(Substring(parts[1])),
+      let region = percentDecoded(Substring(parts[2])),
+      let name = percentDecoded(Substring(parts[3]))
     else { return }
     self.project = project
     self.region = region
     self.name = name
-    path = "/\(parts.count > 4 ? parts[4] : "")\(query)"
+    let rest = parts.count > 4 ? parts[4].startIndex : queryStart
+    if rest < bytes.endIndex { path = "/\(target[rest...])" }
   }
 }

@@ -38,7 +38,9 @@ package struct LoopbackGuard: Sendable {
   /// machine would count as the same origin and read everything. Addresses pass, since nobody can
   /// point one elsewhere; so do the names by which containers call the machine they run on.
   package func refusal(ofNameIn request: Request) -> Response? {
-    guard let authority = request.head.authority else { return nil }
+    guard let authority = request.head.authority,
+      !Self.usual.contains(where: { authority.utf8.starts(with: $0.utf8) })
+    else { return nil }
     let host = Self.host(of: authority.lowercased())
     guard
       allows(hostOf: authority) || Self.isIPv4(host) || host.contains(":")
@@ -52,6 +54,8 @@ package struct LoopbackGuard: Sendable {
     return nil
   }
 
+  /// Beginnings of what nearly all clients send.
+  private static let usual = ["127.0.0.1:", "localhost:"]
   /// How containers call their host.
   private static let containerNames: Set = ["host.docker.internal", "host.containers.internal"]
 

@@ -1,3 +1,13 @@
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// Random identifiers of the shape that Firestore clients make.
 package enum RandomID {
   private static let alphabet = Array(
@@ -12,7 +22,7 @@ package enum RandomID {
     var characters: [UInt8] = []
     characters.reserveCapacity(length)
     while characters.count < length {
-      // A system call each, so all of its bits are used: ten pieces of six, as large as an index.
+      // All bits are used: ten pieces of six, as large as an index.
       var bits = generator.next()
       for _ in 0..<10 where characters.count < length {
         let index = Int(bits & 0x3f)
@@ -26,7 +36,27 @@ package enum RandomID {
 
   /// `length` characters of `[A-Za-z0-9]` from the system's generator.
   package static func make(length: Int = 20) -> String {
-    var generator = SystemRandomNumberGenerator()
-    return make(length: length, using: &generator)
+    stock.withLock { make(length: length, using: &$0) }
+  }
+
+  private static let stock = Mutex(Stock())
+
+  /// The system's random numbers, fetched many at once, for each fetch is a system call.
+  private struct Stock: RandomNumberGenerator {
+    /// As much as `getentropy` gives at once, in numbers.
+    private static let size = 32
+    private var numbers: [UInt64] = []
+
+    mutating func next() -> UInt64 {
+      if let number = numbers.popLast() { return number }
+      numbers = Array(unsafeUninitializedCapacity: Self.size) { buffer, count in
+        let bytes = Self.size * MemoryLayout<UInt64>.size
+        let isFilled = buffer.baseAddress.map { getentropy($0, bytes) == 0 } ?? false
+        count = isFilled ? Self.size : 0
+      }
+      if let number = numbers.popLast() { return number }
+      var system = SystemRandomNumberGenerator()
+      return system.next()
+    }
   }
 }
