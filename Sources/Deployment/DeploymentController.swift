@@ -97,7 +97,7 @@ package actor DeploymentController {
         environment: workerEnvironment(environment)
       )
       let record = try record(id, of: manifest, from: source, only: only)
-      progress("Starting a worker of each of \(record.manifest.endpoints.count) functions …")
+      progress("Starting \(record.manifest.endpoints.count) functions …")
       try await activate(record, environment)
       return record
     } catch {
@@ -187,9 +187,7 @@ package actor DeploymentController {
     var values = workerEnvironment(environment)
     for (function, endpoint) in record?.manifest.endpoints ?? [:]
     where name == nil || name == function {
-      for secret in endpoint.secretEnvironmentVariables ?? [] {
-        values[secret.key] = environment.secrets[secret.key]
-      }
+      values.merge(environment.secrets(of: endpoint)) { $1 }
     }
     return values
   }
@@ -319,9 +317,7 @@ package actor DeploymentController {
   ) -> [DeployedFunction] {
     record.manifest.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
       var values = workerEnvironment(environment)
-      for secret in endpoint.secretEnvironmentVariables ?? [] {
-        values[secret.key] = environment.secrets[secret.key]
-      }
+      values.merge(environment.secrets(of: endpoint)) { $1 }
       return DeployedFunction(
         name: name,
         endpoint: endpoint,

@@ -1,3 +1,5 @@
+import Invocation
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -21,6 +23,12 @@ package struct UserEnvironment: Sendable, Hashable {
       variables.merge(try Self.read(name, in: folder)) { $1 }
     }
     secrets = try Self.read(Self.secretFile, in: folder)
+  }
+
+  /// The secrets that a function declares, those of them that have a value.
+  func secrets(of endpoint: FunctionEndpoint) -> [String: String] {
+    let declared = Set((endpoint.secretEnvironmentVariables ?? []).map(\.key))
+    return secrets.filter { declared.contains($0.key) }
   }
 
   /// The names of the files that are read.

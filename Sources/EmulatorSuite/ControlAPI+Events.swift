@@ -3,13 +3,14 @@ import HTTPSupport
 import HummingbirdCore
 import Invocation
 import RuntimeSupport
+import ServiceLifecycle
 import TriggerDelivery
 import WorkerPool
 
 /// What functions logged, the deliveries of events, and waiting for them.
 extension ControlAPI {
   /// `GET /hearth/v1/logs?function=&level=&since=&limit=&follow=true`, oldest first.
-  func logLines(_ query: QueryParameters) async throws -> Response {
+  func logLines(_ query: QueryParameters, _ client: ClientWatch) async throws -> Response {
     let filter = try LogFilter(query)
     let limit = min(max(Int(query["limit"] ?? "") ?? 200, 0), Self.linesMax)
     let follows = query["follow"] == "true"
@@ -20,10 +21,12 @@ extension ControlAPI {
       function: filter.function,
       limit: filter.takesAll ? limit : Self.linesMax
     )
-    return lines { write in
+    return lines(for: client) { write in
       for entry in past.filter(filter.takes).suffix(limit) { write(entry) }
       guard let following else { return }
-      for await entry in following where filter.takes(entry) { write(entry) }
+      for await entry in following.cancelOnGracefulShutdown() where filter.takes(entry) {
+        write(entry)
+      }
     }
   }
 
@@ -100,8 +103,10 @@ extension ControlAPI {
           do {
             try await body(delivery.id)
             count += 1
-          } catch let error as StatusError where error.statusCode == .notFound {
-            // Somebody else was faster.
+          } catch let error as StatusError
+            where [.notFound, .failedPrecondition].contains(error.statusCode)
+          {
+            // Somebody else was faster, or the delivery's own end.
           }
         }
         if batch.count < Self.eventsMax { break }
@@ -128,7 +133,9 @@ extension ControlAPI {
 
   /// Waits until everything is delivered; `DEADLINE_EXCEEDED` says what is pending after that.
   func settle(_ query: QueryParameters) async throws -> Response {
-    let seconds = min(max(Double(query["timeoutSeconds"] ?? "") ?? 30, 0), 600)
+    let asked = Double(query["timeoutSeconds"] ?? "") ?? 30
+    // Without the check a number that is none would pass through `min` and `max`.
+    let seconds = asked.isNaN ? 30 : min(max(asked, 0), 600)
     let deliveries = self.deliveries
     let isSettled = try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask {

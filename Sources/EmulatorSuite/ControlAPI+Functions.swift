@@ -95,11 +95,11 @@ extension ControlAPI {
   // MARK: - Deployments
 
   /// `POST /hearth/v1/deployments?build=false&only=a,b`: progress as lines, the outcome last.
-  func deploy(_ query: QueryParameters) throws -> Response {
+  func deploy(_ query: QueryParameters, _ client: ClientWatch) throws -> Response {
     let deployer = self.deployer
     let builds = query["build"] != "false"
     let only = try names(query["only"], isRequired: false)
-    return lines { write in
+    return lines(for: client) { write in
       await deployer.deploy(builds: builds, only: only) { line in write(line) }
     }
   }

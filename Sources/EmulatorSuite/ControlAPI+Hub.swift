@@ -2,6 +2,7 @@ import Foundation
 import HTTPSupport
 import HummingbirdCore
 import RuntimeSupport
+import TriggerDelivery
 
 /// Firebase's hub.
 extension ControlAPI {
@@ -57,9 +58,21 @@ extension ControlAPI {
 
   /// `PUT /functions/disableBackgroundTriggers` and its counterpart.
   ///
-  /// What happens while disabled reaches no function, then or later, as by Firebase's emulator.
+  /// What happens while disabled reaches no function, then or later, as by Firebase's emulator;
+  /// what happened before is delivered first, for which a minute is given.
   func setTriggers(enabled: Bool) async throws -> Response {
     try await triggers.set(enabled: enabled, in: deliveries)
+    if !enabled {
+      let deliveries = self.deliveries
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await deliveries.waitUntilStill() }
+        group.addTask { try await Task.sleep(for: Self.flushTimeMax) }
+        defer { group.cancelAll() }
+        try await group.next()
+      }
+    }
     return .json(#"{"enabled":\#(enabled)}"#)
   }
+
+  private static let flushTimeMax = Duration.seconds(60)
 }

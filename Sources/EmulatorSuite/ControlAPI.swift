@@ -71,14 +71,19 @@ struct ControlAPI: Sendable {
       return try await runSchedule(segments[3])
     case (.delete, "functions", 0): return try await deleteFunctions(request.query)
     case (.get, "deployments", 0): return try .json(encoding: await deployer.deployments())
-    case (.post, "deployments", 0): return try deploy(request.query)
+    case (.post, "deployments", 0): return try deploy(request.query, context.client)
     case (.post, "deployments", 1) where path.last == "rollback":
       return try await rollBack(request.query)
+    case (_, "workers", _) where !context.isFromThisMachine:
+      throw StatusError(
+        .permissionDenied,
+        "Only this machine may run functions in a debugger and ask for their settings."
+      )
     case (.get, "workers", 1) where path.last == "environment":
       return try await workerEnvironment(request.query)
     case (.post, "workers", 0): return try await attachWorker(request, context.client)
     case (.delete, "workers", 1): return try await releaseWorker(segments[3])
-    case (.get, "logs", 0): return try await logLines(request.query)
+    case (.get, "logs", 0): return try await logLines(request.query, context.client)
     case (.get, "events", 0): return try await events(request.query)
     case (.get, "events", 1): return try await event(try id(segments[3]))
     case (.post, "events", 1) where path.last == "discard":
@@ -106,8 +111,10 @@ struct ControlAPI: Sendable {
 
   // MARK: - Replies
 
-  /// A reply of JSON lines, sent as they are written; its end is the producer's.
+  /// A reply of JSON lines, sent as they are written; its end is the producer's, which is cancelled
+  /// when the client leaves.
   func lines(
+    for client: ClientWatch,
     _ produce:
       @escaping @Sendable (_ write: @escaping @Sendable (any Encodable & Sendable) -> Void)
       async -> Void
@@ -119,10 +126,12 @@ struct ControlAPI: Sendable {
     let body = ResponseBody { writer in
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
-          await produce { value in
-            // Strings, numbers and booleans always encode.
-            guard let line = try? JSONEncoder().encode(value) else { return }
-            continuation.yield(ByteBuffer(bytes: line + [0x0A]))
+          await client.whileConnected {
+            await produce { value in
+              // Strings, numbers and booleans always encode.
+              guard let line = try? JSONEncoder().encode(value) else { return }
+              continuation.yield(ByteBuffer(bytes: line + [0x0A]))
+            }
           }
           continuation.finish()
         }

@@ -119,11 +119,11 @@ struct FunctionsDoor: Sendable {
   /// Runs one event function with the event as it came, and answers as it does.
   private func trigger(_ key: String, _ request: Request) async throws -> Response {
     let triggers = functions().filter { $0.value.eventTrigger != nil }
-    guard
-      let name = triggers.keys.sorted().first(where: {
-        Self.isKey(key, of: $0, in: triggers[$0]?.regions ?? [])
-      })
-    else {
+    // One name may begin with another; the longer fits better.
+    let fitting = triggers.keys.filter {
+      Self.isKey(key, of: $0, in: triggers[$0]?.regions ?? [])
+    }
+    guard let name = fitting.max(by: { $0.utf8.count < $1.utf8.count }) else {
       let names = triggers.keys.sorted().joined(separator: ", ")
       return .text(.notFound, "Function \(key) does not exist, valid functions are: \(names)")
     }

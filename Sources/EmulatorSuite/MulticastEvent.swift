@@ -49,13 +49,11 @@ struct MulticastEvent {
     "data", "data_base64",
   ]
 
-  /// The names of the second generation, by those of the first that emulators still send.
+  /// The names of the second generation, by those of the first that emulators send.
+  ///
+  /// Not those of Cloud Storage: its emulator sends each event in both forms.
   private static let currentTypes = [
     "providers/firebase.auth/eventTypes/user.create": "google.firebase.auth.user.v1.created",
     "providers/firebase.auth/eventTypes/user.delete": "google.firebase.auth.user.v1.deleted",
-    "google.storage.object.finalize": "google.cloud.storage.object.v1.finalized",
-    "google.storage.object.archive": "google.cloud.storage.object.v1.archived",
-    "google.storage.object.delete": "google.cloud.storage.object.v1.deleted",
-    "google.storage.object.metadataUpdate": "google.cloud.storage.object.v1.metadataUpdated",
   ]
 }

@@ -130,7 +130,7 @@ package enum EventLog {
 }
 
 /// A record with its size in the log.
-struct EventEntry: Sendable {
-  var record: CommitRecord
-  var bytes: Int
+package struct EventEntry: Sendable {
+  package var record: CommitRecord
+  package var bytes: Int
 }

@@ -118,15 +118,23 @@ package final class EventRetention: Service, Sendable {
   private func tick() async {
     while !Task.isCancelled {
       kick.yield()
-      let wait = exceeded == nil ? policy.age / Self.ticksPerAge : Self.exceededTick
       // A cancelled sleep ends the loop, which is all that cancellation asks for.
-      try? await clock.sleep(for: wait)
+      try? await clock.sleep(for: policy.age / Self.ticksPerAge)
     }
   }
 
   private func trimWhenKicked() async throws {
     for await _ in kicks.cancelOnGracefulShutdown() {
-      while try await trimBatch() {}
+      do {
+        while try await trimBatch() {}
+        while exceeded != nil, !Task.isShuttingDownGracefully {
+          // Writes are refused, so nothing else tells that the cursor has moved on.
+          try await clock.sleep(for: Self.exceededTick)
+          while try await trimBatch() {}
+        }
+      } catch let error as StorageError where error.kind == .full {
+        logger.warning("The disk is full; old events are kept until there is room")
+      }
     }
   }
 

@@ -59,13 +59,14 @@ package final class EventTailer: Service, Sendable {
     wakeup.yield()
   }
 
-  /// The records that follow `sequence`, in order and without gaps, now and as they come.
+  /// The records that follow `sequence`, in order and without gaps, now and as they come, with
+  /// their sizes.
   ///
   /// Ends when the task is cancelled, on graceful shutdown, and when the tailer ends. Throws
   /// `EventsTrimmedError` when records after `sequence` are no longer kept; 0 stands for the oldest
   /// record kept.
-  package func records(after sequence: UInt64) -> Records {
-    Records(base: Entries(tailer: self, sequence: sequence))
+  package func entries(after sequence: UInt64) -> Entries {
+    Entries(tailer: self, sequence: sequence)
   }
 
   /// Follows the log until cancelled or shut down; ends the followers when it ends.
@@ -129,40 +130,23 @@ package final class EventTailer: Service, Sendable {
   // MARK: Followers
 
   /// The pages of records that a follower gets; each call of `makeAsyncIterator` starts anew.
-  package struct Records: AsyncSequence, Sendable {
-    fileprivate let base: Entries
+  package struct Entries: AsyncSequence, Sendable {
+    fileprivate let tailer: EventTailer
+    fileprivate let sequence: UInt64
 
     /// Follows from the sequence asked for.
     package func makeAsyncIterator() -> Iterator {
-      Iterator(base: base.makeAsyncIterator())
+      Iterator(tailer: tailer, sequence: sequence)
     }
 
     /// One follower's place.
     package struct Iterator: AsyncIteratorProtocol {
-      fileprivate var base: Entries.Iterator
-
-      /// The next records, at least one; nil at the end.
-      package mutating func next() async throws -> [CommitRecord]? {
-        try await base.next()?.map(\.record)
-      }
-    }
-  }
-
-  /// As `Records`, with sizes.
-  struct Entries: AsyncSequence, Sendable {
-    fileprivate let tailer: EventTailer
-    fileprivate let sequence: UInt64
-
-    func makeAsyncIterator() -> Iterator {
-      Iterator(tailer: tailer, sequence: sequence)
-    }
-
-    struct Iterator: AsyncIteratorProtocol {
       fileprivate let tailer: EventTailer
       /// Everything up to here was handed over or is known to hold no record.
       fileprivate var sequence: UInt64
 
-      mutating func next() async throws -> [EventEntry]? {
+      /// The next records, at least one; nil at the end.
+      package mutating func next() async throws -> [EventEntry]? {
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
           switch tailer.read(after: sequence) {
           case .ended: return nil
@@ -179,10 +163,6 @@ package final class EventTailer: Service, Sendable {
         return nil
       }
     }
-  }
-
-  func entries(after sequence: UInt64) -> Entries {
-    Entries(tailer: self, sequence: sequence)
   }
 
   fileprivate enum Step {

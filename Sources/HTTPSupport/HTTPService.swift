@@ -204,6 +204,12 @@ package struct HTTPContext: Sendable {
   /// Tells when the client goes away.
   package let client: ClientWatch
 
+  /// Whether the client is on this machine, whatever name it uses.
+  package var isFromThisMachine: Bool {
+    guard let address = channel.remoteAddress?.ipAddress else { return false }
+    return address == "::1" || address.hasPrefix("127.") || address.hasPrefix("::ffff:127.")
+  }
+
   /// The context of a connection.
   package init(channel: any Channel, client: ClientWatch = ClientWatch()) {
     self.channel = channel

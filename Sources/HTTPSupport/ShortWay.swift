@@ -59,8 +59,9 @@ final class ShortWay: ChannelDuplexHandler, RemovableChannelHandler {
   private let screen: HTTPService.Screen
   private let idleTimeMax: TimeAmount
   private var state = State.passing
-  /// Requests that went on and have not been answered.
+  /// Requests that went on and have not been answered, and those of them that are here whole.
   private var passed = 0
+  private var received = 0
   /// Counts the short requests.
   private var begun: UInt64 = 0
   private var waiting: [HTTPRequestPart] = []
@@ -119,6 +120,7 @@ final class ShortWay: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let part = unwrapInboundIn(data)
+    lastActive = .now()
     switch (state, part) {
     case (.answering, _): waiting.append(part)
     case (.passing, .head(let head)):
@@ -127,7 +129,10 @@ final class ShortWay: ChannelDuplexHandler, RemovableChannelHandler {
         return context.fireChannelRead(data)
       }
       state = .collecting(head, ByteBuffer())
-    case (.passing, _): context.fireChannelRead(data)
+    case (.passing, .end):
+      received += 1
+      context.fireChannelRead(data)
+    case (.passing, .body): context.fireChannelRead(data)
     case (.collecting(let head, var body), .body(var piece)):
       // Out of the state first, so that the buffer is not copied.
       state = .passing
@@ -175,6 +180,7 @@ final class ShortWay: ChannelDuplexHandler, RemovableChannelHandler {
     if case .end = unwrapOutboundIn(data) {
       // One more than requests is the answer to what is no request.
       passed = max(0, passed - 1)
+      received = max(0, received - 1)
       lastActive = .now()
     }
     context.write(data, promise: promise)
@@ -264,7 +270,12 @@ final class ShortWay: ChannelDuplexHandler, RemovableChannelHandler {
 
   private func timerFired() {
     guard let context else { return }
-    let isBusy = if case .passing = state { passed > 0 } else { true }
+    let isBusy =
+      switch state {
+      case .answering: true
+      case .collecting: false
+      case .passing: received > 0
+      }
     let end = (isBusy ? .now() : lastActive) + idleTimeMax
     guard end <= .now() else { return watchIdleness(until: end, context) }
     context.close(promise: nil)

@@ -14,6 +14,19 @@ package struct FunctionManifest: Codable, Sendable, Hashable {
   }
 }
 
+extension FunctionEndpoint {
+  /// Invocations that one worker runs at once where the function does not say; Cloud Run's default.
+  package static let concurrencyDefault = 80
+  /// Workers of a function that does not say how many.
+  package static let instancesDefault = 4
+
+  /// Invocations that all its workers together run at once.
+  package var capacity: Int {
+    let workers = max(1, minInstances ?? 0, maxInstances ?? Self.instancesDefault)
+    return max(1, concurrency ?? Self.concurrencyDefault) * workers
+  }
+}
+
 /// One function: its options and exactly one trigger.
 package struct FunctionEndpoint: Codable, Sendable, Hashable {
   package var entryPoint: String

@@ -12,6 +12,8 @@ extension FunctionScheduler {
   /// The bounds of one function: its own options, and the pool's settings for the rest.
   struct Limits {
     var concurrency: Int
+    /// Whether what has waited in vain comes again by itself.
+    var isFedByTheServer: Bool
     var instancesMin: Int
     var instancesMax: Int
     var queueMax: Int
@@ -24,7 +26,8 @@ extension FunctionScheduler {
 
     /// The bounds of `endpoint`, each at least what makes sense.
     init(_ endpoint: FunctionEndpoint, _ configuration: WorkerFleet.Configuration) {
-      concurrency = max(1, endpoint.concurrency ?? WorkerFleet.concurrencyDefault)
+      concurrency = max(1, endpoint.concurrency ?? FunctionEndpoint.concurrencyDefault)
+      isFedByTheServer = endpoint.isFedByTheServer
       instancesMin = max(0, endpoint.minInstances ?? 0)
       instancesMax = max(1, instancesMin, endpoint.maxInstances ?? configuration.instancesMax)
       queueMax = configuration.queueMax

@@ -118,8 +118,8 @@ struct FunctionScheduler {
   /// A request that could not be handed over this often is given up.
   static let sendsFailedMax = 3
 
-  /// While the server stops, an abandoned invocation must have stopped within this.
-  static let drainedCancelGraceMax = Duration.milliseconds(500)
+  /// While the server stops, what has not ended by itself must have ended so long after the drain.
+  static let drainedGraceMax = Duration.milliseconds(250)
 
   let limits: Limits
   private var workers: [WorkerID: Worker] = [:]
@@ -272,14 +272,18 @@ extension FunctionScheduler {
 
   private mutating func linger(_ id: InvocationID, _ now: Duration) -> [Action] {
     guard let worker = running[id]?.worker else { return [] }
-    let isDraining = drainBy != nil
-    let until =
-      now + (isDraining ? min(limits.cancelGrace, Self.drainedCancelGraceMax) : limits.cancelGrace)
+    let until = end(of: limits.cancelGrace, now)
     running[id]?.phase = .lingering(until: until)
     workers[worker]?.running -= 1
     workers[worker]?.lingering += 1
     setWake(until)
     return [.cancel(id)] + settle(worker, now)
+  }
+
+  /// When a grace that begins now is over.
+  private func end(of grace: Duration, _ now: Duration) -> Duration {
+    let end = now + grace
+    return drainBy.map { min(end, max(now, $0) + Self.drainedGraceMax) } ?? end
   }
 
   /// The least loaded worker that takes one more.
@@ -469,7 +473,7 @@ extension FunctionScheduler {
   }
 
   private mutating func terminate(_ id: WorkerID, _ now: Duration) -> [Action] {
-    let killAt = now + limits.terminateGrace
+    let killAt = end(of: limits.terminateGrace, now)
     workers[id]?.phase = .stopping(killAt: killAt)
     setWake(killAt)
     return [.terminate(id)]
@@ -501,7 +505,20 @@ extension FunctionScheduler {
   mutating func retire(drainBy: Duration? = nil, now: Duration) -> ([Waiting], [Action]) {
     isRetired = true
     self.drainBy = drainBy
-    if let drainBy { setWake(drainBy) }
+    if let drainBy {
+      setWake(drainBy)
+      let last = drainBy + Self.drainedGraceMax
+      for (id, invocation) in running {
+        guard case .lingering(let until) = invocation.phase, until > last else { continue }
+        running[id]?.phase = .lingering(until: last)
+        setWake(last)
+      }
+      for (id, worker) in workers {
+        guard case .stopping(let killAt) = worker.phase, killAt > last else { continue }
+        workers[id]?.phase = .stopping(killAt: last)
+        setWake(last)
+      }
+    }
     let left = queue.compactMap { id in
       waiting[id].map { Waiting(id: id, deadline: $0.deadline) }
     }
@@ -521,7 +538,8 @@ extension FunctionScheduler {
     var actions: [Action] = []
     for (id, entry) in waiting where entry.deadline <= now {
       _ = dequeue(id)
-      actions.append(.fail(id, .timedOut))
+      // A handler that never began has not taken too long.
+      actions.append(.fail(id, limits.isFedByTheServer ? .overloaded : .timedOut))
     }
     compactQueue()
     for (id, invocation) in running {
@@ -553,7 +571,7 @@ extension FunctionScheduler {
         actions += kill(id, .neverReady)
         noteFailure(now)
         actions += failWaiting("it did not answer within \(limits.startTimeout)")
-      case .checking(let by) where by <= now: actions += kill(id, .silent)
+      case .checking(let by) where min(by, drainBy ?? by) <= now: actions += kill(id, .silent)
       case .stopping(let killAt) where killAt <= now: actions += kill(id, .staying)
       case .ready
       where worker.load == 0 && live > limits.instancesMin
@@ -583,7 +601,8 @@ extension FunctionScheduler {
     let live = workers.values.count { !$0.isLeaving }
     for worker in workers.values {
       switch worker.phase {
-      case .starting(let by), .checking(let by): setWake(by)
+      case .starting(let by): setWake(by)
+      case .checking(let by): setWake(min(by, drainBy ?? by))
       case .stopping(let killAt): setWake(killAt)
       case .ready where worker.load == 0 && live > limits.instancesMin:
         setWake(worker.idleSince + limits.idleTimeout)

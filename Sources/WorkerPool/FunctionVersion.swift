@@ -13,6 +13,8 @@ final class FunctionVersion: Sendable {
     var exchangesMade: UInt64 = 0
     var start: StartOutcome = .pending([])
     var isRemoved = false
+    /// Who takes what comes too late for this version.
+    var successor: FunctionVersion?
   }
 
   /// How the first start of a worker went.
@@ -59,7 +61,13 @@ final class FunctionVersion: Sendable {
 
   /// Takes an exchange over that waited for the version before.
   func submit(_ exchange: Exchange, deadline: Duration) {
+    var next: FunctionVersion?
     act { state, now in
+      // Its caller has found this version a moment before the change to the next.
+      if state.scheduler.isRetired, let successor = state.successor {
+        next = successor
+        return []
+      }
       state.exchangesMade += 1
       let id = FunctionScheduler.InvocationID(number: state.exchangesMade)
       guard exchange.assign(self, id) else { return [] }
@@ -71,6 +79,7 @@ final class FunctionVersion: Sendable {
         now: now
       )
     }
+    next?.submit(exchange, deadline: deadline)
   }
 
   func ended(_ id: FunctionScheduler.InvocationID) {
@@ -97,7 +106,12 @@ final class FunctionVersion: Sendable {
   }
 
   func notSent(_ id: FunctionScheduler.InvocationID) {
-    act { $0.scheduler.notSent(id, now: $1) }
+    act { state, now in
+      let actions = state.scheduler.notSent(id, now: now)
+      let fails = actions.contains { if case .fail(id, _) = $0 { true } else { false } }
+      if !state.scheduler.knows(id), !fails { state.exchanges[id] = nil }
+      return actions
+    }
   }
 
   // MARK: Workers
@@ -197,6 +211,7 @@ final class FunctionVersion: Sendable {
   func retire(successor: FunctionVersion?, drainAfter: Duration? = nil) {
     var left: [(Exchange, Duration)] = []
     act { state, now in
+      state.successor = successor
       let (waiting, actions) = state.scheduler.retire(
         drainBy: drainAfter.map { now + $0 },
         now: now

@@ -1,11 +1,9 @@
+import Invocation
 package import NIOCore
 import NIOPosix
 package import RuntimeSupport
 
 extension WorkerFleet {
-  /// Invocations that one worker runs at once where the function does not say; Cloud Run's default.
-  static let concurrencyDefault = 80
-
   /// The time that an invocation has where the function does not say; Firebase's default.
   package static let timeoutDefault = Duration.seconds(60)
 
@@ -58,7 +56,7 @@ extension WorkerFleet {
     package init(
       socketFolder: String = "/tmp",
       environment: [String: String] = [:],
-      instancesMax: Int = 4,
+      instancesMax: Int = FunctionEndpoint.instancesDefault,
       workersMax: Int = 200,
       startsMax: Int = 4,
       queueMax: Int = 1_000,

@@ -131,13 +131,16 @@ def test_the_binary_serves_on_port_as_the_images_user(binary):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     user = int(arguments(stages()[1], "USER")[-1]) if os.getuid() == 0 else None
+    image = dict(setting.split("=") for line in arguments(stages()[1], "ENV")
+                 for setting in line.split())
+    assert image == {"PORT": "8080", "HOST": "0.0.0.0"}
     process = subprocess.Popen(
         [binary], user=user, cwd="/",
-        env={"PORT": str(port), "FUNCTION_TARGET": "wrapTyped", "K_SERVICE": "wrap"})
+        env=image | {"PORT": str(port), "FUNCTION_TARGET": "wrapTyped"})
     try:
         for _ in range(200):
             try:
-                reply = requests.post(f"http://127.0.0.1:{port}/", data='{"a": 1}', timeout=5)
+                reply = requests.post(f"http://127.0.0.2:{port}/", data='{"a": 1}', timeout=5)
                 break
             except requests.ConnectionError:
                 assert process.poll() is None

@@ -192,7 +192,7 @@ struct EventRetentionTests {
     for number in 1...3 { try await commit(change(number), to: storage) }
     try await fixture.run {
       try await fixture.wait { try await logged(storage) == [] }
-      var late = fixture.tailer.records(after: 1).makeAsyncIterator()
+      var late = fixture.tailer.entries(after: 1).makeAsyncIterator()
       let error = await #expect(throws: EventsTrimmedError.self) { try await late.next() }
       #expect(error?.trimmedThrough == 3)
     }

@@ -29,9 +29,9 @@ struct EventTailerTests {
     count: Int
   ) async throws -> [UInt64] {
     var sequences: [UInt64] = []
-    for try await records in tailer.records(after: sequence) {
-      #expect(!records.isEmpty)
-      sequences += records.map(\.sequence)
+    for try await entries in tailer.entries(after: sequence) {
+      #expect(!entries.isEmpty)
+      sequences += entries.map(\.record.sequence)
       if sequences.count >= count { break }
     }
     return sequences
@@ -66,8 +66,8 @@ struct EventTailerTests {
         for follower in 0..<6 {
           group.addTask {
             var sequences: [UInt64] = []
-            for try await records in tailer.records(after: 0) {
-              sequences += records.map(\.sequence)
+            for try await entries in tailer.entries(after: 0) {
+              sequences += entries.map(\.record.sequence)
               // Some dawdle, and fall out of a small ring.
               for _ in 0..<follower * 5 { await Task.yield() }
               if sequences.count >= count { break }
@@ -109,7 +109,7 @@ struct EventTailerTests {
         group.addTask {
           var count = 0
           do {
-            for try await records in tailer.records(after: 0) { count += records.count }
+            for try await entries in tailer.entries(after: 0) { count += entries.count }
           } catch {
             Issue.record(error)
           }
@@ -129,13 +129,13 @@ struct EventTailerTests {
     try await commit(change(1), to: storage)
     let tailer = EventTailer(storage: storage, logger: .silent)
     let run = Task { try await tailer.run() }
-    var iterator = tailer.records(after: 0).makeAsyncIterator()
+    var iterator = tailer.entries(after: 0).makeAsyncIterator()
     let first = try await iterator.next()
     run.cancel()
     let second = try await iterator.next()
     try await run.value
 
-    #expect(first?.map(\.sequence) == [1])
+    #expect(first?.map(\.record.sequence) == [1])
     #expect(second == nil)
   }
 
@@ -165,7 +165,7 @@ struct EventTailerTests {
     }
 
     func run() async throws {
-      for try await _ in tailer.records(after: 0) { sink.yield() }
+      for try await _ in tailer.entries(after: 0) { sink.yield() }
       // A service that returns by itself before the shutdown would fail its group.
     }
   }
@@ -176,7 +176,7 @@ struct EventTailerTests {
     let tailer = EventTailer(storage: storage, logger: .silent)
     try await commit(change(1), to: storage)
     let run = Task { try await tailer.run() }
-    var iterator = tailer.records(after: 0).makeAsyncIterator()
+    var iterator = tailer.entries(after: 0).makeAsyncIterator()
     _ = try await iterator.next()
     storage.failReads(with: StorageError(.closed, "the store is closed"))
     try await commit(change(2), to: storage)
@@ -191,7 +191,7 @@ struct EventTailerTests {
     let tailer = EventTailer(storage: storage, logger: .silent)
     try await commit(change(1), to: storage)
     storage.failReads(with: StorageError(.failed, "broken"))
-    var iterator = tailer.records(after: 0).makeAsyncIterator()
+    var iterator = tailer.entries(after: 0).makeAsyncIterator()
     // The tailer starts beyond this record; the next one makes it read.
     let run = Task { try await tailer.run() }
     await #expect(throws: StorageError.self) {

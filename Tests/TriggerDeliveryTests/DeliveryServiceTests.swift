@@ -36,8 +36,8 @@ struct DeliveryServiceTests {
       for number in 0..<10 { try await bench.create("things/t\(number)") }
       // Once a follower of the log has it all, an eager service would have had it too.
       var seen = 0
-      for try await records in bench.tailer.records(after: 0) {
-        seen += records.count
+      for try await entries in bench.tailer.entries(after: 0) {
+        seen += entries.count
         if seen == 10 { break }
       }
       let cursor = try await storage.read { try EventCursor.get("deliveries", in: $0) }
@@ -222,7 +222,7 @@ struct DeliveryServiceTests {
       await bench.clock.waitForSleepers()
       try await bench.create("things/b")
       // The service's own follower was waiting before this one, so it has the event, too.
-      for try await records in bench.tailer.records(after: 1) where !records.isEmpty { break }
+      for try await entries in bench.tailer.entries(after: 1) where !entries.isEmpty { break }
     }
 
     #expect(try await bench.service.list().count == 1)

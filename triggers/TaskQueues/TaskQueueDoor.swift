@@ -187,7 +187,10 @@ package struct TaskQueueDoor: Sendable {
     let wanted = try TaskRequest(try await json(request), queue: name, now: now())
     let task: QueuedTask
     do {
-      task = try await backend.enqueue(wanted.task, in: queue.id)
+      let cause = HTTPField.Name(EventCause.headerName).flatMap { request.headers[$0] }
+      task = try await EventCause.with(header: cause) {
+        try await backend.enqueue(wanted.task, in: queue.id)
+      }
     } catch let error as any StatusConvertible where error.statusCode == .alreadyExists {
       throw StatusError(
         .alreadyExists,

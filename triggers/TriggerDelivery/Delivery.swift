@@ -94,7 +94,7 @@ package struct Delivery: Sendable, Hashable {
     switch content {
     case .document(let change, _):
       DeliveryLane(id.function, change.name.database.description, change.name.path.description)
-    case .occurrence(.schedule): DeliveryLane(id.function, "schedule")
+    case .occurrence(.schedule): .schedule(of: id.function)
     case .occurrence: nil
     }
   }
@@ -128,6 +128,11 @@ struct DeliveryLane: Sendable, Hashable {
 
   init(hash: UInt64) {
     self.hash = hash
+  }
+
+  /// The line of a function's scheduled runs.
+  static func schedule(of function: String) -> DeliveryLane {
+    DeliveryLane(function, "schedule")
   }
 
   init(_ parts: String...) {

@@ -14,7 +14,7 @@ package struct DeliverySchedule: Sendable {
 
   private var entries: [DeliveryID: Entry] = [:]
   /// The pending deliveries of each lane in their order; the first is the one that may run.
-  private var lanes: [DeliveryLane: [DeliveryID]] = [:]
+  private var lanes: [DeliveryLane: Deque<DeliveryID>] = [:]
   private var queues: [String: FunctionQueue] = [:]
   private var waiting = Heap<Waiting>()
   /// Those that have had no answer yet from the worker that they were given to.
@@ -73,6 +73,9 @@ package struct DeliverySchedule: Sendable {
 
   /// How many are pending besides the tasks.
   package var eventCount: Int { entries.count - taskCount }
+
+  /// Those that are pending.
+  var ids: Set<DeliveryID> { Set(entries.keys) }
 
   /// How many of a function are pending.
   package func count(of function: String) -> Int {
@@ -135,7 +138,7 @@ package struct DeliverySchedule: Sendable {
   ) {
     guard entries[delivery.id] == nil else { return }
     var pending = DeliveryStore.Pending(delivery)
-    if !isOrdered { pending.lane = nil }
+    if !isOrdered, !pending.isOfSchedule { pending.lane = nil }
     add(pending, now: now)
     hold(delivery, bytes)
   }
@@ -155,7 +158,8 @@ package struct DeliverySchedule: Sendable {
     if pending.isTask { taskCount += 1 }
     if pending.isUnanswered { unanswered.insert(id) }
     guard let lane = pending.lane else { return enqueue(id, now: now) }
-    var line = lanes[lane] ?? []
+    // Taken out, so that it is not copied when it changes.
+    var line = lanes.removeValue(forKey: lane) ?? []
     // Most come in order; a renewed one goes back to its place, but never before one that runs.
     var place = line.endIndex
     while place > 0, id < line[place - 1], !(place == 1 && isRunning(line[0])) { place -= 1 }
@@ -312,10 +316,10 @@ package struct DeliverySchedule: Sendable {
     heldBytes -= entry.bytes
     if entry.isTask { taskCount -= 1 }
     pruneWaiting()
-    guard let lane = entry.lane, var line = lanes[lane] else { return }
+    guard let lane = entry.lane, var line = lanes.removeValue(forKey: lane) else { return }
     let wasFirst = line.first == id
-    line.removeAll { $0 == id }
-    lanes[lane] = line.isEmpty ? nil : line
+    if wasFirst { line.removeFirst() } else { line.removeAll { $0 == id } }
+    if !line.isEmpty { lanes[lane] = line }
     if wasFirst, let next = line.first { enqueue(next, now: now) }
   }
 

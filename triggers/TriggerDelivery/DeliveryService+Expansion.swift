@@ -8,21 +8,26 @@ extension DeliveryService {
   /// Follows the event log until the service stops.
   func expand() async throws {
     var unsaved = 0
-    for try await records in tailer.records(after: expandedThrough) {
+    var unsavedBytes = 0
+    for try await entries in tailer.entries(after: expandedThrough) {
       while schedule.eventCount >= configuration.pendingMax {
         try Task.checkCancellation()
         if isStopping { return }
         await waitForProgress()
       }
-      guard let table, let last = records.last else { continue }
+      guard let table, let last = entries.last?.record.sequence else { continue }
       var deliveries: [Delivery] = []
-      for record in records { deliveries += try await expand(record, with: table) }
-      unsaved += records.count
-      if !deliveries.isEmpty || unsaved >= cursorLagMax {
-        try await keep(deliveries, through: last.sequence)
+      for entry in entries { deliveries += try await expand(entry.record, with: table) }
+      unsaved += entries.count
+      unsavedBytes += entries.reduce(0) { $0 + $1.bytes }
+      if !deliveries.isEmpty || unsaved >= Self.cursorLagMax
+        || unsavedBytes >= Self.cursorLagBytesMax
+      {
+        try await keep(deliveries, through: last)
         unsaved = 0
+        unsavedBytes = 0
       }
-      expandedThrough = last.sequence
+      expandedThrough = last
       wakeup.yield()
     }
   }
@@ -35,18 +40,22 @@ extension DeliveryService {
     var batch = WriteBatch()
     let stored = DeliveryStore.insert(deliveries, into: &batch)
     EventCursor.put(Self.cursorName, sequence: sequence, in: &batch)
-    let isHeld = schedule.hasRoom(for: stored.reduce(0) { $0 + $1.bytes })
-    try await withCheckedThrowingContinuation {
-      (continuation: CheckedContinuation<Void, any Error>) in
-      storage.submit(batch, expecting: [], durability: .relaxed) { result in
-        continuation.resume(with: result.map { _ in })
-      }
-      if isHeld {
-        add(stored)
-        wakeup.yield()
+    var isAdded = false
+    try await untilThereIsRoom("New events wait") {
+      try await withCheckedThrowingContinuation {
+        (continuation: CheckedContinuation<Void, any Error>) in
+        storage.submit(batch, expecting: [], durability: .relaxed) { result in
+          continuation.resume(with: result.map { _ in })
+        }
+        if !isAdded, schedule.hasRoom(for: stored.reduce(0) { $0 + $1.bytes }) {
+          isAdded = true
+          add(stored)
+          wakeup.yield()
+        }
       }
     }
-    if !isHeld { add(stored) }
+    if !isAdded { add(stored) }
+    settledCount? += stored.count { $0.delivery.state.isSettled }
   }
 
   private func add(_ stored: [DeliveryStore.Stored]) {
@@ -124,6 +133,8 @@ extension DeliveryService {
     log(delivery, .deferred(problem))
   }
 
-  /// Event records that may be expanded again after a crash because none of them mattered.
-  private var cursorLagMax: Int { 256 }
+  /// Event records that may be expanded again after a crash because none of them mattered; the log
+  /// keeps those, and may not fill up with them.
+  private static let cursorLagMax = 256
+  private static let cursorLagBytesMax = 4 << 20
 }

@@ -102,6 +102,7 @@ extension DeliveryService {
     var batch = WriteBatch()
     let stored = DeliveryStore.update(from: old, to: new, in: &batch)
     try await storage.commit(batch, durability: .relaxed)
+    settledCount? -= 1
     schedule.add(new, bytes: stored.bytes, isOrdered: configuration.isOrdered, now: now())
     wakeup.yield()
     return new
@@ -120,6 +121,7 @@ extension DeliveryService {
       var batch = WriteBatch()
       batch.delete(DeliveryStore.rows, id.key)
       try await storage.commit(batch, durability: .relaxed)
+      settledCount? -= 1
     case .pending:
       guard schedule.remove(id, now: now()) else {
         if schedule.isRunning(id) { discarding.insert(id) }
@@ -133,6 +135,7 @@ extension DeliveryService {
         TaskStore.end(queue: task.queue, id: task.id, at: now(), in: &batch)
       }
       try await storage.commit(batch, durability: .relaxed)
+      settledCount? += 1
       wakeup.yield()
       resumeIdleWaiters()
     }
@@ -143,11 +146,7 @@ extension DeliveryService {
   /// What happens meanwhile is passed over for good, as by Firebase's emulators. Returns when all
   /// that happened before has been seen.
   package func setEnabled(_ isEnabled: Bool) async throws {
-    let last = storage.sequence
-    while functions != nil, expandedThrough < last, try await lastEvent() > expandedThrough {
-      try Task.checkCancellation()
-      await waitForProgress()
-    }
+    if functions != nil { try await waitForExpansion(through: try await lastEvent()) }
     self.isEnabled = isEnabled
   }
 

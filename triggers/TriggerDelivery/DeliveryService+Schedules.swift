@@ -29,15 +29,21 @@ extension DeliveryService {
   /// Records the runs that are due; one whose last has not ended is left out, as Cloud Scheduler does.
   func recordTicks(_ now: Timestamp) async throws {
     var batch = WriteBatch()
+    var book = book
     let due = book.takeDue(now: now, in: &batch).filter { function, time in
-      guard schedule.isOccupied(DeliveryLane(function, "schedule")) else { return true }
+      guard schedule.isOccupied(.schedule(of: function)) else { return true }
       logger.notice(
         "A scheduled run is left out: the one before has not ended",
         metadata: ["function.name": "\(function)", "schedule.time": "\(time)"]
       )
       return false
     }
-    try await record(due.map { .schedule(function: $0, time: $1) }, in: &batch)
+    let occurrences = due.map { Occurrence.schedule(function: $0, time: $1) }
+    try await untilThereIsRoom("Scheduled runs wait") { [batch] in
+      var batch = batch
+      try await record(occurrences, in: &batch)
+    }
+    self.book = book
   }
 
   /// Writes occurrences to the event log with what else is in the batch; returns their sequence.

@@ -64,6 +64,7 @@ extension DeliveryService: TaskQueueBackend {
     limit: Int
   ) async throws -> [QueuedTask] {
     try checkQueue(queue)
+    try await waitForExpansion(through: try await lastEvent())
     return try await tasks.list(queue: queue, after: id, limit: limit).compactMap { queued($0) }
   }
 
@@ -84,6 +85,7 @@ extension DeliveryService: TaskQueueBackend {
 
   package func purge(_ queue: String) async throws {
     try checkQueue(queue)
+    try await waitForExpansion(through: try await lastEvent())
     for id in schedule.ids(of: queue) where !schedule.isRunning(id) { try await discard(id) }
   }
 
@@ -147,10 +149,7 @@ extension DeliveryService: TaskQueueBackend {
     guard case .live(let delivery)? = try await tasks.find(queue: queue, id: id)?.name else {
       return nil
     }
-    while expandedThrough < delivery.sequence {
-      try Task.checkCancellation()
-      await waitForProgress()
-    }
+    try await waitForExpansion(through: delivery.sequence)
     return try await store.delivery(delivery)
   }
 

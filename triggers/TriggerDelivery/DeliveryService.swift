@@ -55,6 +55,8 @@ package actor DeliveryService: Service {
   private var repeated: Set<DeliveryID> = []
   var expandedThrough: UInt64 = 0
   private var settledSinceTrim = 0
+  /// Settled rows that are kept; nil before they were counted.
+  var settledCount: Int?
   /// Counts tries that ended, so that one can tell whether any did meanwhile.
   private var triesEnded: UInt64 = 0
   /// The times that a sleeper of the run will look again at.
@@ -268,7 +270,7 @@ package actor DeliveryService: Service {
     while let start = key {
       let (page, next) = try await store.pending(from: start)
       for var pending in page {
-        if !configuration.isOrdered { pending.lane = nil }
+        if !configuration.isOrdered, !pending.isOfSchedule { pending.lane = nil }
         schedule.add(pending, now: now())
       }
       key = next
@@ -295,7 +297,8 @@ package actor DeliveryService: Service {
     let clock = self.clock
     group.addTask {
       do {
-        try await clock.sleep(for: max(wait, .milliseconds(1)))
+        // The machine's clock may be put forward while this one sleeps.
+        try await clock.sleep(for: min(max(wait, .milliseconds(1)), Self.sleepMax))
         await self.timerFired(due)
       } catch {
         // Cancelled: the run ends.
@@ -327,6 +330,7 @@ package actor DeliveryService: Service {
     if settled.task != nil { noteTaskEnded(settled.id.function) }
     if settled.state.isSettled {
       settledSinceTrim += 1
+      settledCount? += 1
       dropped.remove(settled.id)
       repeated.remove(settled.id)
     }
@@ -382,7 +386,9 @@ package actor DeliveryService: Service {
     }
     do {
       // Redelivery covers the loss of it.
-      try await storage.commit(batch, durability: .relaxed)
+      try await untilThereIsRoom("What became of events waits") {
+        _ = try await storage.commit(batch, durability: .relaxed)
+      }
     } catch {
       // The row still says pending: once it is read again the delivery runs again.
       logger.error(
@@ -456,17 +462,27 @@ package actor DeliveryService: Service {
   private func trimIfDue() async {
     guard settledSinceTrim >= Self.trimEvery else { return }
     settledSinceTrim = 0
-    let renewing = self.renewing
     do {
-      try await store.trim(
-        keep: configuration.settledKept,
-        batchMax: Self.trimEvery * 2,
-        except: { renewing.contains($0) }
-      )
+      try await trim()
       try await tasks.free(before: now().advanced(by: .zero - configuration.taskNameKept))
     } catch {
       logger.warning("Settled deliveries could not be trimmed", metadata: ["error": "\(error)"])
     }
+  }
+
+  private func trim() async throws {
+    var count = settledCount ?? 0
+    if settledCount == nil {
+      count = try await store.count() - schedule.count
+      settledCount = count
+    }
+    let surplus = min(count - configuration.settledKept, Self.trimEvery * 2)
+    guard surplus > 0 else { return }
+    let busy = renewing
+    let pending = schedule.ids
+    let trimmed = try await store.trim(surplus) { busy.contains($0) || pending.contains($0) }
+    // Fewer than there should be: the count has gone astray and is made anew.
+    settledCount = trimmed < surplus ? nil : settledCount.map { $0 - trimmed }
   }
 
   // MARK: - Idleness
@@ -494,6 +510,31 @@ package actor DeliveryService: Service {
     }
     guard configuration.startsByItself else { return schedule.isAtRest }
     return stillSuffices ? schedule.isStill(at: now) : schedule.isIdle(at: now)
+  }
+
+  /// Returns when every event up to a sequence has become deliveries.
+  func waitForExpansion(through sequence: UInt64) async throws {
+    while expandedThrough < sequence {
+      try Task.checkCancellation()
+      await waitForProgress()
+    }
+  }
+
+  /// Writes again as long as the disk is full; `complaint` says what waits for that.
+  func untilThereIsRoom<Result>(
+    _ complaint: String,
+    _ write: () async throws -> Result
+  ) async throws -> Result {
+    var isTold = false
+    while true {
+      do {
+        return try await write()
+      } catch let error as StorageError where error.kind == .full {
+        if !isTold { logger.error("\(complaint): the disk is full") }
+        isTold = true
+        try await clock.sleep(for: Self.fullDiskWait)
+      }
+    }
   }
 
   /// Returns at the next progress of any kind, and when the task is cancelled.
@@ -528,6 +569,8 @@ package actor DeliveryService: Service {
   private static let replyBytesMax = 1 << 20
   private static let errorCharactersMax = 500
   private static let trimEvery = 1000
+  private static let sleepMax = Duration.seconds(30)
+  private static let fullDiskWait = Duration.seconds(1)
   /// Smaller steps back are the clock's own corrections.
   private static let clockJumpMin = Duration.seconds(2)
 }

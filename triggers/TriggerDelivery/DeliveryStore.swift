@@ -20,6 +20,9 @@ struct DeliveryStore: Sendable {
     var isTask: Bool
     var isUnanswered: Bool
     var due: Timestamp
+
+    /// Whether it is a run of a schedule, which never overlaps the one before.
+    var isOfSchedule: Bool { lane == .schedule(of: id.function) }
   }
 
   /// Adds rows for new deliveries to a batch.
@@ -100,31 +103,35 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// Deletes the oldest settled rows beyond `keep` but those that `isBusy`, at most `batchMax` at
-  /// once.
+  /// How many rows there are.
+  func count() async throws -> Int {
+    try await storage.read { snapshot in
+      var count = 0
+      try snapshot.scan(Self.rows, prefix: [], descending: false) { _, _ in
+        count += 1
+        return true
+      }
+      return count
+    }
+  }
+
+  /// Deletes the oldest rows but those that `isKept`, at most `limit`; returns how many.
   ///
   /// Failed and dead ones go like the others: what is kept is bounded by count alone.
-  func trim(
-    keep: Int,
-    batchMax: Int,
-    except isBusy: @Sendable (DeliveryID) -> Bool
-  ) async throws {
-    let surplus = try await storage.read { snapshot -> [[UInt8]] in
-      var settled: [[UInt8]] = []
-      var count = 0
-      try snapshot.scan(Self.rows, prefix: [], descending: true) { key, value in
-        let delivery = try Delivery(decoding: value.bytes)
-        guard delivery.state.isSettled, !isBusy(delivery.id) else { return true }
-        count += 1
-        if count > keep { settled.append(key) }
-        return settled.count < batchMax
+  func trim(_ limit: Int, except isKept: @Sendable (DeliveryID) -> Bool) async throws -> Int {
+    let keys = try await storage.read { snapshot -> [[UInt8]] in
+      var keys: [[UInt8]] = []
+      try snapshot.scan(Self.rows, prefix: [], descending: false) { key, _ in
+        if !isKept(try DeliveryID(key: key)) { keys.append(key) }
+        return keys.count < limit
       }
-      return settled
+      return keys
     }
-    guard !surplus.isEmpty else { return }
+    guard !keys.isEmpty else { return 0 }
     var batch = WriteBatch()
-    for key in surplus { batch.delete(Self.rows, key) }
+    for key in keys { batch.delete(Self.rows, key) }
     try await storage.commit(batch, durability: .relaxed)
+    return keys.count
   }
 
   private static func pending(

@@ -16,15 +16,19 @@ package struct DispatchLimits: Sendable, Hashable {
   }
 
   /// The limits of a deployed function; those of a queue are Cloud Tasks' defaults.
+  ///
+  /// No more than its workers take, for the time of a delivery that waits for a worker counts.
   package init(_ endpoint: FunctionEndpoint) {
     self.init()
-    guard let queue = endpoint.taskQueueTrigger else { return }
-    concurrentMax = max(1, queue.rateLimits?.maxConcurrentDispatches ?? 1000)
-    perSecondMax = max(0.001, queue.rateLimits?.maxDispatchesPerSecond ?? 500)
+    if let queue = endpoint.taskQueueTrigger {
+      concurrentMax = max(1, queue.rateLimits?.maxConcurrentDispatches ?? 1000)
+      perSecondMax = max(0.001, queue.rateLimits?.maxDispatchesPerSecond ?? 500)
+    }
+    concurrentMax = min(concurrentMax, endpoint.capacity)
   }
 
-  /// More could not start anyway: a worker's default concurrency is 80.
-  package static let concurrentDefault = 160
+  /// As many as two workers take.
+  package static let concurrentDefault = 2 * FunctionEndpoint.concurrencyDefault
 }
 
 /// The deliveries of one function that are due, and how many of them may start.

@@ -91,7 +91,8 @@ package struct FunctionHost: FunctionInvoker {
   ) async -> InvocationReply {
     switch Self.path(of: head) {
     case "/__/health": return .text("ok\n", type: "text/plain; charset=utf-8")
-    case "/__/functions.yaml": return .text(manifest.json, type: "text/yaml; charset=utf-8")
+    case "/__/functions.yaml" where target == nil:
+      return .text(manifest.json, type: "text/yaml; charset=utf-8")
     default: break
     }
     let (name, path, function) = target(of: head)

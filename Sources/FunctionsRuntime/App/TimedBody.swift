@@ -18,26 +18,37 @@ struct TimedBody: Sendable {
     _ produce: @escaping @Sendable (@escaping InvocationReply.Body.Write) async throws -> Void
   ) async throws {
     let gate = Gate(write)
-    try await withThrowingTaskGroup(of: Bool.self) { group in
-      group.addTask {
+    let (ends, end) = AsyncThrowingStream.makeStream(of: Bool.self)
+    // Not children, for which this would wait: a function that ignores its cancellation is left to
+    // itself. Both end with the function, or are cancelled below.
+    let function = Task {
+      do {
         try await produce { try await gate.write($0) }
-        return true
+        end.yield(true)
+      } catch {
+        end.finish(throwing: error)
       }
-      group.addTask { [deadline] in
-        try await Task.sleep(until: deadline, clock: .continuous)
-        return false
-      }
-      defer { group.cancelAll() }
-      guard try await group.next() == false else { return }
-      gate.close()
-      group.cancelAll()
-      guard let lastEvent else {
-        throw InvocationError(.timedOut, "The function did not finish its reply in time.")
-      }
-      try await write(lastEvent)
-      // What the function makes of its cancellation is of no interest any more.
-      while await group.nextResult() != nil {}
     }
+    let timer = Task { [deadline] in
+      try await Task.sleep(until: deadline, clock: .continuous)
+      end.yield(false)
+    }
+    defer {
+      function.cancel()
+      timer.cancel()
+    }
+    let isWhole = try await withTaskCancellationHandler {
+      for try await isWhole in ends { return isWhole }
+      throw CancellationError()
+    } onCancel: {
+      function.cancel()
+    }
+    guard !isWhole else { return }
+    gate.close()
+    guard let lastEvent else {
+      throw InvocationError(.timedOut, "The function did not finish its reply in time.")
+    }
+    try await write(lastEvent)
   }
 
   /// Lets writes through until it is closed.

@@ -60,9 +60,11 @@ struct WorkerSettings: Sendable, Equatable {
       guard let port = Int(text), (0...65_535).contains(port) else {
         throw InvalidSettings("PORT is \"\(text)\"; set a number from 0 to 65535.")
       }
-      // Cloud Run reaches a container from outside; anywhere else only this machine may.
-      let isCloudRun = credentialMode == .production && variable("K_SERVICE") != nil
-      address = .tcp(host: isCloudRun ? "0.0.0.0" : "127.0.0.1", port: port)
+      // A container is reached from outside; anywhere else only this machine may.
+      let isOpen =
+        credentialMode == .production
+        && (variable("K_SERVICE") != nil || variable("HOST") == "0.0.0.0")
+      address = .tcp(host: isOpen ? "0.0.0.0" : "127.0.0.1", port: port)
     }
     let level = variable("LOG_LEVEL") ?? "info"
     guard let logLevel = Logger.Level(rawValue: level.lowercased()) else {
