@@ -119,11 +119,7 @@ struct FunctionsDoor: Sendable {
   /// Runs one event function with the event as it came, and answers as it does.
   private func trigger(_ key: String, _ request: Request) async throws -> Response {
     let triggers = functions().filter { $0.value.eventTrigger != nil }
-    // One name may begin with another; the longer fits better.
-    let fitting = triggers.keys.filter {
-      Self.isKey(key, of: $0, in: triggers[$0]?.regions ?? [])
-    }
-    guard let name = fitting.max(by: { $0.utf8.count < $1.utf8.count }) else {
+    guard let name = Self.name(of: key, among: triggers) else {
       let names = triggers.keys.sorted().joined(separator: ", ")
       return .text(.notFound, "Function \(key) does not exist, valid functions are: \(names)")
     }
@@ -156,6 +152,12 @@ struct FunctionsDoor: Sendable {
     )
     if await isEnabled() { try await publish(event.cloudEvent) }
     return .json(#"{"status":"multicast_acknowledged"}"#)
+  }
+
+  /// The function that a key is of; where one name begins with another, the longer one.
+  static func name(of key: String, among triggers: [String: FunctionEndpoint]) -> String? {
+    triggers.filter { isKey(key, of: $0.key, in: $0.value.regions) }.keys
+      .max { $0.utf8.count < $1.utf8.count }
   }
 
   /// Whether a key is a function's: `REGION-NAME`, then for events a generation and a channel.

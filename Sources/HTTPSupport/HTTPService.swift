@@ -206,8 +206,11 @@ package struct HTTPContext: Sendable {
 
   /// Whether the client is on this machine, whatever name it uses.
   package var isFromThisMachine: Bool {
-    guard let address = channel.remoteAddress?.ipAddress else { return false }
-    return address == "::1" || address.hasPrefix("127.") || address.hasPrefix("::ffff:127.")
+    channel.remoteAddress?.ipAddress.map(Self.isLoopback) ?? false
+  }
+
+  static func isLoopback(_ address: String) -> Bool {
+    address == "::1" || address.hasPrefix("127.") || address.hasPrefix("::ffff:127.")
   }
 
   /// The context of a connection.

@@ -182,8 +182,15 @@ def test_rest_over_http2(suite, path):
     assert "x" * 20_000 in body
 
 
-def test_a_deadline_ends_a_call(channel):
+def test_a_deadline_ends_a_call(channel, path):
+    """A write waits for the transaction that has read its document, and longer than it may."""
+    begun = unary(channel, "BeginTransaction", firestore.BeginTransactionResponse)(
+        firestore.BeginTransactionRequest(database=DATABASE), timeout=30)
+    get_document(channel)(firestore.GetDocumentRequest(
+        name=name(path), transaction=begun.transaction), timeout=30)
+    write = firestore.CommitRequest(
+        database=DATABASE, writes=[{"update": {"name": name(path)}}])
     with pytest.raises(grpc.RpcError) as error:
-        get_document(channel)(firestore.GetDocumentRequest(name=name("a/b")), timeout=0.000001)
+        unary(channel, "Commit", firestore.CommitResponse)(write, timeout=0.3)
 
     assert error.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED

@@ -227,6 +227,13 @@ def test_an_event_waits_behind_a_retry_of_its_document_unless_told_not_to(tmp_pa
         assert sum(event["attempts"] > 0 for event in events) == tried
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
+def test_a_strange_time_to_settle_is_no_end_of_the_suite(sample, seconds):
+    reply = hub(sample, "POST", f"/hearth/v1/settle?timeoutSeconds={seconds}")
+    assert reply.status_code in (200, 504)
+    assert hub(sample, "GET", "/").status_code == 200
+
+
 def test_logs_are_filtered_by_level_and_time(sample):
     write(sample, "things/logged")
     sample.settle()

@@ -69,6 +69,14 @@ struct OddBinaryTests {
     #expect(functions.allSatisfy { $0.environment["OTHER"] == nil })
   }
 
+  @Test("A declared secret without a value of its own leaves the variable of its name")
+  func secretAsVariable() async throws {
+    try source.write(".env.local", "KEY=plain")
+    _ = try await deploy(try describing("a"))
+
+    #expect(served.all.last?.first?.environment["KEY"] == "plain")
+  }
+
   @Test("A link is deployed as the binary that it leads to now")
   func link() async throws {
     _ = try describing("f")

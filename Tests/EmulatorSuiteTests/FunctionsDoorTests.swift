@@ -23,6 +23,17 @@ struct FunctionsDoorTests {
     )
   }
 
+  @Test("Where one function's name begins with another's, a key is of the longer one")
+  func similarNames() {
+    let endpoint = FunctionEndpoint(entryPoint: "f")
+    let triggers = ["foo": endpoint, "foo-1": endpoint]
+    let keys = ["foo", "foo-0", "foo-1", "foo-1-7"].map { "us-central1-\($0)" }
+
+    #expect(
+      keys.map { FunctionsDoor.name(of: $0, among: triggers) } == ["foo", "foo", "foo-1", "foo-1"]
+    )
+  }
+
   @Test("An event of the first generation gets the type that functions wait for now")
   func legacyEvents() throws {
     let body = """

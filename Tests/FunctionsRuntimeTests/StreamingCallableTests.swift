@@ -206,6 +206,30 @@ struct StreamingCallableTests {
     await #expect(throws: CancellationError.self) { try await stream.send(1) }
   }
 
+  @Test("Out of time a stream ends also when its function ignores that", .timeLimit(.minutes(1)))
+  func stubborn() async throws {
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    defer { end.finish() }
+    let app = FunctionsApp {
+      onCall("stay", Value.self, streaming: Int.self) { _, stream in
+        try await stream.send(1)
+        // Heeds nothing but the end of the test.
+        await Task.detached { for await _ in ends {} }.value
+      }
+    }
+    let host = try FunctionHost(
+      app: app,
+      requestTimeMax: .milliseconds(50),
+      credentials: CredentialReader(mode: .production)
+    )
+    var head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/stay")
+    head.headerFields = [.accept: "text/event-stream", .contentType: "application/json"]
+    let reply = await host.respond(to: head, body: ByteBuffer(string: #"{"data":0}"#))
+    let text = String(buffer: try await reply.body.collect(upTo: 1 << 20))
+
+    #expect(text.hasSuffix("\"status\":\"DEADLINE_EXCEEDED\"}}\n\n"))
+  }
+
   @Test("Where nobody else minds the time, a stream that runs out of it ends with an event")
   func deadline() async throws {
     let app = FunctionsApp {

@@ -37,6 +37,22 @@ struct ShortWayTests {
   }
 
   @Test(
+    "A request that stops half-way is given up, whichever way it goes",
+    arguments: ["/short", "/other"]
+  )
+  func halfRequest(path: String) async throws {
+    let configuration = HTTPService.Configuration(idleTimeMax: .milliseconds(50))
+    try await withService(configuration: configuration, short: ShortEcho(), responder: long) {
+      address,
+      _ in
+      try await RawConnection.with(address) { client in
+        try await client.send("POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf")
+        #expect(try await client.receiveAll().isEmpty)
+      }
+    }
+  }
+
+  @Test(
     "What is long, of unknown length, or waits for a word to go on, goes on",
     arguments: [
       "Content-Length: 70000\r\n\r\n" + String(repeating: "x", count: 70_000),

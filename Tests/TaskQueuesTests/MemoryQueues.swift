@@ -9,6 +9,8 @@ actor MemoryQueues: TaskQueueBackend {
   /// When a name was last in use.
   private var used: [String: Timestamp] = [:]
   var now: Timestamp
+  /// What each task was enqueued for.
+  private(set) var causes: [String?] = []
 
   init(_ queues: [TaskQueue], now: Timestamp) {
     known = Dictionary(uniqueKeysWithValues: queues.map { ($0.id, $0) })
@@ -20,6 +22,7 @@ actor MemoryQueues: TaskQueueBackend {
   func queues() -> [TaskQueue] { known.values.sorted { $0.id < $1.id } }
 
   func enqueue(_ task: NewTask, in queue: String) throws -> QueuedTask {
+    causes.append(EventCause.current)
     let id = task.id ?? RandomID.make()
     let name = "\(queue)/\(id)"
     if kept[queue]?[id] != nil

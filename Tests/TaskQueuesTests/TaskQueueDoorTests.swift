@@ -5,6 +5,7 @@ import HummingbirdCore
 import Invocation
 import Logging
 import NIOCore
+import RuntimeSupport
 import TaskQueues
 import Testing
 
@@ -54,13 +55,15 @@ struct TaskQueueDoorTests {
   private func send(
     _ method: HTTPRequest.Method,
     _ path: String,
-    _ body: String = ""
+    _ body: String = "",
+    headers: HTTPFields = [:]
   ) async throws -> Reply {
     let head = HTTPRequest(
       method: method,
       scheme: "http",
       authority: "127.0.0.1:9499",
-      path: path
+      path: path,
+      headerFields: headers
     )
     let response = await door.respond(
       to: Request(head: head, body: RequestBody(buffer: ByteBuffer(string: body)))
@@ -102,6 +105,17 @@ struct TaskQueueDoorTests {
     #expect(kept.body == Array(#"{"data":1}"#.utf8))
     #expect(kept.headers == ["Content-Type": "application/json"])
     #expect(kept.dispatchDeadline == .seconds(15))
+  }
+
+  @Test("A task knows the event whose function enqueued it")
+  func cause() async throws {
+    let name = try #require(HTTPField.Name(EventCause.headerName))
+    let task = #"{"task": {"httpRequest": {"body": "eyJkYXRhIjoxfQ=="}}}"#
+    let tasks = "/v2/\(Self.queue)/tasks"
+    #expect(try await send(.post, tasks, task, headers: [name: "7.0.f"]).status == 200)
+    #expect(try await send(.post, tasks, task).status == 200)
+
+    #expect(await queues.causes == ["7.0.f", nil])
   }
 
   @Test("Names may be spelled as in protobuf's definitions, and base64 as in URLs")

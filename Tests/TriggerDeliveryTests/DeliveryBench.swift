@@ -75,9 +75,9 @@ struct DeliveryBench: Sendable {
     }
   }
 
-  /// Commits the creation of a document and returns the event's id.
+  /// Commits the creation of a document with a text so long, and returns the event's id.
   @discardableResult
-  func create(_ path: String) async throws -> String {
+  func create(_ path: String, bytes: Int = 0) async throws -> String {
     let time = now
     let name = DocumentName(
       database: Self.database,
@@ -85,7 +85,7 @@ struct DeliveryBench: Sendable {
     )
     let document = Document(
       name: name,
-      fields: ["path": .string(path)],
+      fields: ["path": .string(path), "text": .string(String(repeating: "x", count: bytes))],
       createTime: time,
       updateTime: time
     )

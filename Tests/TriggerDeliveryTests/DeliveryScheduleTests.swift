@@ -1,6 +1,7 @@
 import DocumentModel
 import Events
 import Identity
+import Invocation
 import TestSupport
 import Testing
 
@@ -158,6 +159,36 @@ struct DeliveryScheduleTests {
     }
 
     #expect(schedule.start(now: now).count == 3)
+  }
+
+  @Test("Without order a schedule's runs come one after the other all the same")
+  func unorderedSchedule() {
+    var schedule = DeliverySchedule()
+    for sequence: UInt64 in 1...2 {
+      let run = Delivery(
+        id: DeliveryID(sequence: sequence, changeIndex: 0, function: "nightly"),
+        content: .occurrence(.schedule(function: "nightly", time: now)),
+        commitTime: now,
+        auth: .admin
+      )
+      schedule.add(run, bytes: 1, isOrdered: false, now: now)
+    }
+
+    #expect(schedule.start(now: now).count == 1)
+    #expect(schedule.isOccupied(.schedule(of: "nightly")))
+  }
+
+  @Test("No more starts than a function's workers take, for waiting counts as running there")
+  func capacity() {
+    var endpoint = FunctionEndpoint.created("things/{id}")
+    #expect(DispatchLimits(endpoint).concurrentMax == DispatchLimits.concurrentDefault)
+    endpoint.concurrency = 1
+    #expect(DispatchLimits(endpoint).concurrentMax == FunctionEndpoint.instancesDefault)
+    endpoint.maxInstances = 2
+    #expect(DispatchLimits(endpoint).concurrentMax == 2)
+    var queue = FunctionEndpoint(entryPoint: "f")
+    queue.taskQueueTrigger = .init()
+    #expect(DispatchLimits(queue).concurrentMax == queue.capacity)
   }
 
   @Test("What does not fit in memory starts all the same, to be read from storage")

@@ -50,6 +50,38 @@ struct DeliveryServiceTests {
     }
   }
 
+  @Test("Large events that concern no function are let go of, few as they are")
+  func movesOn() async throws {
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try await bench.run { bench in
+      for number in 0..<6 { try await bench.create("others/t\(number)", bytes: 1 << 20) }
+      try await bench.service.waitUntilIdle()
+      let cursor = try await storage.read { try EventCursor.get("deliveries", in: $0) }
+      #expect(cursor != nil)
+      #expect(invoker.runs.isEmpty)
+    }
+  }
+
+  @Test("While the disk is full events run and their rows wait; then all is as it should be")
+  func fullDisk() async throws {
+    let storage = FaultyStorage()
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      storage.failCommits(2, with: StorageError(.full, "no space left"))
+      try await bench.service.updateFunctions(["f": .created("things/{id}")])
+      await invoker.waitForRuns(1)
+      for _ in 0..<2 {
+        await bench.clock.waitForSleepers()
+        bench.clock.advance(by: .seconds(1))
+      }
+      try await bench.service.waitUntilIdle()
+      #expect(try await bench.service.list().map(\.state) == [.succeeded])
+      #expect(invoker.runs.count == 1)
+    }
+  }
+
   @Test("A failing handler that retries runs again when its wait is over, and not before")
   func retries() async throws {
     invoker.set("f") { $0 < 3 ? .failure("no") : .ok }

@@ -67,22 +67,30 @@ extension WorkerFleet {
     id: String = "test",
     timeout: Duration? = nil
   ) async throws -> InvocationReply {
-    try await invoke(
-      InvocationRequest(
-        id: id,
-        function: function,
-        head: HTTPRequest(
-          method: .post,
-          scheme: nil,
-          authority: nil,
-          path: "/",
-          headerFields: [.contentType: "application/json"]
-        ),
-        body: ByteBuffer(string: body),
-        timeout: timeout
-      )
-    )
+    try await invoke(invocation(function, body, id: id, timeout: timeout))
   }
+}
+
+/// A request as a client of a callable sends it.
+func invocation(
+  _ function: String,
+  _ body: String = #"{"data":null}"#,
+  id: String = "test",
+  timeout: Duration? = nil
+) -> InvocationRequest {
+  InvocationRequest(
+    id: id,
+    function: function,
+    head: HTTPRequest(
+      method: .post,
+      scheme: nil,
+      authority: nil,
+      path: "/",
+      headerFields: [.contentType: "application/json"]
+    ),
+    body: ByteBuffer(string: body),
+    timeout: timeout
+  )
 }
 
 extension InvocationReply {

@@ -13,9 +13,11 @@ struct FunctionSchedulerTests {
     concurrency: Int = 1,
     min instancesMin: Int = 0,
     max instancesMax: Int = 1,
-    queueMax: Int = 10
+    queueMax: Int = 10,
+    isTask: Bool = false
   ) -> FunctionScheduler {
     var endpoint = FunctionEndpoint(entryPoint: "f")
+    if isTask { endpoint.taskQueueTrigger = .init() }
     endpoint.concurrency = concurrency
     endpoint.minInstances = instancesMin
     endpoint.maxInstances = instancesMax
@@ -158,6 +160,14 @@ struct FunctionSchedulerTests {
     #expect(scheduler.advance(to: .milliseconds(4_999)) == [])
     #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .timedOut)])
     #expect(scheduler.waitingCount == 0)
+  }
+
+  @Test("What comes from the event log and never began has not taken too long: it comes again")
+  func waitingEvent() {
+    var scheduler = scheduler(isTask: true)
+    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
+
+    #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .overloaded)])
   }
 
   @Test("A worker that stops an overdue invocation within the grace is kept")
@@ -323,6 +333,32 @@ struct FunctionSchedulerTests {
       scheduler.advance(to: .milliseconds(1_500)) == [.fail(id(1), .drained), .cancel(id(1))]
     )
     #expect(scheduler.ended(id(1), now: .milliseconds(1_600)) == [.terminate(worker(1))])
+  }
+
+  @Test("After a drain nothing has its whole grace: neither a mute worker nor one that stays")
+  func drainedGraces() {
+    var mute = ready()
+    _ = mute.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = mute.broke(id(1), now: .zero)
+    _ = mute.retire(drainBy: .milliseconds(1_500), now: .zero)
+    #expect(
+      mute.advance(to: .milliseconds(1_500)) == [
+        .fail(id(1), .drained), .kill(worker(1), .silent),
+      ]
+    )
+
+    var staying = ready()
+    #expect(
+      staying.retire(drainBy: .milliseconds(1_500), now: .zero).1 == [.terminate(worker(1))]
+    )
+    #expect(staying.advance(to: .milliseconds(1_749)) == [])
+    #expect(staying.advance(to: .milliseconds(1_750)) == [.kill(worker(1), .staying)])
+
+    var lingering = ready()
+    _ = lingering.submit(id(1), deadline: .seconds(1), now: .zero)
+    _ = lingering.advance(to: .seconds(1))
+    _ = lingering.retire(drainBy: .milliseconds(1_500), now: .seconds(1))
+    #expect(lingering.advance(to: .milliseconds(1_750)) == [.kill(worker(1), .hung)])
   }
 
   @Test("An idle worker goes after a while unless it is one of the minimum", arguments: [0, 1])

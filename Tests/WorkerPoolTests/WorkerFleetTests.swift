@@ -4,6 +4,7 @@ import Invocation
 import Logging
 import NIOCore
 import RuntimeSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -195,6 +196,20 @@ struct WorkerFleetTests {
         #expect(calls == calls.sorted(by: >), "No call after the switch is answered by the old")
       }
       #expect(try await begun.value.text == #"{"result":"old"}"#)
+    }
+  }
+
+  @Test("A call that found the old version just before the change is run by the new one")
+  func lateCall() async throws {
+    try await withFleet(["echo"]) { fleet, _ in
+      let old = try #require(fleet.state.withLock { $0.current["echo"] })
+      try await fleet.replaceFunctions(sample(["echo"]))
+      let exchange = Exchange(invocation("echo"))
+      let reply = try await withCheckedThrowingContinuation { continuation in
+        #expect(exchange.begin { continuation.resume(with: $0) })
+        old.submit(exchange)
+      }
+      #expect(reply.head.status == .ok)
     }
   }
 
