@@ -9,6 +9,9 @@ CRASHES ?= 5000
 # none of them waits for the rest.
 APART := JourneyTests|WorkerFleetTests|FunctionsBuilderTests
 
+# Tests that compute for long: after the others, which would wait for the processor in vain.
+HEAVY := CrashTests|VectorIndexTests|QueryEngineTests|StorageConformance|PsstTests|FunctionsTestingTests
+
 .PHONY: help start build test unit compat journeys crashes bench scale format lint tidy needs needs-python
 
 help:
@@ -40,7 +43,8 @@ test: unit compat
 
 unit: needs
 	swift build --build-tests
-	swift test --skip-build --parallel --skip '$(APART)'
+	swift test --skip-build --parallel --skip '$(APART)|$(HEAVY)'
+	swift test --skip-build --parallel --filter '$(HEAVY)'
 	HEARTH_JOURNEYS=$(JOURNEYS) swift test --skip-build --no-parallel --filter '$(APART)'
 
 journeys: needs

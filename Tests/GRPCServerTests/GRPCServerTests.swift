@@ -288,7 +288,7 @@ struct GRPCServerTests {
     } _: { address, _ in
       try await HTTP2Client.with(address) { client in
         let sent = try await client.stream { call in
-          try await call.open("/test.Echo/Flood", headers: ["grpc-timeout": "2S"])
+          try await call.open("/test.Echo/Flood", headers: ["grpc-timeout": "10S"])
           try await call.send(try framed(""), end: true)
           // Nothing is read, so the window closes; the deadline ends the call.
           for await sent in ended { return sent }
