@@ -10,9 +10,12 @@ struct FunctionsOptions: ParsableArguments {
 
   @Option(
     name: .customLong("configuration"),
-    help: "How the functions are built: debug or release."
+    help: """
+      How the functions are built: debug or release. (default: what firebase.json says in \
+      functions.configuration, else release)
+      """
   )
-  var buildConfiguration = BuildConfiguration.release
+  var buildConfiguration: BuildConfiguration?
 
   @Option(
     help: ArgumentHelp(
@@ -51,7 +54,7 @@ struct FunctionsOptions: ParsableArguments {
       source: .package(
         path: source,
         product: files.functionsProduct,
-        configuration: buildConfiguration.rawValue
+        configuration: (buildConfiguration ?? files.functionsConfiguration ?? .release).rawValue
       ),
       builds: !skipsBuild,
       deploysAtStart: !skipsFunctions,

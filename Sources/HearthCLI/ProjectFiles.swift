@@ -8,6 +8,8 @@ struct ProjectFiles {
   var functionsSource: String?
   /// The executable product of that package; nil for its only one.
   var functionsProduct: String?
+  /// How that package is built unless an option says otherwise; nil when the file does not say.
+  var functionsConfiguration: FunctionsOptions.BuildConfiguration?
   /// The default project of `.firebaserc`.
   var defaultProject: String?
 
@@ -21,6 +23,14 @@ struct ProjectFiles {
           ? source : URL(filePath: folder).appending(path: source).standardizedFileURL.path
       }
       functionsProduct = functions?.product
+      if let name = functions?.configuration {
+        guard let known = FunctionsOptions.BuildConfiguration(rawValue: name) else {
+          throw CommandFailure(
+            "\(folder)/firebase.json: functions.configuration is \"\(name)\"; set debug or release."
+          )
+        }
+        functionsConfiguration = known
+      }
     }
     let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
     defaultProject = firebaserc?.projects?["default"]
@@ -49,6 +59,7 @@ struct ProjectFiles {
   private struct Functions: Decodable {
     var source: String?
     var product: String?
+    var configuration: String?
   }
 
   /// `functions` may be one object or a list of code bases; the first is served.

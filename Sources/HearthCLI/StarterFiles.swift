@@ -139,7 +139,8 @@ struct StarterFiles {
     {
       "functions": {
         "source": ".",
-        "product": "functions-worker"
+        "product": "functions-worker",
+        "configuration": "debug"
       }
     }
 
@@ -178,7 +179,7 @@ struct StarterFiles {
     | `Sources/Functions/WelcomeFunctions.swift` | the functions: a trigger and a callable |
     | `Sources/Worker/main.swift` | the program that runs them |
     | `Tests/FunctionsTests/WelcomeTests.swift` | a test of both, without a server |
-    | `firebase.json`, `.firebaserc` | where the functions are, and the project's id |
+    | `firebase.json`, `.firebaserc` | where the functions are, how they are built, and the project's id |
 
     ```sh
     swift test                  # run the tests
@@ -195,6 +196,8 @@ struct StarterFiles {
     ```
 
     `Package.swift` names Hearth by \(dependencyText)
+    The functions are built as the tests are, so that a change is served within seconds; for
+    measurements `--configuration release` builds them as production does.
     Settings go to `.env`, secrets to `.secret.local`, which is not committed.
 
     """

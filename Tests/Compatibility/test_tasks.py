@@ -175,6 +175,16 @@ def test_googles_client(samples, google):
     assert samples.tasks("countTask") == []
 
 
+def test_a_purge_takes_what_was_enqueued_a_moment_before(samples, admin):
+    options = functions.TaskOptions(schedule_delay_seconds=3600)
+    for number in range(20):
+        added = admin("countTask").enqueue({"data": {"n": number}}, options)
+        assert added in samples.tasks("countTask")
+    reply = requests.post(f"{samples.url}/v2/{PARENT}/countTask:purge", timeout=10)
+    assert reply.status_code == 200, reply.text
+    assert samples.tasks("countTask") == []
+
+
 def test_queue_figures(samples):
     figures = requests.get(f"{samples.url}/queueStats", timeout=10).json()
     assert figures[f"queue:{PROJECT}-us-central1-countTask"]["isPaused"] is False

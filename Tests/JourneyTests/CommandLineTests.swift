@@ -86,6 +86,15 @@ struct CommandLineTests {
     )
   }
 
+  @Test("A build configuration that is none is named with its file")
+  func wrongConfiguration() async throws {
+    try folder.write("firebase.json", #"{"functions": {"source": ".", "configuration": "fast"}}"#)
+    let command = try await hearth("start", "--ephemeral")
+
+    #expect(command.status == 1)
+    #expect(command.errors.contains("firebase.json: functions.configuration is \"fast\""))
+  }
+
   @Test("The version is printed on stdout")
   func version() async throws {
     let command = try await hearth("--version")

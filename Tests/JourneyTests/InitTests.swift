@@ -47,6 +47,8 @@ struct InitTests {
     let manifest = try text(folder.path("My App_2/Package.swift"))
     #expect(manifest.contains(#"name: "my-app-2""#))
     #expect(manifest.contains(#".package(name: "hearth", path: "\#(checkout)")"#))
+    let firebase = try text(folder.path("My App_2/firebase.json"))
+    #expect(firebase.contains(#""configuration": "debug""#))
     let project = try text(folder.path("My App_2/.firebaserc"))
     #expect(project.contains(#""demo-my-app-2""#))
   }
