@@ -88,7 +88,8 @@ struct CommandLineTests {
 
   @Test("A build configuration that is none is named with its file")
   func wrongConfiguration() async throws {
-    try folder.write("firebase.json", #"{"functions": {"source": ".", "configuration": "fast"}}"#)
+    let firebase = #"{"functions": {"source": ".", "configuration": "fast"}}"#
+    try firebase.write(toFile: folder.path("firebase.json"), atomically: true, encoding: .utf8)
     let command = try await hearth("start", "--ephemeral")
 
     #expect(command.status == 1)
