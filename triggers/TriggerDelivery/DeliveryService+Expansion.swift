@@ -42,6 +42,13 @@ extension DeliveryService {
     EventCursor.put(Self.cursorName, sequence: sequence, in: &batch)
     var isAdded = false
     try await untilThereIsRoom("New events wait") {
+      if isAdded {
+        // What has settled while the disk was full has a later row already, or needs none.
+        let rows = deliveries.filter { $0.state.isSettled || schedule.knows($0.id) }
+        batch = WriteBatch()
+        _ = DeliveryStore.insert(rows, into: &batch)
+        EventCursor.put(Self.cursorName, sequence: sequence, in: &batch)
+      }
       try await withCheckedThrowingContinuation {
         (continuation: CheckedContinuation<Void, any Error>) in
         storage.submit(batch, expecting: [], durability: .relaxed) { result in
