@@ -1,43 +1,61 @@
-# `make start` runs Psst on the emulator, `make test` runs every test. Both install what they need.
+# `make start` runs Psst on the emulator, `make test` runs every test, `make install` puts `hearth` on
+# your PATH. Each installs the system's packages that it needs.
 
 CONFIGURATION ?= release
+# Where `make install` puts bin/hearth, completions and the manual; DESTDIR comes before it.
+PREFIX ?= $(HOME)/.local
+# How long a first build takes.
+MINUTES = $(if $(filter release,$(CONFIGURATION)),about eight,about five)
+SCRIPTS := Sources/Tooling/Scripts
 SWIFT_FOLDERS := Package.swift Sources emulator triggers functions Tests
 VENV := .build/venv
 JOURNEYS ?= 20
 CRASHES ?= 5000
 # Tests that start processes and wait for them: alone, so that no other test waits with them and
 # none of them waits for the rest.
-APART := JourneyTests|WorkerFleetTests|FunctionsBuilderTests
+APART := JourneyTests|WorkerFleetTests|BuilderTests
 
 # Tests that compute for long: after the others, which would wait for the processor in vain.
 HEAVY := CrashTests|VectorIndexTests|QueryEngineTests|StorageConformance|PsstTests|FunctionsTestingTests
 
-.PHONY: help start build test unit compat journeys crashes bench scale format lint tidy needs needs-python
+.PHONY: help start build install uninstall docs check-docs test unit compat journeys crashes bench scale \
+	format lint tidy needs needs-python
 
 help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
+	@echo "make install   hearth, its completions and manual below PREFIX ($(PREFIX)); make uninstall"
 	@echo "make test      every test: rooms, conformance, journeys, the clients of others"
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
+	@echo "make docs      the reference and the tutorial as a site in .build/docs"
 	@echo "make compat    the Python clients against a started suite"
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
 	@echo "make crashes   thousands of seeded losses of power (make test runs hundreds)"
 	@echo "make bench     measurements beside neighbours, about two minutes, release build"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
-	@echo "make format    format the sources;  make lint, make tidy: the checks of CI"
+	@echo "make format    format the sources;  make lint, make tidy, make check-docs: the checks of CI"
 
 needs:
-	@sh Sources/Scripts/needs.sh
+	@sh $(SCRIPTS)/needs.sh
 
 needs-python: needs
-	@sh Sources/Scripts/needs.sh python $(VENV) Tests/Compatibility/requirements.txt
+	@sh $(SCRIPTS)/needs.sh python $(VENV) Tests/Compatibility/requirements.txt
 
 build: needs
-	@echo "Building hearth and psst-functions (first time: several minutes) ..."
+	@echo "Building hearth and psst-functions in $(CONFIGURATION) (first time: $(MINUTES) minutes on two cores) ..."
+	@mkdir -p .build && touch .build/building-$(CONFIGURATION)
 	swift build -c $(CONFIGURATION) --product hearth
 	swift build -c $(CONFIGURATION) --product psst-functions
+	@mv .build/building-$(CONFIGURATION) .build/built-$(CONFIGURATION)
 
-start: build
-	@exec .build/$(CONFIGURATION)/hearth start
+# Without a CONFIGURATION of yours: release while it is up to date, else debug.
+start: needs
+	@exec sh $(SCRIPTS)/start.sh $(if $(filter file,$(origin CONFIGURATION)),auto,$(CONFIGURATION))
+
+install: needs
+	@sh $(SCRIPTS)/install.sh install "$(CONFIGURATION)" "$(PREFIX)" "$(DESTDIR)"
+
+uninstall:
+	@sh $(SCRIPTS)/install.sh uninstall "$(CONFIGURATION)" "$(PREFIX)" "$(DESTDIR)"
 
 test: unit compat
 
@@ -60,7 +78,7 @@ compat: needs-python
 	$(VENV)/bin/python -m pytest -q Tests/Compatibility
 
 bench: build
-	@sh Sources/Scripts/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt
+	@sh $(SCRIPTS)/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt
 	swift build -c release --product Benchmarks
 	swift build -c release --product SampleFunctions
 	.build/release/Benchmarks
@@ -76,3 +94,11 @@ lint:
 
 tidy: needs
 	swift package --disable-sandbox tidy
+
+docs: needs
+	@sh $(SCRIPTS)/docs.sh
+
+# Links of the rooms' pages, and those of README.md and docs/.
+check-docs: needs
+	@sh $(SCRIPTS)/check-docs.sh
+	@sh $(SCRIPTS)/check-links.sh

@@ -3,70 +3,6 @@
 
 import PackageDescription
 
-let strict: [SwiftSetting] = [
-  .swiftLanguageMode(.v6),
-  .enableUpcomingFeature("ExistentialAny"),
-  .enableUpcomingFeature("InternalImportsByDefault"),
-  .enableUpcomingFeature("MemberImportVisibility"),
-  .treatAllWarnings(as: .error),
-]
-
-func room(
-  _ name: String,
-  in folder: String,
-  _ dependencies: [Target.Dependency] = [],
-  packageAccess: Bool = true,
-  exclude: [String] = []
-) -> Target {
-  .target(
-    name: name,
-    dependencies: dependencies,
-    path: "\(folder)/\(name)",
-    exclude: exclude,
-    packageAccess: packageAccess,
-    swiftSettings: strict
-  )
-}
-
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .testTarget(
-    name: name,
-    dependencies: dependencies,
-    path: "Tests/\(name)",
-    swiftSettings: strict
-  )
-}
-
-let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
-let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
-let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
-let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
-let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
-let nioHPACK: Target.Dependency = .product(name: "NIOHPACK", package: "swift-nio-http2")
-let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
-let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
-let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
-let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
-let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
-let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let lifecycle: Target.Dependency = .product(
-  name: "ServiceLifecycle",
-  package: "swift-service-lifecycle"
-)
-let unixSignals: Target.Dependency = .product(
-  name: "UnixSignals",
-  package: "swift-service-lifecycle"
-)
-let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
-let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
-let deque: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
-let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
-let jwtKit: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
-let argumentParser: Target.Dependency = .product(
-  name: "ArgumentParser",
-  package: "swift-argument-parser"
-)
-
 let package = Package(
   name: "hearth",
   platforms: [.macOS(.v15)],
@@ -83,11 +19,11 @@ let package = Package(
   dependencies: [
     // Sockets and event loops; nothing of ours could be as well tested.
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-    // HPACK under our gRPC server; its framing is the client of the tests.
+    // HPACK under our HTTP/2 server; its framing is the client of the tests.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     // The parts of requests and responses on Hummingbird's connections, which depends on it anyway.
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
-    // HTTP/1.1 connections, requests, responses and the router of the control API.
+    // HTTP/1.1 connections, requests and responses.
     .package(
       url: "https://github.com/hummingbird-project/hummingbird",
       from: "2.28.1",
@@ -97,7 +33,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     // The Firestore messages, binary and JSON.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
-    // The command line: parsing, help and completions.
+    // The command line: parsing, help, completions and the manual page.
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     // The logging interface that the whole ecosystem shares.
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -111,46 +47,99 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     // Signed tokens: checking those of users, making those of service accounts.
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
-  ],
-  targets: [
-    // Floor 0: C
+  ] + documentation(),
+  targets: libraries() + rooms() + doors() + application() + starter() + testSupport()
+    + testTargets() + [
+      // Keeps the house: imports, edges, floors, names, files that no target owns.
+      .plugin(
+        name: "Tidy",
+        capability: .command(
+          intent: .custom(verb: "tidy", description: "Check imports, edges, floors and stray files")
+        ),
+        path: "Sources/Tooling/Plugins/Tidy"
+      )
+    ]
+)
+
+// MARK: - Documentation
+
+/// The plugin of `make docs`, which sets the variable: who depends on us does not fetch it.
+func documentation() -> [Package.Dependency] {
+  guard Context.environment["HEARTH_DOCS"] != nil else { return [] }
+  return [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
+}
+
+// MARK: - C
+
+/// Floor 0.
+func libraries() -> [Target] {
+  [
     .systemLibrary(
       name: "CSQLite",
-      path: "Sources/CSQLite",
+      path: "Sources/C/CSQLite",
       pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]
     ),
     .systemLibrary(
       name: "CCurl",
-      path: "Sources/CCurl",
+      path: "Sources/C/CCurl",
       pkgConfig: "libcurl",
       providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]
     ),
     // gzip for gRPC's messages; on every system, and curl needs it already.
     .systemLibrary(
       name: "CZlib",
-      path: "Sources/CZlib",
+      path: "Sources/C/CZlib",
       pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
     ),
-    .target(name: "CKernels", path: "Sources/CKernels", cSettings: [.unsafeFlags(["-O3"])]),
+    .target(name: "CKernels", path: "Sources/C/CKernels"),
+  ]
+}
 
-    // Floor 1: plain values
-    room("DocumentModel", in: "Sources"),
-    room("RuntimeSupport", in: "Sources", [logging]),
-    room("FirestoreProtos", in: "Sources", [protobuf], exclude: ["README.md", "Definitions"]),
+// MARK: - Rooms
 
-    // Floor 2: contracts
-    room("Identity", in: "Sources", ["RuntimeSupport", jwtKit]),
-    room("Events", in: "Sources", ["DocumentModel", "RuntimeSupport"]),
-    room("StorageEngine", in: "Sources", ["RuntimeSupport"]),
-    room("OutboundHTTP", in: "Sources", ["CCurl", "RuntimeSupport"]),
+/// Floors 1 to 6, by floor.
+func rooms() -> [Target] {
+  [
+    // 1: plain values
+    room("DocumentModel", in: "Sources/Values"),
+    room("JSONText", in: "Sources/Values"),
+    room("RuntimeSupport", in: "Sources/Values"),
+    room(
+      "FirestoreProtos",
+      in: "Sources/Wire",
+      ["SwiftProtobuf"],
+      exclude: ["README.md", "Definitions"]
+    ),
 
-    // Floor 3: contracts in use
+    // 2: contracts
+    room("Identity", in: "Sources/Values", ["RuntimeSupport", "JWTKit"]),
+    room("Events", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
+    room("Schedules", in: "Sources/Values", ["DocumentModel", "RuntimeSupport"]),
+    room("StorageEngine", in: "Sources/Storage", ["RuntimeSupport"]),
+    room("OutboundHTTP", in: "Sources/Author", ["CCurl", "RuntimeSupport"]),
+
+    room(
+      "Invocation",
+      in: "Sources/Values",
+      ["DocumentModel", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore"]
+    ),
+
+    // 3: contracts in use
+    room(
+      "EventLog",
+      in: "Sources/Storage",
+      [
+        "DocumentModel", "Events", "Identity", "StorageEngine", "RuntimeSupport", "DequeModule",
+        "ServiceLifecycle", "Logging",
+      ]
+    ),
+    room("SQLiteStorage", in: "Sources/Storage", ["CSQLite", "StorageEngine", "Logging"]),
     room(
       "QueryEngine",
       in: "emulator/Firestore",
-      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", logging]
+      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", "Logging"]
     ),
     room(
       "VectorIndex",
@@ -158,86 +147,70 @@ let package = Package(
       ["CKernels", "DocumentModel", "StorageEngine", "RuntimeSupport"]
     ),
     room(
-      "Invocation",
-      in: "Sources",
-      ["DocumentModel", "Events", "Identity", "RuntimeSupport", httpTypes, nioCore, logging]
-    ),
-    room(
-      "EventLog",
-      in: "Sources",
-      [
-        "DocumentModel", "Events", "Identity", "StorageEngine", "RuntimeSupport", deque,
-        lifecycle, logging,
-      ]
-    ),
-    room(
       "HTTPSupport",
-      in: "Sources",
+      in: "Sources/Wire",
       [
-        "RuntimeSupport", "Identity", hummingbird, hummingbirdCore, httpTypes, nioCore, nioPosix,
-        nioHTTP1, nioHTTPTypes, lifecycle, logging,
+        "Invocation", "JSONText", "RuntimeSupport", "HummingbirdCore", "HTTPTypes", "NIOCore",
+        "NIOPosix", "NIOHTTPTypes", "ServiceLifecycle", "Logging",
       ]
     ),
     room(
-      "GRPCServer",
-      in: "Sources",
+      "HTTP2Server",
+      in: "Sources/Wire",
       [
-        "CZlib", "RuntimeSupport", protobuf, hummingbirdCore, httpTypes, nioCore, nioHPACK, deque,
-        logging,
+        "CZlib", "RuntimeSupport", "SwiftProtobuf", "HummingbirdCore", "HTTPTypes", "NIOCore",
+        "NIOHPACK", "DequeModule", "Logging",
       ]
     ),
     room(
       "FirestoreWire",
-      in: "Sources",
-      ["DocumentModel", "FirestoreProtos", "Events", "RuntimeSupport", protobuf]
+      in: "Sources/Wire",
+      ["DocumentModel", "FirestoreProtos", "Events", "RuntimeSupport", "SwiftProtobuf"]
     ),
-    room(
-      "SQLiteStorage",
-      in: "Sources",
-      ["CSQLite", "StorageEngine", "RuntimeSupport", logging]
-    ),
-    room("Schedules", in: "triggers", ["DocumentModel", "RuntimeSupport"]),
-    room("GoogleAccess", in: "Sources", ["OutboundHTTP", "RuntimeSupport", jwtKit]),
+    room("GoogleAccess", in: "Sources/Wire", ["OutboundHTTP", "RuntimeSupport", "JWTKit"]),
 
-    // Floor 4: engines
+    // 4: engines
     room(
       "DocumentStore",
       in: "emulator/Firestore",
       [
         "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
-        "RuntimeSupport", lifecycle, logging,
+        "RuntimeSupport", "ServiceLifecycle", "Logging",
       ]
     ),
     room(
-      "TriggerMatching",
-      in: "triggers",
-      ["DocumentModel", "Events", "Invocation", "RuntimeSupport"]
-    ),
-    room(
       "WorkerPool",
-      in: "Sources",
+      in: "Sources/Server",
       [
-        "Invocation", "RuntimeSupport", "Events", httpTypes, nioCore, nioPosix, nioHTTP1,
-        subprocess, system, deque, lifecycle, logging,
+        "Invocation", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
+        "Subprocess", "SystemPackage", "DequeModule", "ServiceLifecycle", "Logging",
       ]
     ),
     room(
       "FirestoreClient",
-      in: "Sources",
+      in: "Sources/Author",
       [
         "DocumentModel", "FirestoreProtos", "FirestoreWire", "GoogleAccess", "OutboundHTTP",
-        "RuntimeSupport", protobuf,
+        "RuntimeSupport", "SwiftProtobuf",
       ]
     ),
 
-    // Floor 5: services
+    // 5: services
     room(
       "FirestoreEmulator",
       in: "emulator/Firestore",
       [
-        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "GRPCServer",
-        "HTTPSupport", "Identity", "RuntimeSupport", protobuf, hummingbirdCore, httpTypes, nioCore,
-        nioHPACK, logging,
+        "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "HTTP2Server",
+        "HTTPSupport", "Identity", "JSONText", "RuntimeSupport", "SwiftProtobuf", "HummingbirdCore",
+        "HTTPTypes", "NIOCore", "NIOHPACK", "Logging",
+      ]
+    ),
+    room(
+      "VectorEmulator",
+      in: "emulator/Vectors",
+      [
+        "VectorIndex", "HTTPSupport", "JSONText", "RuntimeSupport", "HummingbirdCore", "HTTPTypes",
+        "NIOCore", "ServiceLifecycle", "Logging",
       ]
     ),
     room(
@@ -245,357 +218,355 @@ let package = Package(
       in: "emulator",
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "RuntimeSupport",
-        "StorageEngine", "VectorIndex", protobuf,
-      ]
-    ),
-    room(
-      "VectorEmulator",
-      in: "emulator/Vectors",
-      [
-        "VectorIndex", "StorageEngine", "HTTPSupport", "RuntimeSupport", hummingbird,
-        hummingbirdCore, httpTypes, nioCore, lifecycle, logging,
+        "StorageEngine", "VectorIndex", "SwiftProtobuf",
       ]
     ),
     room(
       "TriggerDelivery",
       in: "triggers",
       [
-        "TriggerMatching", "EventLog", "Events", "Invocation", "Schedules", "StorageEngine",
-        "DocumentModel", "FirestoreWire", "Identity", "RuntimeSupport", httpTypes, protobuf,
-        nioCore, deque, heap, lifecycle, logging,
+        "EventLog", "Events", "Invocation", "Schedules", "StorageEngine", "DocumentModel",
+        "FirestoreWire", "Identity", "RuntimeSupport", "HTTPTypes", "SwiftProtobuf", "NIOCore",
+        "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
       ]
     ),
     room(
       "TaskQueues",
       in: "triggers",
       [
-        "DocumentModel", "HTTPSupport", "Invocation", "RuntimeSupport", hummingbirdCore, httpTypes,
-        nioCore, logging,
+        "DocumentModel", "HTTPSupport", "Invocation", "JSONText", "RuntimeSupport",
+        "HummingbirdCore", "HTTPTypes", "NIOCore", "Logging",
       ]
     ),
     room(
       "FunctionsGateway",
-      in: "Sources",
+      in: "Sources/Server",
       [
-        "Invocation", "HTTPSupport", "RuntimeSupport", hummingbird, hummingbirdCore, httpTypes,
-        nioCore, lifecycle, logging,
+        "Events", "Invocation", "HTTPSupport", "RuntimeSupport", "HummingbirdCore", "HTTPTypes",
+        "NIOCore", "Logging",
       ]
     ),
     room(
       "FunctionsRuntime",
-      in: "Sources",
+      in: "Sources/Author",
       [
         "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "GoogleAccess",
-        "HTTPSupport", "Identity",
-        "Invocation", "OutboundHTTP", "RuntimeSupport", "Schedules", protobuf, hummingbirdCore,
-        httpTypes, nioCore, lifecycle, unixSignals, logging,
+        "HTTPSupport", "Identity", "Invocation", "JSONText", "OutboundHTTP", "RuntimeSupport",
+        "Schedules", "SwiftProtobuf", "HummingbirdCore", "HTTPTypes", "NIOCore", "ServiceLifecycle",
+        "UnixSignals", "Logging",
       ]
     ),
     room(
       "Deployment",
-      in: "Sources",
+      in: "Sources/Server",
       [
-        "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", subprocess, system,
-        logging,
+        "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", "Subprocess",
+        "SystemPackage", "Logging",
       ]
     ),
 
-    // Floor 6: assembly
+    // 6: assembly
     room(
       "EmulatorSuite",
-      in: "Sources",
+      in: "Sources/Server",
       [
         "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
-        "FirestoreEmulator", "FunctionsGateway", "GRPCServer", "HTTPSupport", "Identity",
-        "Invocation", "RuntimeSupport", "SQLiteStorage", "StorageEngine", "TaskQueues",
-        "TriggerDelivery", "TriggerMatching", "VectorEmulator",
-        "FirestoreProtos", "QueryEngine", "VectorIndex", "FirestoreWire", "WorkerPool", hummingbird,
-        hummingbirdCore, httpTypes, nioCore, lifecycle, protobuf,
-        logging,
+        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsGateway", "HTTP2Server",
+        "HTTPSupport", "Identity", "Invocation", "JSONText", "QueryEngine", "RuntimeSupport",
+        "SQLiteStorage", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator",
+        "VectorIndex", "WorkerPool", "HummingbirdCore", "HTTPTypes", "NIOCore", "ServiceLifecycle",
+        "SwiftProtobuf", "Logging",
       ]
     ),
+  ]
+}
 
-    // Floor 7: doors
-    .executableTarget(
-      name: "HearthCLI",
-      dependencies: [
+/// Floor 7: doors to the world.
+func doors() -> [Target] {
+  [
+    program(
+      "HearthCLI",
+      in: "Sources/Server",
+      [
         "Deployment", "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP", "RuntimeSupport",
-        argumentParser, lifecycle, unixSignals, subprocess, logging,
+        "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Subprocess", "Logging",
       ],
-      path: "Sources/HearthCLI",
       // What `init` writes; its sources are targets of their own as well, so that they are tested.
       resources: [
         .embedInCode("Templates/Dockerfile"), .embedInCode("Templates/Dockerfile.dockerignore"),
         .embedInCode("Templates/StarterFunctions/WelcomeFunctions.swift"),
         .embedInCode("Templates/StarterWorker/main.swift"),
         .embedInCode("Templates/StarterFunctionsTests/WelcomeTests.swift"),
-      ],
-      swiftSettings: strict
+      ]
     ),
-
     room(
       "FunctionsTesting",
-      in: "Sources",
+      in: "Sources/Author",
       [
         "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreClient",
         "FirestoreEmulator", "FirestoreProtos", "FunctionsRuntime", "HTTPSupport", "Identity",
         "Invocation", "OutboundHTTP", "QueryEngine", "RuntimeSupport", "StorageEngine",
-        "TriggerDelivery", httpTypes, nioCore, lifecycle, logging,
+        "TriggerDelivery", "HTTPTypes", "NIOCore", "ServiceLifecycle", "Logging",
       ]
     ),
+  ]
+}
 
-    // The application. `packageAccess: false`: it uses only what a stranger could.
-    .target(
-      name: "PsstModels",
-      dependencies: ["FirestoreClient"],
-      path: "functions/Models",
-      packageAccess: false,
-      swiftSettings: strict
+// MARK: - The application
+
+/// Psst, which uses only what a stranger could.
+func application() -> [Target] {
+  [
+    stranger("PsstModels", at: "functions/Models", ["FirestoreClient"]),
+    stranger(
+      "PsstServices",
+      at: "functions/Services",
+      ["PsstModels", "FirestoreClient", "OutboundHTTP"]
     ),
-    .target(
-      name: "PsstServices",
-      dependencies: ["PsstModels", "FirestoreClient", "OutboundHTTP"],
-      path: "functions/Services",
-      packageAccess: false,
-      swiftSettings: strict
-    ),
-    .target(
-      name: "PsstFunctions",
-      dependencies: ["PsstModels", "PsstServices", "FirestoreClient", "FunctionsRuntime"],
-      path: "functions",
-      exclude: ["Models", "Services", "Worker"],
-      packageAccess: false,
-      swiftSettings: strict
+    stranger(
+      "PsstFunctions",
+      at: "functions",
+      ["PsstServices", "FirestoreClient", "FunctionsRuntime"],
+      exclude: ["Models", "Services", "Worker"]
     ),
     .executableTarget(
       name: "PsstWorker",
-      dependencies: [
+      dependencies: edges([
         "PsstFunctions", "PsstServices", "FirestoreClient", "FunctionsRuntime", "OutboundHTTP",
-      ],
+      ]),
       path: "functions/Worker",
       packageAccess: false,
-      swiftSettings: strict
+      swiftSettings: strict()
     ),
+  ]
+}
 
-    // Tests, and what stands in for the world in them
-    room("TestSupport", in: "Tests", ["RuntimeSupport", "StorageEngine", logging]),
-    room("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
-    .executableTarget(
-      name: "OpenAIStubServer",
-      dependencies: [
-        "OpenAIStub", "HTTPSupport", argumentParser, httpTypes, hummingbirdCore, nioCore, lifecycle,
-        unixSignals, logging,
-      ],
-      path: "Tests/OpenAIStubServer",
-      swiftSettings: strict
-    ),
-    tests("OpenAIStubTests", ["OpenAIStub", "OutboundHTTP"]),
-    room("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
-    tests("DocumentModelTests", ["DocumentModel", "TestSupport"]),
-    tests("RuntimeSupportTests", ["RuntimeSupport", "TestSupport"]),
-    tests("IdentityTests", ["Identity", "RuntimeSupport", "TestSupport", jwtKit]),
-    tests(
-      "StorageConformance",
-      ["StorageEngine", "SQLiteStorage", "RuntimeSupport", "TestSupport"]
-    ),
-    tests(
-      "CrashTests",
-      [
-        "DiskSimulation", "SQLiteStorage", "CSQLite", "StorageEngine", "RuntimeSupport",
-        "DocumentStore", "QueryEngine", "EventLog", "Events", "Identity", "DocumentModel",
-        "TriggerDelivery", "Invocation", "TestSupport", httpTypes, nioCore, logging,
-      ]
-    ),
-    tests(
-      "EventLogTests",
-      [
-        "EventLog", "StorageEngine", "DocumentModel", "Events", "Identity", "TestSupport",
-        lifecycle,
-      ]
-    ),
-    tests(
-      "QueryEngineTests",
-      [
-        "QueryEngine", "StorageEngine", "DocumentModel", "Events", "RuntimeSupport", "TestSupport",
-        logging,
-      ]
-    ),
-    tests(
-      "DocumentStoreTests",
-      [
-        "DocumentStore", "QueryEngine", "EventLog", "StorageEngine", "DocumentModel", "Events",
-        "Identity", "RuntimeSupport", "TestSupport", logging,
-      ]
-    ),
-    tests(
-      "GRPCServerTests",
-      [
-        "GRPCServer", "HTTPSupport", "RuntimeSupport", "TestSupport", hummingbirdCore, httpTypes,
-        protobuf, nioCore, nioPosix, nioEmbedded, nioHTTP2, nioHPACK, lifecycle, logging,
-      ]
-    ),
-    tests(
-      "HTTPSupportTests",
-      [
-        "HTTPSupport", "RuntimeSupport", "TestSupport", hummingbirdCore, httpTypes, nioCore,
-        nioPosix, nioEmbedded, lifecycle, logging,
-      ]
-    ),
-    tests(
-      "FirestoreWireTests",
-      [
-        "FirestoreWire", "FirestoreProtos", "DocumentModel", "Events", "RuntimeSupport", protobuf,
-        "TestSupport",
-      ]
-    ),
-    tests(
-      "FirestoreConformance",
-      [
-        "FirestoreEmulator", "FirestoreProtos", "DocumentStore", "QueryEngine", "EventLog",
-        "StorageEngine", "DocumentModel", "HTTPSupport", "Identity", "OutboundHTTP",
-        "RuntimeSupport", protobuf, httpTypes, nioCore, nioPosix, nioHTTP2, nioHPACK, lifecycle,
-        logging,
-        "TestSupport",
-      ]
-    ),
-    tests(
-      "FunctionsRuntimeTests",
-      [
-        "FunctionsRuntime", "SampleFunctions", "DocumentModel", "Events", "FirestoreProtos",
-        "FirestoreWire", "GoogleAccess", "HTTPSupport", "Identity", "Invocation", "OutboundHTTP",
-        "RuntimeSupport",
-        "TestSupport",
-        protobuf, httpTypes, nioCore, nioPosix, logging,
-      ]
-    ),
-    tests(
-      "WorkerPoolTests",
-      [
-        "WorkerPool", "Invocation", "RuntimeSupport", "TestSupport", httpTypes, nioCore, nioPosix,
-        nioHTTP1, logging,
-      ]
-    ),
-    tests(
-      "FunctionsGatewayTests",
-      [
-        "FunctionsGateway", "HTTPSupport", "Invocation", "RuntimeSupport", "TestSupport",
-        hummingbirdCore, httpTypes, nioCore, nioEmbedded, logging,
-      ]
-    ),
-    tests(
-      "DeploymentTests",
-      [
-        "Deployment", "WorkerPool", "Invocation", "RuntimeSupport", "TestSupport", httpTypes,
-        nioCore, logging,
-      ]
-    ),
-    tests("GoogleAccessTests", ["GoogleAccess", "OutboundHTTP", "RuntimeSupport", "TestSupport"]),
-    tests("OutboundHTTPTests", ["OutboundHTTP", "TestSupport", nioCore, nioPosix]),
-    tests(
-      "FirestoreClientTests",
-      ["FirestoreClient", "DocumentModel", "GoogleAccess", "OutboundHTTP", "TestSupport"]
-    ),
-    tests(
-      "PsstTests",
-      [
-        "PsstFunctions", "PsstServices", "PsstModels", "FirestoreClient", "FirestoreProtos",
-        "FunctionsRuntime", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "TestSupport",
-      ]
-    ),
-    tests(
-      "FunctionsTestingTests",
-      [
-        "FunctionsTesting", "EventLog", "FirestoreClient", "FunctionsRuntime", "OutboundHTTP",
-        "StorageEngine", "TestSupport",
-      ]
-    ),
-    tests("EventsTests", ["Events", "DocumentModel", "RuntimeSupport"]),
-    tests("SchedulesTests", ["Schedules", "DocumentModel", "RuntimeSupport", "TestSupport"]),
-    tests(
-      "TriggerMatchingTests",
-      ["TriggerMatching", "Invocation", "Events", "DocumentModel", "RuntimeSupport"]
-    ),
-    tests(
-      "TriggerDeliveryTests",
-      [
-        "TriggerDelivery", "TriggerMatching", "EventLog", "Invocation", "StorageEngine", "Events",
-        "DocumentModel", "Identity", "RuntimeSupport", "TestSupport", httpTypes, nioCore, lifecycle,
-        logging,
-      ]
-    ),
-    tests(
-      "TaskQueuesTests",
-      [
-        "TaskQueues", "DocumentModel", "HTTPSupport", "Invocation", "RuntimeSupport",
-        hummingbirdCore, httpTypes, nioCore, logging,
-      ]
-    ),
-    tests(
-      "DataExportTests",
-      [
-        "DataExport", "DocumentModel", "DocumentStore", "EventLog", "Identity", "QueryEngine",
-        "RuntimeSupport", "StorageEngine", "TestSupport", "VectorIndex", logging,
-      ]
-    ),
-    tests("VectorIndexTests", ["VectorIndex", "StorageEngine", "RuntimeSupport", "TestSupport"]),
-    tests(
-      "VectorEmulatorTests",
-      [
-        "VectorEmulator", "VectorIndex", "StorageEngine", "TestSupport", hummingbirdCore, httpTypes,
-        nioCore, logging,
-      ]
-    ),
-    tests(
-      "EmulatorSuiteTests",
-      [
-        "EmulatorSuite", "DocumentModel", "Events", "HTTPSupport", "Invocation", "RuntimeSupport",
-        "TestSupport", hummingbirdCore, httpTypes, nioCore,
-      ]
-    ),
-    tests("JourneyTests", ["EmulatorSuite", "OutboundHTTP", "TestSupport"]),
-    .executableTarget(
-      name: "SampleFunctions",
-      dependencies: ["FirestoreClient", "FunctionsRuntime"],
-      path: "Tests/SampleFunctions",
-      swiftSettings: strict
-    ),
-    // What `hearth init` writes, built as a stranger's package is.
+/// What `hearth init` writes, built as a stranger's package is: without our settings.
+func starter() -> [Target] {
+  let templates = "Sources/Server/HearthCLI/Templates"
+  return [
     .target(
       name: "StarterFunctions",
-      dependencies: ["FirestoreClient", "FunctionsRuntime"],
-      path: "Sources/HearthCLI/Templates/StarterFunctions",
+      dependencies: edges(["FirestoreClient", "FunctionsRuntime"]),
+      path: "\(templates)/StarterFunctions",
       packageAccess: false
     ),
     .executableTarget(
       name: "StarterWorker",
-      dependencies: ["StarterFunctions", "FirestoreClient", "FunctionsRuntime"],
-      path: "Sources/HearthCLI/Templates/StarterWorker",
+      dependencies: edges(["StarterFunctions", "FirestoreClient", "FunctionsRuntime"]),
+      path: "\(templates)/StarterWorker",
       packageAccess: false
     ),
     .testTarget(
       name: "StarterFunctionsTests",
-      dependencies: ["StarterFunctions", "FunctionsTesting"],
-      path: "Sources/HearthCLI/Templates/StarterFunctionsTests",
+      dependencies: edges(["StarterFunctions", "FunctionsTesting"]),
+      path: "\(templates)/StarterFunctionsTests",
       packageAccess: false
     ),
-    .executableTarget(
-      name: "Benchmarks",
-      dependencies: [
-        "FirestoreProtos", "VectorIndex", "StorageEngine", "CKernels", argumentParser, nioCore,
-        nioPosix, nioHTTP1, nioHPACK, protobuf, subprocess, system, unixSignals,
-      ],
-      path: "Tests/Benchmarks",
-      exclude: ["README.md", "requirements.txt"],
-      swiftSettings: strict
-    ),
+  ]
+}
 
-    // Keeps the house: undeclared imports, floors, files that no target owns.
-    .plugin(
-      name: "Tidy",
-      capability: .command(
-        intent: .custom(verb: "tidy", description: "Check imports, floors and stray files")
-      ),
-      path: "Sources/Plugins/Tidy"
+// MARK: - Tests
+
+/// What stands in for the world in tests, and what measures.
+func testSupport() -> [Target] {
+  [
+    room("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
+    room("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
+    room("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
+    program(
+      "OpenAIStubServer",
+      in: "Tests",
+      [
+        "OpenAIStub", "HTTPSupport", "ArgumentParser", "HTTPTypes", "HummingbirdCore", "NIOCore",
+        "ServiceLifecycle", "UnixSignals", "Logging",
+      ]
+    ),
+    program("SampleFunctions", in: "Tests", ["FirestoreClient", "FunctionsRuntime"]),
+    program(
+      "Benchmarks",
+      in: "Tests",
+      [
+        "FirestoreProtos", "VectorIndex", "StorageEngine", "CKernels", "ArgumentParser", "NIOCore",
+        "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess", "SystemPackage",
+        "UnixSignals",
+      ],
+      exclude: ["README.md", "requirements.txt"]
     ),
   ]
-)
+}
+
+/// One folder of tests a room, and those that go through several; by name.
+///
+/// Each may import its rooms, whatever these may import, `TestSupport`, and what is listed besides.
+func testTargets() -> [Target] {
+  [
+    tests(
+      "CrashTests",
+      of: ["DocumentStore", "SQLiteStorage", "TriggerDelivery"],
+      and: ["DiskSimulation"]
+    ),
+    tests("DataExportTests", and: ["EventLog", "Identity", "Logging", "QueryEngine"]),
+    tests("DeploymentTests", and: ["HTTPTypes", "NIOCore"]),
+    tests("DocumentModelTests"),
+    tests("DocumentStoreTests"),
+    tests("EmulatorSuiteTests"),
+    tests("EventLogTests"),
+    tests("EventsTests"),
+    tests("FirestoreClientTests"),
+    tests(
+      "FirestoreConformance",
+      of: ["FirestoreEmulator", "DocumentStore"],
+      and: ["NIOHTTP2", "NIOPosix", "OutboundHTTP"]
+    ),
+    tests("FirestoreWireTests"),
+    tests("FunctionsGatewayTests", and: ["NIOEmbedded"]),
+    tests("FunctionsRuntimeTests", and: ["NIOPosix", "SampleFunctions"]),
+    tests("FunctionsTestingTests"),
+    tests("GoogleAccessTests"),
+    tests(
+      "HTTP2ServerTests",
+      and: ["HTTPSupport", "NIOEmbedded", "NIOHTTP2", "NIOPosix", "ServiceLifecycle"]
+    ),
+    tests("HTTPSupportTests", and: ["NIOEmbedded"]),
+    tests("IdentityTests"),
+    tests("JSONTextTests"),
+    tests("JourneyTests", of: ["EmulatorSuite"], and: ["OutboundHTTP"]),
+    tests("OpenAIStubTests"),
+    tests("OutboundHTTPTests", and: ["NIOCore", "NIOPosix"]),
+    tests(
+      "PsstTests",
+      of: ["PsstFunctions"],
+      and: ["FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels"]
+    ),
+    tests("QueryEngineTests"),
+    tests("RuntimeSupportTests"),
+    tests("SchedulesTests"),
+    tests("StorageConformance", of: ["StorageEngine", "SQLiteStorage"]),
+    tests("TaskQueuesTests"),
+    tests("TriggerDeliveryTests"),
+    tests("VectorEmulatorTests", and: ["StorageEngine"]),
+    tests("VectorIndexTests"),
+    tests("WorkerPoolTests"),
+  ]
+}
+
+// MARK: - How targets are made
+
+/// The products of other packages, by their package.
+func products() -> [String: String] {
+  [
+    "ArgumentParser": "swift-argument-parser",
+    "DequeModule": "swift-collections",
+    "HTTPTypes": "swift-http-types",
+    "HeapModule": "swift-collections",
+    "HummingbirdCore": "hummingbird",
+    "JWTKit": "jwt-kit",
+    "Logging": "swift-log",
+    "NIOCore": "swift-nio",
+    "NIOEmbedded": "swift-nio",
+    "NIOHPACK": "swift-nio-http2",
+    "NIOHTTP1": "swift-nio",
+    "NIOHTTP2": "swift-nio-http2",
+    "NIOHTTPTypes": "swift-nio-extras",
+    "NIOPosix": "swift-nio",
+    "ServiceLifecycle": "swift-service-lifecycle",
+    "Subprocess": "swift-subprocess",
+    "SwiftProtobuf": "swift-protobuf",
+    "SystemPackage": "swift-system",
+    "UnixSignals": "swift-service-lifecycle",
+  ]
+}
+
+func strict() -> [SwiftSetting] {
+  [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+  ]
+}
+
+/// Dependencies by name: products of other packages, and targets of this one.
+func edges(_ names: [String]) -> [Target.Dependency] {
+  names.map { name in
+    products()[name].map { .product(name: name, package: $0) } ?? .target(name: name)
+  }
+}
+
+/// A library of the house, in a folder of its name.
+func room(
+  _ name: String,
+  in folder: String,
+  _ dependencies: [String] = [],
+  exclude: [String] = []
+) -> Target {
+  .target(
+    name: name,
+    dependencies: edges(dependencies),
+    path: "\(folder)/\(name)",
+    exclude: exclude,
+    swiftSettings: strict()
+  )
+}
+
+/// An executable of the house.
+func program(
+  _ name: String,
+  in folder: String,
+  _ dependencies: [String],
+  exclude: [String] = [],
+  resources: [Resource]? = nil
+) -> Target {
+  .executableTarget(
+    name: name,
+    dependencies: edges(dependencies),
+    path: "\(folder)/\(name)",
+    exclude: exclude,
+    resources: resources,
+    swiftSettings: strict()
+  )
+}
+
+/// A library that cannot see what is only for the package.
+func stranger(
+  _ name: String,
+  at path: String,
+  _ dependencies: [String],
+  exclude: [String] = []
+) -> Target {
+  .target(
+    name: name,
+    dependencies: edges(dependencies),
+    path: path,
+    exclude: exclude,
+    packageAccess: false,
+    swiftSettings: strict()
+  )
+}
+
+/// The tests of one room, or of several; without a list the room is in the name.
+func tests(_ name: String, of tested: [String] = [], and others: [String] = []) -> Target {
+  let tested = tested.isEmpty ? [String(name.dropLast("Tests".count))] : tested
+  let known = rooms() + doors() + application() + testSupport()
+  let inherited = known.filter { tested.contains($0.name) }.flatMap(\.dependencies).map(\.name)
+  let all = Set(tested + inherited + others + ["TestSupport"])
+  return .testTarget(
+    name: name,
+    dependencies: edges(all.sorted()),
+    path: "Tests/\(name)",
+    swiftSettings: strict()
+  )
+}
+
+extension Target.Dependency {
+  /// The name of the target or product.
+  var name: String {
+    switch self {
+    case .targetItem(let name, _), .byNameItem(let name, _): name
+    case .productItem(let name, _, _, _): name
+    @unknown default: fatalError("a dependency of a kind that this manifest does not use")
+    }
+  }
+}

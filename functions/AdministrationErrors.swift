@@ -3,7 +3,7 @@ import FunctionsRuntime
 import PsstServices
 
 extension ServiceError {
-  /// The failure as an administrator sees it: with its reason, which is no user's business.
+  /// The failure as an administrator sees it, with its reason, which users never see.
   var administrationError: CallableError {
     switch kind {
     case .unavailable: CallableError(.unavailable, message)
@@ -15,7 +15,7 @@ extension ServiceError {
 }
 
 extension FirestoreError {
-  /// The failure of long work that goes on where it stopped.
+  /// The failure of long work that resumes where it stopped.
   var interruptionError: CallableError {
     CallableError(
       code == .ok ? .internal : code,

@@ -5,15 +5,12 @@ import PsstServices
 extension MessageFunctions {
   /// Embeds every message that has no vector yet; for administrators.
   ///
-  /// Safe to run again, and beside another run: the later one goes on, the earlier one stops.
-  public var backfillEmbeddings:
-    some CloudFunction<CallableRequest<BackfillEmbeddingsOrder>, BackfillEmbeddingsReply>
-  {
-    onCall(
+  /// Safe to run again, and beside another run: the later run goes on and the earlier one stops.
+  public var backfillEmbeddings: OnCall<BackfillEmbeddingsOrder, BackfillEmbeddingsReply> {
+    .init(
       "backfillEmbeddings",
-      BackfillEmbeddingsOrder.self,
-      callers: .administrators,
-      options: FunctionOptions(
+      callers: .claim("admin"),
+      options: .init(
         memory: .mib512,
         timeout: .seconds(3600),
         secrets: Self.secrets
@@ -54,13 +51,13 @@ extension MessageFunctions {
   }
 }
 
-/// What `backfillEmbeddings` is told.
+/// The order for `backfillEmbeddings`.
 public struct BackfillEmbeddingsOrder: Codable, Sendable, Hashable {
-  /// One chat to embed; all of them unless given.
+  /// One chat to embed; all chats unless given.
   public var chatId: String?
-  /// How many messages to embed at most; all of them unless given.
+  /// The most messages to embed; no limit unless given.
   public var limit: Int?
-  /// Whether to count only; false unless given.
+  /// Whether only to count; false unless given.
   public var dryRun: Bool?
 
   /// An order.
@@ -70,7 +67,7 @@ public struct BackfillEmbeddingsOrder: Codable, Sendable, Hashable {
     self.dryRun = dryRun
   }
 
-  /// The order if it makes sense; else throws `invalid-argument` with what to change.
+  /// The order, if it makes sense; otherwise throws `invalid-argument` with what to change.
   func checked() throws -> BackfillEmbeddingsOrder {
     if let limit, limit < 1 {
       throw CallableError(.invalidArgument, "limit must be 1 or more.")
@@ -82,17 +79,17 @@ public struct BackfillEmbeddingsOrder: Codable, Sendable, Hashable {
   }
 }
 
-/// What `backfillEmbeddings` answers.
+/// The answer of `backfillEmbeddings`.
 public struct BackfillEmbeddingsReply: Codable, Sendable, Hashable {
   /// Whether nothing was written.
   public var dryRun: Bool
   /// Messages that this call looked at.
   public var scanned: Int
-  /// Of these, those without a vector that should have one.
+  /// Scanned messages without a vector that should have one.
   public var missing: Int
-  /// Of these, those that have one now.
+  /// Missing messages that now have a vector.
   public var embedded: Int
-  /// Messages that need none.
+  /// Messages that need no vector.
   public var skipped: Int
   /// Messages that could not be embedded.
   public var failed: Int
@@ -100,9 +97,9 @@ public struct BackfillEmbeddingsReply: Codable, Sendable, Hashable {
   public var tokens: Int
   /// What the tokens cost; null for a model whose price is not known.
   public var estimatedCostUSD: Double?
-  /// Whether every message was looked at.
+  /// Whether the call looked at every message.
   public var done: Bool
-  /// Why the call ended before, else null.
+  /// Why the call ended early; null if it did not.
   public var stopped: String?
 
   init(_ report: BackfillReport) {
@@ -118,7 +115,7 @@ public struct BackfillEmbeddingsReply: Codable, Sendable, Hashable {
     stopped = report.stopped?.description
   }
 
-  /// Writes every key, those without a value as null.
+  /// Writes every key, with null for a missing value.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(dryRun, forKey: .dryRun)

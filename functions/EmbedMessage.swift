@@ -5,12 +5,13 @@ extension MessageFunctions {
   /// Keeps one vector for each message with text: made, replaced and deleted with the message.
   ///
   /// Acts on the message as it is now, whatever the event said, so that events may come twice and
-  /// in any order. A provider that fails is tried again later; the message itself never waits.
-  public var embedMessage: some CloudFunction<DocumentEvent<Change<Document>>, Void> {
-    onDocumentWritten(
+  /// in any order. When the provider fails, the event is retried later; the message itself never
+  /// waits.
+  public var embedMessage: OnDocumentWritten<FirestoreDocument> {
+    .init(
       "embedMessage",
       at: "chats/{chatId}/messages/{messageId}",
-      options: FunctionOptions(retry: true, secrets: Self.secrets)
+      options: .init(secrets: Self.secrets, retry: true)
     ) { event in
       let (chatID, messageID, logger) = try event.message
       let outcome = try await sortingFailures {
@@ -29,7 +30,7 @@ extension MessageFunctions {
 }
 
 extension MessageServices {
-  /// Which model made a vector, for logs.
+  /// The model that makes the vectors, for logs.
   var modelMetadata: Logger.Metadata {
     [
       "embedding.provider": "\(search.model.provider)",

@@ -2,16 +2,17 @@ public import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Adds what a message says of a client to the client's profile.
+  /// Adds what a message says about a client to the client's profile.
   ///
   /// Only in the chat of one trainer with one client, by the words of either. Acts on the message
-  /// as it is now. A provider that fails is tried again later, when it says so or with growing waits.
-  public var extractProfileInfoOnMessage: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated(
+  /// as it is now. When the provider fails, the event is retried when the provider says so or after
+  /// growing waits.
+  public var extractProfileInfoOnMessage: OnDocumentCreated<FirestoreDocument> {
+    .init(
       "extractProfileInfoOnMessage",
       at: "chats/{chatId}/messages/{messageId}",
       // Models think for a while, and may be asked more than once.
-      options: FunctionOptions(timeout: .seconds(300), retry: true, secrets: ["OPENAI_API_KEY"])
+      options: .init(timeout: .seconds(300), secrets: ["OPENAI_API_KEY"], retry: true)
     ) { event in
       let (chatID, messageID, logger) = try event.message
       let outcome = try await sortingFailures {

@@ -14,16 +14,16 @@ public struct MessageFunctions: Sendable {
   /// The functions as an app, to be run by a worker.
   public var app: FunctionsApp {
     FunctionsApp {
-      onVectors
+      onVectors.prepared { try await services.checkIndex() }
       extractProfileInfoOnMessage
       recordContact
       migrateExistingChats
     }
   }
 
-  /// The functions that read or write the vector index, which therefore must fit their model.
+  /// The functions that read or write the vector index, which must therefore fit their model.
   @FunctionsBuilder
-  public var onVectors: [FunctionDefinition] {
+  var onVectors: [FunctionDefinition] {
     embedMessage
     semanticSearch
     refreshChatMembers
@@ -49,7 +49,7 @@ extension DocumentEvent {
 }
 
 extension MessageFunctions {
-  /// Runs a trigger's work and says of its failures whether trying again makes sense.
+  /// Runs a trigger's work and marks its failures as temporary or permanent.
   func sortingFailures<Output>(_ work: () async throws -> Output) async throws -> Output {
     do {
       return try await work()
@@ -58,7 +58,7 @@ extension MessageFunctions {
     } catch let error as ValueCodingError {
       throw EventError.permanent("A document of the chat is malformed", cause: error)
     } catch let error as FirestoreError where error.code == .invalidArgument {
-      // Such as a member's uid that is no id, or a document that would be too large.
+      // For example a member's uid that is not an id, or a document that would be too large.
       throw EventError.permanent("The database does not take what the chat asks for", cause: error)
     }
   }
@@ -68,7 +68,7 @@ extension ServiceError {
   /// The failure as an event's handler reports it.
   var eventError: EventError {
     guard isTransient || kind == .quotaExhausted else { return .permanent(message) }
-    // Without a wish of the service the wait grows with the attempts, from this on.
+    // Unless the service names a wait, the wait starts here and grows with the attempts.
     return .retry(after: retryAfter ?? .seconds(1), message)
   }
 

@@ -3,19 +3,15 @@ public import FunctionsRuntime
 public import PsstServices
 
 extension MessageFunctions {
-  /// Gives trainers the contacts of clients they have had chats with since before there were
-  /// contacts; for administrators.
+  /// Gives trainers the missing contacts of clients they chat with; for administrators.
   ///
-  /// Dry unless told otherwise twice. Run again after a crash, or beside another run, it only does
-  /// what is left.
-  public var migrateExistingChats:
-    some CloudFunction<CallableRequest<MigrateExistingChatsOrder>, MigrateExistingChatsReply>
-  {
-    onCall(
+  /// It is for chats that began before there were contacts. The run is dry unless told otherwise
+  /// twice. A run after a crash, or beside another run, only does what is left.
+  public var migrateExistingChats: OnCall<MigrateExistingChatsOrder, MigrateExistingChatsReply> {
+    .init(
       "migrateExistingChats",
-      MigrateExistingChatsOrder.self,
-      callers: .administrators,
-      options: FunctionOptions(memory: .mib512, timeout: .seconds(3600))
+      callers: .claim("admin"),
+      options: .init(memory: .mib512, timeout: .seconds(3600))
     ) { request in
       let isDryRun = try request.data.isDryRun()
       let logger = request.logger
@@ -48,9 +44,9 @@ extension MessageFunctions {
   }
 }
 
-/// What `migrateExistingChats` is told.
+/// The order for `migrateExistingChats`.
 public struct MigrateExistingChatsOrder: Codable, Sendable, Hashable {
-  /// Whether to write nothing; so unless given.
+  /// Whether to write nothing; true unless given.
   public var dryRun: Bool?
   /// The word `migrate`, without which nothing is written.
   public var confirm: String?
@@ -74,7 +70,7 @@ public struct MigrateExistingChatsOrder: Codable, Sendable, Hashable {
   }
 }
 
-/// What `migrateExistingChats` answers.
+/// The answer of `migrateExistingChats`.
 ///
 /// The lists hold the first few ten thousand entries, so that the reply stays below what a callable
 /// may answer; `truncated` says that there were more, and `counts` how many.
@@ -83,17 +79,17 @@ public struct MigrateExistingChatsReply: Codable, Sendable, Hashable {
   public var dryRun: Bool
   /// The contacts that this call wrote or would write.
   public var contacts: [MigratedContact]
-  /// How many there were of each, in all.
+  /// The full count of each kind.
   public var counts: MigrationReport.Counts
   /// What was left out, and users whose role had to be guessed.
   public var skips: [MigrationReport.Note]
   /// What is malformed or could not be written.
   public var errors: [MigrationReport.Note]
-  /// Where the backup lies; null for a dry run.
+  /// The place of the backup; null for a dry run.
   public var backup: String?
-  /// How the database is at the end or, dry, would be.
+  /// The state of the database at the end or, for a dry run, the state it would have.
   public var validation: MigrationValidation
-  /// The trainer behind whom an unfinished run was taken up, else null.
+  /// The trainer after whom an unfinished run was resumed; null if none was.
   public var resumedAfter: String?
   /// Whether one of the lists lacks entries.
   public var truncated: Bool
@@ -110,7 +106,7 @@ public struct MigrateExistingChatsReply: Codable, Sendable, Hashable {
     truncated = report.isTruncated
   }
 
-  /// Writes every key, those without a value as null.
+  /// Writes every key, with null for a missing value.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(dryRun, forKey: .dryRun)

@@ -2,16 +2,14 @@ public import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Keeps the chat's last message, and when the trainer's contact was last in contact.
+  /// Keeps the chat's last message, and when the trainer and the client were last in contact.
   ///
   /// Writes only what is older than the message. Its write of the chat is an event for
-  /// `refreshChatMembers`, which has nothing to do as the members are the same, and ends there.
-  public var recordContact: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated(
-      "recordContact",
-      at: "chats/{chatId}/messages/{messageId}",
-      options: FunctionOptions(retry: true)
-    ) { event in
+  /// `refreshChatMembers`, which has nothing to do because the members are the same, and ends
+  /// there.
+  public var recordContact: OnDocumentCreated<FirestoreDocument> {
+    .init("recordContact", at: "chats/{chatId}/messages/{messageId}", options: .init(retry: true)) {
+      event in
       let (chatID, messageID, logger) = try event.message
       let outcome = try await sortingFailures {
         try await services.contacts.record(chatID: chatID, messageID: messageID)

@@ -2,15 +2,15 @@ public import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Brings `members` and `trainerId` in a chat's vectors up to date when its members changed.
+  /// Updates `members` and `trainerId` in a chat's vectors when the chat's members changed.
   ///
-  /// Acts on the chat as it is now. Search does not depend on it for safety: it checks membership
-  /// itself; this lets new members find old messages.
-  public var refreshChatMembers: some CloudFunction<DocumentEvent<DocumentUpdate<Document>>, Void> {
-    onDocumentUpdated(
+  /// Acts on the chat as it is now. Search does not depend on this for safety, because it checks
+  /// membership itself; this lets new members find old messages.
+  public var refreshChatMembers: OnDocumentUpdated<FirestoreDocument> {
+    .init(
       "refreshChatMembers",
       at: "chats/{chatId}",
-      options: FunctionOptions(timeout: .seconds(540), retry: true, secrets: Self.secrets)
+      options: .init(timeout: .seconds(540), secrets: Self.secrets, retry: true)
     ) { event in
       let chatID = try event.params.chatId
       var logger = event.logger

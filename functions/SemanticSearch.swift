@@ -2,16 +2,9 @@ public import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Finds messages by their meaning, in chats whose member the caller is now.
-  public var semanticSearch:
-    some CloudFunction<CallableRequest<SemanticSearchQuery>, SemanticSearchReply>
-  {
-    onCall(
-      "semanticSearch",
-      SemanticSearchQuery.self,
-      callers: .users,
-      options: FunctionOptions(secrets: Self.secrets)
-    ) { request in
+  /// Finds messages by their meaning, in the chats whose member the caller is now.
+  public var semanticSearch: OnCall<SemanticSearchQuery, SemanticSearchReply> {
+    .init("semanticSearch", callers: .users, options: .init(secrets: Self.secrets)) { request in
       let uid = try request.requireUser()
       let query = try request.data.checked()
       do {
@@ -30,7 +23,7 @@ extension MessageFunctions {
         )
         return SemanticSearchReply(hits, model: services.search.model)
       } catch let error as ServiceError {
-        // The client gets no more than the kind; the reason is for whoever reads the log.
+        // The client only learns the kind of failure; the reason goes to the log.
         request.logger.error("Search failed", metadata: ["reason": "\(error)"])
         throw error.callableError
       }
@@ -38,20 +31,20 @@ extension MessageFunctions {
   }
 }
 
-/// What `semanticSearch` is asked.
+/// The query of `semanticSearch`.
 public struct SemanticSearchQuery: Codable, Sendable, Hashable {
   /// What to look for.
   public var query: String
-  /// How many messages at most; 10 unless given, 50 at most.
+  /// The most messages to return; 10 unless given, at most 50.
   public var limit: Int?
-  /// One chat to look in; all chats of the caller unless given.
+  /// One chat to search; all chats of the caller unless given.
   public var chatId: String?
-  /// Scores below are left out; the model's own threshold unless given.
+  /// The lowest score to return; the model's own threshold unless given.
   public var minScore: Double?
 
   static let limitDefault = 10
   static let limits = 1...50
-  /// A question is short; what is longer costs tokens and means less.
+  /// The longest query: a longer text costs tokens and means less.
   static let queryCharactersMax = 1000
 
   /// A query.
@@ -62,7 +55,7 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
     self.minScore = minScore
   }
 
-  /// The query if it makes sense; else throws `invalid-argument` with what to change.
+  /// The query, if it makes sense; otherwise throws `invalid-argument` with what to change.
   func checked() throws -> SemanticSearchQuery {
     var checked = self
     checked.query = query.trimmingBlanks
@@ -88,7 +81,7 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
   }
 }
 
-/// What `semanticSearch` answers.
+/// The answer of `semanticSearch`.
 public struct SemanticSearchReply: Codable, Sendable, Hashable {
   /// The messages, best first.
   public var results: [Result]
@@ -96,18 +89,18 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
   public var provider: String
   /// The model's name.
   public var model: String
-  /// Whether the results rest on words in common and not on meaning.
+  /// Whether the results rest on shared words and not on meaning.
   public var degraded: Bool
 
   /// One message found.
   public struct Result: Codable, Sendable, Hashable {
     /// The message's id.
     public var messageId: String
-    /// The chat it is in.
+    /// The chat that holds the message.
     public var chatId: String
     /// Who wrote it.
     public var senderId: String
-    /// Their name; empty if unknown.
+    /// The sender's name; empty if unknown.
     public var senderName: String
     /// The message as it is now.
     public var text: String

@@ -190,9 +190,9 @@ final class DeliveryCrashes: FunctionInvoker {
       database: Self.database,
       path: ResourcePath(slashSeparated: "c/\(number)")
     )
-    let document = Document(name: name, fields: [:], createTime: time, updateTime: time)
-    var batch = WriteBatch()
-    EventLog.append(
+    let document = FirestoreDocument(name: name, fields: [:], createTime: time, updateTime: time)
+    var batch = StorageBatch()
+    CommitLog.append(
       [DocumentChange(name: name, before: nil, after: document)],
       commitTime: time,
       database: Self.database,

@@ -37,8 +37,8 @@ struct DiskFaultTests {
     )
   }
 
-  private func putting(_ key: UInt8, bytes: Int = 1) -> WriteBatch {
-    var batch = WriteBatch()
+  private func putting(_ key: UInt8, bytes: Int = 1) -> StorageBatch {
+    var batch = StorageBatch()
     batch.put(space, [key], [UInt8](repeating: key, count: bytes))
     return batch
   }
@@ -398,7 +398,7 @@ private final class Flag: Sendable {
 }
 
 /// Commits from synchronous code; blocks the thread, as nothing but a test may.
-private func commitBlocking(_ batch: WriteBatch, _ storage: any StorageEngine) -> StorageError? {
+private func commitBlocking(_ batch: StorageBatch, _ storage: any OrderedStorage) -> StorageError? {
   let semaphore = DispatchSemaphore(value: 0)
   let outcome = Mutex<StorageError?>(nil)
   storage.submit(batch, expecting: [], durability: .relaxed) { result in

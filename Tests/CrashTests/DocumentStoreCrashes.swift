@@ -22,7 +22,7 @@ final class DocumentStoreCrashes: Sendable {
   private static let mark = "mark"
 
   /// What a commit was to do, nil for a deletion.
-  private typealias Wanted = [DocumentName: [String: Value]?]
+  private typealias Wanted = [DocumentName: [String: FirestoreValue]?]
 
   private struct Promises {
     var lastNumber: Int64 = 0
@@ -36,8 +36,8 @@ final class DocumentStoreCrashes: Sendable {
   /// A store with what it stands upon.
   private struct Life: Sendable {
     var storage: SQLiteStore
-    var engine: QueryEngine
-    var documents: DocumentStore
+    var engine: QueryRunner
+    var documents: DocumentDatabase
   }
 
   private let folder: TemporaryFolder
@@ -88,7 +88,7 @@ final class DocumentStoreCrashes: Sendable {
       logger: .silent
     )
     // Small bounds, so that a crash meets indexes in the midst of being built and removed.
-    let engine = QueryEngine(
+    let engine = QueryRunner(
       configuration: .init(
         scanCandidatesMax: 0,
         indexesMax: 4,
@@ -104,9 +104,9 @@ final class DocumentStoreCrashes: Sendable {
       try? await storage.close()
       throw error
     }
-    let documents = DocumentStore(
+    let documents = DocumentDatabase(
       storage: storage,
-      queryEngine: engine,
+      queryRunner: engine,
       tailer: EventTailer(storage: storage, logger: .silent),
       now: {
         self.promises.withLock { promises in
@@ -164,7 +164,7 @@ final class DocumentStoreCrashes: Sendable {
       try await life.storage.read { snapshot in
         _ = try life.engine.run(prepared, on: snapshot) { _ in true }
       }
-      try await life.engine.buildIndexes(commitsMax: steps)
+      try await life.documents.buildIndexes(commitsMax: steps)
     } catch {
       // The power is gone, or a writer was faster; what is unfinished is taken up later.
     }
@@ -208,7 +208,7 @@ final class DocumentStoreCrashes: Sendable {
         database: Self.database,
         auth: .admin
       )
-      let before: Document?
+      let before: FirestoreDocument?
       do {
         before = try await life.documents.lookUp(
           [name],
@@ -221,7 +221,7 @@ final class DocumentStoreCrashes: Sendable {
         return
       }
       let number = takeNumber()
-      let fields: [String: Value] = [
+      let fields: [String: FirestoreValue] = [
         "count": .integer(Self.count(before) + 1), Self.mark: .integer(number),
       ]
       await submit([Self.set(name, fields)], [name: fields], number, in: transaction, to: life)
@@ -245,7 +245,7 @@ final class DocumentStoreCrashes: Sendable {
     to life: Life
   ) async {
     let mark = Self.name(Self.marks, "\(number)")
-    let fields: [String: Value] = [Self.mark: .integer(number)]
+    let fields: [String: FirestoreValue] = [Self.mark: .integer(number)]
     promises.withLock { $0.commits[number] = wanted.merging([mark: fields]) { $1 } }
     do {
       let result = try await life.documents.commit(
@@ -268,7 +268,7 @@ final class DocumentStoreCrashes: Sendable {
 
   private static func set(
     _ name: DocumentName,
-    _ fields: [String: Value],
+    _ fields: [String: FirestoreValue],
     if precondition: Precondition = .none
   ) -> Write {
     Write(
@@ -280,7 +280,7 @@ final class DocumentStoreCrashes: Sendable {
   private static func fields(
     of number: Int64,
     using generator: inout SeededGenerator
-  ) -> [String: Value] {
+  ) -> [String: FirestoreValue] {
     let length = [0, 300, 5000].randomElement(using: &generator) ?? 0
     return [
       mark: .integer(number), "x": .integer(Int64.random(in: 0..<4, using: &generator)),
@@ -289,7 +289,7 @@ final class DocumentStoreCrashes: Sendable {
     ]
   }
 
-  private static func count(_ document: Document?) -> Int64 {
+  private static func count(_ document: FirestoreDocument?) -> Int64 {
     if case .integer(let count) = document?.fields["count"] { count } else { 0 }
   }
 
@@ -316,7 +316,7 @@ final class DocumentStoreCrashes: Sendable {
   /// What is left after a crash.
   private struct Remains {
     var records: [CommitRecord]
-    var documents: [DocumentName: Document]
+    var documents: [DocumentName: FirestoreDocument]
   }
 
   /// Opens what is left and compares it with what was promised.
@@ -330,7 +330,7 @@ final class DocumentStoreCrashes: Sendable {
     do {
       try compare(try await Self.remains(life.storage))
       try await compareQueries(life)
-      try await life.engine.buildIndexes()
+      try await life.documents.buildIndexes()
       try await compareQueries(life)
       if isLast { try await checkEmptying(life) }
     } catch {
@@ -343,14 +343,14 @@ final class DocumentStoreCrashes: Sendable {
 
   private static func remains(_ storage: SQLiteStore) async throws -> Remains {
     try await storage.read { snapshot in
-      var documents: [DocumentName: Document] = [:]
+      var documents: [DocumentName: FirestoreDocument] = [:]
       try snapshot.scan(DocumentKeys.keyspace, prefix: []) { _, value in
         let document = try DocumentKeys.decode(value.bytes)
         documents[document.name] = document
         return true
       }
       return Remains(
-        records: try EventLog.records(after: 0, limit: .max, in: snapshot),
+        records: try CommitLog.records(after: 0, limit: .max, in: snapshot),
         documents: documents
       )
     }
@@ -359,7 +359,7 @@ final class DocumentStoreCrashes: Sendable {
   /// Replays the log: each record is one commit whole, and all of them make the documents.
   private func compare(_ remains: Remains) throws {
     try promises.withLock { promises in
-      var state: [DocumentName: Document] = [:]
+      var state: [DocumentName: FirestoreDocument] = [:]
       var found: [Int64: Timestamp] = [:]
       for record in remains.records {
         let number = try Self.number(of: record)
@@ -393,7 +393,7 @@ final class DocumentStoreCrashes: Sendable {
   private static func compare(
     _ record: CommitRecord,
     with wanted: Wanted,
-    on state: [DocumentName: Document]
+    on state: [DocumentName: FirestoreDocument]
   ) throws {
     let expected = wanted.filter { $0.value != nil || state[$0.key] != nil }
     guard Set(record.changes.map(\.name)) == Set(expected.keys) else {
@@ -413,16 +413,16 @@ final class DocumentStoreCrashes: Sendable {
 
   /// Asks an engine that knows of no index, and so scans, the same.
   private func compareQueries(_ life: Life) async throws {
-    let scanning = QueryEngine(logger: .silent)
+    let scanning = QueryRunner(logger: .silent)
     for query in Self.queries {
       let prepared = try life.engine.prepare(query)
       let usesIndex = try await life.storage.read { snapshot -> Bool in
-        var found: [Document] = []
+        var found: [FirestoreDocument] = []
         let statistics = try life.engine.run(prepared, on: snapshot) { document in
           found.append(document)
           return true
         }
-        var expected: [Document] = []
+        var expected: [FirestoreDocument] = []
         _ = try scanning.run(prepared, on: snapshot) { document in
           expected.append(document)
           return true

@@ -14,7 +14,7 @@ final class StorageCrashes: Sendable {
 
   private struct Promises {
     /// Batches by their numbers, from this life and those before.
-    var batches: [UInt64: WriteBatch] = [:]
+    var batches: [UInt64: StorageBatch] = [:]
     var nextNumber: UInt64 = 0
     /// The numbers of acknowledged batches by sequence.
     var acknowledged: [UInt64: UInt64] = [:]
@@ -137,8 +137,8 @@ final class StorageCrashes: Sendable {
     }
   }
 
-  private static func batch(using generator: inout SeededGenerator) -> WriteBatch {
-    var batch = WriteBatch()
+  private static func batch(using generator: inout SeededGenerator) -> StorageBatch {
+    var batch = StorageBatch()
     for _ in 0..<Int.random(in: 1...6, using: &generator) {
       let space = spaces[Int.random(in: 0..<spaces.count, using: &generator)]
       let key = [UInt8.random(in: 0..<100, using: &generator)]
@@ -205,7 +205,7 @@ final class StorageCrashes: Sendable {
 
   private static func replay(
     _ numbers: [(sequence: UInt64, number: UInt64)],
-    _ batches: [UInt64: WriteBatch]
+    _ batches: [UInt64: StorageBatch]
   ) -> [Keyspace: [[UInt8]: StoredValue]] {
     var state: [Keyspace: [[UInt8]: StoredValue]] = [:]
     for (sequence, number) in numbers {
@@ -224,7 +224,7 @@ final class StorageCrashes: Sendable {
   }
 
   private static func bytes(_ number: UInt64) -> [UInt8] {
-    WriteBatch.Operation.key(prefix: [], sequence: number)
+    StorageBatch.Operation.key(prefix: [], sequence: number)
   }
 
   private static func number(_ bytes: [UInt8]) -> UInt64 {

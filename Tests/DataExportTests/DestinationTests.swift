@@ -113,7 +113,7 @@ struct DestinationTests {
     try await export(1)
     let fixture = Fixture()
     try await fixture.write((0..<30).map { document("c/d\($0)") })
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     batch.put(DocumentKeys.keyspace, DocumentKeys.key(document("c/d9").name), [0xFF])
     try await fixture.storage.commit(batch)
     let status = await failure {

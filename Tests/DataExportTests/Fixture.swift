@@ -17,7 +17,7 @@ let database = DatabaseName(project: "p")
 /// A store with vectors over memory, and what exports and imports it.
 struct Fixture {
   let storage = FaultyStorage()
-  let store: DocumentStore
+  let store: DocumentDatabase
   let vectors: VectorCatalogue
   let exporter: DataExporter
   let importer: DataImporter
@@ -30,9 +30,9 @@ struct Fixture {
         return Timestamp(microseconds: time)
       }
     }
-    store = DocumentStore(
+    store = DocumentDatabase(
       storage: storage,
-      queryEngine: QueryEngine(logger: .silent),
+      queryRunner: QueryRunner(logger: .silent),
       tailer: EventTailer(storage: storage, logger: .silent),
       now: now,
       clock: ContinuousClock(),
@@ -55,7 +55,7 @@ struct Fixture {
     )
   }
 
-  func write(_ documents: [Document]) async throws {
+  func write(_ documents: [FirestoreDocument]) async throws {
     let writes = documents.map {
       Write(.update($0.name, fields: $0.fields, mask: nil, transforms: []))
     }
@@ -63,9 +63,9 @@ struct Fixture {
   }
 
   /// Everything that is stored now.
-  func documents(_ database: DatabaseName = database) async throws -> [Document] {
+  func documents(_ database: DatabaseName = database) async throws -> [FirestoreDocument] {
     let time = try await store.readTime()
-    var documents: [Document] = []
+    var documents: [FirestoreDocument] = []
     var next: [UInt8]?
     repeat {
       let page = try await store.page(of: database, from: next, at: time)
@@ -78,13 +78,13 @@ struct Fixture {
   func allVectors() async throws -> [VectorPage.Row] { try await vectors.page(from: nil).rows }
 
   func eventsCount() async throws -> Int {
-    try await storage.read { try EventLog.records(after: 0, limit: 10_000, in: $0) }
+    try await storage.read { try CommitLog.records(after: 0, limit: 10_000, in: $0) }
       .reduce(0) { $0 + $1.changes.count }
   }
 }
 
-func document(_ path: String, _ fields: [String: Value] = [:]) -> Document {
-  Document(
+func document(_ path: String, _ fields: [String: FirestoreValue] = [:]) -> FirestoreDocument {
+  FirestoreDocument(
     name: DocumentName(database: database, path: ResourcePath(slashSeparated: path)),
     fields: fields,
     createTime: Timestamp(microseconds: 0),
@@ -116,8 +116,8 @@ func files(in folder: String) throws -> [String: Data] {
 }
 
 /// Documents with every kind of value and the oddest ids.
-let samples: [Document] = {
-  var deep = Value.string("deepest")
+let samples: [FirestoreDocument] = {
+  var deep = FirestoreValue.string("deepest")
   for _ in 0..<19 { deep = .map(["d": deep]) }
   return [
     document(

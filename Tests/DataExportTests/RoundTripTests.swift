@@ -225,7 +225,7 @@ struct RoundTripTests {
     #expect(imported.documents == 0)
   }
 
-  private func randomValue(depth: Int, _ generator: inout SeededGenerator) -> Value {
+  private func randomValue(depth: Int, _ generator: inout SeededGenerator) -> FirestoreValue {
     switch Int.random(in: 0..<(depth < 4 ? 11 : 8), using: &generator) {
     case 0: .null
     case 1: .boolean(.random(using: &generator))

@@ -50,6 +50,17 @@ struct ManifestCheckTests {
       ("none", endpoint { $0.callableTrigger = nil }, "none has 0 triggers"),
       ("long", endpoint { $0.timeoutSeconds = 4_000 }, "long has a timeout of 4000 s"),
       ("wide", endpoint { $0.concurrency = 0 }, "wide has a concurrency of 0"),
+      ("big", endpoint { $0.availableMemoryMb = 1 << 40 }, "big has a memory of"),
+      ("few", endpoint { $0.minInstances = -1 }, "few has a minInstances of -1; give 0 to 1000."),
+      ("many", endpoint { $0.maxInstances = .max }, "many has a maxInstances of \(Int.max);"),
+      (
+        "odd",
+        endpoint {
+          $0.minInstances = 3
+          $0.maxInstances = 2
+        },
+        "odd has more minInstances (3) than maxInstances (2)"
+      ),
       ("path", trigger(type: created, document: "a/{b"), "path: "),
       ("never", schedule("0 0 30 2 *"), "never: The schedule \"0 0 30 2 *\" never runs"),
       ("zone", schedule("@daily", "Mars"), "zone: There is no time zone \"Mars\""),
@@ -60,6 +71,40 @@ struct ManifestCheckTests {
       }
       #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
     }
+  }
+
+  @Test(
+    "Retry policies and rates out of range are refused, and the option is named",
+    arguments: [
+      (FunctionEndpoint.RetryConfig(minBackoffSeconds: 1e300), "minBackoffSeconds of 1e+300"),
+      (.init(maxBackoffSeconds: -1), "maxBackoffSeconds of -1.0"),
+      (.init(maxRetrySeconds: .infinity), "maxRetrySeconds of inf"),
+      (.init(maxRetrySeconds: .nan), "maxRetrySeconds of nan"),
+      (.init(retryCount: 6), "retryCount of 6; give 0 to 5."),
+      (.init(maxAttempts: 0), "maxAttempts of 0"), (.init(maxDoublings: -1), "maxDoublings of -1"),
+    ]
+  )
+  func retryRanges(config: FunctionEndpoint.RetryConfig, problem: String) {
+    let endpoint = endpoint {
+      $0.callableTrigger = nil
+      $0.taskQueueTrigger = FunctionEndpoint.TaskQueueTrigger(retryConfig: config)
+    }
+    let error = #expect(throws: DeploymentError.self) {
+      try ManifestCheck.validate(FunctionManifest(endpoints: ["f": endpoint]))
+    }
+    #expect(error?.message.contains("Function f has a \(problem)") == true)
+  }
+
+  @Test("All options out of range are named at once")
+  func severalProblems() {
+    let endpoint = endpoint {
+      $0.timeoutSeconds = 0
+      $0.concurrency = 2000
+    }
+    let error = #expect(throws: DeploymentError.self) {
+      try ManifestCheck.validate(FunctionManifest(endpoints: ["f": endpoint]))
+    }
+    #expect(error?.message.split(separator: "\n").count == 2)
   }
 
   @Test("A manifest of another form is refused")

@@ -118,8 +118,8 @@ struct DocumentCodingTests {
 
   private static func document(
     _ values: inout RandomValues<SeededGenerator>
-  ) -> Document {
-    Document(
+  ) -> FirestoreDocument {
+    FirestoreDocument(
       name: values.documentName(),
       fields: values.fields(),
       createTime: Timestamp(microseconds: values.integer()),

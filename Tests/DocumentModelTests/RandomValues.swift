@@ -4,7 +4,7 @@ import DocumentModel
 struct RandomValues<Generator: RandomNumberGenerator> {
   var random: Generator
 
-  mutating func value(depth: Int = 0) -> Value {
+  mutating func value(depth: Int = 0) -> FirestoreValue {
     switch Int.random(in: 0..<(depth < 3 ? 14 : 10), using: &random) {
     case 0: .null
     case 1: .boolean(Bool.random(using: &random))
@@ -31,7 +31,7 @@ struct RandomValues<Generator: RandomNumberGenerator> {
   }
 
   /// A value that is near another: equal, or different in one place.
-  mutating func neighbour(of value: Value) -> Value {
+  mutating func neighbour(of value: FirestoreValue) -> FirestoreValue {
     switch value {
     case .integer(let number):
       return Bool.random(using: &random)
@@ -56,8 +56,8 @@ struct RandomValues<Generator: RandomNumberGenerator> {
     }
   }
 
-  mutating func fields(depth: Int = 0) -> [String: Value] {
-    var fields: [String: Value] = [:]
+  mutating func fields(depth: Int = 0) -> [String: FirestoreValue] {
+    var fields: [String: FirestoreValue] = [:]
     for _ in 0..<count(4) { fields[text()] = value(depth: depth) }
     return fields
   }

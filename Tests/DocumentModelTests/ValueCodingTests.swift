@@ -27,7 +27,7 @@ struct ValueCodingTests {
     var members: [Member]
     var byName: [String: [Int]]
     var maybe: [Int?]
-    var raw: Value
+    var raw: FirestoreValue
     var absent: String?
   }
 
@@ -36,7 +36,7 @@ struct ValueCodingTests {
     path: ResourcePath(["users", "u1"])
   )
 
-  private func fields() throws -> [String: Value] {
+  private func fields() throws -> [String: FirestoreValue] {
     let at = try #require(Timestamp("2026-07-01T12:00:00.25Z"))
     return [
       "flag": .boolean(true), "count": .integer(-3), "small": .integer(255), "ratio": .double(0.5),
@@ -75,7 +75,7 @@ struct ValueCodingTests {
   @Test(
     "What does not fit is refused with its path",
     arguments: [
-      (["name": Value.integer(1)], "'name' is an integer, not a string"),
+      (["name": FirestoreValue.integer(1)], "'name' is an integer, not a string"),
       ([:], "'name' is missing"),
       (["name": .null], "'name' is null, not a string"),
       (
@@ -84,7 +84,7 @@ struct ValueCodingTests {
       ),
     ]
   )
-  func refused(fields: [String: Value], message: String) {
+  func refused(fields: [String: FirestoreValue], message: String) {
     let error = #expect(throws: ValueCodingError.self) {
       try ValueDecoder().decode(Member.self, from: fields)
     }
@@ -170,7 +170,7 @@ struct ValueCodingTests {
   @Test("In JSON's dialect bytes are base64, dates follow the strategy, huge integers are wrapped")
   func jsonDialect() throws {
     let date = Date(timeIntervalSince1970: 1_000.25)
-    let strategies: [(JSONDates, Value)] = [
+    let strategies: [(JSONDates, FirestoreValue)] = [
       (.secondsSince2001, .double(date.timeIntervalSinceReferenceDate)),
       (.millisecondsSince1970, .double(1_000_250)),
       (.rfc3339, .string("1970-01-01T00:16:40.250Z")),
@@ -199,7 +199,7 @@ struct ValueCodingTests {
     struct Model: Codable, Equatable {
       var at: Timestamp
       var place: GeoPoint
-      var raw: Value
+      var raw: FirestoreValue
     }
     let model = Model(
       at: Timestamp(microseconds: 1_000_001),

@@ -5,7 +5,7 @@ import Testing
 @Suite("Order of values")
 struct ValueOrderTests {
   private static func reference(_ path: String, project: String = "p", database: String = "d")
-    -> Value
+    -> FirestoreValue
   {
     .reference(
       DocumentName(
@@ -15,14 +15,14 @@ struct ValueOrderTests {
     )
   }
 
-  private static func point(_ latitude: Double, _ longitude: Double) -> Value {
+  private static func point(_ latitude: Double, _ longitude: Double) -> FirestoreValue {
     .geoPoint(GeoPoint(latitude: latitude, longitude: longitude))
   }
 
   private static let two53: Int64 = 1 << 53
 
   /// The published order; values in one row are equal in it.
-  private static let table: [[Value]] = [
+  private static let table: [[FirestoreValue]] = [
     [.null],
     [.boolean(false)],
     [.boolean(true)],
@@ -189,10 +189,10 @@ struct ValueOrderTests {
         #expect(ValueOrder.areEqual(a, b))
       }
     }
-    #expect(Value.integer(3) != .double(3))
-    #expect(Value.double(0) != .double(-0.0))
-    #expect(Value.double(.nan) == .double(-.nan))
-    #expect(Value.vector([.nan]) == .vector([.nan]))
+    #expect(FirestoreValue.integer(3) != .double(3))
+    #expect(FirestoreValue.double(0) != .double(-0.0))
+    #expect(FirestoreValue.double(.nan) == .double(-.nan))
+    #expect(FirestoreValue.vector([.nan]) == .vector([.nan]))
     #expect(Self.point(0, 0) != Self.point(-0.0, 0))
   }
 
@@ -204,11 +204,11 @@ struct ValueOrderTests {
       DocumentName(database: DatabaseName(project: "p"), path: ResourcePath(["c", $0]))
     }
 
-    #expect(Value.string(composed) != .string(decomposed))
-    #expect(Value.map([composed: .null]) != .map([decomposed: .null]))
+    #expect(FirestoreValue.string(composed) != .string(decomposed))
+    #expect(FirestoreValue.map([composed: .null]) != .map([decomposed: .null]))
     #expect(names[0] != names[1])
     #expect(Set(names).count == 2)
-    #expect(Value.reference(names[0]) != .reference(names[1]))
+    #expect(FirestoreValue.reference(names[0]) != .reference(names[1]))
     #expect(!ValueOrder.areEqual(.reference(names[0]), .reference(names[1])))
     #expect(FieldPath([composed]) != FieldPath([decomposed]))
     #expect(!FieldPath([composed, "a"]).isBelowOrEqual(to: FieldPath([decomposed])))
@@ -279,7 +279,7 @@ struct ValueOrderTests {
     #expect(ValueOrder.numericID(id) == number)
   }
 
-  private static func key(_ values: [Value]) -> [UInt8] {
+  private static func key(_ values: [FirestoreValue]) -> [UInt8] {
     var encoder = KeyEncoder()
     for value in values { encoder.append(value) }
     return encoder.bytes
@@ -292,8 +292,8 @@ struct ValueOrderTests {
   }
 
   private func compareKeys(
-    _ left: [(Value, descending: Bool)],
-    _ right: [(Value, descending: Bool)]
+    _ left: [(FirestoreValue, descending: Bool)],
+    _ right: [(FirestoreValue, descending: Bool)]
   ) -> Ordering {
     let keys = [left, right].map { parts in
       var encoder = KeyEncoder()

@@ -13,14 +13,14 @@ struct AccessTests {
   struct OwnerPolicy: AccessPolicy {
     static let denied = StatusError(.permissionDenied, "Missing or insufficient permissions.")
 
-    private func require(_ document: Document?, _ auth: AuthContext) throws {
+    private func require(_ document: FirestoreDocument?, _ auth: AuthContext) throws {
       guard case .user(let user) = auth, let document else { throw Self.denied }
       guard document.fields["owner"] == .string(user.uid) else { throw Self.denied }
     }
 
     func authorizeRead(
       _ name: DocumentName,
-      _ document: Document?,
+      _ document: FirestoreDocument?,
       auth: AuthContext,
       view: AccessView
     ) throws {
@@ -59,7 +59,7 @@ struct AccessTests {
 
   let user = AuthContext.user(UserIdentity(uid: "u1", claimsJSON: "{}"))
   let stranger = AuthContext.user(UserIdentity(uid: "u2", claimsJSON: "{}"))
-  let mine: [String: Value] = ["owner": .string("u1")]
+  let mine: [String: FirestoreValue] = ["owner": .string("u1")]
 
   @Test("The policy sees the state before and after a commit, and what it refuses leaves nothing")
   func writes() async throws {

@@ -9,7 +9,7 @@ import Testing
 struct CommitPlanTests {
   static let now = time(9_999)
 
-  func plan(_ writes: [Write], over stored: Document?...) -> CommitPlan {
+  func plan(_ writes: [Write], over stored: FirestoreDocument?...) -> CommitPlan {
     CommitPlan(writes, requestTime: Self.now) { name in
       stored.compactMap { $0 }.first { $0.name == name }
     }
@@ -17,17 +17,17 @@ struct CommitPlanTests {
 
   struct MaskCase: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    var stored: [String: Value]?
-    var fields: [String: Value]
+    var stored: [String: FirestoreValue]?
+    var fields: [String: FirestoreValue]
     var mask: [String]?
-    var expected: [String: Value]
+    var expected: [String: FirestoreValue]
 
     init(
       _ title: String,
-      _ stored: [String: Value]?,
-      _ fields: [String: Value],
+      _ stored: [String: FirestoreValue]?,
+      _ fields: [String: FirestoreValue],
       _ mask: [String]?,
-      _ expected: [String: Value]
+      _ expected: [String: FirestoreValue]
     ) {
       testDescription = title
       self.stored = stored
@@ -179,7 +179,7 @@ struct CommitPlanTests {
   func documentSize() throws {
     // Name 20, overhead 32, two fields with 2 bytes of name and 1 of end each.
     let room = 1_048_576 - 20 - 32 - 6
-    func fields(_ bytes: Int) -> [String: Value] {
+    func fields(_ bytes: Int) -> [String: FirestoreValue] {
       [
         "f": .string(String(repeating: "x", count: 500_000)),
         "g": .string(String(repeating: "x", count: bytes - 500_000)),
@@ -266,9 +266,9 @@ struct CommitPlanTests {
     "Another numeric type or another zero is a change",
     arguments: [
       (.integer(3), .double(3)), (.double(0), .double(-0.0)),
-    ] as [(Value, Value)]
+    ] as [(FirestoreValue, FirestoreValue)]
   )
-  func exactEquality(stored: Value, written: Value) {
+  func exactEquality(stored: FirestoreValue, written: FirestoreValue) {
     let plan = plan([set("c/d", ["a": written])], over: document("c/d", ["a": stored]))
 
     #expect(plan.changes(at: time(777)).count == 1)
@@ -323,6 +323,6 @@ struct CommitPlanTests {
     let plan = plan([verify("c/d", if: .exists(true))], over: document("c/d"))
 
     #expect(plan.changes(at: time(777)).isEmpty)
-    #expect(plan.results(at: time(777)) == [WriteResult()])
+    #expect(plan.results(at: time(777)) == [WriteOutcome()])
   }
 }

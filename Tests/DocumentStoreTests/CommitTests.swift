@@ -95,7 +95,7 @@ struct CommitTests {
     let second = try await fixture.commit(set("c/d", ["v": .integer(1)]))
     let empty = try await fixture.commit()
 
-    #expect(second.results == [WriteResult(updateTime: first.commitTime)])
+    #expect(second.results == [WriteOutcome(updateTime: first.commitTime)])
     #expect(second.commitTime > first.commitTime)
     #expect(empty.commitTime > second.commitTime)
     #expect(try await fixture.events().count == 1)

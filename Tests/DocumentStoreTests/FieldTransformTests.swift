@@ -6,11 +6,11 @@ import Testing
 @Suite("Field transforms")
 struct FieldTransformTests {
   struct Case: Sendable, CustomTestStringConvertible {
-    var stored: Value?
+    var stored: FirestoreValue?
     var kind: FieldTransform.Kind
-    var expected: Value
+    var expected: FirestoreValue
 
-    init(_ stored: Value?, _ kind: FieldTransform.Kind, _ expected: Value) {
+    init(_ stored: FirestoreValue?, _ kind: FieldTransform.Kind, _ expected: FirestoreValue) {
       self.stored = stored
       self.kind = kind
       self.expected = expected
@@ -53,7 +53,7 @@ struct FieldTransformTests {
     ]
   )
   func numbers(test: Case) {
-    var fields: [String: Value] = [:]
+    var fields: [String: FirestoreValue] = [:]
     fields["f"] = test.stored
 
     let result = FieldTransform(path("f"), test.kind).apply(to: &fields, requestTime: time(5000))
@@ -89,7 +89,7 @@ struct FieldTransformTests {
     ]
   )
   func arrays(test: Case) {
-    var fields: [String: Value] = [:]
+    var fields: [String: FirestoreValue] = [:]
     fields["f"] = test.stored
 
     let result = FieldTransform(path("f"), test.kind).apply(to: &fields, requestTime: time(0))
@@ -100,7 +100,7 @@ struct FieldTransformTests {
 
   @Test("A nested transform makes its parents and replaces what is not a map")
   func nestedPaths() {
-    var fields: [String: Value] = ["a": .integer(1), "m": .map(["x": .integer(1)])]
+    var fields: [String: FirestoreValue] = ["a": .integer(1), "m": .map(["x": .integer(1)])]
 
     for path in ["a.b.c", "m.y", "n.z"] {
       _ = FieldTransform(DocumentStoreTests.path(path), .increment(.integer(1)))

@@ -24,7 +24,7 @@ struct LockTableTests {
 
   func query(
     _ collection: String,
-    where matches: @escaping @Sendable (Document) -> Bool = { _ in true }
+    where matches: @escaping @Sendable (FirestoreDocument) -> Bool = { _ in true }
   )
     -> LockRequest
   {
@@ -267,7 +267,7 @@ struct LockTableTests {
     ]
     for (before, after, blocked) in cases {
       var table = LockTable()
-      let isLarge: @Sendable (Document) -> Bool = { document in
+      let isLarge: @Sendable (FirestoreDocument) -> Bool = { document in
         if case .integer(let n) = document.fields["n"] { n > 3 } else { false }
       }
       _ = table.request(query("c", where: isLarge), by: one)

@@ -151,14 +151,14 @@ struct PageTests {
 
   @Test("What no write could make is refused")
   func check() async {
-    let large = Value.string(String(repeating: "x", count: 600_000))
-    #expect(await code { try DocumentStore.check(document("c/a")) } == .ok)
+    let large = FirestoreValue.string(String(repeating: "x", count: 600_000))
+    #expect(await code { try DocumentDatabase.check(document("c/a")) } == .ok)
     for bad in [
       document("c/__x__"), document("c/a", ["__y__": .null]),
       document("c/a", ["a": large, "b": large]),
       document("c/a", ["v": .vector([])]),
     ] {
-      #expect(await code { try DocumentStore.check(bad) } == .invalidArgument)
+      #expect(await code { try DocumentDatabase.check(bad) } == .invalidArgument)
     }
   }
 }

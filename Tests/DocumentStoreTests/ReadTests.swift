@@ -83,7 +83,7 @@ struct ReadTests {
       )
       states.append((result.commitTime, state))
     }
-    func numbers(_ documents: [Document]) -> [String: Int64] {
+    func numbers(_ documents: [FirestoreDocument]) -> [String: Int64] {
       Dictionary(
         uniqueKeysWithValues: documents.map { document in
           if case .integer(let n) = document.fields["n"] {
@@ -244,7 +244,7 @@ struct ReadTests {
     let then = try await fixture.commit(set("c/a", ["v": .integer(1)])).commitTime
     try await fixture.commit(set("c/a", ["v": .integer(2)]))
     #expect(try await fixture.get("c/a", at: .readTime(then)) == ["v": .integer(1)])
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     for record in try await fixture.events() { PastVersions.forget(record, in: &batch) }
     try await fixture.storage.commit(batch)
 

@@ -16,11 +16,11 @@ func time(_ microseconds: Int64) -> Timestamp { Timestamp(microseconds: microsec
 
 func document(
   _ path: String,
-  _ fields: [String: Value] = [:],
+  _ fields: [String: FirestoreValue] = [:],
   created: Int64 = 100,
   updated: Int64 = 200
-) -> Document {
-  Document(
+) -> FirestoreDocument {
+  FirestoreDocument(
     name: name(path),
     fields: fields,
     createTime: time(created),
@@ -30,7 +30,7 @@ func document(
 
 func set(
   _ path: String,
-  _ fields: [String: Value] = [:],
+  _ fields: [String: FirestoreValue] = [:],
   mask: [String]? = nil,
   transforms: [FieldTransform] = [],
   if precondition: Precondition = .none

@@ -8,7 +8,7 @@ struct StorageSizeTests {
   @Test("The documentation's example document takes 147 bytes, 44 of them for its name")
   func documentedExample() {
     let task = name("users/jeff/tasks/my_task_id")
-    let fields: [String: Value] = [
+    let fields: [String: FirestoreValue] = [
       "type": .string("Personal"), "done": .boolean(false), "priority": .integer(1),
       "description": .string("Learn Cloud Firestore"),
     ]
@@ -33,9 +33,9 @@ struct StorageSizeTests {
       (.geoPoint(GeoPoint(latitude: 1, longitude: 2)), 16), (.vector([1, 2, 3]), 24),
       (.array([.null, .integer(1)]), 9), (.map(["ab": .integer(1)]), 11),
       (.reference(name("c/d")), 20), (.array([]), 0), (.map([:]), 0),
-    ] as [(Value, Int)]
+    ] as [(FirestoreValue, Int)]
   )
-  func values(value: Value, size: Int) {
+  func values(value: FirestoreValue, size: Int) {
     #expect(StorageSize.value(value) == size)
   }
 }

@@ -16,8 +16,8 @@ import TestSupport
 final class StoreFixture: Sendable {
   let storage: FaultyStorage
   let clock = ManualClock()
-  let queryEngine: QueryEngine
-  let store: DocumentStore
+  let queryRunner: QueryRunner
+  let store: DocumentDatabase
   private let wall: WallClock
 
   /// A wall clock that tests set.
@@ -35,17 +35,17 @@ final class StoreFixture: Sendable {
   init(
     storage: FaultyStorage = FaultyStorage(),
     access: any AccessPolicy = OpenAccess(),
-    configuration: DocumentStore.Configuration = .init(),
+    configuration: DocumentDatabase.Configuration = .init(),
     exceededCursor: @escaping @Sendable () -> String? = { nil }
   ) {
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let wall = WallClock()
     self.wall = wall
     self.storage = storage
-    queryEngine = QueryEngine(logger: logger)
-    store = DocumentStore(
+    queryRunner = QueryRunner(logger: logger)
+    store = DocumentDatabase(
       storage: storage,
-      queryEngine: queryEngine,
+      queryRunner: queryRunner,
       tailer: EventTailer(storage: storage, logger: logger),
       accessPolicy: access,
       now: wall.now,
@@ -71,14 +71,14 @@ final class StoreFixture: Sendable {
     _ writes: Write...,
     in transaction: TransactionID? = nil,
     auth: AuthContext = .admin
-  ) async throws -> CommitResult {
+  ) async throws -> CommitOutcome {
     try await store.commit(writes, database: database, transaction: transaction, auth: auth)
   }
 
   func get(
     _ path: String,
     at consistency: ReadConsistency = .latest
-  ) async throws -> [String: Value]? {
+  ) async throws -> [String: FirestoreValue]? {
     try await store.lookUp([name(path)], mask: nil, at: consistency, auth: .admin)
       .documents[0].document?.fields
   }
@@ -92,7 +92,7 @@ final class StoreFixture: Sendable {
   }
 
   func events() async throws -> [CommitRecord] {
-    try await storage.read { try EventLog.records(after: 0, limit: 10_000, in: $0) }
+    try await storage.read { try CommitLog.records(after: 0, limit: 10_000, in: $0) }
   }
 
   /// Returns once `count` requests wait for locks.

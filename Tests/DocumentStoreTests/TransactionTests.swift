@@ -403,7 +403,7 @@ struct TransactionTests {
     }
   }
 
-  private static func number(_ document: Document?) -> Int64 {
+  private static func number(_ document: FirestoreDocument?) -> Int64 {
     if case .integer(let n) = document?.fields["n"] { n } else { 0 }
   }
 

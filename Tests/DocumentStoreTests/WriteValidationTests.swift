@@ -18,7 +18,7 @@ struct WriteValidationTests {
     }
   }
 
-  static func nested(_ depth: Int) -> Value {
+  static func nested(_ depth: Int) -> FirestoreValue {
     depth == 0 ? .string("x") : .map(["m": nested(depth - 1)])
   }
 

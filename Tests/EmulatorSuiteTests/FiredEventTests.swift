@@ -37,14 +37,14 @@ struct FiredEventTests {
   @Test(
     "Plain JSON becomes Firestore's values",
     arguments: [
-      ("null", Value.null), ("true", .boolean(true)), (#""text""#, .string("text")),
+      ("null", FirestoreValue.null), ("true", .boolean(true)), (#""text""#, .string("text")),
       ("1", .integer(1)), ("-7", .integer(-7)), ("1.5", .double(1.5)), ("2.0", .integer(2)),
       ("9007199254740992", .integer(9_007_199_254_740_992)), ("1e300", .double(1e300)),
       (#"[1, "a", null]"#, .array([.integer(1), .string("a"), .null])),
       (#"{"a": {"b": 1}}"#, .map(["a": .map(["b": .integer(1)])])), ("{}", .map([:])),
     ]
   )
-  func plain(json: String, value: Value) throws {
+  func plain(json: String, value: FirestoreValue) throws {
     let change = try event(#"{"document": "things/t", "data": {"v": \#(json), "w": 1}}"#)
 
     #expect(change.after?.fields == ["v": value, "w": .integer(1)])
@@ -53,13 +53,13 @@ struct FiredEventTests {
   @Test(
     "Firestore's own form is read when it is all there is",
     arguments: [
-      (#"{"stringValue": "hi"}"#, Value.string("hi")),
+      (#"{"stringValue": "hi"}"#, FirestoreValue.string("hi")),
       (#"{"integerValue": "9007199254740993"}"#, .integer(9_007_199_254_740_993)),
       (#"{"doubleValue": 2}"#, .double(2)), (#"{"nullValue": null}"#, .null),
       (#"{"timestampValue": "2027-01-15T08:00:00Z"}"#, .timestamp(time)),
     ]
   )
-  func firestoreForm(json: String, value: Value) throws {
+  func firestoreForm(json: String, value: FirestoreValue) throws {
     let change = try event(#"{"document": "things/t", "data": {"fields": {"v": \#(json)}}}"#)
 
     #expect(change.after?.fields == ["v": value])

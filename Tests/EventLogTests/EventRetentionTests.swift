@@ -71,7 +71,7 @@ struct EventRetentionTests {
       let before = try await logged(storage)
       await fixture.advance(minutes: 2)
       try await fixture.wait { try await logged(storage) == [2] }
-      let mark = try await storage.read { try EventLog.trimmedThrough(in: $0)?.sequence }
+      let mark = try await storage.read { try CommitLog.trimmedThrough(in: $0)?.sequence }
 
       #expect(before == [1, 2])
       #expect(mark == 1)
@@ -164,7 +164,7 @@ struct EventRetentionTests {
       for change in record.changes { batch.delete(past, Array(change.name.id.utf8)) }
     }
     let storage = fixture.storage
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     for id in ["i1", "i2", "i3"] { batch.put(past, Array(id.utf8), []) }
     try await storage.commit(batch)
     for number in 1...2 { try await commit(change(number), to: storage) }
@@ -207,7 +207,7 @@ struct EventRetentionTests {
       await fixture.clock.waitForSleepers()
       let bytes = try await storage.read { snapshot -> Int in
         var bytes = 0
-        try snapshot.scan(EventLog.keyspace, prefix: []) { key, value in
+        try snapshot.scan(CommitLog.keyspace, prefix: []) { key, value in
           bytes += key.count + value.bytes.count
           return true
         }
@@ -217,8 +217,8 @@ struct EventRetentionTests {
     }
   }
 
-  private func put(_ name: String, _ sequence: UInt64, _ storage: any StorageEngine) async throws {
-    var batch = WriteBatch()
+  private func put(_ name: String, _ sequence: UInt64, _ storage: any OrderedStorage) async throws {
+    var batch = StorageBatch()
     EventCursor.put(name, sequence: sequence, in: &batch)
     try await storage.commit(batch)
   }

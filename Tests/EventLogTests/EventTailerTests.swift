@@ -8,7 +8,7 @@ import Testing
 struct EventTailerTests {
   /// Runs a tailer over `storage` beside `body`.
   private func withTailer<Result: Sendable>(
-    _ storage: any StorageEngine,
+    _ storage: any OrderedStorage,
     ringCapacity: Int = 1024,
     _ body: @Sendable (EventTailer) async throws -> Result
   ) async throws -> Result {

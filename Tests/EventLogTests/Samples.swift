@@ -10,8 +10,8 @@ let database = DatabaseName(project: "demo-test")
 func change(_ number: Int, before: Int? = nil, after: Int? = 1, text: String = "") -> DocumentChange
 {
   let name = DocumentName(database: database, path: ResourcePath(["items", "i\(number)"]))
-  func document(_ value: Int) -> Document {
-    Document(
+  func document(_ value: Int) -> FirestoreDocument {
+    FirestoreDocument(
       name: name,
       fields: ["value": .integer(Int64(value)), "text": .string(text)],
       createTime: Timestamp(microseconds: 1),
@@ -26,10 +26,10 @@ func change(_ number: Int, before: Int? = nil, after: Int? = 1, text: String = "
 func commit(
   _ change: DocumentChange,
   at microseconds: Int64 = 0,
-  to storage: any StorageEngine
+  to storage: any OrderedStorage
 ) async throws -> UInt64 {
-  var batch = WriteBatch()
-  EventLog.append(
+  var batch = StorageBatch()
+  CommitLog.append(
     [change],
     commitTime: Timestamp(microseconds: microseconds),
     database: database,
@@ -40,15 +40,15 @@ func commit(
 }
 
 /// Takes a sequence without an event, as the commits of other rooms do.
-func commitOther(to storage: any StorageEngine) async throws {
-  var batch = WriteBatch()
+func commitOther(to storage: any OrderedStorage) async throws {
+  var batch = StorageBatch()
   batch.put(Keyspace("other"), [1], [1])
   try await storage.commit(batch)
 }
 
 /// The sequences of the records in the log.
-func logged(_ storage: any StorageEngine) async throws -> [UInt64] {
+func logged(_ storage: any OrderedStorage) async throws -> [UInt64] {
   try await storage.read { snapshot in
-    try EventLog.records(after: 0, limit: .max, in: snapshot).map(\.sequence)
+    try CommitLog.records(after: 0, limit: .max, in: snapshot).map(\.sequence)
   }
 }

@@ -15,8 +15,9 @@ struct FieldWritesTests {
   /// The parts of the only write of a batch.
   private func parts(
     _ build: (inout WriteBatch) throws -> Void
-  ) throws -> (fields: [String: Value], mask: [String]?, transforms: [FieldTransform], Precondition)
-  {
+  ) throws -> (
+    fields: [String: FirestoreValue], mask: [String]?, transforms: [FieldTransform], Precondition
+  ) {
     var batch = store.batch()
     try build(&batch)
     let write = try #require(batch.writes.first)
@@ -47,6 +48,50 @@ struct FieldWritesTests {
       ]
     )
     #expect(condition == .none)
+  }
+
+  @Test("A dictionary takes values of any type beside computed ones, whichever form it has")
+  func mixedDictionary() throws {
+    struct Place: Encodable { var city: String }
+    let text = "Hi"
+    let expected: [String: FirestoreValue] = [
+      "text": .string("Hi"), "count": .integer(2), "at": .map(["city": .string("Bonn")]),
+      "deep": .map(["n": .integer(1)]),
+    ]
+    let fields: [String: FieldValue] = [
+      "text": .value(text), "count": 2, "at": .value(Place(city: "Bonn")),
+      "deep": ["n": 1, "t": .serverTimestamp], "t": .serverTimestamp,
+    ]
+    func erased(_ data: some Encodable) throws -> (
+      [String: FirestoreValue], [FieldTransform]
+    ) {
+      let found = try parts { try $0.set(reference, data) }
+      return (found.fields, found.transforms)
+    }
+    let times = [
+      FieldTransform(try path("deep.t"), .requestTime), FieldTransform(try path("t"), .requestTime),
+    ]
+    let mixed = try parts {
+      try $0.set(
+        reference,
+        [
+          "text": text, "count": 2, "at": Place(city: "Bonn"), "t": FieldValue.serverTimestamp,
+          "deep": ["n": 1, "t": .serverTimestamp] as [String: FieldValue],
+        ]
+      )
+    }
+    #expect(mixed.fields == expected && mixed.transforms == times)
+    let generic = try erased(fields)
+    #expect(generic.0 == expected && generic.1 == times)
+  }
+
+  @Test("A computed value inside an encodable type is refused, not written as something else")
+  func computedInside() {
+    struct Message: Encodable { var sentAt = FieldValue.serverTimestamp }
+    #expect(throws: (any Error).self) { try parts { try $0.set(reference, Message()) } }
+    #expect(throws: (any Error).self) {
+      try parts { try $0.set(reference, ["list": [FieldValue.increment(1)]]) }
+    }
   }
 
   @Test("A merge masks the leaves, empty maps among them")
@@ -140,7 +185,7 @@ struct FieldWritesTests {
   func references() throws {
     let other = store.document("b/2")
     let (fields, _, _, _) = try parts {
-      try $0.set(reference, ["r": .value(other), "v": .value(Value.vector([1, 2]))])
+      try $0.set(reference, ["r": .value(other), "v": .value(FirestoreValue.vector([1, 2]))])
     }
     #expect(fields == ["r": .reference(other.name), "v": .vector([1, 2])])
   }
@@ -177,7 +222,7 @@ struct DocumentQueryTests {
   @Test("Conditions add up, and null has an operator of its own")
   func filters() throws {
     let query = try store.collection("users").where("age", .greaterThan, 30)
-      .where("role", .equal, Value.null)
+      .where("role", .equal, FirestoreValue.null)
       .where(.or(.field("a", .in, [1, 2]), .field("b", .arrayContains, "x")))
       .validQuery()
 
@@ -198,7 +243,7 @@ struct DocumentQueryTests {
   func pages() throws {
     let snapshot = DocumentSnapshot(
       reference: store.document("users/u1"),
-      document: Document(
+      document: FirestoreDocument(
         name: store.document("users/u1").name,
         fields: ["age": .integer(40), "b": .integer(1)],
         createTime: Timestamp(microseconds: 0),

@@ -314,6 +314,37 @@ struct TransactionTests {
     #expect(http.bodies[4].contains(#""retryTransaction":"QQ==""#))
   }
 
+  @Test(
+    "A commit that may have succeeded ends the transaction; its body does not run again",
+    arguments: [
+      ScriptedHTTP.Answer.failure(OutboundHTTPError(.failed, "broke")),
+      ScriptedHTTP.json("<html>", status: 503), ScriptedHTTP.error(504, "DEADLINE_EXCEEDED"),
+      ScriptedHTTP.error(500, "INTERNAL"),
+    ]
+  )
+  func uncertainCommit(answer: ScriptedHTTP.Answer) async throws {
+    let http = ScriptedHTTP([begun1, answer, done, begun2, committed])
+    let runs = WaitLog()
+    await #expect(throws: FirestoreError.self) {
+      try await store(http).runTransaction { _ in runs.add(.zero) }
+    }
+    #expect(runs.all.count == 1)
+    #expect(http.calls.filter { $0.hasSuffix(":commit") }.count == 1)
+  }
+
+  @Test("A read that fails on the way lets the whole transaction run again")
+  func failedRead() async throws {
+    let http = ScriptedHTTP([
+      begun1, ScriptedHTTP.error(500, "INTERNAL"), done, begun2, read, committed,
+    ])
+    let runs = WaitLog()
+    try await store(http).runTransaction { transaction in
+      runs.add(.zero)
+      _ = try await transaction.get(firestore(http).document("a/1"))
+    }
+    #expect(runs.all.count == 2)
+  }
+
   @Test("The body's own error ends the transaction and is thrown")
   func ownError() async throws {
     struct OwnError: Error {}

@@ -30,12 +30,12 @@ func withFirestore(_ body: (RunningFirestore) async throws -> Void) async throws
   let log = LogCapture()
   let logger = log.logger(level: .notice)
   let storage = MemoryStorage()
-  let engine = QueryEngine(logger: logger)
+  let engine = QueryRunner(logger: logger)
   try await engine.load(from: storage)
   let tailer = EventTailer(storage: storage, logger: logger)
-  let store = DocumentStore(
+  let store = DocumentDatabase(
     storage: storage,
-    queryEngine: engine,
+    queryRunner: engine,
     tailer: tailer,
     now: { Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000)) },
     clock: ContinuousClock(),

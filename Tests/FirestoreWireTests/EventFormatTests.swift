@@ -14,8 +14,9 @@ struct EventFormatTests {
     path: ResourcePath(["c", "a"])
   )
 
-  private func document(_ fields: [String: Value], updated: Int64 = 2) -> Document {
-    Document(
+  private func document(_ fields: [String: FirestoreValue], updated: Int64 = 2) -> FirestoreDocument
+  {
+    FirestoreDocument(
       name: name,
       fields: fields,
       createTime: Timestamp(microseconds: 1),
@@ -29,7 +30,9 @@ struct EventFormatTests {
     let old = document(samples.fields())
     let new = document(samples.fields().merging(["z": .null]) { $1 }, updated: 3)
 
-    for (before, after) in [(nil, new), (old, new), (old, nil)] as [(Document?, Document?)] {
+    for (before, after) in [(nil, new), (old, new), (old, nil)]
+      as [(FirestoreDocument?, FirestoreDocument?)]
+    {
       let change = DocumentChange(name: name, before: before, after: after)
       let bytes: [UInt8] = try WireFormat.eventData(for: change).serializedBytes()
       let data = try Google_Events_Cloud_Firestore_V1_DocumentEventData(serializedBytes: bytes)

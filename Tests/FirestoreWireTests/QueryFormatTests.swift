@@ -13,7 +13,7 @@ struct QueryFormatTests {
   @Test("A query with every clause comes back as it was")
   func roundTrip() throws {
     let fieldFilters = Query.FieldOperator.allCases.map { fieldOperator in
-      let operand: Value =
+      let operand: FirestoreValue =
         [.in, .notIn, .arrayContainsAny].contains(fieldOperator)
         ? .array([.array([.integer(1)]), .null]) : .string("x")
       return Query.Filter.field(FieldPath(["f"]), fieldOperator, operand)

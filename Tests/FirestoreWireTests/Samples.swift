@@ -7,7 +7,7 @@ struct Samples {
   let database = DatabaseName(project: "demo-psst")
 
   /// A value that Firestore can hold; arrays hold no arrays.
-  mutating func value(depth: Int = 4, insideArray: Bool = false) -> Value {
+  mutating func value(depth: Int = 4, insideArray: Bool = false) -> FirestoreValue {
     switch Int.random(in: 0..<(depth > 0 ? 13 : 9), using: &generator) {
     case 0: .null
     case 1: .boolean(.random(using: &generator))
@@ -31,8 +31,8 @@ struct Samples {
   }
 
   /// A map or a document's fields.
-  mutating func fields(depth: Int = 4) -> [String: Value] {
-    var fields: [String: Value] = [:]
+  mutating func fields(depth: Int = 4) -> [String: FirestoreValue] {
+    var fields: [String: FirestoreValue] = [:]
     for key in ["a", "a.b", "é", "_x"].shuffled(using: &generator).prefix(2) {
       fields[key] = value(depth: depth)
     }

@@ -94,7 +94,7 @@ struct InvocationGatewayTests {
   @Test("A body beyond the bound is 413, whether announced or not", arguments: [true, false])
   func tooLarge(isAnnounced: Bool) async throws {
     let invoker = StandInInvoker { _ in .failure(InvocationError(.failed, "unexpected")) }
-    let bytes = ByteBuffer(repeating: 0, count: InvocationGateway.bodyBytesMax + 1)
+    let bytes = ByteBuffer(repeating: 0, count: InvocationLimits.bodyBytesMax + 1)
     var request = Request.post("/demo/us-central1/add", bytes)
     if isAnnounced { request = request.with(.contentLength, "\(bytes.readableBytes)") }
     let response = await gateway(invoker).respond(to: request, .embedded)
@@ -108,7 +108,7 @@ struct InvocationGatewayTests {
   @Test("A body at the bound is passed on")
   func large() async throws {
     let invoker = StandInInvoker { .success($0.reply("ok")) }
-    let bytes = ByteBuffer(repeating: 0, count: InvocationGateway.bodyBytesMax)
+    let bytes = ByteBuffer(repeating: 0, count: InvocationLimits.bodyBytesMax)
     let request = Request.post("/demo/us-central1/add", bytes)
 
     #expect(await gateway(invoker).respond(to: request, .embedded).status == .ok)
@@ -258,7 +258,7 @@ struct InvocationGatewayTests {
 
     #expect(try await reply(10, isAnnounced: true) == (200, "whole 10"))
     #expect(try await reply(1 << 20, isAnnounced: true) == (200, "streamed 1048576"))
-    let most = InvocationGateway.uploadBytesMax
+    let most = InvocationLimits.uploadBytesMax
     #expect(try await reply(most, isAnnounced: false) == (200, "streamed \(most)"))
     for isAnnounced in [true, false] {
       let (status, text) = try await reply(most + 1, isAnnounced: isAnnounced)

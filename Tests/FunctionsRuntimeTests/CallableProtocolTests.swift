@@ -34,31 +34,31 @@ struct CallableProtocolTests {
 
   private func harness(mode: CredentialReader.Mode = .emulator) throws -> HostHarness {
     try HostHarness(mode: mode) {
-      onCall("echo", Value.self) { $0.data }
-      onCall("text", Prompt.self) { "\($0.data.text):\($0.data.limit ?? -1)" }
-      onCall("whoAmI", Value.self) { try $0.requireUser() }
-      onCall("admin", Value.self, callers: .administrators) { _ in true }
-      onCall("users", Prompt.self, callers: .users) { $0.data.text }
-      onCall("options", Options.self) { $0.data.limit ?? -1 }
-      onCall("auth", Value.self) { request in
+      OnCall<FirestoreValue, _>("echo") { $0.data }
+      OnCall<Prompt, _>("text") { "\($0.data.text):\($0.data.limit ?? -1)" }
+      OnCall<FirestoreValue, _>("whoAmI") { try $0.requireUser() }
+      OnCall<FirestoreValue, _>("admin", callers: .claim("admin")) { _ in true }
+      OnCall<Prompt, _>("users", callers: .users) { $0.data.text }
+      OnCall<Options, _>("options") { $0.data.limit ?? -1 }
+      OnCall<FirestoreValue, String>("auth") { request in
         switch request.auth {
         case .unauthenticated: "nobody"
         case .user(let user): "user \(user.uid)"
         case .admin: "admin"
         }
       }
-      onCall("nothing", Value?.self) { _ in }
-      onCall("fails", String.self) { request -> Bool in
+      OnCall<FirestoreValue?, _>("nothing") { _ in }
+      OnCall<String, _>("fails") { request -> Bool in
         guard let code = StatusCode(name: request.data) else { throw Failure() }
         throw CallableError(code, "as asked", details: ["big": Int64.max, "small": 1])
       }
-      onCall("infinite", Value.self) { _ in Double.infinity }
-      onCall("large", Value.self) { _ in [Int64.max, -9_007_199_254_740_991, .min] }
-      onCall("date", Date.self) { $0.data.addingTimeInterval(1) }
-      onCall("isoDate", Date.self, options: .init(dates: .rfc3339)) {
+      OnCall<FirestoreValue, _>("infinite") { _ in Double.infinity }
+      OnCall<FirestoreValue, _>("large") { _ in [Int64.max, -9_007_199_254_740_991, .min] }
+      OnCall<Date, _>("date") { $0.data.addingTimeInterval(1) }
+      OnCall<Date, _>("isoDate", options: .init(dates: .rfc3339)) {
         $0.data.addingTimeInterval(1)
       }
-      onCall("unsigned", UInt64.self) { $0.data }
+      OnCall<UInt64, _>("unsigned") { $0.data }
     }
   }
 
@@ -291,7 +291,7 @@ struct CallableProtocolTests {
   func badTokens() async throws {
     let calls = Calls()
     let harness = try HostHarness {
-      onCall("count", Value.self) { _ in await calls.add() }
+      OnCall<FirestoreValue, _>("count") { _ in await calls.add() }
     }
     for header in ["Bearer nonsense", "Basic abc", "Bearer", ""] {
       let reply = try await harness.call("count", #"{"data":1}"#, authorization: header)
@@ -312,11 +312,11 @@ struct CallableProtocolTests {
   @Test("A function may refuse calls without a valid App Check token, and hear of used ones")
   func appCheck() async throws {
     let harness = try HostHarness {
-      onCall("enforced", Value.self, options: .init(enforceAppCheck: true)) { request in
+      OnCall<FirestoreValue, _>("enforced", options: .init(enforceAppCheck: true)) { request in
         "\(request.app?.appID ?? "-") \(request.app?.claims["sub"] == .string("1:2:ios:3")) "
           + "\(request.app?.alreadyConsumed.map(String.init) ?? "-")"
       }
-      onCall("consumed", Value.self, options: .init(consumeAppCheckToken: true)) { request in
+      OnCall<FirestoreValue, _>("consumed", options: .init(consumeAppCheckToken: true)) { request in
         request.app?.alreadyConsumed
       }
     }
@@ -341,7 +341,7 @@ struct CallableProtocolTests {
   @Test("The messaging token is passed on, unverified")
   func instanceID() async throws {
     let harness = try HostHarness {
-      onCall("token", Value.self) { $0.instanceIDToken }
+      OnCall<FirestoreValue, _>("token") { $0.instanceIDToken }
     }
     let headers: HTTPFields = [fieldName("firebase-instance-id-token"): "fcm:1"]
 
@@ -351,24 +351,64 @@ struct CallableProtocolTests {
     )
   }
 
-  @Test("A callable may be for some pages, or for none")
+  /// What a page of an origin is told, by a call and by a preflight.
+  private func allowed(
+    _ name: String,
+    _ origin: String,
+    by harness: HostHarness
+  ) async throws -> [String?] {
+    var allowed: [String?] = []
+    for method in [HTTPRequest.Method.post, .options] {
+      let reply = try await harness.call(
+        name,
+        #"{"data":1}"#,
+        method: method,
+        headers: [.origin: origin]
+      )
+      allowed.append(reply.headers[.accessControlAllowOrigin])
+    }
+    return allowed
+  }
+
+  @Test("A callable may be for some pages, or for none, and is for all unless it says so")
   func corsOption() async throws {
     let harness = try HostHarness {
-      onCall("some", Value.self, options: .init(cors: .only(["https://a.example"]))) { $0.data }
-      onCall("none", Value.self, options: .init(cors: CORSOrigins.none)) { $0.data }
+      OnCall<FirestoreValue, _>("some", options: .init(cors: .only(["https://a.example"]))) {
+        $0.data
+      }
+      OnCall<FirestoreValue, _>("none", options: .init(cors: .none)) { $0.data }
+      OnCall<FirestoreValue, _>("standard", options: .init(cors: .standard)) { $0.data }
+      OnStreamingCall<FirestoreValue, _, Int>("stream", options: .init(cors: .none)) {
+        request,
+        _ in request.data
+      }
     }
-    func origin(_ name: String, _ origin: String, _ method: HTTPRequest.Method) async throws
-      -> String?
-    {
-      try await harness.call(name, #"{"data":1}"#, method: method, headers: [.origin: origin])
-        .headers[.accessControlAllowOrigin]
-    }
+    let (a, b) = ("https://a.example", "https://b.example")
 
-    for method in [HTTPRequest.Method.post, .options] {
-      #expect(try await origin("some", "https://a.example", method) == "https://a.example")
-      #expect(try await origin("some", "https://b.example", method) == nil)
-      #expect(try await origin("none", "https://a.example", method) == nil)
+    #expect(try await allowed("some", a, by: harness) == [a, a])
+    #expect(try await allowed("some", b, by: harness) == [nil, nil])
+    #expect(try await allowed("none", a, by: harness) == [nil, nil])
+    #expect(try await allowed("standard", a, by: harness) == [a, a])
+    #expect(try await allowed("stream", a, by: harness) == [nil, nil])
+    // The call itself is answered: it is the browser that keeps the reply from the page.
+    let closed = try await harness.call("none", #"{"data":1}"#, headers: [.origin: a])
+    #expect(closed.status == 200 && closed.body == #"{"result":1}"#)
+    let refused = try await harness.call("none", "{}", headers: [.origin: a])
+    #expect(refused.status == 400 && refused.headers[.accessControlAllowOrigin] == nil)
+  }
+
+  @Test("What an app says of pages holds for the callables that do not say it themselves")
+  func corsDefaults() async throws {
+    let harness = try HostHarness(defaults: .init(cors: .none)) {
+      OnCall<FirestoreValue, _>("silent") { $0.data }
+      OnCall<FirestoreValue, _>("standard", options: .init(cors: .standard)) { $0.data }
+      OnCall<FirestoreValue, _>("any", options: .init(cors: .any)) { $0.data }
     }
+    let page = "https://a.example"
+
+    #expect(try await allowed("silent", page, by: harness) == [nil, nil])
+    #expect(try await allowed("standard", page, by: harness) == [nil, nil])
+    #expect(try await allowed("any", page, by: harness) == [page, page])
   }
 
   @Test("In production owner and unsigned tokens are refused, and a call without token works")
@@ -389,8 +429,8 @@ struct CallableProtocolTests {
       #"{"data":""# + String(repeating: "a", count: count - 11) + #""}"#
     }
 
-    #expect(try await harness.call("text", body(FunctionHost.bodyBytesMax)).status == 400)
-    let refused = try await harness.call("text", body(FunctionHost.bodyBytesMax + 1))
+    #expect(try await harness.call("text", body(InvocationLimits.bodyBytesMax)).status == 400)
+    let refused = try await harness.call("text", body(InvocationLimits.bodyBytesMax + 1))
     #expect(refused.status == 413)
     #expect(refused.body.contains("exceeds the limit: 10485760 bytes"))
   }
@@ -407,7 +447,7 @@ struct CallableProtocolTests {
   func cancellation() async throws {
     let started = AsyncStream<Void>.makeStream()
     let harness = try HostHarness {
-      onCall("hang", Value.self) { _ in
+      OnCall<FirestoreValue, _>("hang") { _ in
         started.continuation.yield()
         try await Task.sleep(for: .seconds(3600))
       }

@@ -57,7 +57,7 @@ struct CloudEventTests {
     patterns: [String: String] = ["subject": "orders/{orderId}"]
   ) throws -> HostHarness {
     try HostHarness {
-      onCloudEvent("f", type: type, filters: filters, pathPatterns: patterns, as: Order.self) {
+      OnCloudEvent<Order>("f", type: type, filters: filters, pathPatterns: patterns) {
         seen.add($0)
       }
     }
@@ -100,7 +100,7 @@ struct CloudEventTests {
   func structuredMode(member: String, expected: String) async throws {
     let seen = Seen<CloudEventMessage<[UInt8]>>()
     let harness = try HostHarness {
-      onCloudEvent("f", type: "t", filters: ["shop": "b"]) { seen.add($0) }
+      OnCloudEvent<[UInt8]>("f", type: "t", filters: ["shop": "b"]) { seen.add($0) }
     }
     let reply = try await harness.post(
       "f",
@@ -166,12 +166,9 @@ struct CloudEventTests {
   @Test("Called directly, a declaration reads its parameters from the attributes")
   func direct() async throws {
     let seen = Seen<String>()
-    let function = onCloudEvent(
-      "f",
-      type: "t",
-      pathPatterns: ["document": "users/{id}"],
-      as: Order.self
-    ) { seen.add(try $0.params.id) }
+    let function = OnCloudEvent<Order>("f", type: "t", pathPatterns: ["document": "users/{id}"]) {
+      seen.add(try $0.params.id)
+    }
     try await function(
       CloudEventMessage(type: "t", data: Order(total: 1), attributes: ["document": "users/u1"])
     )
@@ -184,9 +181,11 @@ struct CloudEventTests {
 
   @Test("Documents come in base64 of protobuf, as Google's emulator sends them, and structured")
   func documents() async throws {
-    let seen = Seen<DocumentAuthEvent<Document>>()
+    let seen = Seen<DocumentEvent<FirestoreDocument>>()
     let harness = try HostHarness {
-      onDocumentCreatedWithAuthContext("f", at: "users/{id}") { seen.add($0) }
+      OnDocumentCreated<FirestoreDocument>("f", at: "users/{id}", withAuthContext: true) {
+        seen.add($0)
+      }
     }
     let name = "projects/p/databases/(default)/documents/users/u1"
     // Field 1 of the event is a document, whose field 1 is its name.

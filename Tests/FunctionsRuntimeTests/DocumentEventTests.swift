@@ -25,7 +25,7 @@ struct DocumentEventTests {
   struct Failure: Error {}
 
   private let pattern = "chats/{chatId}/messages/{messageId}"
-  private let hello: [String: Value] = [
+  private let hello: [String: FirestoreValue] = [
     "text": .string("hello"), "sentAt": .timestamp(Timestamp(microseconds: 7)),
   ]
 
@@ -33,7 +33,7 @@ struct DocumentEventTests {
   func created() async throws {
     let seen = Seen<DocumentEvent<Message>>()
     let harness = try HostHarness {
-      onDocumentCreated("f", at: pattern, as: Message.self) { event in
+      OnDocumentCreated<Message>("f", at: pattern) { event in
         event.logger.info("seen")
         seen.add(event)
       }
@@ -65,10 +65,10 @@ struct DocumentEventTests {
     let updates = Seen<DocumentUpdate<Message>>()
     let deletions = Seen<Message>()
     let harness = try HostHarness {
-      onDocumentUpdated("u", at: pattern, as: Message.self) { updates.add($0.data) }
-      onDocumentDeleted("d", at: pattern, as: Message.self) { deletions.add($0.data) }
+      OnDocumentUpdated<Message>("u", at: pattern) { updates.add($0.data) }
+      OnDocumentDeleted<Message>("d", at: pattern) { deletions.add($0.data) }
     }
-    let changed: [String: Value] = ["text": .string("bye")]
+    let changed: [String: FirestoreValue] = ["text": .string("bye")]
 
     #expect(
       try await harness.deliver(.updated, to: "u", before: hello, after: changed).status == 204
@@ -85,11 +85,11 @@ struct DocumentEventTests {
 
   @Test("A written event tells by its case what happened")
   func written() async throws {
-    let seen = Seen<Change<Message>>()
+    let seen = Seen<DocumentWrite<Message>>()
     let harness = try HostHarness {
-      onDocumentWritten("w", at: pattern, as: Message.self) { seen.add($0.data) }
+      OnDocumentWritten<Message>("w", at: pattern) { seen.add($0.data) }
     }
-    let bye: [String: Value] = ["text": .string("bye")]
+    let bye: [String: FirestoreValue] = ["text": .string("bye")]
     _ = try await harness.deliver(.written, to: "w", after: bye)
     _ = try await harness.deliver(.written, to: "w", before: bye, after: ["text": .string("!")])
     _ = try await harness.deliver(.written, to: "w", before: bye)
@@ -109,16 +109,16 @@ struct DocumentEventTests {
     #expect(seen.all.map { $0.after?.text } == ["bye", "!", nil])
   }
 
-  @Test("Without a type, or as Document, the stored document arrives with fields and times")
+  @Test("As FirestoreDocument the stored document arrives with fields and times")
   func raw() async throws {
-    let seen = Seen<Document?>()
+    let seen = Seen<FirestoreDocument?>()
     let harness = try HostHarness {
-      onDocumentCreated("c", at: pattern) { seen.add($0.data) }
-      onDocumentUpdated("u", at: pattern, as: Document.self) { seen.add($0.data.after) }
-      onDocumentDeleted("d", at: pattern) { seen.add($0.data) }
-      onDocumentWritten("w", at: pattern, as: Document.self) { seen.add($0.data.after) }
+      OnDocumentCreated<FirestoreDocument>("c", at: pattern) { seen.add($0.data) }
+      OnDocumentUpdated<FirestoreDocument>("u", at: pattern) { seen.add($0.data.after) }
+      OnDocumentDeleted<FirestoreDocument>("d", at: pattern) { seen.add($0.data) }
+      OnDocumentWritten<FirestoreDocument>("w", at: pattern) { seen.add($0.data.after) }
     }
-    let odd: [String: Value] = ["n": .vector([1]), "m": .map(["k": .null])]
+    let odd: [String: FirestoreValue] = ["n": .vector([1]), "m": .map(["k": .null])]
     let created = try await harness.deliver(.created, to: "c", after: odd)
     #expect(created.status == 204, "\(created.body)")
     _ = try await harness.deliver(.updated, to: "u", before: [:], after: odd)
@@ -132,7 +132,7 @@ struct DocumentEventTests {
   @Test("An event that cannot reach the handler is 400, never to be tried again, and logged")
   func refused() async throws {
     let harness = try HostHarness {
-      onDocumentCreated("f", at: pattern, as: Message.self) { _ in Issue.record("was called") }
+      OnDocumentCreated<Message>("f", at: pattern) { _ in Issue.record("was called") }
     }
     func replies() async throws -> [(HostHarness.Reply, String)] {
       [
@@ -185,14 +185,16 @@ struct DocumentEventTests {
   @Test("A failing handler is 500; its error may advise on trying again, and stays in the log")
   func failures() async throws {
     let harness = try HostHarness {
-      onDocumentCreated("plain", at: pattern) { _ in throw Failure() }
-      onDocumentCreated("permanent", at: pattern) { _ in
+      OnDocumentCreated<FirestoreDocument>("plain", at: pattern) { _ in throw Failure() }
+      OnDocumentCreated<FirestoreDocument>("permanent", at: pattern) { _ in
         throw EventError.permanent("hopeless", cause: Failure())
       }
-      onDocumentCreated("later", at: pattern) { _ in
+      OnDocumentCreated<FirestoreDocument>("later", at: pattern) { _ in
         throw EventError.retry(after: .milliseconds(2500), "busy")
       }
-      onDocumentCreated("noParam", at: pattern) { event in _ = try event.params.chatID }
+      OnDocumentCreated<FirestoreDocument>("noParam", at: pattern) { event in
+        _ = try event.params.chatID
+      }
     }
     func advice(_ name: String) async throws -> String? {
       let reply = try await harness.deliver(.created, to: name, after: hello)
@@ -217,7 +219,7 @@ struct DocumentEventTests {
   func jsonData() async throws {
     let seen = Seen<Message>()
     let harness = try HostHarness {
-      onDocumentCreated("f", at: pattern, as: Message.self) { seen.add($0.data) }
+      OnDocumentCreated<Message>("f", at: pattern) { seen.add($0.data) }
     }
     let name = "projects/p/databases/(default)/documents/chats/c1/messages/m1"
     let json = #"""
@@ -242,14 +244,14 @@ struct CloudFunctionTests {
     let greeting: String
     let record: @Sendable (String) -> Void
 
-    var greet: some CloudFunction<CallableRequest<String>, String> {
-      onCall("greet", String.self) { request in
+    var greet: OnCall<String, String> {
+      .init("greet") { request in
         "\(greeting), \(request.data) (\(try request.requireUser()))"
       }
     }
 
-    var audit: some CloudFunction<DocumentEvent<Change<[String: Value]>>, Void> {
-      onDocumentWritten("audit", at: "chats/{chatId}", as: [String: Value].self) { event in
+    var audit: OnDocumentWritten<[String: FirestoreValue]> {
+      .init("audit", at: "chats/{chatId}") { event in
         record(try event.params.chatId)
       }
     }

@@ -10,16 +10,18 @@ import Testing
 @Suite("Functions Framework")
 struct FrameworkTests {
   private let app = FunctionsApp {
-    onCall("call", Value.self) { $0.data }
-    onTyped("typed", Value.self) { $0.data }
-    onCloudEvent("event", type: "*", as: [String: Int].self) { _ in
+    OnCall<FirestoreValue, _>("call") { $0.data }
+    OnTyped<FirestoreValue, _>("typed") { $0.data }
+    OnCloudEvent<[String: Int]>("event", type: "*") { _ in
       throw EventError.permanent("hopeless")
     }
-    onTaskDispatched("task", Int.self) { _ in throw EventError.permanent("hopeless") }
-    onSchedule("tick", "0 3 * * *") { _ in throw EventError.retry(after: .milliseconds(1500), "x") }
-    onTyped("hang", Value.self) { _ in
+    OnTaskDispatched<Int>("task") { _ in throw EventError.permanent("hopeless") }
+    OnSchedule("tick", schedule: "0 3 * * *") { _ in
+      throw EventError.retry(after: .milliseconds(1500), "x")
+    }
+    OnTyped<FirestoreValue, _>("hang") { _ in
       try await Task.sleep(for: .seconds(3600))
-      return Value.null
+      return FirestoreValue.null
     }
   }
 

@@ -15,29 +15,38 @@ struct FunctionsAppTests {
     }
   }
 
-  private func problems(of options: FunctionOptions) -> [String] {
-    problems(FunctionsApp { onCall("f", Value.self, options: options) { _ in } })
+  private func problems(of options: CallableOptions) -> [String] {
+    problems(FunctionsApp { OnCall<FirestoreValue, _>("f", options: options) { _ in } })
   }
 
   @Test("The manifest has every function with its options, defaults and trigger")
   func manifest() throws {
     let isOn = true
     let app = FunctionsApp(
-      defaults: .init(region: "europe-west1", memory: .mib512, retry: true, secrets: ["KEY"])
+      defaults: .init(region: "europe-west1", memory: .mib512, secrets: ["KEY"], retry: true)
     ) {
-      onCall("call", Value.self, options: .init(region: "us-east4", timeout: .milliseconds(90_500)))
-      {
+      OnCall<FirestoreValue, _>(
+        "call",
+        options: .init(region: "us-east4", timeout: .milliseconds(90_500))
+      ) {
         _ in
       }
       if isOn {
-        onDocumentCreated("created", at: "/chats/{chatId}/", options: .init(concurrency: 1)) { _ in
+        OnDocumentCreated<FirestoreDocument>(
+          "created",
+          at: "/chats/{chatId}/",
+          options: .init(concurrency: 1)
+        ) { _ in
         }
       } else {
-        onDocumentCreated("off", at: "chats/{chatId}") { _ in }
+        OnDocumentCreated<FirestoreDocument>("off", at: "chats/{chatId}") { _ in }
       }
       for number in 1...2 {
-        onDocumentWritten("written\(number)", at: "chats/c\(number)", options: .init(retry: false))
-        {
+        OnDocumentWritten<FirestoreDocument>(
+          "written\(number)",
+          at: "chats/c\(number)",
+          options: .init(retry: false)
+        ) {
           _ in
         }
       }
@@ -79,7 +88,7 @@ struct FunctionsAppTests {
 
   @Test("Names follow Cloud Functions' rule", arguments: ["a", "aB-9_z"])
   func goodNames(name: String) {
-    #expect(problems(FunctionsApp { onCall(name, Value.self) { _ in } }) == [])
+    #expect(problems(FunctionsApp { OnCall<FirestoreValue, _>(name) { _ in } }) == [])
   }
 
   @Test(
@@ -87,7 +96,7 @@ struct FunctionsAppTests {
     arguments: ["", "1a", "_a", "a.b", "a b", "ä", String(repeating: "a", count: 64)]
   )
   func badNames(name: String) {
-    let problems = problems(FunctionsApp { onCall(name, Value.self) { _ in } })
+    let problems = problems(FunctionsApp { OnCall<FirestoreValue, _>(name) { _ in } })
 
     #expect(problems.count == 1)
     #expect(problems.first?.contains("must start with a letter") == true)
@@ -96,11 +105,11 @@ struct FunctionsAppTests {
   @Test("All problems are told at once: equal names, bad patterns, no functions")
   func allProblems() {
     let app = FunctionsApp {
-      onCall("twice", Value.self) { _ in }
-      onDocumentCreated("twice", at: "chats/{id}") { _ in }
-      onCall("twice", Value.self) { _ in }
-      onDocumentCreated("collection", at: "chats/{chatId}/messages") { _ in }
-      onDocumentCreated("brace", at: "chats/{chatId") { _ in }
+      OnCall<FirestoreValue, _>("twice") { _ in }
+      OnDocumentCreated<FirestoreDocument>("twice", at: "chats/{id}") { _ in }
+      OnCall<FirestoreValue, _>("twice") { _ in }
+      OnDocumentCreated<FirestoreDocument>("collection", at: "chats/{chatId}/messages") { _ in }
+      OnDocumentCreated<FirestoreDocument>("brace", at: "chats/{chatId") { _ in }
     }
     let problems = problems(app)
 
@@ -117,11 +126,11 @@ struct FunctionsAppTests {
       .init(region: "Europe"), .init(region: "us"), .init(timeout: .zero),
       .init(timeout: .seconds(3601)), .init(concurrency: 0), .init(concurrency: 1001),
       .init(minInstances: -1), .init(maxInstances: 0), .init(minInstances: 3, maxInstances: 2),
-      .init(retry: true), .init(secrets: ["lower"]), .init(secrets: ["FIREBASE_X"]),
+      .init(secrets: ["lower"]), .init(secrets: ["FIREBASE_X"]),
       .init(secrets: [""]), .init(secrets: ["1A"]),
-    ] as [FunctionOptions]
+    ] as [CallableOptions]
   )
-  func badOptions(options: FunctionOptions) {
+  func badOptions(options: CallableOptions) {
     #expect(problems(of: options).count == 1, "\(problems(of: options))")
   }
 
@@ -131,17 +140,46 @@ struct FunctionsAppTests {
       .init(region: "northamerica-northeast1"), .init(timeout: .seconds(3600)),
       .init(timeout: .milliseconds(1)), .init(concurrency: 1), .init(concurrency: 1000),
       .init(minInstances: 2, maxInstances: 2), .init(secrets: ["A_1", "OPENAI_API_KEY"]),
-    ] as [FunctionOptions]
+    ] as [CallableOptions]
   )
-  func goodOptions(options: FunctionOptions) {
+  func goodOptions(options: CallableOptions) {
     #expect(problems(of: options) == [])
+  }
+
+  @Test("Each kind takes those of the app's defaults that it has an option for")
+  func defaults() {
+    let app = FunctionsApp(
+      defaults: .init(retry: true, dates: .rfc3339, cors: .none, enforceAppCheck: true)
+    ) {
+      OnCall<FirestoreValue, _>("call") { _ in }
+      OnRequest("request") { _ in .text("") }
+      OnTyped<FirestoreValue, _>("typed") { $0.data }
+      OnDocumentCreated<FirestoreDocument>("created", at: "a/{b}") { _ in }
+      OnSchedule("nightly", schedule: "0 3 * * *") { _ in }
+      OnCloudEvent<[UInt8]>("event", type: "t") { _ in }
+      OnTaskDispatched<Int>("task") { _ in }
+    }
+    let options = Dictionary(uniqueKeysWithValues: app.functions.map { ($0.name, $0.options) })
+
+    #expect(
+      options == [
+        "call": .init(dates: .rfc3339, cors: CORSOrigins.none, enforceAppCheck: true),
+        "request": .init(cors: CORSOrigins.none), "typed": .init(dates: .rfc3339),
+        "created": .init(retry: true), "nightly": .init(retry: true),
+        "event": .init(retry: true, dates: .rfc3339), "task": .init(retry: true, dates: .rfc3339),
+      ]
+    )
   }
 
   @Test("Events end sooner than callables may")
   func eventTimeout() {
     func app(_ seconds: Int) -> FunctionsApp {
       FunctionsApp {
-        onDocumentCreated("f", at: "a/{b}", options: .init(timeout: .seconds(seconds))) { _ in }
+        OnDocumentCreated<FirestoreDocument>(
+          "f",
+          at: "a/{b}",
+          options: .init(timeout: .seconds(seconds))
+        ) { _ in }
       }
     }
 
@@ -152,8 +190,8 @@ struct FunctionsAppTests {
   @Test("A target that no function has is refused with the names there are")
   func unknownTarget() {
     let app = FunctionsApp {
-      onCall("a", Value.self) { _ in }
-      onCall("b", Value.self) { _ in }
+      OnCall<FirestoreValue, _>("a") { _ in }
+      OnCall<FirestoreValue, _>("b") { _ in }
     }
     let error = #expect(throws: InvalidFunctions.self) {
       try FunctionHost(app: app, target: "c", credentials: CredentialReader(mode: .emulator))

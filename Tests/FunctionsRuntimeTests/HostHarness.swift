@@ -19,7 +19,7 @@ struct HostHarness {
 
   init(
     mode: CredentialReader.Mode = .emulator,
-    defaults: FunctionOptions = FunctionOptions(),
+    defaults: GlobalOptions = GlobalOptions(),
     @FunctionsBuilder _ functions: () -> [FunctionDefinition]
   ) throws {
     host = try FunctionHost(
@@ -70,8 +70,8 @@ struct HostHarness {
   func deliver(
     _ kind: DocumentEventKind,
     to name: String,
-    before: [String: Value]? = nil,
-    after: [String: Value]? = nil,
+    before: [String: FirestoreValue]? = nil,
+    after: [String: FirestoreValue]? = nil,
     path: String = "chats/c1/messages/m1",
     change: (inout HTTPRequest) -> Void = { _ in },
     body: [UInt8]? = nil
@@ -80,8 +80,8 @@ struct HostHarness {
       database: DatabaseName(project: "demo-test"),
       path: ResourcePath(slashSeparated: path)
     )
-    func document(_ fields: [String: Value]) -> Document {
-      Document(
+    func document(_ fields: [String: FirestoreValue]) -> FirestoreDocument {
+      FirestoreDocument(
         name: documentName,
         fields: fields,
         createTime: Timestamp(microseconds: 1),

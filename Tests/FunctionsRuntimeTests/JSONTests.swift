@@ -1,4 +1,5 @@
 import DocumentModel
+import JSONText
 import TestSupport
 import Testing
 
@@ -21,45 +22,21 @@ struct JSONTests {
       (#""a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00""#, .string("a\"\\/\u{8}\u{c}\n\r\té😀")),
       (#""\ud83dx\ude00""#, .string("\u{FFFD}x\u{FFFD}")),
       (#"{"a":1,"a":2}"#, .map(["a": .integer(2)])),
+      ("18446744073709551615", WrappedInteger.map(WrappedInteger.unsigned, "18446744073709551615")),
       (#"{"@type":"type.googleapis.com/google.protobuf.UInt64Value","value":"7"}"#, .integer(7)),
-    ] as [(String, Value)]
+    ] as [(String, FirestoreValue)]
   )
-  func read(text: String, value: Value) throws {
+  func read(text: String, value: FirestoreValue) throws {
     #expect(try JSONReader.read(text.utf8) == value)
   }
 
   @Test(
-    "Malformed JSON is refused where it goes wrong",
-    arguments: [
-      ("", 0), ("nul", 3), ("tru3", 3), ("01", 1), ("-", 1), ("1.", 2), ("1e", 2), (".5", 0),
-      ("+1", 0), ("[1,]", 3), ("[1", 2), ("{\"a\"}", 4), ("{\"a\":1,}", 7), ("{a:1}", 1),
-      ("\"a", 0), ("\"\\x\"", 2), ("\"\\u12g4\"", 5), ("\"\n\"", 1), ("1 2", 2), ("1e999", 0),
-      ("NaN", 0), ("'a'", 0), ("\u{FEFF}1", 0),
-    ]
+    "What is no JSON, or beyond our numbers, is refused where it goes wrong",
+    arguments: [("", 0), ("[1,]", 3), ("{\"a\":1,}", 7), ("1e999", 0), ("1 2", 2)]
   )
   func malformed(text: String, offset: Int) {
     let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.read(text.utf8) }
     #expect(error?.offset == offset)
-  }
-
-  @Test("Bytes that are not UTF-8 are refused, within strings with escapes too")
-  func notUTF8() {
-    for bytes: [UInt8] in [[34, 0xFF, 34], [34, 92, 110, 0xC3, 34], [0xFF]] {
-      #expect(throws: JSONSyntaxError.self) { try JSONReader.read(bytes) }
-    }
-  }
-
-  @Test("Nesting is bounded")
-  func depth() throws {
-    func nested(_ depth: Int) -> String {
-      String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-    }
-
-    _ = try JSONReader.read(nested(JSONReader.depthMax).utf8)
-    #expect(throws: JSONSyntaxError.self) {
-      try JSONReader.read(nested(JSONReader.depthMax + 2).utf8)
-    }
-    #expect(throws: JSONSyntaxError.self) { try JSONReader.read(nested(100_000).utf8) }
   }
 
   @Test("Random values survive writing and reading, and Foundation reads the same")
@@ -70,7 +47,7 @@ struct JSONTests {
       let bytes = try JSONWriter.write(value)
 
       #expect(try JSONReader.read(bytes) == value)
-      _ = try JSONDecoder().decode(Value.self, from: Data(bytes))
+      _ = try JSONDecoder().decode(FirestoreValue.self, from: Data(bytes))
     }
   }
 
@@ -93,7 +70,7 @@ struct JSONTests {
 
   @Test("What JSON has no type for is written in a readable form")
   func otherTypes() throws {
-    let value = Value.map([
+    let value = FirestoreValue.map([
       "at": .timestamp(Timestamp(microseconds: 0)), "blob": .bytes([0, 255]),
       "place": .geoPoint(GeoPoint(latitude: 1, longitude: 2.5)), "vector": .vector([1]),
     ])
@@ -109,7 +86,7 @@ struct JSONTests {
     #expect(error?.path == "a[1].b")
   }
 
-  private static func value(depth: Int, _ generator: inout SeededGenerator) -> Value {
+  private static func value(depth: Int, _ generator: inout SeededGenerator) -> FirestoreValue {
     switch Int.random(in: 0..<(depth < 4 ? 8 : 6), using: &generator) {
     case 0: .null
     case 1: .boolean(.random(using: &generator))

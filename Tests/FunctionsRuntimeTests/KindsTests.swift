@@ -6,7 +6,7 @@ import Testing
 struct KindsTests {
   private func endpoint(
     _ function: some CloudFunction,
-    defaults: FunctionOptions = FunctionOptions()
+    defaults: GlobalOptions = GlobalOptions()
   ) throws -> FunctionEndpoint {
     let manifest = try FunctionsApp(defaults: defaults) { function }.manifest()
     return try #require(manifest.endpoints[function.name])
@@ -22,19 +22,28 @@ struct KindsTests {
   }
 
   private func retrying(_ retry: RetryPolicy?) throws -> FunctionEndpoint.EventTrigger? {
-    try endpoint(onDocumentDeleted("f", at: "a/{b}", options: .init(retry: retry)) { _ in })
-      .eventTrigger
+    try endpoint(
+      OnDocumentDeleted<FirestoreDocument>("f", at: "a/{b}", options: .init(retry: retry)) { _ in }
+    )
+    .eventTrigger
   }
 
   @Test("Each kind with auth context has the event type of that name")
   func authContext() throws {
-    let created = try endpoint(onDocumentCreatedWithAuthContext("f", at: "a/{b}") { _ in })
-    let updated = try endpoint(onDocumentUpdatedWithAuthContext("f", at: "a/{b}") { _ in })
-    let deleted = try endpoint(onDocumentDeletedWithAuthContext("f", at: "a/{b}") { _ in })
+    let created = try endpoint(
+      OnDocumentCreated<FirestoreDocument>("f", at: "a/{b}", withAuthContext: true) { _ in }
+    )
+    let updated = try endpoint(
+      OnDocumentUpdated<FirestoreDocument>("f", at: "a/{b}", withAuthContext: true) { _ in }
+    )
+    let deleted = try endpoint(
+      OnDocumentDeleted<FirestoreDocument>("f", at: "a/{b}", withAuthContext: true) { _ in }
+    )
     let written = try endpoint(
-      onDocumentWrittenWithAuthContext("f", at: "a/{b}", as: [String: Value].self) { event in
+      OnDocumentWritten<[String: FirestoreValue]>("f", at: "a/{b}", withAuthContext: true) {
+        event in
         switch event.data {
-        case .created, .deleted, .updated: _ = event.auth.type
+        case .created, .deleted, .updated: _ = event.auth?.type
         }
       }
     )
@@ -77,33 +86,37 @@ struct KindsTests {
   @Test("Other services' events have their filters, schedules and tasks their own retries")
   func others() throws {
     let event = try endpoint(
-      onCloudEvent("f", type: "t", filters: ["a": "1"], pathPatterns: ["subject": "x/{y}/z"]) { _ in
+      OnCloudEvent<[UInt8]>(
+        "f",
+        type: "t",
+        filters: ["a": "1"],
+        pathPatterns: ["subject": "x/{y}/z"]
+      ) { _ in
       }
     )
     let nightly = try endpoint(
-      onSchedule(
+      OnSchedule(
         "f",
-        "0 3 * * *",
+        schedule: "0 3 * * *",
         timeZone: "Europe/Berlin",
         options: .init(retry: .init(attempts: 3))
       ) { _ in }
     )
-    let plain = try endpoint(onSchedule("f", "every 5 minutes") { _ in })
+    let plain = try endpoint(OnSchedule("f", schedule: "every 5 minutes") { _ in })
     let always = try endpoint(
-      onSchedule("f", "every 5 minutes") { _ in },
+      OnSchedule("f", schedule: "every 5 minutes") { _ in },
       defaults: .init(retry: true)
     )
     let tasks = try endpoint(
-      onTaskDispatched(
+      OnTaskDispatched<Int>(
         "f",
-        Int.self,
-        retry: .init(window: .seconds(60)),
-        rateLimits: .init(concurrentDispatches: 6, dispatchesPerSecond: 0.5)
+        rateLimits: .init(concurrentDispatches: 6, dispatchesPerSecond: 0.5),
+        options: .init(retry: .init(window: .seconds(60)))
       ) { _ in }
     )
-    let once = try endpoint(onTaskDispatched("f", Int.self, retry: false) { _ in })
-    let usual = try endpoint(onTaskDispatched("f", Int.self) { _ in })
-    let typed = try endpoint(onTyped("f", Int.self) { $0.data }, defaults: .init(retry: true))
+    let once = try endpoint(OnTaskDispatched<Int>("f", options: .init(retry: false)) { _ in })
+    let usual = try endpoint(OnTaskDispatched<Int>("f") { _ in })
+    let typed = try endpoint(OnTyped<Int, _>("f") { $0.data }, defaults: .init(retry: true))
 
     #expect(
       event.eventTrigger
@@ -137,7 +150,7 @@ struct KindsTests {
 
   @Test("Mistakes in every kind are told before anything is served")
   func mistakes() {
-    let hour = FunctionOptions(timeout: .seconds(1801))
+    let hour = Duration.seconds(1801)
     let wrong = RetryPolicy(
       attempts: 0,
       window: .zero,
@@ -146,34 +159,36 @@ struct KindsTests {
       doublings: -1
     )
     let expected: [([String], Int)] = [
-      (problems(onCloudEvent("f", type: "") { _ in }), 1),
-      (problems(onCloudEvent("f", type: "t", filters: ["A": "1"]) { _ in }), 1),
-      (problems(onCloudEvent("f", type: "t", pathPatterns: ["a": "{b"]) { _ in }), 1),
+      (problems(OnCloudEvent<[UInt8]>("f", type: "") { _ in }), 1),
+      (problems(OnCloudEvent<[UInt8]>("f", type: "t", filters: ["A": "1"]) { _ in }), 1),
+      (problems(OnCloudEvent<[UInt8]>("f", type: "t", pathPatterns: ["a": "{b"]) { _ in }), 1),
       (
         problems(
-          onCloudEvent("f", type: "t", filters: ["a": "1"], pathPatterns: ["a": "b"]) { _ in }
+          OnCloudEvent<[UInt8]>("f", type: "t", filters: ["a": "1"], pathPatterns: ["a": "b"]) {
+            _ in
+          }
         ),
         1
       ),
-      (problems(onSchedule("f", " ") { _ in }), 1),
-      (problems(onSchedule("f", "0 3 * * *", options: hour) { _ in }), 1),
-      (
-        problems(onSchedule("f", "0 3 * * *", options: .init(retry: .init(attempts: 7))) { _ in }),
-        1
-      ),
-      (problems(onTaskDispatched("f", Int.self, options: hour) { _ in }), 1),
-      (problems(onTaskDispatched("f_1", Int.self) { _ in }), 1),
+      (problems(OnSchedule("f", schedule: " ") { _ in }), 1),
+      (problems(OnSchedule("f", schedule: "0 3 * * *", options: .init(timeout: hour)) { _ in }), 1),
       (
         problems(
-          onTaskDispatched(
+          OnSchedule("f", schedule: "0 3 * * *", options: .init(retry: .init(attempts: 7))) { _ in }
+        ),
+        1
+      ),
+      (problems(OnTaskDispatched<Int>("f", options: .init(timeout: hour)) { _ in }), 1),
+      (problems(OnTaskDispatched<Int>("f_1") { _ in }), 1),
+      (
+        problems(
+          OnTaskDispatched<Int>(
             "f",
-            Int.self,
             rateLimits: .init(concurrentDispatches: 0, dispatchesPerSecond: 0)
           ) { _ in }
         ), 2
       ),
-      (problems(onTaskDispatched("f", Int.self, retry: wrong) { _ in }), 4),
-      (problems(onTyped("f", Int.self, options: .init(retry: true)) { $0.data }), 1),
+      (problems(OnTaskDispatched<Int>("f", options: .init(retry: wrong)) { _ in }), 4),
     ]
     for (problems, count) in expected {
       #expect(problems.count == count, "\(problems)")

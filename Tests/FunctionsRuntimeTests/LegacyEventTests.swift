@@ -97,7 +97,7 @@ struct LegacyEventTests {
   func mapped(index: Int) async throws {
     let expected = Self.cases[index]
     let seen = Seen<CloudEventMessage<[UInt8]>>()
-    let harness = try HostHarness { onCloudEvent("f", type: "*") { seen.add($0) } }
+    let harness = try HostHarness { OnCloudEvent<[UInt8]>("f", type: "*") { seen.add($0) } }
     let reply = try await harness.post(
       "f",
       expected.legacy,
@@ -116,9 +116,9 @@ struct LegacyEventTests {
 
   @Test("A document's event of the first generation reaches a document function")
   func document() async throws {
-    let seen = Seen<Change<[String: Int]>>()
+    let seen = Seen<DocumentWrite<[String: Int]>>()
     let harness = try HostHarness {
-      onDocumentWritten("f", at: "gcf-test/{id}", as: [String: Int].self) { seen.add($0.data) }
+      OnDocumentWritten<[String: Int]>("f", at: "gcf-test/{id}") { seen.add($0.data) }
     }
     let name = "projects/p/databases/(default)/documents/gcf-test/doc"
     let reply = try await harness.post(
@@ -137,7 +137,7 @@ struct LegacyEventTests {
 
   @Test("What cannot be mapped is 400")
   func refused() async throws {
-    let harness = try HostHarness { onCloudEvent("f", type: "*") { _ in } }
+    let harness = try HostHarness { OnCloudEvent<[UInt8]>("f", type: "*") { _ in } }
     let cases = [
       (Self.event("a.b", "\"x\"", data: "{}"), "a.b of the first generation is not known"),
       (

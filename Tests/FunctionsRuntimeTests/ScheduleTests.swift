@@ -10,7 +10,7 @@ struct ScheduleTests {
   @Test("A run knows the time it was planned for, its job and its attempt")
   func run() async throws {
     let seen = Seen<ScheduleEvent>()
-    let harness = try HostHarness { onSchedule("nightly", "0 3 * * *") { seen.add($0) } }
+    let harness = try HostHarness { OnSchedule("nightly", schedule: "0 3 * * *") { seen.add($0) } }
     let reply = try await harness.post(
       "nightly",
       "",
@@ -31,10 +31,12 @@ struct ScheduleTests {
   func refusedAndFailed() async throws {
     let time = [("X-CloudScheduler-ScheduleTime", "2026-07-01T03:00:00Z")]
     let harness = try HostHarness {
-      onSchedule("fails", "every 5 minutes") { _ in
+      OnSchedule("fails", schedule: "every 5 minutes") { _ in
         throw EventError.retry(after: .seconds(3), "busy")
       }
-      onSchedule("failsForGood", "every 5 minutes") { _ in throw EventError.permanent("no") }
+      OnSchedule("failsForGood", schedule: "every 5 minutes") { _ in
+        throw EventError.permanent("no")
+      }
     }
     let later = try await harness.post("fails", "", time)
     let never = try await harness.post("failsForGood", "", time)
@@ -53,7 +55,7 @@ struct ScheduleTests {
   @Test("A schedule is called directly like any function")
   func direct() async throws {
     let seen = Seen<Timestamp>()
-    let nightly = onSchedule("nightly", "0 3 * * *") { seen.add($0.scheduleTime) }
+    let nightly = OnSchedule("nightly", schedule: "0 3 * * *") { seen.add($0.scheduleTime) }
     try await nightly(ScheduleEvent(scheduleTime: Timestamp(microseconds: 5)))
 
     #expect(seen.all == [Timestamp(microseconds: 5)])

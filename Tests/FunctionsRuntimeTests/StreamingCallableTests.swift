@@ -17,27 +17,27 @@ struct StreamingCallableTests {
 
   private func harness() throws -> HostHarness {
     try HostHarness {
-      onCall("words", String.self, streaming: String.self) { request, stream in
+      OnStreamingCall<String, _, String>("words") { request, stream in
         var wasSent = true
         for word in request.data.split(separator: " ") {
           wasSent = try await stream.send(String(word))
         }
         return "\(wasSent) \(request.wantsStream)"
       }
-      onCall("numbers", Value.self, streaming: [UInt64].self) { _, stream in
+      OnStreamingCall<FirestoreValue, _, [UInt64]>("numbers") { _, stream in
         try await stream.send([1, 9_007_199_254_740_993, .max])
         return [UInt64.max]
       }
-      onCall("breaks", String.self, streaming: String.self) { request, stream -> Bool in
+      OnStreamingCall<String, _, String>("breaks") { request, stream -> Bool in
         try await stream.send("one")
         guard let code = StatusCode(name: request.data) else { throw Failure() }
         throw CallableError(code, "as asked", details: ["line": "a\nb"])
       }
-      onCall("silent", Value.self, streaming: Double.self) { _, stream in
+      OnStreamingCall<FirestoreValue, _, Double>("silent") { _, stream in
         await #expect(throws: ValueCodingError.self) { try await stream.send(.nan) }
       }
-      onCall("plain", Value.self) { $0.data }
-      onCall("users", Value.self, streaming: Int.self, callers: .users) { _, _ in 1 }
+      OnCall<FirestoreValue, _>("plain") { $0.data }
+      OnStreamingCall<FirestoreValue, _, Int>("users", callers: .users) { _, _ in 1 }
     }
   }
 
@@ -150,7 +150,7 @@ struct StreamingCallableTests {
     struct Broken: Error {}
     let sent = Mutex(0)
     let harness = try HostHarness {
-      onCall("endless", Value.self, streaming: Int.self) { _, stream -> Bool in
+      OnStreamingCall<FirestoreValue, _, Int>("endless") { _, stream -> Bool in
         while true {
           try await stream.send(1)
           sent.withLock { $0 += 1 }
@@ -180,7 +180,7 @@ struct StreamingCallableTests {
 
   @Test("A declaration is called in a test, with a stream that collects or without one")
   func direct() async throws {
-    let spell = onCall("spell", String.self, streaming: String.self) { request, stream in
+    let spell = OnStreamingCall<String, _, String>("spell") { request, stream in
       for character in request.data { try await stream.send(String(character)) }
       return request.data.count
     }
@@ -195,7 +195,7 @@ struct StreamingCallableTests {
   func outlived() async throws {
     let kept = Mutex<CallableStream<Int>?>(nil)
     let harness = try HostHarness {
-      onCall("keep", Value.self, streaming: Int.self) { _, stream in
+      OnStreamingCall<FirestoreValue, _, Int>("keep") { _, stream in
         kept.withLock { $0 = stream }
       }
     }
@@ -211,7 +211,7 @@ struct StreamingCallableTests {
     let (ends, end) = AsyncStream.makeStream(of: Void.self)
     defer { end.finish() }
     let app = FunctionsApp {
-      onCall("stay", Value.self, streaming: Int.self) { _, stream in
+      OnStreamingCall<FirestoreValue, _, Int>("stay") { _, stream in
         try await stream.send(1)
         // Heeds nothing but the end of the test.
         await Task.detached { for await _ in ends {} }.value
@@ -233,11 +233,11 @@ struct StreamingCallableTests {
   @Test("Where nobody else minds the time, a stream that runs out of it ends with an event")
   func deadline() async throws {
     let app = FunctionsApp {
-      onCall("hang", Value.self, streaming: Int.self) { _, stream in
+      OnStreamingCall<FirestoreValue, _, Int>("hang") { _, stream in
         try await stream.send(1)
         try await Task.sleep(for: .seconds(3600))
       }
-      onRequest("site") { _ in
+      OnRequest("site") { _ in
         .stream { _ in try await Task.sleep(for: .seconds(3600)) }
       }
     }

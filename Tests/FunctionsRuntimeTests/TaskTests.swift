@@ -29,7 +29,7 @@ struct TaskTests {
   @Test("A task arrives decoded with what its queue tells of it, and success is 204")
   func dispatched() async throws {
     let seen = Seen<TaskRequest<Job>>()
-    let harness = try HostHarness { onTaskDispatched("work", Job.self) { seen.add($0) } }
+    let harness = try HostHarness { OnTaskDispatched<Job>("work") { seen.add($0) } }
     let claims = Data(#"{"sub":"queue","email":"q@p"}"#.utf8).base64EncodedString()
       .replacing("=", with: "")
     let reply = try await harness.post(
@@ -61,7 +61,7 @@ struct TaskTests {
   @Test("Without a queue's headers a task is a first try; the envelope is a callable's")
   func bare() async throws {
     let seen = Seen<TaskRequest<Job>>()
-    let harness = try HostHarness { onTaskDispatched("work", Job.self) { seen.add($0) } }
+    let harness = try HostHarness { OnTaskDispatched<Job>("work") { seen.add($0) } }
 
     #expect(
       try await harness.post(
@@ -90,11 +90,11 @@ struct TaskTests {
   @Test("A failing task is answered as a callable's error, with the advice of its error")
   func failures() async throws {
     let harness = try HostHarness {
-      onTaskDispatched("plain", Job.self) { _ in throw CancellationError() }
-      onTaskDispatched("forGood", Job.self) { _ in throw EventError.permanent("secret") }
-      onTaskDispatched("later", Job.self) { _ in throw EventError.retry(after: .seconds(7), "busy")
+      OnTaskDispatched<Job>("plain") { _ in throw CancellationError() }
+      OnTaskDispatched<Job>("forGood") { _ in throw EventError.permanent("secret") }
+      OnTaskDispatched<Job>("later") { _ in throw EventError.retry(after: .seconds(7), "busy")
       }
-      onTaskDispatched("told", Job.self) { _ in throw CallableError(.notFound, "gone") }
+      OnTaskDispatched<Job>("told") { _ in throw CallableError(.notFound, "gone") }
     }
     func failure(_ name: String) async throws -> (Int, String, String?) {
       let reply = try await harness.post(name, #"{"data":{"n":1}}"#, json)
@@ -141,7 +141,7 @@ private struct Words: AccessTokenSource {
 struct EnqueueTests {
   typealias Job = TaskTests.Job
 
-  private let work = onTaskDispatched("work", Job.self) { _ in }
+  private let work = OnTaskDispatched<Job>("work") { _ in }
   private let emulator = [
     "CLOUD_TASKS_EMULATOR_HOST": "127.0.0.1:9499", "GCLOUD_PROJECT": "demo-p",
   ]
@@ -271,7 +271,7 @@ struct EnqueueTests {
   private func error(
     _ server: ScriptedServer = ScriptedServer(),
     _ environment: [String: String]? = nil,
-    _ body: (TaskFunction<Job>) async throws -> Void
+    _ body: (OnTaskDispatched<Job>) async throws -> Void
   ) async throws -> TaskQueueError? {
     let queueing = TaskQueueing(enqueuer: enqueuer(server, environment))
     do {
@@ -303,7 +303,7 @@ struct EnqueueTests {
   @Test("What no queue would take is refused before it is sent, and so is a missing setting")
   func invalid() async throws {
     let server = ScriptedServer()
-    let bodies: [(TaskFunction<Job>) async throws -> Void] = [
+    let bodies: [(OnTaskDispatched<Job>) async throws -> Void] = [
       { try await $0.enqueue(Job(n: 1), id: "a/b") },
       { try await $0.enqueue(Job(n: 1), id: "") },
       { try await $0.enqueue(Job(n: 1), after: .seconds(-1)) },
@@ -332,7 +332,7 @@ struct EnqueueTests {
     let work = work
     let app = FunctionsApp(defaults: .init(region: "asia-east1")) {
       work
-      onCall("enqueue", Value.self) { _ in
+      OnCall<FirestoreValue, _>("enqueue") { _ in
         async let id = work.enqueue(Job(n: 1))
         _ = try await id
       }

@@ -33,7 +33,7 @@ struct WorkerServerTests {
   @Test("Calls of one connection are answered one after the other; health and manifest are there")
   func calls() async throws {
     let app = FunctionsApp {
-      onCall("echo", Value.self) { $0.data }
+      OnCall<FirestoreValue, _>("echo") { $0.data }
     }
     try await withServer(app) { address in
       try await RawClient.with(address) { client in
@@ -56,7 +56,7 @@ struct WorkerServerTests {
 
   @Test("A body over 10 MiB is 413 in the form of callables, before it has been sent")
   func tooLarge() async throws {
-    let app = FunctionsApp { onCall("echo", Value.self) { $0.data } }
+    let app = FunctionsApp { OnCall<FirestoreValue, _>("echo") { $0.data } }
     try await withServer(app) { address in
       try await RawClient.with(address) { client in
         try await client.send(
@@ -80,12 +80,12 @@ struct WorkerServerTests {
     let begun = AsyncStream<Void>.makeStream()
     let cancelled = AsyncStream<Void>.makeStream()
     let app = FunctionsApp {
-      onCall("hang", Value.self) { _ in
+      OnCall<FirestoreValue, _>("hang") { _ in
         begun.continuation.yield()
         defer { cancelled.continuation.yield() }
         try await Task.sleep(for: .seconds(3600))
       }
-      onCall("echo", Value.self) { $0.data }
+      OnCall<FirestoreValue, _>("echo") { $0.data }
     }
     try await withServer(app) { address in
       var beginnings = begun.stream.makeAsyncIterator()
@@ -110,7 +110,7 @@ struct WorkerServerTests {
     let next = AsyncStream<Void>.makeStream()
     let cancelled = AsyncStream<Void>.makeStream()
     let app = FunctionsApp {
-      onCall("count", Value.self, streaming: Int.self) { _, stream in
+      OnStreamingCall<FirestoreValue, _, Int>("count") { _, stream in
         defer { cancelled.continuation.yield() }
         var number = 0
         for await _ in next.stream {
@@ -139,12 +139,12 @@ struct WorkerServerTests {
   @Test("An HTTP function answers while its request still arrives; the connection serves on")
   func echoes() async throws {
     let app = FunctionsApp {
-      onRequest("echo") { request in
+      OnRequest("echo") { request in
         .stream { writer in
           for try await bytes in request.body { try await writer.write(bytes) }
         }
       }
-      onRequest("early") { _ in .text("early") }
+      OnRequest("early") { _ in .text("early") }
     }
     try await withServer(app) { address in
       try await RawClient.with(address) { client in
@@ -174,7 +174,7 @@ struct WorkerServerTests {
   func cutUpload() async throws {
     let outcomes = AsyncStream<String>.makeStream()
     let app = FunctionsApp {
-      onRequest("count") { request in
+      OnRequest("count") { request in
         do {
           for try await _ in request.body { outcomes.continuation.yield("piece") }
           outcomes.continuation.yield("whole")

@@ -5,40 +5,50 @@ import Testing
 struct ClockTests {
   private static let start = Timestamp(microseconds: 1_767_225_600_000_000)
 
-  /// Logs the times at which it runs.
-  private func nightly(
+  /// Runs a test with a function that logs the times at which it runs.
+  private func withNightly(
     _ schedule: String,
     timeZone: String? = nil,
-    _ world: FunctionsWorld
-  ) -> FunctionsApp {
-    FunctionsApp {
-      onSchedule("nightly", schedule, timeZone: timeZone) { event in
+    startTime: Timestamp = start,
+    faults: DeliveryFaults? = nil,
+    test: (FunctionsSuite, OnSchedule) async throws -> Void
+  ) async throws {
+    try await withFunctions(
+      { nightly in FunctionsApp { nightly } },
+      startTime: startTime,
+      deliveryFaults: faults
+    ) { world in
+      OnSchedule("nightly", schedule: schedule, timeZone: timeZone) { event in
         event.logger.info("\(event.scheduleTime) \(world.now)")
       }
+    } test: { suite, nightly in
+      try await test(suite, nightly)
     }
   }
 
   @Test("Twenty-four hours hold 153 attempts of a function that always fails, each at its time")
   func dayOfRetries() async throws {
-    try await withFunctions { world in
-      FunctionsApp {
-        onDocumentCreated("fails", at: "users/{userId}", options: .init(retry: true)) { event in
-          event.logger.info("\(world.now)")
-          throw Sample.Broken()
-        }
+    try await withFunctions({ function in FunctionsApp { function } }) { world in
+      OnDocumentCreated<FirestoreDocument>(
+        "fails",
+        at: "users/{userId}",
+        options: .init(retry: true)
+      ) { event in
+        event.logger.info("\(world.now)")
+        throw Sample.Broken()
       }
-    } test: { suite in
+    } test: { suite, failing in
       let start = suite.clock.now
       try await suite.firestore.document("users/tina").set([:])
       try await suite.clock.advance(by: .seconds(1023))
-      #expect(suite.calls(of: "fails") == 11)
+      #expect(suite.runCount(of: failing) == 11)
       #expect(try await suite.deliveries().map(\.state) == [.pending])
       try await suite.clock.advance(by: .seconds(24 * 3600 - 1023))
 
-      #expect(suite.calls(of: "fails") == 153)
+      #expect(suite.runCount(of: failing) == 153)
       #expect(try await suite.deliveries().map(\.state) == [.dead])
       #expect(suite.clock.now == Timestamp(microseconds: start.microseconds + 86_400_000_000))
-      let times = suite.logs().compactMap { Timestamp($0.message)?.microseconds }
+      let times = suite.logs.compactMap { Timestamp($0.message)?.microseconds }
       let waits = zip(times, times.dropFirst()).map { ($1 - $0) / 1_000_000 }
       #expect(waits.prefix(10) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
       #expect(waits.dropFirst(10).allSatisfy { $0 == 600 })
@@ -47,67 +57,59 @@ struct ClockTests {
 
   @Test("Twenty-four hours hold twenty-four runs of an hourly schedule, each at its hour")
   func dayOfTicks() async throws {
-    try await withFunctions(startTime: Self.start, { self.nightly("0 * * * *", $0) }) { suite in
+    try await withNightly("0 * * * *") { suite, _ in
       try await suite.clock.advance(by: .seconds(24 * 3600))
 
       let hours = (1...24).map { hour in
         Timestamp(microseconds: Self.start.microseconds + Int64(hour) * 3_600_000_000)
       }
-      #expect(suite.logs().map(\.message) == hours.map { "\($0) \($0)" })
+      #expect(suite.logs.map(\.message) == hours.map { "\($0) \($0)" })
       #expect(try await suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
 
   @Test("Time stands still, and settling does not make schedules run")
   func standsStill() async throws {
-    try await withFunctions(startTime: Self.start, { self.nightly("* * * * *", $0) }) { suite in
+    try await withNightly("* * * * *") { suite, nightly in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
       #expect(suite.clock.now == Self.start)
-      #expect(suite.runs().isEmpty)
+      #expect(suite.runs.isEmpty)
 
       try await suite.clock.advance(by: .seconds(59))
-      #expect(suite.runs().isEmpty)
+      #expect(suite.runs.isEmpty)
       try await suite.clock.advance(by: .seconds(1))
-      #expect(suite.calls(of: "nightly") == 1)
+      #expect(suite.runCount(of: nightly) == 1)
       try await suite.clock.advance(to: Self.start)
-      #expect(suite.calls(of: "nightly") == 1)
+      #expect(suite.runCount(of: nightly) == 1)
     }
   }
 
   @Test("A scheduled run that lies on the way to a retry runs at its time")
   func onTheWay() async throws {
     let failing = Sample.failing(8, retry: true)
-    try await withFunctions(
-      startTime: Self.start,
-      { world in
-        FunctionsApp {
-          failing
-          onSchedule("everyMinute", "* * * * *") { $0.logger.info("\($0.scheduleTime)") }
-        }
-      }
-    ) { suite in
+    let everyMinute = OnSchedule("everyMinute", schedule: "* * * * *") {
+      $0.logger.info("\($0.scheduleTime)")
+    }
+    try await withFunctions(failing, everyMinute, startTime: Self.start) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
       // The eighth retry comes after 255 seconds, on the way to which four minutes have passed.
-      #expect(suite.calls(of: "fails") == 9)
+      #expect(suite.runCount(of: failing) == 9)
       let minutes = (1...4).map { minute in
         Timestamp(microseconds: Self.start.microseconds + minute * 60_000_000).description
       }
-      #expect(suite.logs(of: "everyMinute").map(\.message) == minutes)
+      #expect(suite.logs(of: everyMinute).map(\.message) == minutes)
     }
   }
 
   @Test("A schedule in a time zone passes the change to summer time as its wall clock does")
   func daylightSaving() async throws {
     let start = try #require(Timestamp("2026-03-28T12:00:00Z"))
-    try await withFunctions(
-      startTime: start,
-      { self.nightly("0 6 * * *", timeZone: "Europe/Berlin", $0) }
-    ) { suite in
+    try await withNightly("0 6 * * *", timeZone: "Europe/Berlin", startTime: start) { suite, _ in
       try await suite.clock.advance(by: .seconds(3 * 24 * 3600))
-      let times = suite.logs().compactMap { $0.message.split(separator: " ").first }
+      let times = suite.logs.compactMap { $0.message.split(separator: " ").first }
       #expect(
         times.map { $0.prefix(19) } == [
           "2026-03-29T04:00:00", "2026-03-30T04:00:00", "2026-03-31T04:00:00",
@@ -118,26 +120,24 @@ struct ClockTests {
 
   @Test("With delivery faults the clock drives schedules and retries too")
   func faults() async throws {
-    try await withFunctions(
-      startTime: Self.start,
-      deliveryFaults: DeliveryFaults(seed: 2, duplicates: false),
-      { self.nightly("0 * * * *", $0) }
-    ) { suite in
+    let faults = DeliveryFaults(seed: 2, duplicates: false)
+    try await withNightly("0 * * * *", faults: faults) { suite, nightly in
       try await suite.clock.advance(by: .seconds(24 * 3600))
-      let times = Set(suite.logs().compactMap { $0.message.split(separator: " ").first })
+      let times = Set(suite.logs.compactMap { $0.message.split(separator: " ").first })
       #expect(times.count >= 23)
-      #expect(suite.calls(of: "nightly") == times.count)
+      #expect(suite.runCount(of: nightly) == times.count)
     }
   }
 
   @Test("A scheduled function runs now when asked, and tells how it ended")
   func runNow() async throws {
-    try await withFunctions(startTime: Self.start, { self.nightly("0 3 * * *", $0) }) { suite in
-      let run = try await suite.run("nightly")
+    try await withNightly("0 3 * * *") { suite, nightly in
+      let run = try await suite.runSchedule(nightly)
       #expect(run.state == .succeeded && run.kind == "schedule")
-      #expect(suite.logs().map(\.message) == ["\(Self.start) \(Self.start)"])
+      #expect(suite.logs.map(\.message) == ["\(Self.start) \(Self.start)"])
+      let weekly = OnSchedule("weekly", schedule: "0 3 * * 1") { _ in }
       let error = await #expect(throws: FunctionsTestingError.self) {
-        try await suite.run("weekly")
+        try await suite.runSchedule(weekly)
       }
       #expect(error?.kind == .noSuchFunction)
     }
@@ -145,15 +145,15 @@ struct ClockTests {
 
   @Test("A scheduled run that fails is no error of the test, and is retried where it says so")
   func runFails() async throws {
-    let failing = onSchedule(
+    let failing = OnSchedule(
       "nightly",
-      "0 3 * * *",
+      schedule: "0 3 * * *",
       options: .init(retry: .init(attempts: 3))
     ) { _ in throw Sample.Broken() }
     try await withFunctions(failing) { suite in
-      let run = try await suite.run("nightly")
+      let run = try await suite.runSchedule(failing)
       #expect(run.state == .dead)
-      #expect(suite.runs(of: "nightly").count == run.attempts)
+      #expect(suite.runs(of: failing).count == run.attempts)
     }
   }
 }

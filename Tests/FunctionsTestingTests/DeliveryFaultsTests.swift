@@ -8,11 +8,11 @@ struct DeliveryFaultsTests {
     _ faults: DeliveryFaults?,
     documents: Int = 6
   ) async throws -> [String] {
-    try await withFunctions(deliveryFaults: faults, { Sample.chain($0.firestore) }) { suite in
+    try await Sample.withChain(faults) { suite, _ in
       for id in 1...documents { try await suite.firestore.document("a/\(id)").set([:]) }
       try await suite.settle()
       #expect(try await suite.firestore.collection("d").get().count == documents)
-      return suite.runs().map { "\($0.function) \($0.document ?? "")" }
+      return suite.runs.map { "\($0.function) \($0.document ?? "")" }
     }
   }
 
@@ -45,7 +45,7 @@ struct DeliveryFaultsTests {
     var orders: Set<[String]> = []
     for seed in 0..<8 as Range<UInt64> {
       let faults = DeliveryFaults(seed: seed, duplicates: false, drops: false)
-      let follow = onDocumentWritten("follow", at: "users/{id}") { event in
+      let follow = OnDocumentWritten<FirestoreDocument>("follow", at: "users/{id}") { event in
         event.logger.info("\(event.data.after?.fields["n"] ?? .null)")
       }
       try await withFunctions(follow, deliveryFaults: faults) { suite in
@@ -53,7 +53,7 @@ struct DeliveryFaultsTests {
           try await suite.firestore.document("users/tina").set(["n": .value(number)])
         }
         try await suite.settle()
-        orders.insert(suite.logs().map(\.message))
+        orders.insert(suite.logs.map(\.message))
       }
     }
     #expect(orders.count > 1)
@@ -80,7 +80,7 @@ struct DeliveryFaultsTests {
   /// Counts users, in one of two ways.
   private func counting(_ firestore: Firestore, isIdempotent: Bool) -> FunctionsApp {
     FunctionsApp {
-      onDocumentCreated("count", at: "users/{userId}") { event in
+      OnDocumentCreated<FirestoreDocument>("count", at: "users/{userId}") { event in
         let total = firestore.document("totals/users")
         guard isIdempotent else {
           try await total.set(["count": .increment(1)], .merge)
@@ -114,11 +114,12 @@ struct DeliveryFaultsTests {
   @Test("A failure is tried again by its function's policy, and duplicated only once it succeeded")
   func failures() async throws {
     let faults = DeliveryFaults(seed: 5, reordering: false, drops: false)
-    try await withFunctions(Sample.failing(2, retry: true), deliveryFaults: faults) { suite in
+    let failing = Sample.failing(2, retry: true)
+    try await withFunctions(failing, deliveryFaults: faults) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
-      let outcomes = suite.runs(of: "fails").map(\.outcome)
+      let outcomes = suite.runs(of: failing).map(\.outcome)
       #expect(outcomes.prefix(2) == [.failed("it is broken"), .failed("it is broken")])
       #expect(outcomes.dropFirst(2).allSatisfy { $0 == .succeeded })
       #expect((4...5).contains(outcomes.count))
@@ -128,14 +129,14 @@ struct DeliveryFaultsTests {
   @Test("A settling that is cancelled leaves its event to the next one")
   func cancelled() async throws {
     let runs = Counter()
-    let slow = onDocumentCreated("slow", at: "users/{userId}") { _ in
+    let slow = OnDocumentCreated<FirestoreDocument>("slow", at: "users/{userId}") { _ in
       if runs.next() == 1 { try await Task.sleep(for: .seconds(3600)) }
     }
     try await withFunctions(slow, deliveryFaults: DeliveryFaults(seed: 6)) { suite in
       try await suite.firestore.document("users/tina").set([:])
       await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await suite.settle() }
-        await started("slow", in: suite)
+        await started(slow, in: suite)
         group.cancelAll()
         await #expect(throws: CancellationError.self) { try await group.next() }
       }

@@ -12,13 +12,12 @@ struct EventTests {
     var name: String
   }
 
-  private var ordered: some CloudFunction<CloudEventMessage<Order>, Void> {
-    onCloudEvent(
+  private var ordered: OnCloudEvent<Order> {
+    .init(
       "ordered",
       type: "com.example.order.v1.placed",
       filters: ["shop": "berlin"],
-      pathPatterns: ["subject": "orders/{orderId}"],
-      as: Order.self
+      pathPatterns: ["subject": "orders/{orderId}"]
     ) { event in
       let id = try event.params.orderId
       event.logger.info("\(id): \(event.data.total)")
@@ -41,26 +40,26 @@ struct EventTests {
 
   @Test("A published event reaches the functions that it fits, and no others")
   func published() async throws {
-    let image = onCloudEvent("image", type: "com.example.image.v1.drawn") { event in
+    let image = OnCloudEvent<[UInt8]>("image", type: "com.example.image.v1.drawn") { event in
       event.logger.info("\(event.data) \(event.dataContentType ?? "")")
     }
     try await withFunctions(ordered, image) { suite in
-      try await suite.expectRuns(["ordered": 1]) {
+      try await suite.expectRuns([ordered: 1]) {
         try await publish(suite)
         try await publish(suite, shop: "paris")
         try await publish(suite, subject: "returns/o1")
         try await publish(suite, "com.example.order.v1.paid")
       }
-      #expect(suite.logs().map(\.message) == ["o1: \(1 << 60)"])
-      try await suite.expectRuns(["image": 1]) {
+      #expect(suite.logs.map(\.message) == ["o1: \(1 << 60)"])
+      try await suite.expectRuns([image: 1]) {
         try await suite.publish(
           type: "com.example.image.v1.drawn",
           contentType: "image/x-dots",
           bytes: [1, 2]
         )
       }
-      #expect(suite.logs(of: "image").map(\.message) == ["[1, 2] image/x-dots"])
-      let delivery = try #require(try await suite.deliveries(of: "ordered").first)
+      #expect(suite.logs(of: image).map(\.message) == ["[1, 2] image/x-dots"])
+      let delivery = try #require(try await suite.deliveries(of: ordered).first)
       #expect(delivery.document == "orders/o1" && delivery.kind == "com.example.order.v1.placed")
     }
   }
@@ -69,33 +68,33 @@ struct EventTests {
 
   @Test("A document event made by hand reaches its function decoded, and nothing is written")
   func deliversDocuments() async throws {
-    let created = onDocumentCreated("created", at: "users/{id}", as: User.self) { event in
+    let created = OnDocumentCreated<User>("created", at: "users/{id}") { event in
       let id = try event.params.id
       event.logger.info("\(id) \(event.data.name) \(event.id) \(event.attempt)")
     }
-    let updated = onDocumentUpdated("updated", at: "users/{id}", as: User.self) { event in
+    let updated = OnDocumentUpdated<User>("updated", at: "users/{id}") { event in
       event.logger.info("\(event.data.before.name) \(event.data.after.name)")
       event.logger.info("\(event.data.changedFields)")
     }
-    let written = onDocumentWritten("written", at: "users/{id}") { event in
+    let written = OnDocumentWritten<FirestoreDocument>("written", at: "users/{id}") { event in
       event.logger.info("\(event.data.before?.fields["name"] ?? .null)")
     }
     try await withFunctions(created, updated, written) { suite in
       let first = User(name: "Tina")
       let run = try await suite.deliver(
         DocumentEvent(path: "users/t", data: first, id: "my 1%", attempt: 3),
-        to: "created"
+        to: created
       )
       #expect(run.outcome == .succeeded && run.attempt == 3)
-      #expect(suite.logs(of: "created").map(\.message) == ["t Tina my 1% 3"])
+      #expect(suite.logs(of: created).map(\.message) == ["t Tina my 1% 3"])
 
       let update = DocumentUpdate(before: first, after: User(name: "Tom"))
-      try await suite.deliver(DocumentEvent(path: "users/t", data: update), to: "updated")
-      #expect(suite.logs(of: "updated").map(\.message) == ["Tina Tom", "[name]"])
+      try await suite.deliver(DocumentEvent(path: "users/t", data: update), to: updated)
+      #expect(suite.logs(of: updated).map(\.message) == ["Tina Tom", "[name]"])
 
-      let change = Change<User>.deleted(first)
-      try await suite.deliver(DocumentEvent(path: "users/t", data: change), to: "written")
-      #expect(suite.logs(of: "written").map(\.message) == ["\(Value.string("Tina"))"])
+      let change = DocumentWrite<User>.deleted(first)
+      try await suite.deliver(DocumentEvent(path: "users/t", data: change), to: written)
+      #expect(suite.logs(of: written).map(\.message) == ["\(FirestoreValue.string("Tina"))"])
       #expect(try await suite.firestore.document("users/t").get().exists == false)
       #expect(try await suite.deliveries().isEmpty)
     }
@@ -103,17 +102,17 @@ struct EventTests {
 
   @Test("An event that its function does not want is refused, as in production")
   func refused() async throws {
-    let created = onDocumentCreated("created", at: "users/{id}", as: User.self) { _ in }
+    let created = OnDocumentCreated<User>("created", at: "users/{id}") { _ in }
     try await withFunctions(created) { suite in
       let elsewhere = DocumentEvent(path: "chats/c1", data: User(name: "Tina"))
-      guard case .failed(let path) = try await suite.deliver(elsewhere, to: "created").outcome
+      guard case .failed(let path) = try await suite.deliver(elsewhere, to: created).outcome
       else {
         Issue.record("an event of another path was taken")
         return
       }
       #expect(path.contains("does not match the pattern"))
       let other = DocumentEvent(path: "users/t", data: ["title": "Tina"])
-      guard case .failed(let decoding) = try await suite.deliver(other, to: "created").outcome
+      guard case .failed(let decoding) = try await suite.deliver(other, to: created).outcome
       else {
         Issue.record("a document of another form was taken")
         return
@@ -124,20 +123,24 @@ struct EventTests {
 
   @Test("What cannot be sent is told before the function runs")
   func invalid() async throws {
-    let updated = onDocumentUpdated("updated", at: "users/{id}") { _ in }
+    let updated = OnDocumentUpdated<FirestoreDocument>("updated", at: "users/{id}") { _ in }
+    let stranger = OnDocumentCreated<User>("nobody", at: "users/{id}") { _ in }
     try await withFunctions(updated, ordered) { suite in
       struct Plain: Sendable {}
       let cases: [(FunctionsTestingError.Kind, () async throws -> Void)] = [
-        (.invalidEvent, { try await suite.deliver(event(User(name: "T")), to: "updated") }),
-        (.invalidEvent, { try await suite.deliver(event(Change.created(Plain())), to: "updated") }),
-        (.noSuchFunction, { try await suite.deliver(event(User(name: "T")), to: "ordered") }),
-        (.noSuchFunction, { try await suite.deliver(event(User(name: "T")), to: "nobody") }),
+        (.invalidEvent, { try await suite.deliver(event(User(name: "T")), to: updated) }),
+        (
+          .invalidEvent,
+          { try await suite.deliver(event(DocumentWrite.created(Plain())), to: updated) }
+        ),
+        (.noSuchFunction, { try await suite.deliver(event(User(name: "T")), to: ordered) }),
+        (.noSuchFunction, { try await suite.deliver(event(User(name: "T")), to: stranger) }),
       ]
       for (kind, deed) in cases {
         let error = await #expect(throws: FunctionsTestingError.self) { try await deed() }
         #expect(error?.kind == kind)
       }
-      #expect(suite.runs().isEmpty)
+      #expect(suite.runs.isEmpty)
     }
   }
 
@@ -147,27 +150,32 @@ struct EventTests {
 
   @Test("Causes, other services' events, scheduled runs, tasks and requests go the same way")
   func deliversOthers() async throws {
-    let audited = onDocumentCreatedWithAuthContext("audited", at: "users/{id}") { event in
-      event.logger.info("\(event.auth.type) \(event.auth.id ?? "")")
+    let audited = OnDocumentCreated<FirestoreDocument>(
+      "audited",
+      at: "users/{id}",
+      withAuthContext: true
+    ) { event in
+      let auth = try #require(event.auth)
+      event.logger.info("\(auth.type) \(auth.id ?? "")")
     }
-    let nightly = onSchedule("nightly", "0 3 * * *") { event in
+    let nightly = OnSchedule("nightly", schedule: "0 3 * * *") { event in
       event.logger.info("\(event.scheduleTime) \(event.jobName ?? "") \(event.attempt)")
     }
-    let work = onTaskDispatched("work", Order.self) { task in
+    let work = OnTaskDispatched<Order>("work") { task in
       task.logger.info("\(task.data.total) \(task.taskName) \(task.retryCount)")
       task.logger.info("\(task.previousResponse ?? 0) \(task.retryReason ?? "")")
     }
-    let web = onRequest("web") { request in
+    let web = OnRequest("web") { request in
       let body = try await request.body.collect(upTo: 10)
       return .text("\(request.path) \(request.query("q") ?? "") \(body.count)", status: .accepted)
     }
     try await withFunctions(audited, ordered, nightly, work, web) { suite in
       let time = try #require(Timestamp("2026-02-03T03:00:00Z"))
-      let created = DocumentEvent(path: "users/t", data: User(name: "T"))
       for auth in [EventAuth(.unknown, id: "tina"), EventAuth(.unauthenticated)] {
-        try await suite.deliver(DocumentAuthEvent(event: created, auth: auth), to: "audited")
+        let created = DocumentEvent(path: "users/t", data: User(name: "T"), auth: auth)
+        try await suite.deliver(created, to: audited)
       }
-      #expect(suite.logs(of: "audited").map(\.message) == ["unknown tina", "unauthenticated "])
+      #expect(suite.logs(of: audited).map(\.message) == ["unknown tina", "unauthenticated "])
 
       let order = CloudEventMessage(
         type: "com.example.order.v1.placed",
@@ -175,12 +183,12 @@ struct EventTests {
         subject: "orders/o2",
         attributes: ["shop": "berlin"]
       )
-      try await suite.deliver(order, to: "ordered")
-      #expect(suite.logs(of: "ordered").map(\.message) == ["o2: 7"])
+      try await suite.deliver(order, to: ordered)
+      #expect(suite.logs(of: ordered).map(\.message) == ["o2: 7"])
 
       let event = ScheduleEvent(scheduleTime: time, jobName: "job", attempt: 2)
-      try await suite.deliver(event, to: "nightly")
-      #expect(suite.logs(of: "nightly").map(\.message) == ["\(time) job 2"])
+      try await suite.deliver(event, to: nightly)
+      #expect(suite.logs(of: nightly).map(\.message) == ["\(time) job 2"])
 
       let task = TaskRequest(
         data: Order(total: 1 << 60),
@@ -189,11 +197,11 @@ struct EventTests {
         previousResponse: 503,
         retryReason: "busy"
       )
-      try await suite.deliver(task, to: "work")
-      #expect(suite.logs(of: "work").map(\.message) == ["\(1 << 60) t1 2", "503 busy"])
+      try await suite.deliver(task, to: work)
+      #expect(suite.logs(of: work).map(\.message) == ["\(1 << 60) t1 2", "503 busy"])
 
       let request = HTTPFunctionRequest(.post, "/a/b?q=1", body: HTTPRequestBody([1, 2, 3]))
-      let response = try await suite.send(request, to: "web")
+      let response = try await suite.send(request, to: web)
       #expect(response.status == .accepted)
       guard case .bytes(let bytes) = response.body else { return }
       #expect(String(decoding: bytes, as: UTF8.self) == "/a/b 1 3")
@@ -205,12 +213,12 @@ struct EventTests {
   @Test("Every kind of declaration is called with an event made by hand")
   func direct() async throws {
     let seen = Seen()
-    let created = onDocumentCreatedWithAuthContext("a", at: "users/{id}", as: User.self) { event in
-      seen.add("\(try event.params.id) \(event.data.name) \(event.auth.id ?? "")")
+    let created = OnDocumentCreated<User>("a", at: "users/{id}", withAuthContext: true) { event in
+      seen.add("\(try event.params.id) \(event.data.name) \(event.auth?.id ?? "")")
     }
-    let user = DocumentEvent(path: "users/t", data: User(name: "Tina"))
-    try await created(DocumentAuthEvent(event: user, auth: EventAuth(.unknown, id: "tina")))
-    let written = onDocumentWritten("b", at: "users/{id}", as: User.self) { event in
+    let auth = EventAuth(.unknown, id: "tina")
+    try await created(DocumentEvent(path: "users/t", data: User(name: "Tina"), auth: auth))
+    let written = OnDocumentWritten<User>("b", at: "users/{id}") { event in
       seen.add("\(try event.params.id) \(event.data.after?.name ?? "")")
     }
     try await written(DocumentEvent(path: "users/u", data: .created(User(name: "Uli"))))
@@ -222,20 +230,22 @@ struct EventTests {
         attributes: ["shop": "berlin"]
       )
     )
-    let nightly = onSchedule("c", "0 3 * * *") { seen.add("\($0.scheduleTime.microseconds)") }
+    let nightly = OnSchedule("c", schedule: "0 3 * * *") {
+      seen.add("\($0.scheduleTime.microseconds)")
+    }
     try await nightly(ScheduleEvent(scheduleTime: Timestamp(microseconds: 5)))
-    let work = onTaskDispatched("d", Order.self) { seen.add("\($0.data.total) \($0.attempt)") }
+    let work = OnTaskDispatched<Order>("d") { seen.add("\($0.data.total) \($0.attempt)") }
     try await work(TaskRequest(data: Order(total: 4), retryCount: 1))
-    let spell = onCall("e", String.self, streaming: String.self) { request, stream in
+    let spell = OnStreamingCall<String, _, String>("e") { request, stream in
       for letter in request.data { try await stream.send(String(letter)) }
       return request.data.count
     }
     let chunks = ChunkCollector<String>()
     #expect(try await spell(CallableRequest(data: "ab"), stream: chunks.stream) == 2)
     #expect(chunks.all == ["a", "b"])
-    let web = onRequest("f") { .text("\($0.method) \($0.path)") }
+    let web = OnRequest("f") { .text("\($0.method) \($0.path)") }
     #expect(try await web(HTTPFunctionRequest(.put, "/x")).status == .ok)
-    let typed = onTyped("g", Order.self) { $0.data.total + 1 }
+    let typed = OnTyped<Order, _>("g") { $0.data.total + 1 }
     #expect(try await typed(TypedRequest(data: Order(total: 1))) == 2)
 
     #expect(seen.all == ["t Tina tina", "u Uli", "5", "4 2"])
@@ -243,7 +253,7 @@ struct EventTests {
 
   @Test("A direct call with an event of another pattern is refused for good")
   func directRefused() async throws {
-    let created = onDocumentCreated("a", at: "users/{id}", as: User.self) { _ in }
+    let created = OnDocumentCreated<User>("a", at: "users/{id}") { _ in }
     await #expect(throws: EventError.self) {
       try await created(DocumentEvent(path: "chats/c", data: User(name: "T")))
     }

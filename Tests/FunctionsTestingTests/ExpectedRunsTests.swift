@@ -16,28 +16,26 @@ struct ExpectedRunsTests {
 
   @Test("A chain that runs as expected passes, and each check counts anew")
   func passes() async throws {
-    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
-      try await suite.expectRuns(["aTob": 2, "bToc": 2, "cTod": 2]) {
+    try await Sample.withChain { suite, chain in
+      try await suite.expectRuns([chain.aTob: 2, chain.bToc: 2, chain.cTod: 2]) {
         for id in 1...2 { try await suite.firestore.document("a/\(id)").set([:]) }
       }
       try suite.expectRuns([:])
       try await suite.firestore.document("b/3").set([:])
       try await suite.settle()
-      try suite.expectRuns(["bToc": .atLeast(1), "*": .exactly(1)])
+      try suite.expectRuns([chain.bToc: .atLeast(1)], others: .exactly(1))
       try await suite.firestore.document("c/4").set([:])
       try await suite.settle()
       suite.mark()
-      try suite.expectRuns(["*": 0])
+      try suite.expectRuns([:], others: 0)
     }
   }
 
   @Test("What the closure returns comes back, and what was pending before is not counted")
   func pendingBefore() async throws {
-    try await withFunctions(deliveryFaults: DeliveryFaults.inOrder, { Sample.chain($0.firestore) })
-    {
-      suite in
+    try await Sample.withChain(.inOrder) { suite, chain in
       try await suite.firestore.document("a/1").set([:])
-      let id = try await suite.expectRuns(["cTod": 1]) {
+      let id = try await suite.expectRuns([chain.cTod: 1]) {
         try await suite.firestore.document("c/2").set([:])
         return 2
       }
@@ -47,25 +45,25 @@ struct ExpectedRunsTests {
 
   @Test("What differs is listed: too many, too few, and those nobody expected")
   func differences() async throws {
-    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+    try await Sample.withChain { suite, chain in
       func run() async throws {
-        try await suite.firestore.document("b/\(suite.runs().count)").set([:])
+        try await suite.firestore.document("b/\(suite.runs.count)").set([:])
         try await suite.settle()
       }
       try await run()
       #expect(
-        await message { try suite.expectRuns(["aTob": 1, "bToc": 2]) }
+        await message { try suite.expectRuns([chain.aTob: 1, chain.bToc: 2]) }
           == "unexpectedRuns: Functions ran otherwise than expected: aTob ran 0 times, expected 1; "
           + "bToc ran once, expected 2; cTod ran once, not expected."
       )
       try await run()
       #expect(
-        await message { try suite.expectRuns(["*": .atLeast(3)]) }
+        await message { try suite.expectRuns([:], others: .atLeast(3)) }
           == "unexpectedRuns: Functions ran otherwise than expected: others ran 2 times (bToc ran "
           + "once, cTod ran once), expected at least 3."
       )
       #expect(
-        await message { try suite.expectRuns(["aToz": 1]) }
+        await message { try suite.expectRuns([chain.link("a", "z"): 1]) }
           == "noSuchFunction: There is no function aToz in this suite; there are: aTob, bToc, cTod."
       )
     }
@@ -73,9 +71,10 @@ struct ExpectedRunsTests {
 
   @Test("Of a function that failed the error is told")
   func failure() async throws {
-    try await withFunctions(Sample.failing(2, retry: true), Sample.failingToo) { suite in
+    let failing = Sample.failing(2, retry: true)
+    try await withFunctions(failing, Sample.failingToo) { suite in
       let told = await message {
-        try await suite.expectRuns(["fails": 3]) {
+        try await suite.expectRuns([failing: 3]) {
           _ = try await suite.firestore.document("users/tina").set([:])
         }
       }

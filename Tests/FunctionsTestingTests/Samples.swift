@@ -4,22 +4,47 @@ import Synchronization
 /// Functions for the suites under test.
 enum Sample {
   /// Logs whom it greets.
-  static var greet: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("greet", at: "users/{userId}") { event in
+  static var greet: OnDocumentCreated<FirestoreDocument> {
+    .init("greet", at: "users/{userId}") { event in
       let user = try event.params.userId
       event.logger.info("Welcome", metadata: ["user": "\(user)"])
     }
   }
 
-  /// Passes each document of `a` on to `b`, those of `b` to `c`, and so on to `d`.
-  static func chain(_ firestore: Firestore) -> FunctionsApp {
-    FunctionsApp {
-      for (from, to) in zip(["a", "b", "c"], ["b", "c", "d"]) {
-        onDocumentCreated("\(from)To\(to)", at: "\(from)/{id}") { event in
-          try await firestore.document("\(to)/\(event.params.id)").set(["from": .value(from)])
-        }
+  /// Passes each document of `a` on to `b`, those of `b` to `c`, and those of `c` to `d`.
+  struct Chain: Sendable {
+    let firestore: Firestore
+
+    var app: FunctionsApp {
+      FunctionsApp {
+        aTob
+        bToc
+        cTod
       }
     }
+
+    var aTob: OnDocumentCreated<FirestoreDocument> { link("a", "b") }
+    var bToc: OnDocumentCreated<FirestoreDocument> { link("b", "c") }
+    var cTod: OnDocumentCreated<FirestoreDocument> { link("c", "d") }
+
+    func link(_ from: String, _ to: String) -> OnDocumentCreated<FirestoreDocument> {
+      .init("\(from)To\(to)", at: "\(from)/{id}") { event in
+        try await firestore.document("\(to)/\(event.params.id)").set(["from": .value(from)])
+      }
+    }
+  }
+
+  /// Runs a test with the chain in its hand.
+  static func withChain<Output>(
+    _ faults: DeliveryFaults? = nil,
+    test: (FunctionsSuite, Chain) async throws -> Output
+  ) async throws -> Output {
+    try await withFunctions(
+      \.app,
+      deliveryFaults: faults,
+      { Chain(firestore: $0.firestore) },
+      test: test
+    )
   }
 
   /// Fails its first `failures` runs, or all of them.
@@ -27,32 +52,28 @@ enum Sample {
     _ failures: Int = .max,
     retry: Bool,
     with error: any Error = Broken()
-  ) -> some CloudFunction<DocumentEvent<Document>, Void> {
+  ) -> OnDocumentCreated<FirestoreDocument> {
     let runs = Counter()
-    return onDocumentCreated(
+    return .init(
       "fails",
       at: "users/{userId}",
-      options: FunctionOptions(retry: .init(booleanLiteral: retry))
+      options: .init(retry: .init(booleanLiteral: retry))
     ) { _ in
       if runs.next() <= failures { throw error }
     }
   }
 
   /// Fails each time.
-  static var failingToo: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("failsToo", at: "users/{userId}") { _ in throw Broken() }
+  static var failingToo: OnDocumentCreated<FirestoreDocument> {
+    .init("failsToo", at: "users/{userId}") { _ in throw Broken() }
   }
 
   /// Does not end before it is cancelled, and then tells.
   static func hanging(
     timeout: Duration? = nil,
     onEnd: @escaping @Sendable () -> Void = {}
-  ) -> some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated(
-      "hangs",
-      at: "users/{userId}",
-      options: FunctionOptions(timeout: timeout)
-    ) { _ in
+  ) -> OnDocumentCreated<FirestoreDocument> {
+    .init("hangs", at: "users/{userId}", options: .init(timeout: timeout)) { _ in
       defer { onEnd() }
       try await Task.sleep(for: .seconds(3600))
     }

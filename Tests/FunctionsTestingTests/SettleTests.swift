@@ -5,22 +5,22 @@ import Testing
 struct SettleTests {
   @Test("Settling waits for what functions cause, three hops on")
   func chain() async throws {
-    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+    try await Sample.withChain { suite, _ in
       try await suite.firestore.document("a/1").set([:])
       try await suite.settle()
 
       #expect(try await suite.firestore.document("d/1").get().fields["from"] == .string("c"))
-      #expect(suite.runs().map(\.function) == ["aTob", "bToc", "cTod"])
+      #expect(suite.runs.map(\.function) == ["aTob", "bToc", "cTod"])
     }
   }
 
   @Test("A thousand settlings in a row each find a chain of three functions done")
   func thousand() async throws {
-    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+    try await Sample.withChain { suite, chain in
       for id in 1...1000 {
         try await suite.firestore.document("a/\(id)").set([:])
         try await suite.settle()
-        guard suite.calls(of: "cTod") == id else {
+        guard suite.runCount(of: chain.cTod) == id else {
           Issue.record("settling \(id) came back early")
           return
         }
@@ -32,17 +32,18 @@ struct SettleTests {
   func nothing() async throws {
     try await withFunctions(Sample.greet) { suite in
       try await suite.settle()
-      #expect(suite.runs().isEmpty)
+      #expect(suite.runs.isEmpty)
     }
   }
 
   @Test("A failing function without retries fails once, with its error")
   func failsOnce() async throws {
-    try await withFunctions(Sample.failing(retry: false)) { suite in
+    let failing = Sample.failing(retry: false)
+    try await withFunctions(failing) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
-      #expect(suite.runs(of: "fails").map(\.outcome) == [.failed("it is broken")])
+      #expect(suite.runs(of: failing).map(\.outcome) == [.failed("it is broken")])
       let delivery = try #require(try await suite.deliveries().first)
       #expect(delivery.state == .failed)
       #expect(delivery.document == "users/tina")
@@ -52,12 +53,13 @@ struct SettleTests {
 
   @Test("A retrying function is tried until it succeeds, without waiting for the time between")
   func retries() async throws {
-    try await withFunctions(Sample.failing(3, retry: true)) { suite in
+    let failing = Sample.failing(3, retry: true)
+    try await withFunctions(failing) { suite in
       let start = try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
-      #expect(suite.runs(of: "fails").map(\.attempt) == [1, 2, 3, 4])
-      #expect(try await suite.deliveries(of: "fails").map(\.state) == [.succeeded])
+      #expect(suite.runs(of: failing).map(\.attempt) == [1, 2, 3, 4])
+      #expect(try await suite.deliveries(of: failing).map(\.state) == [.succeeded])
       // The waits of 1, 2 and 4 seconds have passed for documents too.
       let later = try await suite.firestore.document("users/tom").set([:])
       let times = try [start, later].map { try #require($0.updateTime).microseconds }
@@ -67,35 +69,37 @@ struct SettleTests {
 
   @Test("A function that always fails is tried for a day, as in production, and then given up")
   func dead() async throws {
-    try await withFunctions(Sample.failing(retry: true)) { suite in
+    let failing = Sample.failing(retry: true)
+    try await withFunctions(failing) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
-      let delivery = try #require(try await suite.deliveries(of: "fails").first)
+      let delivery = try #require(try await suite.deliveries(of: failing).first)
       #expect(delivery.state == .dead)
       // Waits of 1 s to 512 s, then one every ten minutes.
       #expect(delivery.attempts == 153)
-      #expect(suite.calls(of: "fails") == 153)
+      #expect(suite.runCount(of: failing) == 153)
     }
   }
 
   @Test("An error that no retry can mend ends the event at once")
   func permanent() async throws {
-    let function = Sample.failing(retry: true, with: EventError.permanent("no such thing"))
-    try await withFunctions(function) { suite in
+    let failing = Sample.failing(retry: true, with: EventError.permanent("no such thing"))
+    try await withFunctions(failing) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
-      #expect(try await suite.deliveries(of: "fails").map(\.state) == [.dead])
-      #expect(suite.calls(of: "fails") == 1)
+      #expect(try await suite.deliveries(of: failing).map(\.state) == [.dead])
+      #expect(suite.runCount(of: failing) == 1)
     }
   }
 
   @Test("When the time is over, settling names what is pending")
   func names() async throws {
-    try await withFunctions(Sample.hanging(), Sample.greet) { suite in
+    let hanging = Sample.hanging()
+    try await withFunctions(hanging, Sample.greet) { suite in
       try await suite.firestore.document("users/tina").set([:])
-      await started("hangs", in: suite)
+      await started(hanging, in: suite)
       let error = await #expect(throws: FunctionsTestingError.self) {
         try await suite.settle(timeout: .milliseconds(1))
       }
@@ -108,8 +112,8 @@ struct SettleTests {
   }
 
   /// A task that enqueues the next one.
-  private static var again: TaskFunction<Int> {
-    onTaskDispatched("again", Int.self) { try await Self.again.enqueue($0.data + 1) }
+  private static var again: OnTaskDispatched<Int> {
+    .init("again") { try await Self.again.enqueue($0.data + 1) }
   }
 
   @Test("A task without end is told by how often its function ran")
@@ -125,18 +129,16 @@ struct SettleTests {
 
   @Test("A function that writes its own document is stopped, and its dead event names the loop")
   func loop() async throws {
-    try await withFunctions { world in
-      FunctionsApp {
-        onDocumentWritten("loops", at: "counters/{id}") { _ in
-          try await world.firestore.document("counters/1").update(["n": .increment(1)])
-        }
+    try await withFunctions({ function in FunctionsApp { function } }) { world in
+      OnDocumentWritten<FirestoreDocument>("loops", at: "counters/{id}") { _ in
+        try await world.firestore.document("counters/1").update(["n": .increment(1)])
       }
-    } test: { suite in
+    } test: { suite, loops in
       try await suite.firestore.document("counters/1").set(["n": 0])
       try await suite.settle()
 
-      let deliveries = try await suite.deliveries(of: "loops")
-      #expect(suite.calls(of: "loops") == 25)
+      let deliveries = try await suite.deliveries(of: loops)
+      #expect(suite.runCount(of: loops) == 25)
       #expect(deliveries.dropLast().allSatisfy { $0.state == .succeeded })
       let dead = try #require(deliveries.last)
       #expect(dead.state == .dead && dead.attempts == 0)
@@ -150,33 +152,32 @@ struct SettleTests {
 
   @Test("Of two functions that write each other's documents the dead event names both")
   func cycle() async throws {
-    try await withFunctions { world in
-      FunctionsApp {
-        for (from, to) in [("a", "b"), ("b", "a")] {
-          onDocumentWritten("\(from)To\(to)", at: "\(from)/{id}") { event in
-            let other = try world.firestore.document("\(to)/\(event.params.id)")
-            try await other.set(["n": .increment(1)], .merge)
-          }
+    try await withFunctions({ links in FunctionsApp { for link in links { link } } }) { world in
+      [("a", "b"), ("b", "a")].map { from, to in
+        OnDocumentWritten<FirestoreDocument>("\(from)To\(to)", at: "\(from)/{id}") { event in
+          let other = try world.firestore.document("\(to)/\(event.params.id)")
+          try await other.set(["n": .increment(1)], .merge)
         }
       }
-    } test: { suite in
+    } test: { suite, links in
       try await suite.firestore.document("a/1").set(["n": 0])
       try await suite.settle()
 
       let dead = try await suite.deliveries().filter { $0.state == .dead }
       #expect(dead.map(\.function) == ["aTob"])
       #expect(dead.first?.error?.contains("aTob → bToa → aTob has come round") == true)
-      #expect(suite.calls(of: "aTob") == 25 && suite.calls(of: "bToa") == 25)
+      #expect(links.map { suite.runCount(of: $0) } == [25, 25])
     }
   }
 
   @Test("A function that outruns its own time has failed")
   func functionTimeout() async throws {
-    try await withFunctions(Sample.hanging(timeout: .seconds(1))) { suite in
+    let hanging = Sample.hanging(timeout: .seconds(1))
+    try await withFunctions(hanging) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
 
-      let delivery = try #require(try await suite.deliveries(of: "hangs").first)
+      let delivery = try #require(try await suite.deliveries(of: hanging).first)
       #expect(delivery.state == .failed)
       #expect(delivery.error?.contains("did not finish within 1.0 seconds") == true)
     }
@@ -189,15 +190,15 @@ struct SettleTests {
         try await suite.firestore.document("users/\(user)").set([:])
       }
       try await suite.settle()
-      let again = try await suite.redeliver("greet", document: "users/tom")
+      let again = try await suite.redeliver(Sample.greet, document: "users/tom")
       try await suite.settle()
 
       #expect(again.map(\.document) == ["users/tom"])
-      #expect(suite.runs(of: "greet").map(\.document).filter { $0 == "users/tom" }.count == 2)
-      try await suite.redeliver("greet")
+      #expect(suite.runs(of: Sample.greet).map(\.document).filter { $0 == "users/tom" }.count == 2)
+      try await suite.redeliver(Sample.greet)
       try await suite.settle()
-      #expect(suite.calls(of: "greet") == 5)
-      let eventIDs = Set(suite.runs(of: "greet").map(\.eventID))
+      #expect(suite.runCount(of: Sample.greet) == 5)
+      let eventIDs = Set(suite.runs(of: Sample.greet).map(\.eventID))
       #expect(eventIDs.count == 2)
     }
   }
@@ -206,7 +207,7 @@ struct SettleTests {
   func noEvent() async throws {
     try await withFunctions(Sample.greet) { suite in
       let error = await #expect(throws: FunctionsTestingError.self) {
-        try await suite.redeliver("greet", document: "users/tina")
+        try await suite.redeliver(Sample.greet, document: "users/tina")
       }
       #expect(error?.kind == .noSuchEvent)
       #expect(error?.message.contains("users/tina") == true)

@@ -15,30 +15,30 @@ struct SuiteTests {
       try await suite.firestore.document("chats/c1").set(["members": ["tina"]])
       try await suite.settle()
 
-      #expect(suite.calls(of: "greet") == 1)
-      #expect(suite.logs(of: "greet").map(\.metadata) == [["user": "tina"]])
-      let run = try #require(suite.runs().first)
+      #expect(suite.runCount(of: Sample.greet) == 1)
+      #expect(suite.logs(of: Sample.greet).map(\.metadata) == [["user": "tina"]])
+      let run = try #require(suite.runs.first)
       #expect(run.outcome == .succeeded)
       #expect(run.document == "users/tina")
-      #expect(suite.logs().first?.invocationID == run.invocationID)
+      #expect(suite.logs.first?.invocationID == run.invocationID)
     }
   }
 
   @Test("Functions are built over the suite's database, HTTP and environment")
   func world() async throws {
-    let greeting = try await withFunctions(project: "demo-x", environment: ["GREETING": "Hi"]) {
-      world in
-      FunctionsApp {
-        onCall("greet", Value.self) { _ in
-          try await world.firestore.document("greetings/last").set([
-            "text": .value(world.environment["GREETING"])
-          ])
-          return world.environment["GCLOUD_PROJECT"]
-        }
+    let greeting = try await withFunctions(
+      { function in FunctionsApp { function } },
+      project: "demo-x",
+      environment: ["GREETING": "Hi"]
+    ) { world in
+      OnCall<FirestoreValue, String?>("greet") { _ in
+        try await world.firestore.document("greetings/last").set([
+          "text": .value(world.environment["GREETING"])
+        ])
+        return world.environment["GCLOUD_PROJECT"]
       }
-    } test: { suite in
-      let project: String = try await suite.call("greet", Value.null)
-      #expect(project == "demo-x")
+    } test: { suite, greet in
+      #expect(try await suite.call(greet, .null) == "demo-x")
       return try await suite.firestore.document("greetings/last").get().fields["text"]
     }
     #expect(greeting == .string("Hi"))
@@ -46,12 +46,12 @@ struct SuiteTests {
 
   @Test("Suites side by side see nothing of each other", arguments: 0..<40)
   func sideBySide(number: Int) async throws {
-    try await withFunctions({ Sample.chain($0.firestore) }) { suite in
+    try await Sample.withChain { suite, chain in
       for id in 0...number { try await suite.firestore.document("a/\(id)").set([:]) }
       try await suite.settle()
 
       #expect(try await suite.firestore.collection("d").get().count == number + 1)
-      #expect(suite.calls(of: "cTod") == number + 1)
+      #expect(suite.runCount(of: chain.cTod) == number + 1)
     }
   }
 
@@ -62,7 +62,7 @@ struct SuiteTests {
     try await withFunctions(Sample.greet) { suite in
       try await suite.firestore.document("users/tina").set([:])
       try await suite.settle()
-      seen = suite.runs().map(\.function)
+      seen = suite.runs.map(\.function)
     }
     #expect(seen == ["greet"])
   }
@@ -70,9 +70,10 @@ struct SuiteTests {
   @Test("Nothing survives the closure: what still runs is cancelled and waited for")
   func structured() async throws {
     let ended = Counter()
-    try await withFunctions(Sample.hanging { ended.next() }) { suite in
+    let hanging = Sample.hanging { ended.next() }
+    try await withFunctions(hanging) { suite in
       try await suite.firestore.document("users/tina").set([:])
-      await started("hangs", in: suite)
+      await started(hanging, in: suite)
     }
     #expect(ended.value == 1)
   }
@@ -86,7 +87,7 @@ struct SuiteTests {
 
   @Test("Functions that cannot be deployed are refused, each with what to change")
   func invalid() async throws {
-    let bad = onDocumentCreated("bad name", at: "users") { _ in }
+    let bad = OnDocumentCreated<FirestoreDocument>("bad name", at: "users") { _ in }
     let error = await #expect(throws: FunctionsTestingError.self) {
       try await withFunctions(bad) { _ in }
     }
@@ -157,6 +158,6 @@ struct SuiteTests {
 }
 
 /// Returns once a function has begun to run.
-func started(_ function: String, in suite: FunctionsSuite) async {
-  while suite.calls(of: function) == 0 { await Task.yield() }
+func started(_ function: some CloudFunction, in suite: FunctionsSuite) async {
+  while suite.runCount(of: function) == 0 { await Task.yield() }
 }

@@ -16,8 +16,8 @@ struct TaskTests {
     failing: Bool = false,
     retry: RetryPolicy? = nil,
     rateLimits: TaskRateLimits = TaskRateLimits()
-  ) -> TaskFunction<Job> {
-    onTaskDispatched("work", Job.self, retry: retry, rateLimits: rateLimits) { request in
+  ) -> OnTaskDispatched<Job> {
+    .init("work", rateLimits: rateLimits, options: .init(retry: retry)) { request in
       let seconds = (world.now.microseconds - Self.start.microseconds) / 1_000_000
       request.logger.info(
         "\(request.data.number) at \(seconds)",
@@ -33,24 +33,26 @@ struct TaskTests {
     retry: RetryPolicy? = nil,
     rateLimits: TaskRateLimits = TaskRateLimits(),
     faults: DeliveryFaults? = nil,
-    _ test: (FunctionsSuite, TaskFunction<Job>) async throws -> Void
+    _ test: (FunctionsSuite, OnTaskDispatched<Job>) async throws -> Void
   ) async throws {
-    var made: TaskFunction<Job>?
-    try await withFunctions(startTime: Self.start, deliveryFaults: faults) { world in
-      let function = work(world, failing: failing, retry: retry, rateLimits: rateLimits)
-      made = function
-      return FunctionsApp {
-        function
-        onDocumentCreated("order", at: "orders/{n}") { event in
-          try await function.enqueue(
-            Job(number: Int(event.params.n) ?? 0),
-            id: "order-\(event.params.n)",
-            after: .seconds(60)
-          )
-        }
+    try await withFunctions(Self.app, startTime: Self.start, deliveryFaults: faults) { world in
+      work(world, failing: failing, retry: retry, rateLimits: rateLimits)
+    } test: { suite, work in
+      try await test(suite, work)
+    }
+  }
+
+  /// A trigger that fills a queue, and the function that works through it.
+  private static func app(_ work: OnTaskDispatched<Job>) -> FunctionsApp {
+    FunctionsApp {
+      work
+      OnDocumentCreated<FirestoreDocument>("order", at: "orders/{n}") { event in
+        try await work.enqueue(
+          Job(number: Int(event.params.n) ?? 0),
+          id: "order-\(event.params.n)",
+          after: .seconds(60)
+        )
       }
-    } test: { suite in
-      try await test(suite, try #require(made))
     }
   }
 
@@ -59,14 +61,14 @@ struct TaskTests {
     try await run { suite, work in
       try await work.enqueue(Job(number: 1), id: "first", after: .seconds(3600))
       try await suite.clock.advance(by: .seconds(3599))
-      #expect(suite.runs().isEmpty)
+      #expect(suite.runs.isEmpty)
       let waiting = try #require(try await suite.deliveries().first)
       #expect(waiting.state == .pending && waiting.kind == "task" && waiting.document == "first")
       #expect(waiting.dueTime.microseconds == Self.start.microseconds + 3_600_000_000)
       try await suite.settle()
 
-      #expect(suite.logs().map(\.message) == ["1 at 3600"])
-      #expect(suite.logs().first?.metadata == ["task": "first", "retries": "0"])
+      #expect(suite.logs.map(\.message) == ["1 at 3600"])
+      #expect(suite.logs.first?.metadata == ["task": "first", "retries": "0"])
     }
   }
 
@@ -75,20 +77,20 @@ struct TaskTests {
     arguments: [nil, DeliveryFaults.inOrder, DeliveryFaults(seed: 4)]
   )
   func withinFunction(faults: DeliveryFaults?) async throws {
-    try await run(faults: faults) { suite, _ in
+    try await run(faults: faults) { suite, work in
       for number in 1...3 {
         try await suite.firestore.document("orders/\(number)").set([:])
       }
       try await suite.settle()
 
-      let work = suite.logs(of: "work").map(\.message)
+      let lines = suite.logs(of: work).map(\.message)
       // Duplicates of the trigger add nothing, as the task has a name; the task's own are runs.
       guard faults?.duplicates == true else {
-        #expect(work.sorted() == ["1 at 60", "2 at 60", "3 at 60"])
+        #expect(lines.sorted() == ["1 at 60", "2 at 60", "3 at 60"])
         return
       }
-      #expect(Set(work.compactMap(\.first)) == ["1", "2", "3"])
-      #expect((6...9).contains(work.count))
+      #expect(Set(lines.compactMap(\.first)) == ["1", "2", "3"])
+      #expect((6...9).contains(lines.count))
     }
   }
 
@@ -112,7 +114,7 @@ struct TaskTests {
       try await suite.clock.advance(by: .seconds(2))
       #expect(await again() == nil)
       try await suite.settle()
-      #expect(suite.calls(of: "work") == 2)
+      #expect(suite.runCount(of: work) == 2)
     }
   }
 
@@ -123,11 +125,11 @@ struct TaskTests {
       try await work.enqueue(Job(number: 1))
       try await suite.settle()
 
-      #expect(suite.calls(of: "work") == count ?? 3)
+      #expect(suite.runCount(of: work) == count ?? 3)
       let ended = try #require(try await suite.deliveries().first)
       #expect(ended.state == (count == 1 ? .failed : .dead))
       #expect(
-        suite.logs().filter { $0.message.hasPrefix("1 at") }.compactMap { $0.metadata["retries"] }
+        suite.logs.filter { $0.message.hasPrefix("1 at") }.compactMap { $0.metadata["retries"] }
           == (0..<(count ?? 3)).map(String.init)
       )
     }
@@ -138,10 +140,10 @@ struct TaskTests {
     try await run(rateLimits: .init(dispatchesPerSecond: 0.1)) { suite, work in
       for number in 0..<10 { try await work.enqueue(Job(number: number)) }
       try await suite.clock.advance(by: .seconds(45))
-      #expect(suite.calls(of: "work") == 5)
+      #expect(suite.runCount(of: work) == 5)
       try await suite.settle()
 
-      let times = suite.logs().compactMap { $0.message.split(separator: " ").last }
+      let times = suite.logs.compactMap { $0.message.split(separator: " ").last }
       #expect(times == (0..<10).map { "\($0 * 10)" })
     }
   }
@@ -153,14 +155,14 @@ struct TaskTests {
       try await work.delete(id: "gone")
       try await work.delete(id: "never")
       try await suite.settle()
-      #expect(suite.runs().isEmpty)
+      #expect(suite.runs.isEmpty)
     }
   }
 
   @Test("A queue that the suite does not have refuses the task")
   func noQueue() async throws {
     try await withFunctions(Sample.greet) { _ in
-      let other = onTaskDispatched("other", Job.self) { _ in }
+      let other = OnTaskDispatched<Job>("other") { _ in }
       let error = await #expect(throws: TaskQueueError.self) {
         try await other.enqueue(Job(number: 1))
       }

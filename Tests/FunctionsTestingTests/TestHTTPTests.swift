@@ -5,10 +5,16 @@ import Testing
 struct TestHTTPTests {
   private static let url = "https://api.example.com/x"
 
-  /// A trigger that sends one request to an address that the document holds.
-  private func sending(_ world: FunctionsWorld) -> FunctionsApp {
-    FunctionsApp {
-      onDocumentCreated("sends", at: "requests/{id}") { event in
+  /// Has a trigger that sends one request to an address that the document holds.
+  private struct Sending: Sendable {
+    let world: FunctionsWorld
+
+    var app: FunctionsApp {
+      FunctionsApp { sends }
+    }
+
+    var sends: OnDocumentCreated<FirestoreDocument> {
+      .init("sends", at: "requests/{id}") { event in
         guard case .string(let url)? = event.data.fields["url"] else { return }
         let response = try await world.http.send(OutboundRequest(method: "POST", url: url))
         event.logger.info("Answered", metadata: ["status": "\(response.status)"])
@@ -16,16 +22,19 @@ struct TestHTTPTests {
     }
   }
 
+  private func sending(_ world: FunctionsWorld) -> FunctionsApp { Sending(world: world).app }
+
   @Test("Answers come in the order of the script, and the last one stays")
   func script() async throws {
-    try await withFunctions(sending) { suite in
+    try await withFunctions(\.app, Sending.init) { suite, functions in
       suite.http.on("POST", Self.url).respond(status: 503).respond(json: ["ok": true])
       for id in 1...3 {
         try await suite.firestore.document("requests/\(id)").set(["url": .value(Self.url)])
         try await suite.settle()
       }
 
-      #expect(suite.logs(of: "sends").map(\.metadata["status"]) == ["503", "200", "200"])
+      let statuses = suite.logs(of: functions.sends).map(\.metadata["status"])
+      #expect(statuses == ["503", "200", "200"])
       #expect(suite.http.requests("POST", Self.url).count == 3)
       #expect(
         suite.http.exchanges.map(\.result) == [.status(503), .status(200), .status(200)]

@@ -1,6 +1,7 @@
 import HTTPSupport
 import HTTPTypes
 import HummingbirdCore
+import Invocation
 import NIOCore
 import ServiceLifecycle
 import Synchronization
@@ -132,17 +133,20 @@ private final class ShortEcho: ShortResponder {
     _ head: HTTPRequest,
     _ body: ByteBuffer,
     on eventLoop: any EventLoop,
-    reply: @escaping @Sendable (ShortReply) -> Void
+    reply: @escaping @Sendable (InvocationReply) -> Void
   ) -> @Sendable () -> Void {
     let text = String(buffer: body)
     let answer: @Sendable () -> Void = {
       let bytes = ByteBuffer(string: "short \(text)")
       var response = HTTPResponse(status: .ok)
       response.headerFields[.contentLength] = String(bytes.readableBytes)
-      reply(.whole(response, bytes))
+      reply(InvocationReply(head: response, body: .whole(bytes)))
     }
     switch head.path {
-    case "/response": reply(.response(.text("response \(text)")))
+    case "/response":
+      let bytes = ByteBuffer(string: "response \(text)")
+      let body = InvocationReply.Body.produced { write in try await write(bytes) }
+      reply(InvocationReply(head: HTTPResponse(status: .ok), body: body))
     case "/held":
       waiting.withLock { $0 = answer }
       held.fire()

@@ -1,18 +1,18 @@
 import FirestoreClient
 import FunctionsRuntime
 import FunctionsTesting
-import PsstFunctions
+@testable import PsstFunctions
 import PsstModels
 import PsstServices
-import Synchronization
-import Testing
 
 /// Psst's two functions for administrators over a database that can fail, and no triggers.
 struct AdministrationWorld: Sendable {
   let suite: FunctionsSuite
+  let functions: MessageFunctions
   let faults: FaultyFirestore
   let providers: ProviderStandIn
-  let services: MessageServices
+
+  var services: MessageServices { functions.services }
 
   /// Where backups are asked for.
   static let export = "http://firestore.test/emulator/v1/projects/demo-test:export"
@@ -78,7 +78,7 @@ struct AdministrationWorld: Sendable {
     as token: TestToken = .admin
   ) async throws -> MigrateExistingChatsReply {
     try await suite.call(
-      "migrateExistingChats",
+      functions.migrateExistingChats,
       MigrateExistingChatsOrder(dryRun: dryRun, confirm: confirm),
       as: token
     )
@@ -95,7 +95,7 @@ struct AdministrationWorld: Sendable {
     as token: TestToken = .admin
   ) async throws -> BackfillEmbeddingsReply {
     try await suite.call(
-      "backfillEmbeddings",
+      functions.backfillEmbeddings,
       BackfillEmbeddingsOrder(chatId: chatId, limit: limit, dryRun: dryRun),
       as: token
     )
@@ -118,8 +118,10 @@ func withAdministration(
   test: (AdministrationWorld) async throws -> Void
 ) async throws {
   let providers = ProviderStandIn()
-  let parts = Mutex<(FaultyFirestore, MessageServices)?>(nil)
-  try await withFunctions { world in
+  try await withFunctions(\.app) { world in
+    world.http.mount(providers, at: ProviderStandIn.host)
+    world.http.on("POST", AdministrationWorld.export)
+      .respond(status: exportStatus, json: ["exportPath": "/backup"])
     let faults = FaultyFirestore(world.firestore)
     let services = MessageServices(
       firestore: faults.firestore,
@@ -131,19 +133,28 @@ func withAdministration(
       http: world.http,
       retries: ServiceRetries(sleep: { _ in }, random: { 0 })
     )
-    parts.withLock { $0 = (faults, services) }
-    world.http.mount(providers, at: ProviderStandIn.host)
-    world.http.on("POST", AdministrationWorld.export)
-      .respond(status: exportStatus, json: ["exportPath": "/backup"])
-    let functions = MessageFunctions(services: services)
-    return FunctionsApp {
+    return Administration(functions: MessageFunctions(services: services), faults: faults)
+  } test: { suite, administration in
+    try await test(
+      AdministrationWorld(
+        suite: suite,
+        functions: administration.functions,
+        faults: administration.faults,
+        providers: providers
+      )
+    )
+  }
+}
+
+/// The two functions, as they are deployed here, and the faults of their database.
+private struct Administration {
+  let functions: MessageFunctions
+  let faults: FaultyFirestore
+
+  var app: FunctionsApp {
+    FunctionsApp {
       functions.migrateExistingChats
       functions.backfillEmbeddings
     }
-  } test: { suite in
-    let (faults, services) = try #require(parts.withLock { $0 })
-    try await test(
-      AdministrationWorld(suite: suite, faults: faults, providers: providers, services: services)
-    )
   }
 }

@@ -32,11 +32,14 @@ struct EmbedMessageTests {
     try await World.run { world in
       try await world.say("m1", "My knee is sore")
       let first = world.providers.records
-      try await world.suite.redeliver("embedMessage", document: "chats/c1/messages/m1")
+      try await world.suite.redeliver(
+        world.functions.embedMessage,
+        document: "chats/c1/messages/m1"
+      )
       try await world.suite.settle()
 
       #expect(world.providers.records == first)
-      #expect(world.suite.calls(of: "embedMessage") == 2)
+      #expect(world.suite.runCount(of: world.functions.embedMessage) == 2)
     }
   }
 
@@ -130,7 +133,7 @@ struct EmbedMessageTests {
       }
       try await world.say("m1", "Words")
 
-      let runs = world.suite.runs(of: "embedMessage").filter { $0.attempt == 1 }
+      let runs = world.suite.runs(of: world.functions.embedMessage).filter { $0.attempt == 1 }
       guard case .failed(let error) = runs.first?.outcome else {
         Issue.record("the first attempt did not fail")
         return
@@ -212,7 +215,7 @@ struct EmbedMessageTests {
 
       world.providers.fail(down, down, down)
       try await world.say("m2", "Hello again")
-      let outcomes = world.suite.runs(of: "embedMessage")
+      let outcomes = world.suite.runs(of: world.functions.embedMessage)
         .filter { $0.document == "chats/c1/messages/m2" }.map(\.outcome)
       guard outcomes.count == 2, case .failed(let error) = outcomes[0] else {
         Issue.record("not one failure and one more attempt: \(outcomes)")
@@ -231,7 +234,7 @@ struct EmbedMessageTests {
 
       #expect(try await world.suite.deliveries().map(\.state) == [.dead])
       #expect(world.waits.all.isEmpty)
-      for line in world.suite.logs() {
+      for line in world.suite.logs {
         #expect(!"\(line.message) \(line.metadata)".contains("Bearer key"))
       }
     }
@@ -255,6 +258,31 @@ struct EmbedMessageTests {
       #expect(error?.message.contains("hearth call backfillEmbeddings") == true)
 
       try await world.services.checkIndex()
+    }
+  }
+
+  @Test("Where the index is of another model, nothing is served")
+  func otherModelAtStart() async throws {
+    try await World.run { world in
+      try await world.say("m1", "Hello")
+      let error = await #expect(throws: ServiceError.self) {
+        try await withFunctions(\.app) { other in
+          other.http.mount(world.providers, at: ProviderStandIn.host)
+          return MessageFunctions(
+            services: MessageServices(
+              firestore: other.firestore,
+              settings: PsstSettings(
+                embedding: World.tinyModel,
+                vectors: VectorSettings(host: ProviderStandIn.host)
+              ),
+              http: other.http
+            )
+          )
+        } test: { _, _ in
+          Issue.record("the test began")
+        }
+      }
+      #expect(error?.kind == .misconfigured)
     }
   }
 

@@ -1,13 +1,12 @@
 import FunctionsTesting
 import OpenAIStub
+import PsstFunctions
 import PsstModels
 import TestSupport
 import Testing
 
 @Suite("extractProfileInfoOnMessage")
 struct ExtractProfileTests {
-  private static let name = "extractProfileInfoOnMessage"
-
   @Test("What a client says becomes their profile, with its message")
   func client() async throws {
     try await Scene.run { scene in
@@ -133,7 +132,7 @@ struct ExtractProfileTests {
       try await scene.chat("c2", members, isGroup: isGroup)
       try await scene.write("m1", "My knee is sore", in: "c2")
       try await scene.suite.settle()
-      #expect(scene.reason(Self.name) == reason)
+      #expect(scene.reason(scene.extraction) == reason)
       #expect(scene.suite.http.exchanges.isEmpty)
     }
   }
@@ -144,7 +143,7 @@ struct ExtractProfileTests {
       try await scene.chat("c2", ["tina", other])
       try await scene.write("m1", "My knee is sore", by: "tina", in: "c2")
       try await scene.suite.settle()
-      #expect(scene.reason(Self.name) == "its chat is one of two trainers")
+      #expect(scene.reason(scene.extraction) == "its chat is one of two trainers")
       #expect(scene.suite.http.exchanges.isEmpty)
     }
   }
@@ -159,7 +158,7 @@ struct ExtractProfileTests {
       ] {
         try await scene.write("m-\(reason.count)", text, in: chat, mediaType: media)
         try await scene.suite.settle()
-        #expect(scene.reason(Self.name) == reason)
+        #expect(scene.reason(scene.extraction) == reason)
       }
       #expect(scene.suite.http.exchanges.isEmpty)
     }
@@ -175,7 +174,7 @@ struct ExtractProfileTests {
       try await scene.suite.settle()
 
       #expect(try await profile.get().updateTime == before)
-      #expect(scene.reason(Self.name) == "the client's profile belongs to another trainer")
+      #expect(scene.reason(scene.extraction) == "the client's profile belongs to another trainer")
       #expect(scene.suite.http.exchanges.isEmpty)
     }
   }
@@ -186,8 +185,8 @@ struct ExtractProfileTests {
       try await scene.write("m1", "My knee is sore")
       try await scene.suite.settle()
 
-      #expect(scene.reason(Self.name)?.hasPrefix("no chat model is configured") == true)
-      #expect(try await scene.suite.deliveries(of: Self.name).map(\.state) == [.succeeded])
+      #expect(scene.reason(scene.extraction)?.hasPrefix("no chat model is configured") == true)
+      #expect(try await scene.suite.deliveries(of: scene.extraction).map(\.state) == [.succeeded])
       #expect(try await scene.profile() == nil)
     }
   }
@@ -228,7 +227,7 @@ struct ExtractProfileTests {
       try await scene.write("m1", "My knee is sore")
       try await scene.suite.settle()
 
-      #expect(scene.suite.calls(of: Self.name) == 2)
+      #expect(scene.suite.runCount(of: scene.extraction) == 2)
       #expect(try await scene.profile()?.totalItems == 1)
     }
   }
@@ -261,7 +260,7 @@ struct ExtractProfileTests {
       try await scene.write("m1", "My knee is sore")
       try await scene.suite.settle()
       #expect(try await scene.profile() == nil)
-      #expect(scene.reason(Self.name) == "the message does not exist any more")
+      #expect(scene.reason(scene.extraction) == "the message does not exist any more")
     }
   }
 
@@ -273,13 +272,13 @@ struct ExtractProfileTests {
       try await scene.suite.settle()
       let profile = scene.suite.firestore.document("clientProfiles/carl")
       let before = try await profile.get().updateTime
-      try await scene.suite.redeliver(Self.name)
+      try await scene.suite.redeliver(scene.extraction)
       try await scene.suite.settle()
 
-      #expect(scene.suite.calls(of: Self.name) == 2)
+      #expect(scene.suite.runCount(of: scene.extraction) == 2)
       #expect(try await profile.get().updateTime == before)
       #expect(scene.suite.http.exchanges.count == 1)
-      #expect(scene.reason(Self.name) == "its facts are in the profile already")
+      #expect(scene.reason(scene.extraction) == "its facts are in the profile already")
     }
   }
 
@@ -291,7 +290,7 @@ struct ExtractProfileTests {
       try await scene.write("m1", "My knee is sore")
       try await scene.suite.settle()
       try await scene.message("m1").update(["text": "My elbow is sore"])
-      try await scene.suite.redeliver(Self.name)
+      try await scene.suite.redeliver(scene.extraction)
       try await scene.suite.settle()
 
       let injuries = try await scene.profile()?.injuries.map(\.text)
@@ -311,7 +310,7 @@ struct ExtractProfileTests {
       try await scene.write("m1", "My knee is sore")
       try await scene.suite.settle()
 
-      let delivery = try #require(try await scene.suite.deliveries(of: Self.name).first)
+      let delivery = try #require(try await scene.suite.deliveries(of: scene.extraction).first)
       #expect(delivery.state == .succeeded)
       #expect(delivery.attempts == 3)
       #expect(try await scene.profile()?.totalItems == 1)
@@ -325,7 +324,7 @@ struct ExtractProfileTests {
       try await scene.write("m1", "My knee is sore")
       try await scene.suite.settle()
 
-      let delivery = try #require(try await scene.suite.deliveries(of: Self.name).first)
+      let delivery = try #require(try await scene.suite.deliveries(of: scene.extraction).first)
       #expect(delivery.state == .dead)
       #expect(delivery.attempts == 1)
       // The other functions of the message do not care.
@@ -367,5 +366,12 @@ struct ExtractProfileTests {
     #expect(expected.totalItems == 3)
     #expect(expected.goals.map(\.sourceMessageId) == ["m7"])
     #expect(expected.goals.map(\.timestamp) == [Scene.time(2)])
+  }
+}
+
+extension Scene {
+  /// The function under test.
+  fileprivate var extraction: OnDocumentCreated<FirestoreDocument> {
+    functions.extractProfileInfoOnMessage
   }
 }

@@ -90,7 +90,7 @@ struct FaultModeTests {
 
   /// How a story ends: every document and every vector.
   private struct Ending: Equatable {
-    var documents: [String: [String: Value]]
+    var documents: [String: [String: FirestoreValue]]
     var vectors: [String: VectorRecord]
     var calls: [String: Int]
   }
@@ -98,7 +98,7 @@ struct FaultModeTests {
   private func ending(of story: Story, _ faults: DeliveryFaults) async throws -> Ending {
     let model = OpenAIStandIn()
     let vectors = ProviderStandIn()
-    return try await withFunctions(deliveryFaults: faults) { world in
+    return try await withFunctions(\.app, deliveryFaults: faults) { world in
       world.http.mount(model, at: OpenAIStandIn.baseURL)
       world.http.mount(vectors, at: ProviderStandIn.host)
       let settings = PsstSettings(
@@ -113,9 +113,9 @@ struct FaultModeTests {
           http: world.http,
           retries: ServiceRetries(attemptsMax: 1)
         )
-      ).app
-    } test: { suite in
-      let scene = Scene(suite: suite, model: model)
+      )
+    } test: { suite, functions in
+      let scene = Scene(suite: suite, functions: functions, model: model)
       try await scene.populate()
       try await scene.contact("carl", of: "tina")
       try scene.find((.injuries, "Sore knee"), in: "sore")
@@ -130,7 +130,7 @@ struct FaultModeTests {
       let documents = try await suite.documents().mapValues { fields in
         fields.filter { $0.key != "updatedAt" && $0.key != "createdAt" }
       }
-      let runs = Dictionary(grouping: suite.runs(), by: \.function).mapValues(\.count)
+      let runs = Dictionary(grouping: suite.runs, by: \.function).mapValues(\.count)
       return Ending(documents: documents, vectors: vectors.records, calls: runs)
     }
   }

@@ -85,7 +85,7 @@ struct MigrateExistingChatsTests {
       world.faults.decide(nil)
       let reply = try await world.migrateReally()
 
-      let cursor = reply.resumedAfter.map { Value.string($0) } ?? .null
+      let cursor = reply.resumedAfter.map { FirestoreValue.string($0) } ?? .null
       #expect((left["cursor"] ?? .null) == cursor)
       #expect(reply.counts.existing == before.count)
       #expect(reply.counts.created + before.count == plan.counts.created)

@@ -1,4 +1,5 @@
 import FunctionsTesting
+import PsstFunctions
 import PsstModels
 import TestSupport
 import Testing
@@ -32,7 +33,10 @@ struct RecordContactTests {
       let chat = try await scene.suite.firestore.document("chats/c1").get()
       let contact = try await scene.suite.firestore.document("contacts/tina/clients/carl").get()
       try await scene.write("m1", "Earlier", by: "tina", minute: 1)
-      try await scene.suite.redeliver("recordContact", document: "chats/c1/messages/m2")
+      try await scene.suite.redeliver(
+        scene.functions.recordContact,
+        document: "chats/c1/messages/m2"
+      )
       try await scene.suite.settle()
 
       #expect(
@@ -40,7 +44,7 @@ struct RecordContactTests {
       )
       let now = try await scene.suite.firestore.document("contacts/tina/clients/carl").get()
       #expect(now.updateTime == contact.updateTime)
-      #expect(scene.suite.calls(of: "recordContact") == 3)
+      #expect(scene.suite.runCount(of: scene.functions.recordContact) == 3)
     }
   }
 
@@ -105,7 +109,7 @@ struct RecordContactTests {
 
       #expect(try await scene.fields("contacts/tina/clients/carl").isEmpty)
       #expect(try await scene.fields("chats/nowhere").isEmpty)
-      #expect(scene.reason("recordContact") == "its chat does not exist")
+      #expect(scene.reason(scene.functions.recordContact) == "its chat does not exist")
     }
   }
 
@@ -118,7 +122,7 @@ struct RecordContactTests {
       try await scene.suite.settle()
 
       #expect(try await scene.fields("chats/c1")["lastMessage"] == .string(""))
-      #expect(scene.reason("recordContact") == "the message does not exist any more")
+      #expect(scene.reason(scene.functions.recordContact) == "the message does not exist any more")
     }
   }
 
@@ -128,9 +132,9 @@ struct RecordContactTests {
       try await scene.write("m1", "Hello")
       try await scene.suite.settle()
 
-      #expect(scene.suite.calls(of: "recordContact") == 1)
-      #expect(scene.suite.calls(of: "refreshChatMembers") == 1)
-      let lines = scene.suite.logs(of: "refreshChatMembers")
+      #expect(scene.suite.runCount(of: scene.functions.recordContact) == 1)
+      #expect(scene.suite.runCount(of: scene.functions.refreshChatMembers) == 1)
+      let lines = scene.suite.logs(of: scene.functions.refreshChatMembers)
       #expect(lines.map(\.metadata["reason"]) == ["its members are the same"])
       #expect(scene.suite.http.exchanges.allSatisfy { $0.request.url == Scene.chatCompletions })
     }
@@ -150,7 +154,7 @@ struct RecordContactTests {
       try await scene.suite.firestore.document(path).update(fields)
       try await scene.suite.settle()
 
-      let delivery = try await scene.suite.deliveries(of: "recordContact").first
+      let delivery = try await scene.suite.deliveries(of: scene.functions.recordContact).first
       #expect(delivery?.state == .dead)
       #expect(delivery?.attempts == 1)
     }
@@ -161,8 +165,8 @@ struct RecordContactTests {
     arguments: UInt64(0)..<10
   )
   func anyOrder(seed: UInt64) async throws {
-    func final(_ faults: DeliveryFaults?) async throws -> [[String: Value]] {
-      var documents: [[String: Value]] = []
+    func final(_ faults: DeliveryFaults?) async throws -> [[String: FirestoreValue]] {
+      var documents: [[String: FirestoreValue]] = []
       try await Scene.run(withModel: false, faults: faults) { scene in
         try await scene.contact("carl", of: "tina")
         try await scene.contact("cora", of: "tina")

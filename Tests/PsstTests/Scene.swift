@@ -8,6 +8,7 @@ import PsstServices
 /// A trainer, their clients and others, and a model that finds what a test tells it to.
 struct Scene: Sendable {
   let suite: FunctionsSuite
+  let functions: MessageFunctions
   let model: OpenAIStandIn
 
   static let chatCompletions = OpenAIStandIn.baseURL + "/chat/completions"
@@ -19,9 +20,9 @@ struct Scene: Sendable {
     _ test: (Scene) async throws -> Void
   ) async throws {
     let model = OpenAIStandIn()
-    try await withFunctions(deliveryFaults: faults) { world in
+    try await withFunctions(Self.app, deliveryFaults: faults) { world in
       world.http.mount(model, at: OpenAIStandIn.baseURL)
-      let functions = MessageFunctions(
+      return MessageFunctions(
         services: MessageServices(
           firestore: world.firestore,
           settings: PsstSettings(
@@ -34,15 +35,18 @@ struct Scene: Sendable {
           retries: ServiceRetries(attemptsMax: 1)
         )
       )
-      return FunctionsApp {
-        functions.extractProfileInfoOnMessage
-        functions.recordContact
-        functions.refreshChatMembers
-      }
-    } test: { suite in
-      let scene = Scene(suite: suite, model: model)
+    } test: { suite, functions in
+      let scene = Scene(suite: suite, functions: functions, model: model)
       try await scene.populate()
       try await test(scene)
+    }
+  }
+
+  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+    FunctionsApp {
+      functions.extractProfileInfoOnMessage
+      functions.recordContact
+      functions.refreshChatMembers
     }
   }
 
@@ -123,12 +127,12 @@ struct Scene: Sendable {
     return snapshot.exists ? try snapshot.data(as: ClientProfile.self) : nil
   }
 
-  func fields(_ path: String) async throws -> [String: Value] {
+  func fields(_ path: String) async throws -> [String: FirestoreValue] {
     try await suite.firestore.document(path).get().fields
   }
 
   /// Why a function left the last message alone.
-  func reason(_ function: String) -> String? {
+  func reason(_ function: some CloudFunction) -> String? {
     suite.logs(of: function).last { $0.message == "Message skipped" }?.metadata["reason"]
   }
 

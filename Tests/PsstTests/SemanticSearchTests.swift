@@ -127,8 +127,9 @@ struct SemanticSearchTests {
   @Test("Only who is signed in may search", arguments: [TestToken.anonymous, .admin])
   func unauthenticated(token: TestToken) async throws {
     try await World.run { world in
+      let query = SemanticSearchQuery(query: "knee")
       let error = await #expect(throws: CallableError.self) {
-        try await world.suite.call("semanticSearch", ["query": "knee"], as: token)
+        try await world.suite.call(world.functions.semanticSearch, query, as: token)
       }
       #expect(error?.code == .unauthenticated)
     }
@@ -212,7 +213,7 @@ struct RefreshChatMembersTests {
       try await world.suite.settle()
       #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "230")
 
-      try await world.suite.redeliver("refreshChatMembers")
+      try await world.suite.redeliver(world.functions.refreshChatMembers)
       try await world.suite.settle()
       #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "230")
     }

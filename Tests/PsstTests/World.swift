@@ -1,14 +1,16 @@
 import FunctionsTesting
-import PsstFunctions
+@testable import PsstFunctions
 import PsstServices
 import Synchronization
 
 /// Psst's functions on vectors at work: one trainer, two clients, a chat of trainer and client.
 struct World: Sendable {
   let suite: FunctionsSuite
+  let functions: MessageFunctions
   let providers: ProviderStandIn
-  let services: MessageServices
   let waits: Waits
+
+  var services: MessageServices { functions.services }
 
   /// Runs a test in a world of its own.
   static func run(
@@ -18,10 +20,9 @@ struct World: Sendable {
   ) async throws {
     let providers = ProviderStandIn()
     let waits = Waits()
-    var services: MessageServices?
-    try await withFunctions(deliveryFaults: deliveryFaults) { world in
+    try await withFunctions(Self.app, deliveryFaults: deliveryFaults) { world in
       world.http.mount(providers, at: ProviderStandIn.host)
-      let made = MessageServices(
+      let services = MessageServices(
         firestore: world.firestore,
         settings: PsstSettings(
           embedding: embedding,
@@ -30,17 +31,20 @@ struct World: Sendable {
         http: world.http,
         retries: ServiceRetries(sleep: { waits.add($0) }, random: { 0 })
       )
-      services = made
-      return FunctionsApp { MessageFunctions(services: made).onVectors }
-    } test: { suite in
-      guard let services else { return }
-      let world = World(suite: suite, providers: providers, services: services, waits: waits)
+      return MessageFunctions(services: services)
+    } test: { suite, functions in
+      let world = World(suite: suite, functions: functions, providers: providers, waits: waits)
       try await world.put("users/tina", ["displayName": "Tina", "role": "trainer"])
       try await world.put("users/carl", ["displayName": "Carl", "role": "client"])
       try await world.put("users/cora", ["displayName": "Cora", "role": "client"])
       try await world.chat("c1", ["tina", "carl"])
       try await test(world)
     }
+  }
+
+  /// The functions as they are, without what a worker prepares.
+  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+    FunctionsApp { functions.onVectors }
   }
 
   /// Events wait for `settle`, and then come once and in order.
@@ -114,7 +118,7 @@ struct World: Sendable {
     minScore: Double? = nil
   ) async throws -> SemanticSearchReply {
     try await suite.call(
-      "semanticSearch",
+      functions.semanticSearch,
       SemanticSearchQuery(query: query, limit: limit, chatId: chatId, minScore: minScore),
       as: .user(uid)
     )
@@ -122,7 +126,7 @@ struct World: Sendable {
 
   /// The last line of a message in the log.
   func logged(_ message: String) -> [String: String]? {
-    suite.logs().last { $0.message == message }?.metadata
+    suite.logs.last { $0.message == message }?.metadata
   }
 }
 

@@ -19,13 +19,13 @@ struct IndexTests {
       .c(a, limit: 1),
     ]
     for query in queries { _ = try await fixture.run(query) }
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
     #expect(fixture.engine.indexes().isEmpty)
 
     _ = try await fixture.run(.c(.and([.field("b", .lessThan, .integer(9)), a])))
     _ = try await fixture.run(.c(group: true))
     _ = try await fixture.run(.c(orders: [.by("b", descending: true), .by("a")]))
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
     #expect(
       fixture.engine.indexes().map(\.definition.description) == [
         "c (collection group): __name__ ↑", "c: a ↑, b ↑", "c: b ↑, a ↓, __name__ ↓",
@@ -52,7 +52,7 @@ struct IndexTests {
     for query in [few, top, merged, either] {
       #expect(try await fixture.run(query).statistics.scanned > 200)
     }
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
 
     #expect(try await fixture.run(few).statistics.scanned == 10)
     #expect(try await fixture.run(top).statistics.scanned == 5)
@@ -69,7 +69,7 @@ struct IndexTests {
     let b = Query.Filter.field("b", .equal, .integer(7))
     _ = try await fixture.run(.c(a))
     _ = try await fixture.run(.c(b))
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
 
     let (_, statistics) = try await fixture.run(.c(.and([a, b])))
     #expect(statistics.indexes.map(\.description) == ["c: b ↑"])
@@ -93,12 +93,12 @@ struct IndexTests {
     )
     let one = Query.c(.field("f", .equal, .string(texts[17])))
     for query in [order, middle, one] { _ = try await fixture.run(query) }
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
 
     for (query, expected) in [(order, texts[...]), (middle, texts[6..<15]), (one, texts[17...17])] {
       let (documents, statistics) = try await fixture.run(query)
       let found = documents.map { $0.fields["f"] }
-      let wanted = expected.map { Value?.some(.string($0)) }
+      let wanted = expected.map { FirestoreValue?.some(.string($0)) }
       #expect(found == (descending ? wanted.reversed() : wanted))
       #expect(!statistics.indexes.isEmpty)
     }
@@ -119,7 +119,7 @@ struct IndexTests {
     let query = Query.c(.field("a", .equal, .integer(1)))
     _ = try await fixture.run(query)
     storage.afterRead { try await fixture.set("c/1", ["a": .integer(2)]) }
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
 
     #expect(storage.refusals == 1)
     #expect(try await fixture.ids(query) == ["2"])
@@ -136,7 +136,7 @@ struct IndexTests {
     let prepared = try fixture.engine.prepare(query)
     let engine = fixture.engine
     let old = try await fixture.storage.read { OldSnapshot(base: $0) }
-    try await engine.buildIndexes()
+    try await fixture.buildIndexes()
     var statistics = try engine.run(prepared, on: old) { _ in true }
 
     #expect(statistics.indexes.isEmpty)
@@ -151,12 +151,12 @@ struct IndexTests {
     try await Self.fill(fixture, 5)
     let query = Query.c(.field("a", .equal, .integer(1)))
     _ = try await fixture.run(query)
-    try await fixture.engine.buildIndexes()
-    var other = WriteBatch()
+    try await fixture.buildIndexes()
+    var other = StorageBatch()
     fixture.engine.reset(DatabaseName(project: "other"), in: &other)
     #expect(other.operations.isEmpty)
 
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     let prefix = DocumentKeys.databasePrefix(QueryFixture.database)
     batch.deleteRange(DocumentKeys.keyspace, from: prefix, to: keyAfter(prefix: prefix))
     fixture.engine.reset(QueryFixture.database, in: &batch)
@@ -178,7 +178,7 @@ struct IndexTests {
     _ = try await fixture.run(query)
 
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await engine.run() }
+      group.addTask { try await engine.run(in: fixture.order) }
       while !engine.indexes().contains(where: \.isReady) { await Task.yield() }
       group.cancelAll()
       try await group.waitForAll()
@@ -195,7 +195,7 @@ struct IndexTests {
 }
 
 /// Lets something happen between a read and what follows from it.
-final class InterleavedStorage: StorageEngine {
+final class InterleavedStorage: OrderedStorage {
   let base = MemoryStorage()
   private let state = Mutex(State())
 
@@ -225,7 +225,7 @@ final class InterleavedStorage: StorageEngine {
   }
 
   func submit(
-    _ batch: WriteBatch,
+    _ batch: StorageBatch,
     expecting: [VersionExpectation],
     durability: Durability,
     completion: @escaping @Sendable (Result<UInt64, any Error>) -> Void

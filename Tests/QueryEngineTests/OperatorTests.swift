@@ -5,7 +5,7 @@ import Testing
 @Suite("Operators of a filter")
 struct OperatorTests {
   /// One document for each kind of value, its id telling which; `missing` has no field `f`.
-  static let values: [(String, Value)] = [
+  static let values: [(String, FirestoreValue)] = [
     ("null", .null), ("false", .boolean(false)), ("true", .boolean(true)),
     ("nan", .double(.nan)), ("minusInfinity", .double(-.infinity)), ("minusZero", .double(-0.0)),
     ("zero", .integer(0)), ("one", .integer(1)), ("oneDouble", .double(1)),
@@ -119,7 +119,8 @@ struct OperatorTests {
   func names() async throws {
     let fixture = try await QueryFixture()
     try await fixture.write(["c/1", "c/2", "c/3", "c/2/c/1", "d/1"].map { ($0, [:]) })
-    func ids(_ comparison: Query.FieldOperator, _ operand: Value) async throws -> [String] {
+    func ids(_ comparison: Query.FieldOperator, _ operand: FirestoreValue) async throws -> [String]
+    {
       try await fixture.ids(.c(.field(.documentID, comparison, operand)))
     }
 

@@ -3,26 +3,33 @@ import Events
 import Logging
 import QueryEngine
 import StorageEngine
+import Synchronization
 
-/// A store with a query engine, written to as `DocumentStore` does.
+/// A store with a query engine, written to as `DocumentDatabase` does.
 ///
 /// `@unchecked`: a test uses it from one task at a time.
 final class QueryFixture: @unchecked Sendable {
   let storage: MemoryStorage
-  let engine: QueryEngine
-  var model: [String: Document] = [:]
+  let engine: QueryRunner
+  let order = FixtureOrder()
+  var model: [String: FirestoreDocument] = [:]
   private var time: Int64 = 0
 
   static let database = DatabaseName(project: "p")
 
   /// A store, empty unless one is given.
   init(
-    _ configuration: QueryEngine.Configuration = .init(),
+    _ configuration: QueryRunner.Configuration = .init(),
     storage: MemoryStorage = MemoryStorage()
   ) async throws {
     self.storage = storage
-    engine = QueryEngine(configuration: configuration, logger: Logger(label: "test"))
+    engine = QueryRunner(configuration: configuration, logger: Logger(label: "test"))
     try await engine.load(from: storage)
+  }
+
+  /// Builds the indexes that queries have asked for.
+  func buildIndexes(commitsMax: Int = .max) async throws {
+    try await engine.buildIndexes(in: order, commitsMax: commitsMax)
   }
 
   static func name(_ path: String) -> DocumentName {
@@ -30,14 +37,14 @@ final class QueryFixture: @unchecked Sendable {
   }
 
   /// Sets documents to fields, or deletes them with nil, in one commit.
-  func write(_ writes: [(String, [String: Value]?)]) async throws {
+  func write(_ writes: [(String, [String: FirestoreValue]?)]) async throws {
     time += 1
     let now = Timestamp(microseconds: time)
     var changes: [DocumentChange] = []
     for (path, fields) in writes {
       let before = model[path]
       let after = fields.map {
-        Document(
+        FirestoreDocument(
           name: Self.name(path),
           fields: $0,
           createTime: before?.createTime ?? now,
@@ -52,8 +59,9 @@ final class QueryFixture: @unchecked Sendable {
     let committed = changes
     try await withCheckedThrowingContinuation {
       (continuation: CheckedContinuation<Void, any Error>) in
-      engine.withIndexMaintenance { maintainer in
-        var batch = WriteBatch()
+      order.alone {
+        let maintainer = engine.indexMaintainer
+        var batch = StorageBatch()
         for change in committed {
           let key = DocumentKeys.key(change.name)
           if let after = change.after {
@@ -71,19 +79,19 @@ final class QueryFixture: @unchecked Sendable {
   }
 
   /// Sets one document.
-  func set(_ path: String, _ fields: [String: Value] = [:]) async throws {
+  func set(_ path: String, _ fields: [String: FirestoreValue] = [:]) async throws {
     try await write([(path, fields)])
   }
 
   /// The results and the cost of a query.
   func run(
     _ query: Query,
-    overlay: [DocumentName: Document?] = [:]
-  ) async throws -> (documents: [Document], statistics: QueryStatistics) {
+    overlay: [DocumentName: FirestoreDocument?] = [:]
+  ) async throws -> (documents: [FirestoreDocument], statistics: QueryStatistics) {
     let prepared = try engine.prepare(query)
     let engine = engine
     return try await storage.read { snapshot in
-      var documents: [Document] = []
+      var documents: [FirestoreDocument] = []
       let statistics = try engine.run(prepared, on: snapshot, overlay: overlay) { document in
         documents.append(document)
         return true
@@ -134,7 +142,9 @@ extension Query {
 
 extension Query.Filter {
   /// A comparison of the field with a simple name.
-  static func field(_ name: String, _ comparison: Query.FieldOperator, _ value: Value) -> Self {
+  static func field(_ name: String, _ comparison: Query.FieldOperator, _ value: FirestoreValue)
+    -> Self
+  {
     .field(FieldPath([name]), comparison, value)
   }
 
@@ -151,7 +161,16 @@ extension Query.Order {
   }
 }
 
-extension Value {
+extension FirestoreValue {
   /// A reference to a document of the fixture's database.
-  static func name(_ path: String) -> Value { .reference(QueryFixture.name(path)) }
+  static func name(_ path: String) -> FirestoreValue { .reference(QueryFixture.name(path)) }
+}
+
+/// One step at a time.
+final class FixtureOrder: CommitOrder {
+  private let steps = Mutex<Void>(())
+
+  func alone<Result>(_ step: () throws -> sending Result) rethrows -> sending Result {
+    try steps.withLock { _ in try step() }
+  }
 }

@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Refused queries")
 struct QueryRefusalTests {
-  static func integers(_ count: Int) -> Value { .array((0..<count).map { .integer(Int64($0)) }) }
+  static func integers(_ count: Int) -> FirestoreValue {
+    .array((0..<count).map { .integer(Int64($0)) })
+  }
 
   static func equalities(_ count: Int) -> [Query.Filter] {
     (0..<count).map { .field("f\($0)", .equal, .integer(1)) }
@@ -194,7 +196,7 @@ struct QueryRefusalTests {
   @Test("A result too large to sort is refused, and a limit makes it small enough")
   func sortMemory() async throws {
     let fixture = try await QueryFixture(.init(sortBytesMax: 20_000))
-    let text = Value.string(String(repeating: "x", count: 1000))
+    let text = FirestoreValue.string(String(repeating: "x", count: 1000))
     try await fixture.write((0..<100).map { ("c/\($0)", ["f": .integer(Int64(-$0)), "t": text]) })
 
     await #expect(throws: StatusError.self) { try await fixture.run(.c(orders: [.by("f")])) }

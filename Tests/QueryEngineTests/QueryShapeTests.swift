@@ -58,7 +58,7 @@ struct QueryShapeTests {
     let query = Query.c(orders: [.by("f")], start: start, end: end)
 
     #expect(try await fixture.ids(query) == expected)
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
     let (documents, statistics) = try await fixture.run(query)
     #expect(documents.map(\.name.id) == expected)
     #expect(statistics.indexes.map(\.description) == ["c: f ↑"])
@@ -81,7 +81,7 @@ struct QueryShapeTests {
         try await fixture.paths(.c(.field("f", .equal, .integer(1)), group: true, parent: "d/x"))
           == ["d/x/c/a"]
       )
-      try await fixture.engine.buildIndexes()
+      try await fixture.buildIndexes()
     }
     #expect(try await fixture.run(.c(group: true)).statistics.indexes.count == 1)
   }
@@ -112,7 +112,7 @@ struct QueryShapeTests {
       "c/1",
       ["a": .integer(1), "m": .map(["x": .integer(2), "y": .integer(3)]), "z": .null]
     )
-    func fields(_ projection: [FieldPath]?) async throws -> [String: Value]? {
+    func fields(_ projection: [FieldPath]?) async throws -> [String: FirestoreValue]? {
       try await fixture.run(.c(projection: projection)).documents.first?.fields
     }
 

@@ -37,11 +37,11 @@ struct RandomQueries {
     return collections.map { "\($0)/\(pick(Self.ids))" }.joined(separator: "/")
   }
 
-  mutating func fields() -> [String: Value] {
-    var fields: [String: Value] = [:]
+  mutating func fields() -> [String: FirestoreValue] {
+    var fields: [String: FirestoreValue] = [:]
     for key in ["a", "b", "c"] where chance(80) { fields[key] = value() }
     if chance(60) {
-      var map: [String: Value] = [:]
+      var map: [String: FirestoreValue] = [:]
       if chance(70) { map["x"] = value() }
       if chance(50) { map["y.z"] = value() }
       fields["m"] = .map(map)
@@ -51,7 +51,7 @@ struct RandomQueries {
     return fields
   }
 
-  mutating func scalar() -> Value {
+  mutating func scalar() -> FirestoreValue {
     // A shared beginning as long as an index keeps, and ends that differ beyond it.
     let long = String(repeating: "l", count: 1494)
     return switch count(0...13) {
@@ -70,7 +70,7 @@ struct RandomQueries {
     }
   }
 
-  mutating func value() -> Value {
+  mutating func value() -> FirestoreValue {
     switch count(0...9) {
     case 0: .array((0..<count(0...3)).map { _ in scalar() })
     case 1: .vector((0..<count(1...2)).map { _ in Double(count(0...1)) })
@@ -81,7 +81,7 @@ struct RandomQueries {
 
   // MARK: Queries
 
-  mutating func query(_ documents: [Document]) -> Query {
+  mutating func query(_ documents: [FirestoreDocument]) -> Query {
     let group = chance(40)
     var query = Query(
       database: QueryFixture.database,
@@ -119,7 +119,9 @@ struct RandomQueries {
   }
 
   /// A value that a document has at the path, more often than not.
-  private mutating func operand(_ documents: [Document], _ path: FieldPath) -> Value {
+  private mutating func operand(_ documents: [FirestoreDocument], _ path: FieldPath)
+    -> FirestoreValue
+  {
     for _ in 0..<3 {
       if let value = pick(documents).fields[path] { return value }
     }
@@ -127,7 +129,7 @@ struct RandomQueries {
   }
 
   private mutating func nameComparison() -> Query.Filter {
-    let name: Value = .name(path())
+    let name: FirestoreValue = .name(path())
     return chance(30)
       ? .field(.documentID, .in, .array([name, .name(path()), name]))
       : .field(
@@ -137,7 +139,7 @@ struct RandomQueries {
       )
   }
 
-  private mutating func filter(_ documents: [Document], depth: Int) -> Query.Filter {
+  private mutating func filter(_ documents: [FirestoreDocument], depth: Int) -> Query.Filter {
     if depth < 2, chance(depth == 0 ? 55 : 25) {
       let filters = (0..<count(1...3)).map { _ in filter(documents, depth: depth + 1) }
       return chance(70) ? .and(filters) : .or(filters)
@@ -170,9 +172,11 @@ struct RandomQueries {
     }
   }
 
-  private mutating func cursor(_ documents: [Document], _ orders: [Query.Order]) -> Query.Cursor {
+  private mutating func cursor(_ documents: [FirestoreDocument], _ orders: [Query.Order])
+    -> Query.Cursor
+  {
     let document = pick(documents)
-    let values = orders.prefix(count(1...orders.count)).map { order -> Value in
+    let values = orders.prefix(count(1...orders.count)).map { order -> FirestoreValue in
       if order.path.isDocumentID { return .reference(document.name) }
       return document.fields[order.path] ?? value()
     }

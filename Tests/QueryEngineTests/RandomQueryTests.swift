@@ -7,7 +7,7 @@ import Testing
 @Suite("Random queries agree with their plain meaning")
 struct RandomQueryTests {
   /// Every query asks for an index at once.
-  static let eager = QueryEngine.Configuration(scanCandidatesMax: 0, backfillDocumentsMax: 7)
+  static let eager = QueryRunner.Configuration(scanCandidatesMax: 0, backfillDocumentsMax: 7)
 
   static func seeds(_ count: Int) -> [UInt64] {
     var generator = SeededGenerator.forTest("RandomQueryTests")
@@ -22,7 +22,7 @@ struct RandomQueryTests {
     let queries = try Self.queries(120, fixture, &random)
 
     for query in queries { try await Self.expectAgreement(query, fixture) }
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
     var indexed = 0
     for query in queries {
       let statistics = try await Self.expectAgreement(query, fixture)
@@ -48,7 +48,7 @@ struct RandomQueryTests {
     for query in queries { try await Self.expectAgreement(query, fixture) }
 
     for _ in 0..<6 {
-      try await fixture.engine.buildIndexes(commitsMax: random.count(1...40))
+      try await fixture.buildIndexes(commitsMax: random.count(1...40))
       try await Self.write(10, to: fixture, &random)
       let model = fixture.model
       fixture = try await QueryFixture(Self.eager, storage: fixture.storage)
@@ -56,7 +56,7 @@ struct RandomQueryTests {
       try await Self.write(10, to: fixture, &random)
       for query in queries { try await Self.expectAgreement(query, fixture) }
     }
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
     for query in queries { try await Self.expectAgreement(query, fixture) }
     try await Self.expectEntriesMatchDocuments(fixture)
   }
@@ -68,11 +68,11 @@ struct RandomQueryTests {
     try await Self.write(100, to: fixture, &random)
     let queries = try Self.queries(60, fixture, &random)
     for query in queries { _ = try await fixture.run(query) }
-    if random.chance(50) { try await fixture.engine.buildIndexes() }
+    if random.chance(50) { try await fixture.buildIndexes() }
 
     for query in queries where query.projection == nil {
       var next = try fixture.engine.prepare(query)
-      var paged: [Document] = []
+      var paged: [FirestoreDocument] = []
       while true {
         let page = try await Self.page(next, 3, fixture)
         paged += page
@@ -94,7 +94,7 @@ struct RandomQueryTests {
 
     for query in try Self.queries(60, fixture, &random) {
       try await Self.expectAgreement(query, fixture)
-      try await fixture.engine.buildIndexes()
+      try await fixture.buildIndexes()
       try await Self.expectAgreement(query, fixture)
       try await Self.write(1, to: fixture, &random)
       #expect(fixture.engine.indexes().count <= 3)
@@ -110,7 +110,7 @@ struct RandomQueryTests {
     var left = count
     while left > 0 {
       let size = min(left, random.count(1...6))
-      var writes: [String: [String: Value]?] = [:]
+      var writes: [String: [String: FirestoreValue]?] = [:]
       for _ in 0..<size {
         writes[random.path()] = .some(random.chance(20) ? nil : random.fields())
       }
@@ -145,8 +145,8 @@ struct RandomQueryTests {
   static func expectAgreement(
     _ query: Query,
     _ fixture: QueryFixture,
-    overlay: [DocumentName: Document?] = [:],
-    model: [String: Document]? = nil,
+    overlay: [DocumentName: FirestoreDocument?] = [:],
+    model: [String: FirestoreDocument]? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> QueryStatistics {
     let expected = ReferenceEvaluator(query: query).results((model ?? fixture.model).values)
@@ -160,10 +160,10 @@ struct RandomQueryTests {
   }
 
   static func overlay(
-    from new: [String: Document],
-    to old: [String: Document]
-  ) -> [DocumentName: Document?] {
-    var overlay: [DocumentName: Document?] = [:]
+    from new: [String: FirestoreDocument],
+    to old: [String: FirestoreDocument]
+  ) -> [DocumentName: FirestoreDocument?] {
+    var overlay: [DocumentName: FirestoreDocument?] = [:]
     for path in Set(new.keys).union(old.keys) where new[path] != old[path] {
       overlay[QueryFixture.name(path)] = .some(old[path])
     }
@@ -174,10 +174,10 @@ struct RandomQueryTests {
     _ query: PreparedQuery,
     _ size: Int,
     _ fixture: QueryFixture
-  ) async throws -> [Document] {
+  ) async throws -> [FirestoreDocument] {
     let engine = fixture.engine
     return try await fixture.storage.read { snapshot in
-      var page: [Document] = []
+      var page: [FirestoreDocument] = []
       _ = try engine.run(query, on: snapshot) { document in
         page.append(document)
         return page.count < size
@@ -188,7 +188,7 @@ struct RandomQueryTests {
 
   /// Deletes everything and looks for entries left behind.
   static func expectEntriesMatchDocuments(_ fixture: QueryFixture) async throws {
-    try await fixture.engine.buildIndexes()
+    try await fixture.buildIndexes()
     try await fixture.write(fixture.model.keys.map { ($0, nil) })
     let left = try await fixture.storage.read { snapshot in
       var count = 0

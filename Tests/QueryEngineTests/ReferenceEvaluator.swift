@@ -7,7 +7,7 @@ struct ReferenceEvaluator {
   let query: Query
 
   /// The results among all documents of a database.
-  func results(_ documents: some Collection<Document>) -> [Document] {
+  func results(_ documents: some Collection<FirestoreDocument>) -> [FirestoreDocument] {
     let orders = orders
     let sorted =
       documents
@@ -79,9 +79,9 @@ struct ReferenceEvaluator {
     return query.collectionID.map { $0 == name.path.segments[name.path.segments.count - 2] } ?? true
   }
 
-  private func value(_ document: Document, _ path: FieldPath) -> Value? {
+  private func value(_ document: FirestoreDocument, _ path: FieldPath) -> FirestoreValue? {
     if path.isDocumentID { return .reference(document.name) }
-    var current: Value = .map(document.fields)
+    var current: FirestoreValue = .map(document.fields)
     for segment in path.segments {
       guard case .map(let fields) = current, let next = fields[segment] else { return nil }
       current = next
@@ -90,8 +90,8 @@ struct ReferenceEvaluator {
   }
 
   private func compare(
-    _ document: Document,
-    _ values: [Value],
+    _ document: FirestoreDocument,
+    _ values: [FirestoreValue],
     _ orders: [Query.Order]
   ) -> Int {
     for (order, operand) in zip(orders, values) {
@@ -102,7 +102,7 @@ struct ReferenceEvaluator {
     return 0
   }
 
-  private func holds(_ filter: Query.Filter, _ document: Document) -> Bool {
+  private func holds(_ filter: Query.Filter, _ document: FirestoreDocument) -> Bool {
     switch filter {
     case .and(let filters): return filters.allSatisfy { holds($0, document) }
     case .or(let filters): return filters.contains { holds($0, document) }
@@ -120,11 +120,15 @@ struct ReferenceEvaluator {
     }
   }
 
-  private func holds(_ value: Value, _ comparison: Query.FieldOperator, _ operand: Value) -> Bool {
-    func equals(_ other: Value) -> Bool { ValueOrder.compare(value, other) == .equal }
-    let operands: [Value] = if case .array(let list) = operand { list } else { [] }
-    let elements: [Value] = if case .array(let list) = value { list } else { [] }
-    func shares(_ wanted: [Value]) -> Bool {
+  private func holds(
+    _ value: FirestoreValue,
+    _ comparison: Query.FieldOperator,
+    _ operand: FirestoreValue
+  ) -> Bool {
+    func equals(_ other: FirestoreValue) -> Bool { ValueOrder.compare(value, other) == .equal }
+    let operands: [FirestoreValue] = if case .array(let list) = operand { list } else { [] }
+    let elements: [FirestoreValue] = if case .array(let list) = value { list } else { [] }
+    func shares(_ wanted: [FirestoreValue]) -> Bool {
       elements.contains { element in
         wanted.contains {
           $0 != .null && !isNaN($0) && ValueOrder.compare($0, element) == .equal
@@ -150,7 +154,7 @@ struct ReferenceEvaluator {
     }
   }
 
-  private func isNaN(_ value: Value) -> Bool {
+  private func isNaN(_ value: FirestoreValue) -> Bool {
     if case .double(let number) = value { number.isNaN } else { false }
   }
 }

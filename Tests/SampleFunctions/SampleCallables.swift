@@ -27,30 +27,30 @@ struct SampleCallables: Sendable {
   }
 
   /// Answers with what it was sent.
-  var echo: some CloudFunction<CallableRequest<Value>, Value> {
-    onCall("echo", Value.self, options: .init(dates: .rfc3339)) { $0.data }
+  var echo: OnCall<FirestoreValue, FirestoreValue> {
+    .init("echo", options: .init(dates: .rfc3339)) { $0.data }
   }
 
   /// Answers with the caller's uid.
-  var whoAmI: some CloudFunction<CallableRequest<Value>, String> {
-    onCall("whoAmI", Value.self) { try $0.requireUser() }
+  var whoAmI: OnCall<FirestoreValue, String> {
+    .init("whoAmI") { try $0.requireUser() }
   }
 
   /// Answers `true` to administrators.
-  var adminOnly: some CloudFunction<CallableRequest<Value>, Bool> {
-    onCall("adminOnly", Value.self, callers: .administrators) { _ in true }
+  var adminOnly: OnCall<FirestoreValue, Bool> {
+    .init("adminOnly", callers: .claim("admin")) { _ in true }
   }
 
   struct Failure: Codable, Sendable {
     /// The canonical code's name, or `plain` for an error that clients must not see.
     var code: String
     var message: String?
-    var details: Value?
+    var details: FirestoreValue?
   }
 
   /// Fails as the request says.
-  var failing: some CloudFunction<CallableRequest<Failure>, Bool> {
-    onCall("failing", Failure.self) { request in
+  var failing: OnCall<Failure, Bool> {
+    .init("failing") { request in
       let message = request.data.message ?? "failed as asked"
       guard let code = StatusCode(name: request.data.code) else { throw PlainError(text: message) }
       throw CallableError(code, message, details: request.data.details)
@@ -62,8 +62,8 @@ struct SampleCallables: Sendable {
   }
 
   /// Ends its worker.
-  var crash: some CloudFunction<CallableRequest<Value>, Bool> {
-    onCall("crash", Value.self) { _ in fatalError("crashed as asked") }
+  var crash: OnCall<FirestoreValue, Bool> {
+    .init("crash") { _ in fatalError("crashed as asked") }
   }
 
   struct Hang: Codable, Sendable {
@@ -72,8 +72,8 @@ struct SampleCallables: Sendable {
   }
 
   /// Logs that it has begun and never answers by itself.
-  var hang: some CloudFunction<CallableRequest<Hang>, Bool> {
-    onCall("hang", Hang.self, options: .init(timeout: .seconds(2))) { request in
+  var hang: OnCall<Hang, Bool> {
+    .init("hang", options: .init(timeout: .seconds(2))) { request in
       request.logger.info("Begun")
       repeat {
         do {
@@ -94,8 +94,8 @@ struct SampleCallables: Sendable {
   }
 
   /// Prints as many lines as asked, then answers with their number.
-  var flood: some CloudFunction<CallableRequest<Flood>, Int> {
-    onCall("flood", Flood.self) { request in
+  var flood: OnCall<Flood, Int> {
+    .init("flood") { request in
       let line = String(repeating: "x", count: request.data.lineBytes ?? 100)
       for number in 0..<request.data.lines { print(number, line) }
       return request.data.lines
@@ -103,8 +103,8 @@ struct SampleCallables: Sendable {
   }
 
   /// Logs a message at `info`, prints it, and writes it to a logger of its own.
-  var log: some CloudFunction<CallableRequest<String>, Bool> {
-    onCall("log", String.self) { request in
+  var log: OnCall<String, Bool> {
+    .init("log") { request in
       request.logger.info("\(request.data)", metadata: ["from": "request"])
       Logger(label: "library").warning("\(request.data)", metadata: ["from": "library"])
       print(request.data)
@@ -118,8 +118,8 @@ struct SampleCallables: Sendable {
   }
 
   /// Logs that it has begun and answers after a while.
-  var slowEcho: some CloudFunction<CallableRequest<Slow>, String> {
-    onCall("slowEcho", Slow.self) { request in
+  var slowEcho: OnCall<Slow, String> {
+    .init("slowEcho") { request in
       request.logger.info("Begun")
       try await Task.sleep(for: .milliseconds(request.data.milliseconds))
       return request.data.text
@@ -134,8 +134,8 @@ struct SampleCallables: Sendable {
   /// Waits until another call with the same key opens the gate: a test decides when it ends.
   ///
   /// Answers with the number of calls that had been waiting.
-  var gate: some CloudFunction<CallableRequest<Gate>, Int> {
-    onCall("gate", Gate.self) { [gates] request in
+  var gate: OnCall<Gate, Int> {
+    .init("gate") { [gates] request in
       if request.data.opens == true { return await gates.open(request.data.key) }
       return try await gates.wait(request.data.key)
     }
@@ -148,25 +148,25 @@ struct SampleCallables: Sendable {
   }
 
   /// Answers with how often this worker has been asked, and which worker it is.
-  var count: some CloudFunction<CallableRequest<Value>, Count> {
-    onCall("count", Value.self) { [counter, version] _ in
+  var count: OnCall<FirestoreValue, Count> {
+    .init("count") { [counter, version] _ in
       Count(calls: counter.next(), process: getpid(), version: version)
     }
   }
 
   /// Answers at once, and has a second for it.
-  var hasty: some CloudFunction<CallableRequest<Value>, Bool> {
-    onCall("hasty", Value.self, options: .init(timeout: .seconds(1))) { _ in true }
+  var hasty: OnCall<FirestoreValue, Bool> {
+    .init("hasty", options: .init(timeout: .seconds(1))) { _ in true }
   }
 
   /// Answers; not in every binary.
-  var extra: some CloudFunction<CallableRequest<Value>, Bool> {
-    onCall("extra", Value.self) { _ in true }
+  var extra: OnCall<FirestoreValue, Bool> {
+    .init("extra") { _ in true }
   }
 
   /// Answers with the names of the worker's environment variables.
-  var environment: some CloudFunction<CallableRequest<Value>, [String]> {
-    onCall("environment", Value.self) { _ in
+  var environment: OnCall<FirestoreValue, [String]> {
+    .init("environment") { _ in
       ProcessInfo.processInfo.environment.keys.sorted()
     }
   }

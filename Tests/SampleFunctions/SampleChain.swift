@@ -9,7 +9,7 @@ struct SampleChain: Sendable {
   @FunctionsBuilder
   var hops: [FunctionDefinition] {
     for number in 1...3 {
-      onDocumentCreated("hop\(number)", at: "hop\(number)/{id}") { event in
+      OnDocumentCreated<FirestoreDocument>("hop\(number)", at: "hop\(number)/{id}") { event in
         let next = try firestore.document("hop\(number + 1)/\(event.params.id)")
         try await next.set(["from": .value("hop\(number)")])
       }
@@ -17,8 +17,8 @@ struct SampleChain: Sendable {
   }
 
   /// Writes its own document again, whatever was written.
-  var rewrite: some CloudFunction<DocumentEvent<Change<Document>>, Void> {
-    onDocumentWritten("rewrite", at: "rewritten/{id}") { event in
+  var rewrite: OnDocumentWritten<FirestoreDocument> {
+    .init("rewrite", at: "rewritten/{id}") { event in
       let document = try firestore.document("rewritten/\(event.params.id)")
       try await document.set(["times": .increment(1)], .merge)
     }

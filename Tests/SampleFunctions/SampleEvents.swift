@@ -28,8 +28,8 @@ struct SampleEvents: Sendable {
   }
 
   /// Writes the event it was given, as the framework's conformance tests want to read it.
-  var writeEvent: some CloudFunction<CloudEventMessage<[UInt8]>, Void> {
-    onCloudEvent("writeEvent", type: "*") { event in
+  var writeEvent: OnCloudEvent<[UInt8]> {
+    .init("writeEvent", type: "*") { event in
       var attributes = event.attributes
       attributes["id"] = event.id
       attributes["source"] = event.source
@@ -44,16 +44,16 @@ struct SampleEvents: Sendable {
   }
 
   /// Writes the body it was given.
-  var writeBody: some CloudFunction<HTTPFunctionRequest, HTTPFunctionResponse> {
-    onRequest("writeBody") { request in
+  var writeBody: OnRequest {
+    .init("writeBody") { request in
       output.append(String(decoding: try await request.body.collect(upTo: 4096), as: UTF8.self))
       return .text("written")
     }
   }
 
   /// Answers with what it was sent, one level deeper.
-  var wrapTyped: some CloudFunction<TypedRequest<Value>, [String: Value]> {
-    onTyped("wrapTyped", Value.self) { ["payload": $0.data] }
+  var wrapTyped: OnTyped<FirestoreValue, [String: FirestoreValue]> {
+    .init("wrapTyped") { ["payload": $0.data] }
   }
 
   struct Attendance: Codable, Sendable {
@@ -61,25 +61,30 @@ struct SampleEvents: Sendable {
   }
 
   /// Answers when as many calls run at once as the request says.
-  var meet: some CloudFunction<TypedRequest<Attendance>, Int> {
-    onTyped("meet", Attendance.self) { [meeting] request in
+  var meet: OnTyped<Attendance, Int> {
+    .init("meet") { [meeting] request in
       await meeting.join(of: request.data.people)
     }
   }
 
   /// Records who created a document below `made`.
-  var recordCreator: some CloudFunction<DocumentAuthEvent<Document>, Void> {
-    onDocumentCreatedWithAuthContext("recordCreator", at: "made/{id}") { event in
+  var recordCreator: OnDocumentCreated<FirestoreDocument> {
+    .init("recordCreator", at: "made/{id}", withAuthContext: true) { event in
       let auth = event.auth
-      output.append("recordCreator", auth.type.rawValue, auth.id ?? "-", try event.params.id)
+      output.append(
+        "recordCreator",
+        auth?.type.rawValue ?? "-",
+        auth?.id ?? "-",
+        try event.params.id
+      )
     }
   }
 
   /// Records the time it was planned for.
-  var recordTick: some CloudFunction<ScheduleEvent, Void> {
-    onSchedule(
+  var recordTick: OnSchedule {
+    .init(
       "recordTick",
-      "0 3 * * *",
+      schedule: "0 3 * * *",
       timeZone: "Europe/Berlin",
       options: .init(retry: .init(attempts: 3, minBackOff: .milliseconds(10)))
     ) { event in
@@ -94,12 +99,11 @@ struct SampleEvents: Sendable {
   }
 
   /// Records a task, after as many failures as the task says.
-  var recordTask: TaskFunction<Job> {
-    onTaskDispatched(
+  var recordTask: OnTaskDispatched<Job> {
+    .init(
       "recordTask",
-      Job.self,
-      retry: .init(attempts: 5, minBackOff: .milliseconds(10)),
-      rateLimits: .init(concurrentDispatches: 4)
+      rateLimits: .init(concurrentDispatches: 4),
+      options: .init(retry: .init(attempts: 5, minBackOff: .milliseconds(10)))
     ) { request in
       output.append("recordTask", request.data.text, request.taskName, String(request.attempt))
       guard request.retryCount >= request.data.failures ?? 0 else {
@@ -115,8 +119,8 @@ struct SampleEvents: Sendable {
   }
 
   /// Enqueues a task for `recordTask` and answers with its id.
-  var enqueueTask: some CloudFunction<CallableRequest<Order>, String> {
-    onCall("enqueueTask", Order.self) { request in
+  var enqueueTask: OnCall<Order, String> {
+    .init("enqueueTask") { request in
       do {
         return try await recordTask.enqueue(
           request.data.job,

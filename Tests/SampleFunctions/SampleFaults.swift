@@ -19,8 +19,8 @@ struct SampleFaults: Sendable {
   }
 
   /// Fills so much memory and answers, if it gets so far.
-  var fillMemory: some CloudFunction<CallableRequest<Fill>, Int> {
-    onCall("fillMemory", Fill.self) { request in
+  var fillMemory: OnCall<Fill, Int> {
+    .init("fillMemory") { request in
       if request.data.inChild == true {
         let bytes = request.data.mebibytes << 20
         let program = "head -c \(bytes) /dev/zero | tail -c \(bytes) | tail -c \(bytes) > /dev/null"
@@ -40,8 +40,8 @@ struct SampleFaults: Sendable {
   }
 
   /// Traps in the way that is asked for.
-  var trap: some CloudFunction<CallableRequest<Trap>, Int> {
-    onCall("trap", Trap.self) { request in
+  var trap: OnCall<Trap, Int> {
+    .init("trap") { request in
       let empty: [Int] = []
       switch request.data.kind {
       case "index": return empty[request.data.kind.count]
@@ -60,8 +60,8 @@ struct SampleFaults: Sendable {
   }
 
   /// Ends the process as `exit` does.
-  var leave: some CloudFunction<CallableRequest<Leave>, Bool> {
-    onCall("leave", Leave.self) { exit($0.data.status) }
+  var leave: OnCall<Leave, Bool> {
+    .init("leave") { exit($0.data.status) }
   }
 
   struct Block: Codable, Sendable {
@@ -72,8 +72,8 @@ struct SampleFaults: Sendable {
   }
 
   /// Blocks threads of the pool for good, deaf to everything.
-  var block: some CloudFunction<CallableRequest<Block>, Bool> {
-    onCall("block", Block.self, options: .init(timeout: .seconds(2))) { request in
+  var block: OnCall<Block, Bool> {
+    .init("block", options: .init(timeout: .seconds(2))) { request in
       request.logger.info("Begun")
       let spins = request.data.spins == true
       if request.data.all == true {
@@ -96,8 +96,8 @@ struct SampleFaults: Sendable {
   /// Starts a process that outlives the call, and answers with its number.
   ///
   /// It inherits all that the worker has, its outputs among them.
-  var offspring: some CloudFunction<CallableRequest<Offspring>, Int32> {
-    onCall("offspring", Offspring.self) { request in
+  var offspring: OnCall<Offspring, Int32> {
+    .init("offspring") { request in
       let path = "/tmp/hearth-offspring-\(getpid())-\(UInt32.random(in: 0 ... .max))"
       let session = request.data.leavesSession == true ? "setsid " : ""
       start("\(session)sh -c 'echo $$ > \(path).new; mv \(path).new \(path); exec sleep 600' &")
@@ -120,8 +120,8 @@ struct SampleFaults: Sendable {
   }
 
   /// Writes so much to standard output without an end of line, then answers.
-  var noise: some CloudFunction<CallableRequest<Noise>, Int> {
-    onCall("noise", Noise.self) { request in
+  var noise: OnCall<Noise, Int> {
+    .init("noise") { request in
       let block: [UInt8] = Array(repeating: UInt8(ascii: "x"), count: 1 << 20)
       for _ in 0..<request.data.mebibytes {
         var rest = block[...]
@@ -139,15 +139,15 @@ struct SampleFaults: Sendable {
   }
 
   /// Closes descriptors, such as the standard streams, and answers with how many it could.
-  var closeStreams: some CloudFunction<CallableRequest<Close>, Int> {
-    onCall("closeStreams", Close.self) { request in
+  var closeStreams: OnCall<Close, Int> {
+    .init("closeStreams") { request in
       request.data.descriptors.count { close($0) == 0 }
     }
   }
 
   /// Opens files until the system gives no more, and answers with how many.
-  var leakDescriptors: some CloudFunction<CallableRequest<Value>, Int> {
-    onCall("leakDescriptors", Value.self, options: .init(timeout: .seconds(2))) { _ in
+  var leakDescriptors: OnCall<FirestoreValue, Int> {
+    .init("leakDescriptors", options: .init(timeout: .seconds(2))) { _ in
       var count = 0
       while open("/dev/null", O_RDONLY) >= 0 { count += 1 }
       return count
@@ -155,31 +155,31 @@ struct SampleFaults: Sendable {
   }
 
   /// Listens at the worker's own address in its stead, and never answers there.
-  var usurp: some CloudFunction<CallableRequest<Value>, Bool> {
-    onCall("usurp", Value.self, options: .init(timeout: .seconds(2))) { _ in
+  var usurp: OnCall<FirestoreValue, Bool> {
+    .init("usurp", options: .init(timeout: .seconds(2))) { _ in
       let path = ProcessInfo.processInfo.environment["HEARTH_SOCKET"] ?? ""
       return SampleOddWorker.listen(at: path) >= 0
     }
   }
 
   /// Goes to another folder, and answers with where it is then.
-  var changeFolder: some CloudFunction<CallableRequest<String>, String> {
-    onCall("changeFolder", String.self) { request in
+  var changeFolder: OnCall<String, String> {
+    .init("changeFolder") { request in
       _ = chdir(request.data)
       return FileManager.default.currentDirectoryPath
     }
   }
 
   /// Answers with the values of environment variables, `-` for those that are not set.
-  var variables: some CloudFunction<CallableRequest<[String]>, [String]> {
-    onCall("variables", [String].self, options: .init(secrets: ["SAMPLE_SECRET"])) { request in
+  var variables: OnCall<[String], [String]> {
+    .init("variables", options: .init(secrets: ["SAMPLE_SECRET"])) { request in
       request.data.map { ProcessInfo.processInfo.environment[$0] ?? "-" }
     }
   }
 
   /// The same of a function that declares no secret.
-  var plainVariables: some CloudFunction<CallableRequest<[String]>, [String]> {
-    onCall("plainVariables", [String].self) { request in
+  var plainVariables: OnCall<[String], [String]> {
+    .init("plainVariables") { request in
       request.data.map { ProcessInfo.processInfo.environment[$0] ?? "-" }
     }
   }

@@ -64,6 +64,6 @@ struct SampleFunctionsMain {
       chain.rewrite
       if isInvalid { callables.echo }
     }
-    try await app.run()
+    await app.runService()
   }
 }

@@ -11,8 +11,8 @@ struct SampleStreams: Sendable {
   struct SpellingFailed: Error {}
 
   /// Sends the characters of a text, then ends as the request says.
-  var spell: some StreamingCloudFunction<CallableRequest<Spelling>, String, Int> {
-    onCall("spell", Spelling.self, streaming: String.self) { request, stream in
+  var spell: OnStreamingCall<Spelling, Int, String> {
+    .init("spell") { request, stream in
       for character in request.data.text { try await stream.send(String(character)) }
       switch request.data.ending {
       case "fail": throw CallableError(.failedPrecondition, "failed as asked", details: [1])
@@ -25,8 +25,8 @@ struct SampleStreams: Sendable {
   }
 
   /// Sends a text as one chunk and never ends by itself.
-  var stall: some StreamingCloudFunction<CallableRequest<String>, String, Bool> {
-    onCall("stall", String.self, streaming: String.self, options: .init(timeout: .seconds(5))) {
+  var stall: OnStreamingCall<String, Bool, String> {
+    .init("stall", options: .init(timeout: .seconds(5))) {
       request,
       stream in
       try await stream.send(request.data)
@@ -46,31 +46,25 @@ struct SampleStreams: Sendable {
   }
 
   /// Sends what it was sent as a chunk, and answers with it.
-  var numbers: some StreamingCloudFunction<CallableRequest<Numbers>, Numbers, Numbers> {
-    onCall("numbers", Numbers.self, streaming: Numbers.self) { request, stream in
+  var numbers: OnStreamingCall<Numbers, Numbers, Numbers> {
+    .init("numbers") { request, stream in
       try await stream.send(request.data)
       return request.data
     }
   }
 
   /// Answers with the app that calls.
-  var whichApp: some CloudFunction<CallableRequest<Value>, String?> {
-    onCall(
-      "whichApp",
-      Value.self,
-      options: .init(enforceAppCheck: true, consumeAppCheckToken: true)
-    ) { request in
+  var whichApp: OnCall<FirestoreValue, String?> {
+    .init("whichApp", options: .init(enforceAppCheck: true, consumeAppCheckToken: true)) {
+      request in
       request.app.map { "\($0.appID) \($0.alreadyConsumed == true)" }
     }
   }
 
   /// One at a time, and only while its gate is closed: the others wait for their turn.
-  var turnstile: some CloudFunction<CallableRequest<String>, Bool> {
-    onCall(
-      "turnstile",
-      String.self,
-      options: .init(timeout: .seconds(30), concurrency: 1, maxInstances: 1)
-    ) { request in
+  var turnstile: OnCall<String, Bool> {
+    .init("turnstile", options: .init(timeout: .seconds(30), concurrency: 1, maxInstances: 1)) {
+      request in
       request.logger.info("Begun \(request.data)")
       guard request.data == "hold" else { return true }
       try await Task.sleep(for: .seconds(3600))
@@ -79,8 +73,8 @@ struct SampleStreams: Sendable {
   }
 
   /// Tells what it was sent: method, path, query, headers that matter, and the body's length.
-  var inspect: some CloudFunction<HTTPFunctionRequest, HTTPFunctionResponse> {
-    onRequest("inspect") { request in
+  var inspect: OnRequest {
+    .init("inspect") { request in
       var bytes = 0
       for try await piece in request.body { bytes += piece.count }
       return try .json(
@@ -104,8 +98,8 @@ struct SampleStreams: Sendable {
   }
 
   /// Sends each piece of the body back as it comes.
-  var echoBody: some CloudFunction<HTTPFunctionRequest, HTTPFunctionResponse> {
-    onRequest("echoBody", options: .init(cors: .only(["https://app.example"]))) { request in
+  var echoBody: OnRequest {
+    .init("echoBody", options: .init(cors: .only(["https://app.example"]))) { request in
       .stream(contentType: "application/octet-stream") { writer in
         request.logger.info("Begun")
         do {
@@ -119,8 +113,8 @@ struct SampleStreams: Sendable {
   }
 
   /// Sends as many bytes as the query says, then ends as the path says.
-  var produce: some CloudFunction<HTTPFunctionRequest, HTTPFunctionResponse> {
-    onRequest("produce", options: .init(timeout: .seconds(20))) { request in
+  var produce: OnRequest {
+    .init("produce", options: .init(timeout: .seconds(20))) { request in
       let count = request.query("bytes").flatMap(Int.init) ?? 0
       if request.path == "/throw" { throw SpellingFailed() }
       if request.path == "/crash" { fatalError("crashed as asked") }

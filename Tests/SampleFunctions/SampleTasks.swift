@@ -9,15 +9,15 @@ struct SampleTasks: Sendable {
   }
 
   /// Records each task.
-  var countTask: TaskFunction<Job> {
-    onTaskDispatched("countTask", Job.self) { task in
+  var countTask: OnTaskDispatched<Job> {
+    .init("countTask") { task in
       output.append("countTask", task.taskName, "\(task.data.n)", "\(task.retryCount)")
     }
   }
 
   /// Records each try of a task and fails; three tries in all.
-  var failTask: TaskFunction<Job> {
-    onTaskDispatched("failTask", Job.self) { task in
+  var failTask: OnTaskDispatched<Job> {
+    .init("failTask") { task in
       output.append("failTask", task.taskName, "\(task.data.n)", "\(task.retryCount)")
       throw CallableError(.unavailable, "failTask fails")
     }

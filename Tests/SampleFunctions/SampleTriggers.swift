@@ -17,13 +17,8 @@ struct SampleTriggers: Sendable {
   }
 
   /// Records every write below `things`.
-  var recordWrite: some CloudFunction<DocumentEvent<Change<Thing>>, Void> {
-    onDocumentWritten(
-      "recordWrite",
-      at: "things/{thingId}",
-      as: Thing.self,
-      options: .init(retry: true)
-    ) { event in
+  var recordWrite: OnDocumentWritten<Thing> {
+    .init("recordWrite", at: "things/{thingId}", options: .init(retry: true)) { event in
       let kind =
         switch event.data {
         case .created: "created"
@@ -36,8 +31,8 @@ struct SampleTriggers: Sendable {
   }
 
   /// Records when it began, in nanoseconds of the clock that all processes of a machine share.
-  var clockWrite: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("clockWrite", at: "clocked/{id}") { event in
+  var clockWrite: OnDocumentCreated<FirestoreDocument> {
+    .init("clockWrite", at: "clocked/{id}") { event in
       var time = timespec()
       #if canImport(Darwin)
         clock_gettime(CLOCK_UPTIME_RAW, &time)
@@ -50,8 +45,8 @@ struct SampleTriggers: Sendable {
   }
 
   /// Fails on the first delivery of each event, and records the ones after it.
-  var failOnce: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("failOnce", at: "failOnce/{id}", options: .init(retry: true)) { event in
+  var failOnce: OnDocumentCreated<FirestoreDocument> {
+    .init("failOnce", at: "failOnce/{id}", options: .init(retry: true)) { event in
       guard output.contains("failOnce", "begun", try event.params.id, event.id) else {
         output.append("failOnce", "begun", try event.params.id, event.id)
         throw EventError.retry(after: .milliseconds(10), "failed as asked")
@@ -61,8 +56,8 @@ struct SampleTriggers: Sendable {
   }
 
   /// Ends its worker on the first delivery of each event, and records the ones after it.
-  var crashOnce: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("crashOnce", at: "crashOnce/{id}") { event in
+  var crashOnce: OnDocumentCreated<FirestoreDocument> {
+    .init("crashOnce", at: "crashOnce/{id}") { event in
       guard output.contains("crashOnce", "begun", try event.params.id, event.id) else {
         output.append("crashOnce", "begun", try event.params.id, event.id)
         fatalError("crashed as asked")
@@ -72,24 +67,24 @@ struct SampleTriggers: Sendable {
   }
 
   /// Fails on every delivery; worth trying again.
-  var failAlways: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("failAlways", at: "failAlways/{id}", options: .init(retry: true)) { event in
+  var failAlways: OnDocumentCreated<FirestoreDocument> {
+    .init("failAlways", at: "failAlways/{id}", options: .init(retry: true)) { event in
       output.append("failAlways", "begun", try event.params.id, event.id)
       throw SampleCallables.PlainError(text: "failed as asked")
     }
   }
 
   /// Fails and says that trying again cannot help.
-  var failForGood: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("failForGood", at: "failForGood/{id}", options: .init(retry: true)) { event in
+  var failForGood: OnDocumentCreated<FirestoreDocument> {
+    .init("failForGood", at: "failForGood/{id}", options: .init(retry: true)) { event in
       output.append("failForGood", "begun", try event.params.id, event.id)
       throw EventError.permanent("failed as asked")
     }
   }
 
   /// Fails without a retry policy.
-  var failWithoutRetry: some CloudFunction<DocumentEvent<Document>, Void> {
-    onDocumentCreated("failWithoutRetry", at: "failWithoutRetry/{id}") { event in
+  var failWithoutRetry: OnDocumentCreated<FirestoreDocument> {
+    .init("failWithoutRetry", at: "failWithoutRetry/{id}") { event in
       output.append("failWithoutRetry", "begun", try event.params.id, event.id)
       throw SampleCallables.PlainError(text: "failed as asked")
     }

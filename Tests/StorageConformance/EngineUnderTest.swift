@@ -8,10 +8,10 @@ enum EngineUnderTest: String, CaseIterable {
 
   /// Runs `body` on a fresh, empty store and closes it.
   func withStorage<Result>(
-    _ body: (any StorageEngine) async throws -> Result
+    _ body: (any OrderedStorage) async throws -> Result
   ) async throws -> Result {
     let folder = try TemporaryFolder()
-    let storage: any StorageEngine =
+    let storage: any OrderedStorage =
       switch self {
       case .memory: MemoryStorage()
       case .sqlite: try SQLiteStore(folder: folder.path("data"), logger: .silent)
@@ -31,10 +31,10 @@ enum EngineUnderTest: String, CaseIterable {
 let letters = Keyspace("letters")
 let others = Keyspace("others")
 
-extension WriteBatch {
+extension StorageBatch {
   /// A batch with the given changes.
-  static func make(_ body: (inout WriteBatch) -> Void) -> WriteBatch {
-    var batch = WriteBatch()
+  static func make(_ body: (inout StorageBatch) -> Void) -> StorageBatch {
+    var batch = StorageBatch()
     body(&batch)
     return batch
   }
@@ -44,7 +44,7 @@ extension WriteBatch {
     _ keys: [[UInt8]],
     _ value: [UInt8] = [1],
     in keyspace: Keyspace = letters
-  ) -> WriteBatch {
+  ) -> StorageBatch {
     make { batch in
       for key in keys { batch.put(keyspace, key, value) }
     }

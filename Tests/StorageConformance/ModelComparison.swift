@@ -9,7 +9,7 @@ struct ModelComparison {
     var entries: [Keyspace: [[UInt8]: StoredValue]] = [:]
     var sequence: UInt64 = 0
 
-    mutating func apply(_ batch: WriteBatch, expecting: [VersionExpectation]) -> UInt64? {
+    mutating func apply(_ batch: StorageBatch, expecting: [VersionExpectation]) -> UInt64? {
       for expectation in expecting {
         let version = entries[expectation.keyspace]?[expectation.key]?.version
         guard version == expectation.version else { return nil }
@@ -121,8 +121,8 @@ struct ModelComparison {
     }
   }
 
-  private static func batch(large: Bool, _ random: inout SeededGenerator) -> WriteBatch {
-    var batch = WriteBatch()
+  private static func batch(large: Bool, _ random: inout SeededGenerator) -> StorageBatch {
+    var batch = StorageBatch()
     for _ in 0..<(large ? 400 : Int.random(in: 0...12, using: &random)) {
       let keyspace = keyspaces.randomElement(using: &random) ?? letters
       let key = Self.key(&random)

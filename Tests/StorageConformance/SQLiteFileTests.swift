@@ -186,7 +186,7 @@ struct SQLiteFileTests {
       for number in 0..<20 {
         group.addTask {
           let size = number == 7 ? 1_000_000 : 10
-          let batch = WriteBatch.make { batch in
+          let batch = StorageBatch.make { batch in
             batch.put(letters, [UInt8(number)], [UInt8](repeating: 1, count: size))
           }
           do {

@@ -7,7 +7,7 @@ import Testing
 struct WriterStateTests {
   private func submission(_ bytes: Int = 1) -> GroupWriter.Submission {
     GroupWriter.Submission(
-      batch: WriteBatch(),
+      batch: StorageBatch(),
       expecting: [],
       durability: .synced,
       completion: { _ in },

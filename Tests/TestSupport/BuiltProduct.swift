@@ -1,8 +1,8 @@
 import Foundation
 
-/// Executables of this package, as the test run has built them.
+/// Executables of this package, as built for the test run.
 package enum BuiltProduct {
-  /// The path of `name` beside the test bundle; throws when it is not there.
+  /// The path of `name` beside the test bundle; throws when it does not exist.
   package static func path(_ name: String) throws -> String {
     var folder = Bundle.main.bundleURL
     // On Darwin the test bundle is a folder, and its executable lies three levels further down.

@@ -1,8 +1,8 @@
 package import StorageEngine
 import Synchronization
 
-/// A storage engine that passes everything on to another and fails or stalls when told to.
-package final class FaultyStorage: StorageEngine {
+/// A storage engine that passes everything on to another, and fails or stalls on demand.
+package final class FaultyStorage: OrderedStorage {
   private typealias Submission = @Sendable () -> Void
 
   private struct State {
@@ -14,11 +14,11 @@ package final class FaultyStorage: StorageEngine {
     var reads = 0
   }
 
-  private let base: any StorageEngine
+  private let base: any OrderedStorage
   private let state = Mutex(State())
 
-  /// A wrapper without faults so far.
-  package init(_ base: any StorageEngine = MemoryStorage()) {
+  /// A wrapper that has no faults yet.
+  package init(_ base: any OrderedStorage = MemoryStorage()) {
     self.base = base
   }
 
@@ -32,17 +32,17 @@ package final class FaultyStorage: StorageEngine {
     state.withLock { $0.readFailures += Array(repeating: error, count: count) }
   }
 
-  /// Keeps batches back, as a stalled disk does, until `releaseCommits`.
+  /// Holds batches back until `releaseCommits`, as a stalled disk does.
   package func holdCommits() {
     state.withLock { $0.isHolding = true }
   }
 
-  /// Hands on the batches kept back, in order, and holds no more.
+  /// Passes on the batches held back, in order, and holds no more.
   package func releaseCommits() {
     state.withLock { state in
       state.isHolding = false
-      // Under the lock, so that no batch submitted meanwhile overtakes these; completions are
-      // never called inside `submit`.
+      // Under the lock, so that no batch submitted meanwhile overtakes these; completions are never
+      // called inside `submit`.
       for submission in state.held { submission() }
       state.held = []
     }
@@ -66,7 +66,7 @@ package final class FaultyStorage: StorageEngine {
   }
 
   package func submit(
-    _ batch: WriteBatch,
+    _ batch: StorageBatch,
     expecting: [VersionExpectation],
     durability: Durability,
     completion: @escaping @Sendable (Result<UInt64, any Error>) -> Void
@@ -78,11 +78,11 @@ package final class FaultyStorage: StorageEngine {
       }
       if !state.commitFailures.isEmpty {
         let error = state.commitFailures.removeFirst()
-        // A commit of the base that does nothing would take a sequence; an expectation that
-        // cannot hold takes none and still completes on the engine's own thread.
+        // An empty commit of the base would take a sequence. An expectation that cannot hold takes
+        // none and still completes on the engine's own thread.
         submission = { [base] in
           base.submit(
-            WriteBatch(),
+            StorageBatch(),
             expecting: [VersionExpectation(Keyspace("faults"), [], version: .max)],
             durability: .relaxed,
             completion: { _ in completion(.failure(error)) }

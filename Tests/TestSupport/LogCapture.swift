@@ -1,7 +1,7 @@
 package import Logging
 import Synchronization
 
-/// Keeps what is logged, so that a test can look at it.
+/// Keeps log lines, so that a test can look at them.
 package final class LogCapture: Sendable {
   /// One line.
   package struct Entry: Sendable {
@@ -24,7 +24,7 @@ package final class LogCapture: Sendable {
     entries.filter { $0.level >= level }
   }
 
-  /// A logger that writes here, and nowhere else.
+  /// A logger that writes only to this capture.
   package func logger(level: Logger.Level = .trace) -> Logger {
     var logger = Logger(label: "test") { _ in Handler(capture: self) }
     logger.logLevel = level

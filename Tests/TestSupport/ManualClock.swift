@@ -2,8 +2,8 @@ import Synchronization
 
 /// A clock that stands still until a test advances it.
 ///
-/// `waitForSleepers` awaits that the code under test has gone to sleep, so that a test need not
-/// guess when advancing will be noticed.
+/// `waitForSleepers` waits until the code under test sleeps, so that a test need not guess when
+/// advancing the clock will be noticed.
 package final class ManualClock: Clock, Sendable {
   /// A time on this clock.
   package struct Instant: InstantProtocol {
@@ -68,7 +68,7 @@ package final class ManualClock: Clock, Sendable {
       state.nextID += 1
       return state.nextID
     }
-    // A cancellation that came too late leaves its mark.
+    // A cancellation that came too late leaves this entry behind.
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -94,7 +94,7 @@ package final class ManualClock: Clock, Sendable {
     }
   }
 
-  /// Moves the clock and wakes, in order of their deadlines, those who are due.
+  /// Moves the clock and wakes the sleepers that are due, in order of their deadlines.
   package func advance(by duration: Duration) {
     let due = state.withLock { state in
       state.now = state.now.advanced(by: duration)

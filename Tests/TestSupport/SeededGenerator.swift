@@ -4,7 +4,7 @@ import Foundation
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// What repeats these numbers.
+  /// The seed that repeats these numbers.
   package let seed: UInt64
 
   /// The numbers that follow from `seed`.

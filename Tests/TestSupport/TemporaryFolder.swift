@@ -1,10 +1,10 @@
 import Foundation
 
-/// A folder of a test's own, removed with everything in it when the last reference goes.
+/// A test's own folder, removed with its contents when the last reference goes.
 ///
 /// The path is short, so that a Unix socket inside it stays below the 104 bytes of macOS.
 package final class TemporaryFolder: Sendable {
-  /// Absolute, without a slash at the end.
+  /// The path, absolute and without a slash at the end.
   package let path: String
 
   /// Makes a fresh, empty folder.
@@ -16,11 +16,11 @@ package final class TemporaryFolder: Sendable {
     path = template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
   }
 
-  /// The path of something inside.
+  /// The path of a file or folder inside this folder.
   package func path(_ name: String) -> String { "\(path)/\(name)" }
 
   deinit {
-    // What is left in the temporary folder harms nobody, and a deinit has no one to tell.
+    // Files left in the temporary folder harm nobody, and a deinit has nobody to tell.
     try? FileManager.default.removeItem(atPath: path)
   }
 }

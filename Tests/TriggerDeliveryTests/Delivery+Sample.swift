@@ -15,7 +15,7 @@ extension Delivery {
       database: DatabaseName(project: "demo"),
       path: ResourcePath(slashSeparated: document ?? "things/t\(sequence)")
     )
-    let after = Document(
+    let after = FirestoreDocument(
       name: name,
       fields: ["n": .integer(Int64(truncatingIfNeeded: sequence))],
       createTime: time,

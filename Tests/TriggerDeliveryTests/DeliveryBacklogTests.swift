@@ -13,7 +13,7 @@ struct DeliveryBacklogTests {
     let storage = MemoryStorage()
     let time = DeliveryBench(storage: storage, invoker: ScriptedInvoker()).now
     for first in stride(from: 1, through: count, by: 10_000) {
-      var batch = WriteBatch()
+      var batch = StorageBatch()
       _ = DeliveryStore.insert(
         (first..<first + 10_000).map { .sample(sequence: UInt64($0), at: time) },
         into: &batch

@@ -11,7 +11,7 @@ import TriggerDelivery
 
 /// A delivery service over a store, with clock and functions in a test's hand.
 struct DeliveryBench: Sendable {
-  let storage: any StorageEngine
+  let storage: any OrderedStorage
   let tailer: EventTailer
   let service: DeliveryService
   let clock: ManualClock
@@ -21,7 +21,7 @@ struct DeliveryBench: Sendable {
 
   /// A service that does not run yet.
   init(
-    storage: any StorageEngine,
+    storage: any OrderedStorage,
     invoker: any FunctionInvoker,
     configuration: DeliveryService.Configuration = .init(),
     clock: ManualClock = ManualClock()
@@ -83,14 +83,14 @@ struct DeliveryBench: Sendable {
       database: Self.database,
       path: ResourcePath(slashSeparated: path)
     )
-    let document = Document(
+    let document = FirestoreDocument(
       name: name,
       fields: ["path": .string(path), "text": .string(String(repeating: "x", count: bytes))],
       createTime: time,
       updateTime: time
     )
-    var batch = WriteBatch()
-    EventLog.append(
+    var batch = StorageBatch()
+    CommitLog.append(
       [DocumentChange(name: name, before: nil, after: document)],
       commitTime: time,
       database: Self.database,

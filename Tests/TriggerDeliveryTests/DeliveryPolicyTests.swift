@@ -2,6 +2,7 @@ import DocumentModel
 import Events
 import Identity
 import Invocation
+import RuntimeSupport
 import Testing
 import TriggerDelivery
 
@@ -11,8 +12,7 @@ struct DeliveryPolicyTests {
   private let retrying = DeliveryRetries(
     attemptsMax: 4,
     window: .seconds(3600),
-    backOffMin: .seconds(1),
-    backOffMax: .seconds(60)
+    backOff: BackOff(initial: .seconds(1), maximum: .seconds(60), doublings: 16)
   )
   private let now = Timestamp(microseconds: 1_000_000_000)
 
@@ -76,12 +76,10 @@ struct DeliveryPolicyTests {
   func doublings() {
     let policy = DeliveryRetries(
       attemptsMax: nil,
-      backOffMin: .seconds(10),
-      backOffMax: .seconds(300),
-      doublings: 3
+      backOff: BackOff(initial: .seconds(10), maximum: .seconds(300), doublings: 3)
     )
 
-    let waits = (1...9).map { policy.wait(afterFailures: $0) / .seconds(1) }
+    let waits = (1...9).map { policy.backOff.delay(afterFailures: $0) / .seconds(1) }
     #expect(waits == [10, 20, 40, 80, 160, 240, 300, 300, 300])
   }
 
@@ -172,8 +170,8 @@ struct DeliveryPolicyTests {
     var policy = DeliveryRetries.tasks
     policy.attemptsMax = 2
     policy.window = .seconds(100)
-    policy.backOffMin = .seconds(30)
-    policy.backOffMax = .seconds(30)
+    policy.backOff.initial = .seconds(30)
+    policy.backOff.maximum = .seconds(30)
     var delivery = task(due: now)
     var time = now
     while !delivery.state.isSettled {
@@ -201,7 +199,7 @@ struct DeliveryPolicyTests {
     #expect(DeliveryRetries(event) == .events)
     event.eventTrigger?.retryConfig = .init(maxAttempts: 5, minBackoffSeconds: 2)
     #expect(DeliveryRetries(event).attemptsMax == 5)
-    #expect(DeliveryRetries(event).backOffMin == .seconds(2))
+    #expect(DeliveryRetries(event).backOff.initial == .seconds(2))
     event.eventTrigger?.retry = false
     #expect(DeliveryRetries(event).attemptsMax == 1)
 

@@ -180,41 +180,42 @@ private final class Owner: ExchangeOwner {
   func exchange(
     _ path: String,
     body: InvocationRequest.Body = .whole(ByteBuffer())
-  ) -> Exchange {
+  ) -> WorkerCall {
     var head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: path)
     head.headerFields[.connection] = "x-hop"
     head.headerFields[fieldName("x-hop")] = "1"
-    return Exchange(InvocationRequest(id: "1", function: "f", head: head, body: body))
+    return WorkerCall(InvocationRequest(id: "1", function: "f", head: head, body: body))
   }
 
   func send(_ path: String, over connection: WorkerConnection) async throws -> InvocationReply {
     try await send(exchange(path), over: connection)
   }
 
-  func send(_ exchange: Exchange, over connection: WorkerConnection) async throws -> InvocationReply
+  func send(_ exchange: WorkerCall, over connection: WorkerConnection) async throws
+    -> InvocationReply
   {
     try await withCheckedThrowingContinuation { continuation in
-      let completion: Exchange.Completion = { continuation.resume(with: $0) }
+      let completion: WorkerCall.Completion = { continuation.resume(with: $0) }
       #expect(exchange.begin(completion))
       connection.send(exchange, for: self)
     }
   }
 
   /// Returns once the connection carries the exchange.
-  func waitUntilStarted(_ exchange: Exchange) async {
+  func waitUntilStarted(_ exchange: WorkerCall) async {
     while !exchange.isCarried { await Task.yield() }
   }
 
-  func exchangeEnded(_ exchange: Exchange, on connection: WorkerConnection, isReusable: Bool) {
+  func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool) {
     event.yield(.ended(isReusable: isReusable))
   }
 
-  func exchangeBroke(_ exchange: Exchange) {
+  func exchangeBroke(_ exchange: WorkerCall) {
     event.yield(.broke)
     exchange.fail(Cut())
   }
 
-  func exchangeNotSent(_ exchange: Exchange) {
+  func exchangeNotSent(_ exchange: WorkerCall) {
     exchange.fail(NotSent())
   }
 }

@@ -204,7 +204,7 @@ struct WorkerFleetTests {
     try await withFleet(["echo"]) { fleet, _ in
       let old = try #require(fleet.state.withLock { $0.current["echo"] })
       try await fleet.replaceFunctions(sample(["echo"]))
-      let exchange = Exchange(invocation("echo"))
+      let exchange = WorkerCall(invocation("echo"))
       let reply = try await withCheckedThrowingContinuation { continuation in
         #expect(exchange.begin { continuation.resume(with: $0) })
         old.submit(exchange)

@@ -13,7 +13,7 @@ struct Checksum: Sendable {
     var crc = state
     Self.tables.withUnsafeBufferPointer { tables in
       var index = 0
-      // Eight bytes a step; the tables hold what each of them does at its distance.
+      // Takes eight bytes per step; the tables hold each byte's effect at its distance.
       while bytes.count - index >= 8 {
         let low = crc ^ bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self).littleEndian
         let high = bytes.loadUnaligned(fromByteOffset: index + 4, as: UInt32.self).littleEndian
@@ -32,7 +32,7 @@ struct Checksum: Sendable {
     state = crc
   }
 
-  /// Table *n* is what a byte does to the checksum *n* bytes later.
+  /// Table *n* holds a byte's effect on the checksum *n* bytes later.
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
     for index in 0..<256 {

@@ -8,20 +8,20 @@ package import VectorIndex
 
 /// Writes documents and vectors to folders that `DataImporter` reads.
 package struct DataExporter: Sendable {
-  /// A file is ended after this, so that no tool has to open a huge one.
+  /// The size after which a file is closed, so that no tool has to open a huge one.
   static let fileBytesMax = 256 << 20
   /// The names of the folders of an export of everything.
   static let documentsFolder = "firestore_export"
   static let vectorsFolder = "vectors_export"
 
-  let store: DocumentStore
+  let store: DocumentDatabase
   let vectors: VectorCatalogue
   let version: String
   let fileBytesMax: Int
 
   /// An exporter of a suite's data; `version` is the program's.
   package init(
-    store: DocumentStore,
+    store: DocumentDatabase,
     vectors: VectorCatalogue,
     version: String,
     fileBytesMax: Int = Self.fileBytesMax
@@ -34,7 +34,7 @@ package struct DataExporter: Sendable {
 
   /// What an export holds and where.
   package struct Summary: Codable, Sendable, Hashable {
-    /// The absolute path of its folder.
+    /// The absolute path of the export's folder.
     package var path: String
     package var documents: Int
     package var vectors: Int
@@ -59,8 +59,8 @@ package struct DataExporter: Sendable {
 
   /// Writes all documents of a project and all vectors to a folder.
   ///
-  /// An earlier export there is replaced when `replaces` says so, and else refused with
-  /// `ALREADY_EXISTS`; a folder that holds anything but an export always is.
+  /// With `replaces`, an earlier export there is replaced; without it the call throws
+  /// `ALREADY_EXISTS`. A folder that holds anything but an export is always refused.
   package func exportAll(
     of project: String,
     to path: String,
@@ -192,7 +192,7 @@ package struct DataExporter: Sendable {
     do {
       return try await body()
     } catch {
-      // The export's own failure is the one to tell; the next export removes what stays.
+      // The export's own failure is the one to report; the next export removes the leftovers.
       try? destination.abandon()
       throw error
     }
@@ -216,7 +216,7 @@ package struct DataExporter: Sendable {
       }
   }
 
-  /// The same of the export of one service, ours or that of Google's emulator.
+  /// Whether a folder holds an export of one service, Hearth's own or that of Google's emulator.
   private static func isServiceExport(_ names: [String]) -> Bool {
     names.contains { $0.hasSuffix(DocumentMetadata.suffix) }
       && names.allSatisfy { name in

@@ -9,21 +9,21 @@ package import VectorIndex
 /// Puts an export back into a store.
 ///
 /// An export is checked as a whole before the first write: version, checksums, counts and every
-/// line. The writes then go in batches; an import that was cut short leaves a note in the storage
-/// until one has come to its end.
+/// line. The writes then go in batches; an interrupted import leaves a note in the storage until an
+/// import completes.
 package final class DataImporter: Sendable {
-  private let store: DocumentStore
+  private let store: DocumentDatabase
   private let vectors: VectorCatalogue
-  private let storage: any StorageEngine
+  private let storage: any OrderedStorage
   private let project: String
   private let now: @Sendable () -> Timestamp
   private let isRunning = Mutex(false)
 
   /// An importer into the suite's data; documents of other projects become `project`'s.
   package init(
-    store: DocumentStore,
+    store: DocumentDatabase,
     vectors: VectorCatalogue,
-    storage: any StorageEngine,
+    storage: any OrderedStorage,
     project: String,
     now: @escaping @Sendable () -> Timestamp
   ) {
@@ -34,13 +34,14 @@ package final class DataImporter: Sendable {
     self.now = now
   }
 
-  /// What becomes of the data that are there, and who is told.
+  /// What happens to the existing data, and whether triggers hear of the import.
   package struct Options: Sendable, Hashable {
     /// Records an event for each changed document, so that triggers fire.
     package var firesTriggers: Bool
-    /// First empties the databases that the export holds, and with vectors in it every index.
+    /// Empties the databases in the export first, and every index if the export holds vectors.
     ///
-    /// Without it documents and vectors of the same names are replaced and all others stay.
+    /// Without it, the import replaces documents and vectors of the same names and keeps all
+    /// others.
     package var replaces: Bool
 
     /// Options; by default nothing fires and nothing is removed.
@@ -54,28 +55,28 @@ package final class DataImporter: Sendable {
   package struct Summary: Codable, Sendable, Hashable {
     /// The absolute path of the export.
     package var path: String
-    /// Documents read, and how many of them were not there already, the same to the microsecond.
+    /// The documents read, and how many of them were not already stored with the same times.
     package var documents: Int
     package var changedDocuments: Int
     package var vectors: Int
   }
 
-  /// An import that did not come to its end.
+  /// An import that did not complete.
   package struct Unfinished: Codable, Sendable, Hashable {
     package var path: String
     package var startTime: String
   }
 
-  /// The import that was cut short, or nil; the data are then partly the export's.
-  package static func unfinished(in storage: any StorageEngine) async throws -> Unfinished? {
+  /// The import that was interrupted, which leaves the data partly the export's; nil when none was.
+  package static func unfinished(in storage: any OrderedStorage) async throws -> Unfinished? {
     let bytes = try await storage.read { try $0.get(noteKeyspace, [])?.bytes }
     return try bytes.map { try JSONDecoder().decode(Unfinished.self, from: Data($0)) }
   }
 
   /// Imports a folder that `DataExporter` made.
   ///
-  /// Throws before anything is written when the export is not whole, with the file and the line
-  /// at fault, or when an index of vectors does not fit. `ABORTED` while another import runs.
+  /// Throws before it writes anything when the export is incomplete, naming the file and the line
+  /// at fault, or when a vector index does not fit. Throws `ABORTED` while another import runs.
   package func `import`(_ path: String, _ options: Options) async throws -> Summary {
     guard isRunning.withLock({ $0.begin() }) else {
       throw StatusError(.aborted, "Another import is under way; wait for its end.")
@@ -86,7 +87,7 @@ package final class DataImporter: Sendable {
       let source = try ExportSource(path: path)
       var summary = Summary(path: path, documents: 0, changedDocuments: 0, vectors: 0)
       for database in try databases(of: source) {
-        try database.forEach { _, document in try DocumentStore.check(document) }
+        try database.forEach { _, document in try DocumentDatabase.check(document) }
       }
       try check(source.vectors, options)
       try await begin(path)
@@ -127,7 +128,7 @@ package final class DataImporter: Sendable {
 
   /// Loads a batch, and waits a little for the triggers when they have fallen behind.
   private func load(
-    _ batch: [Document],
+    _ batch: [FirestoreDocument],
     _ database: DatabaseName,
     _ options: Options
   ) async throws -> Int {
@@ -189,7 +190,7 @@ package final class DataImporter: Sendable {
     for index in source.metadata.indexes where !existing.contains(index.name) {
       try await vectors.create(try index.description)
     }
-    // Before the vectors, which would make them without what their creators declared.
+    // Namespaces come before vectors, which would create them without their declared fields.
     for index in source.metadata.indexes {
       let known = Set(try vectors.knownNamespaces(index: index.name).map(\.name))
       for namespace in index.namespaces ?? [] where !known.contains(namespace.name) {
@@ -251,20 +252,20 @@ package final class DataImporter: Sendable {
 
   private func begin(_ path: String) async throws {
     let note = Unfinished(path: path, startTime: now().description)
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     batch.put(Self.noteKeyspace, [], Array(try JSONEncoder().encode(note)))
     try await storage.commit(batch)
   }
 
-  /// Being synced, this makes the import's own relaxed commits durable too.
+  /// This commit is synced, which makes the import's earlier relaxed commits durable too.
   private func end() async throws {
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     batch.delete(Self.noteKeyspace, [])
     try await storage.commit(batch)
   }
 
   private static let noteKeyspace = Keyspace("imports")
-  /// Documents and bytes of their lines in one commit, which holds up other writers.
+  /// The most documents, and bytes of their lines, in one commit, which holds up other writers.
   private static let batchMax = 500
   private static let batchBytesMax = 4 << 20
   private static let vectorBatchMax = 200
@@ -273,7 +274,7 @@ package final class DataImporter: Sendable {
 }
 
 extension Bool {
-  /// Becomes true; false when it was already.
+  /// Becomes true; returns false when it already was.
   fileprivate mutating func begin() -> Bool {
     defer { self = true }
     return !self
@@ -281,7 +282,7 @@ extension Bool {
 }
 
 extension VectorMetadata.Index {
-  /// The index as its catalogue takes it.
+  /// The index as the catalogue takes it.
   var description: VectorIndexDescription {
     get throws {
       guard let metric = VectorIndexDescription.Metric(rawValue: metric) else {

@@ -2,7 +2,7 @@ import Dispatch
 
 /// Runs exports and imports on a thread of their own, since they wait for the disk.
 final class DiskExecutor: TaskExecutor {
-  /// One for the process: two at a time would only compete for the same disk.
+  /// The process's only executor: two would just compete for the same disk.
   static let shared = DiskExecutor()
 
   private let queue = DispatchQueue(label: "hearth.export")

@@ -10,14 +10,14 @@ enum DocumentLine {
   static let bytesMax = 32 << 20
 
   /// The line, without its end; equal documents have equal lines.
-  static func bytes(_ document: Document) throws -> [UInt8] {
+  static func bytes(_ document: FirestoreDocument) throws -> [UInt8] {
     var options = JSONEncodingOptions()
     options.useDeterministicOrdering = true
     return try WireFormat.proto(document).jsonUTF8Bytes(options: options)
   }
 
   /// Reads a line; throws `INVALID_ARGUMENT` that says what is wrong with it.
-  static func document(_ line: ArraySlice<UInt8>) throws(StatusError) -> Document {
+  static func document(_ line: ArraySlice<UInt8>) throws(StatusError) -> FirestoreDocument {
     let message: Google_Firestore_V1_Document
     do {
       message = try Google_Firestore_V1_Document(jsonUTF8Bytes: Array(line))
@@ -31,9 +31,9 @@ enum DocumentLine {
   }
 }
 
-extension Document {
-  /// The document in another project, with its references within the old one brought along.
-  func moved(from old: String, to new: String) -> Document {
+extension FirestoreDocument {
+  /// The document moved to another project, along with its references into the old project.
+  func moved(from old: String, to new: String) -> FirestoreDocument {
     guard old != new else { return self }
     let move = ProjectMove(old: old, new: new)
     var moved = self
@@ -43,7 +43,7 @@ extension Document {
   }
 }
 
-/// Puts one project's id in the place of another's.
+/// Replaces one project's id by another's.
 private struct ProjectMove {
   var old: String
   var new: String
@@ -55,7 +55,7 @@ private struct ProjectMove {
     return moved
   }
 
-  func value(_ value: Value) -> Value {
+  func value(_ value: FirestoreValue) -> FirestoreValue {
     switch value {
     case .reference(let target): .reference(name(target))
     case .array(let elements): .array(elements.map(self.value))

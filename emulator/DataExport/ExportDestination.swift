@@ -9,10 +9,10 @@ import RuntimeSupport
   import Glibc
 #endif
 
-/// The place of an export: written beside it, and taken in one step once everything is on the disk.
+/// The place of an export, which is written beside it and moved there once all of it is on disk.
 ///
-/// Until then an earlier export stands there untouched, whatever happens. What a killed export left
-/// is removed by the next one to the same place.
+/// Until then an earlier export stays there untouched, whatever happens. The next export to the
+/// same place removes what a killed export left.
 final class ExportDestination {
   /// Absolute, with symbolic links resolved.
   let path: String
@@ -24,10 +24,10 @@ final class ExportDestination {
 
   /// Claims a place for one export.
   ///
-  /// `isExport` tells by the names in a folder whether an export and nothing else is there. Throws
-  /// `FAILED_PRECONDITION` for a folder of something else and one that cannot be written,
-  /// `ALREADY_EXISTS` for an earlier export unless `replaces`, and `ABORTED` while another export
-  /// to the same place is under way.
+  /// `isExport` decides by the names in a folder whether the folder holds an export and nothing
+  /// else. Throws `FAILED_PRECONDITION` for a folder of something else and for one that cannot be
+  /// written, `ALREADY_EXISTS` for an earlier export unless `replaces`, and `ABORTED` while another
+  /// export to the same place is in progress.
   init(
     path: String,
     replaces: Bool,
@@ -46,7 +46,7 @@ final class ExportDestination {
     lock = try Self.claim(lockPath, self.path)
     workPath = prefix + "new"
     do {
-      // Nobody else is at it, so these are what a killed export left.
+      // Nobody else holds the lock, so these folders are what a killed export left.
       try Self.restore(self.path)
       for suffix in ["new", "old"] where Self.exists(prefix + suffix) {
         try Self.remove(prefix + suffix)
@@ -65,8 +65,7 @@ final class ExportDestination {
     close(lock)
   }
 
-  /// Brings back the export of a place where a kill came between taking the old one away and
-  /// putting the new one in.
+  /// Restores the earlier export of a place when a kill interrupted its replacement.
   static func restore(_ path: String) throws {
     let resolved = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
     let old =
@@ -83,7 +82,7 @@ final class ExportDestination {
     return path
   }
 
-  /// Puts the new export in the place of the old one; `folders` are those made in it.
+  /// Replaces the old export by the new one; `folders` are the folders made in it.
   func publish(folders: [String]) throws {
     for folder in folders + [workPath] { try Self.sync(folder) }
     if rename(workPath, path) != 0 {
@@ -100,19 +99,20 @@ final class ExportDestination {
   /// Lets the new and the old export change places, so that there is always one.
   private func exchange() throws {
     if Self.swap(workPath, path) { return }
-    // A file system without that. Killed in between, the next export puts the old one back.
+    // This file system cannot exchange folders. After a kill in between, the next export restores
+    // the old one.
     let old = workPath.dropLast(3) + "old"
     guard rename(path, String(old)) == 0, rename(workPath, path) == 0,
       rename(String(old), workPath) == 0
     else { throw DiskError.writing(path) }
   }
 
-  /// Exchanges two folders in one step; false where system or file system cannot.
+  /// Exchanges two folders in one step; false where the system or file system cannot.
   private static func swap(_ one: String, _ other: String) -> Bool {
     #if canImport(Darwin)
       return renamex_np(one, other, UInt32(RENAME_SWAP)) == 0
     #else
-      // The C library's modules do not show this one; older ones do not have it.
+      // The C library's modules do not show this function, and older C libraries lack it.
       typealias Function =
         @convention(c) (CInt, UnsafePointer<CChar>, CInt, UnsafePointer<CChar>, CUnsignedInt) ->
         CInt
@@ -125,7 +125,7 @@ final class ExportDestination {
   /// What the names of our own files beside an export have in common.
   private static let mark = "hearth-export."
 
-  /// Takes the lock of a place, which ends with the process in whatever way.
+  /// Locks a place; the lock ends with the process, however that ends.
   private static func claim(_ lockPath: String, _ path: String) throws -> CInt {
     while true {
       let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -137,7 +137,7 @@ final class ExportDestination {
           "Another export to \(path) is under way; wait for it or name another folder."
         )
       }
-      // Who had the lock before may have removed its file after it was opened here.
+      // The previous holder may have removed the lock file after it was opened here.
       var held = stat()
       var named = stat()
       if fstat(lock, &held) == 0, stat(lockPath, &named) == 0, held.st_ino == named.st_ino {

@@ -42,7 +42,7 @@ final class ExportFileWriter {
     close(descriptor)
   }
 
-  /// The size with what has not reached the system yet.
+  /// The size of the file, including the bytes still in the buffer.
   var size: Int { bytes + buffer.count }
 
   /// Appends one line, which must not contain a line feed.
@@ -88,14 +88,14 @@ final class ExportFileReader {
   private static let pieceBytes = 1 << 18
 
   let path: String
-  /// Of the line read last; counted from 1.
+  /// The number of the line read last, counted from 1.
   private(set) var line = 0
   private(set) var bytes = 0
   private var checksum = Checksum()
   private let descriptor: CInt
   private let lineBytesMax: Int
   private var buffer = [UInt8](repeating: 0, count: pieceBytes)
-  /// What of the buffer was read from the file and not handed out yet.
+  /// The part of the buffer that was read from the file and not handed out yet.
   private var unread = 0..<0
   private var isAtEnd = false
 
@@ -114,7 +114,7 @@ final class ExportFileReader {
   /// Bytes of the lines returned so far.
   private(set) var handedOut = 0
 
-  /// Refuses the file, read to its end, when it is not what the metadata say.
+  /// Throws when the file, read to its end, does not match the metadata.
   func check(against expected: ExportedFile) throws(StatusError) {
     func differ(_ what: String, _ found: String, _ expected: String) -> StatusError {
       .invalidArgument(
@@ -157,7 +157,7 @@ final class ExportFileReader {
     }
   }
 
-  /// Where the next line feed is, when it is not among the first `searched` unread bytes.
+  /// The place of the next line feed, searched for after the first `searched` unread bytes.
   private func lineEnd(after searched: Int) -> Int? {
     let start = unread.lowerBound + searched
     return buffer.withUnsafeBytes { bytes in
@@ -201,9 +201,9 @@ final class ExportFileReader {
   }
 }
 
-/// The statuses of what the file system refuses.
+/// The statuses of file system errors.
 enum DiskError {
-  /// By `errno`, for a path that could not be written.
+  /// The status, by `errno`, for a path that could not be written.
   static func writing(_ path: String) -> StatusError {
     let number = errno
     return switch number {
@@ -221,7 +221,7 @@ enum DiskError {
     }
   }
 
-  /// By `errno`, for a path that could not be read.
+  /// The status, by `errno`, for a path that could not be read.
   static func reading(_ path: String) -> StatusError {
     let number = errno
     return StatusError(

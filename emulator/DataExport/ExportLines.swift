@@ -21,7 +21,7 @@ final class ExportLines {
     try writer.append(line: line)
   }
 
-  /// Ends the file under way and returns all since the last call.
+  /// Ends the current file and returns all files since the last call.
   func endFiles() throws -> [ExportedFile] {
     if let writer { try end(writer) }
     defer { files = [] }

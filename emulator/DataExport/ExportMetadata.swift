@@ -2,7 +2,7 @@
 struct ExportMetadata: Codable, Sendable, Hashable {
   static let fileName = "firebase-export-metadata.json"
 
-  /// Of the program that wrote it.
+  /// The version of the program that wrote the export.
   var version: String
   var firestore: Part?
   var vectors: Part?
@@ -44,7 +44,7 @@ struct DocumentMetadata: Codable, Sendable, Hashable {
 /// The metadata of exported vectors: `NAME.overall_export_metadata`.
 struct VectorMetadata: Codable, Sendable, Hashable {
   static let format = "hearth-vectors-export"
-  /// The first version told neither fields, places nor namespaces of indexes.
+  /// The first version lacked the fields, places and namespaces of indexes.
   static let currentVersion = 2
 
   var format = Self.format
@@ -65,7 +65,7 @@ struct VectorMetadata: Codable, Sendable, Hashable {
     var field: String?
     var cloud: String?
     var region: String?
-    /// All of them, those without vectors too.
+    /// All namespaces, including those without vectors.
     var namespaces: [Namespace]?
   }
 

@@ -100,6 +100,6 @@ struct ExportSource: Sendable {
     }
   }
 
-  /// A million files of a quarter gigabyte would not take as much.
+  /// The metadata of a million quarter-gigabyte files would still be smaller.
   private static let metadataBytesMax = 256 << 20
 }

@@ -3,11 +3,11 @@ import RuntimeSupport
 
 /// One database of an export, and where it goes.
 struct ExportedDatabase {
-  /// The database that it becomes.
+  /// The database to import into.
   let name: DatabaseName
   let files: [ExportedFile]
   let folder: String
-  /// The database that it was.
+  /// The database that was exported.
   let original: DatabaseName
 
   /// The database of the same id in `project`.
@@ -30,8 +30,8 @@ struct ExportedDatabase {
     self.folder = folder
   }
 
-  /// Reads every document, then holds the files against the metadata.
-  func forEach(_ body: (DocumentFileReader, Document) throws -> Void) throws {
+  /// Reads every document, then checks the files against the metadata.
+  func forEach(_ body: (DocumentFileReader, FirestoreDocument) throws -> Void) throws {
     for file in files {
       let reader = try DocumentFileReader(file, of: self)
       while let document = try reader.next() {
@@ -61,9 +61,9 @@ final class DocumentFileReader {
   }
 
   /// The next document, or nil after the last.
-  func next() throws(StatusError) -> Document? {
+  func next() throws(StatusError) -> FirestoreDocument? {
     guard let line = try lines.next() else { return nil }
-    let document: Document
+    let document: FirestoreDocument
     do {
       document = try DocumentLine.document(line)
     } catch {
@@ -76,8 +76,8 @@ final class DocumentFileReader {
   }
 
   /// The next documents, at least one while there is one; empty at the end.
-  func batch(documentsMax: Int, bytesMax: Int) throws(StatusError) -> [Document] {
-    var documents: [Document] = []
+  func batch(documentsMax: Int, bytesMax: Int) throws(StatusError) -> [FirestoreDocument] {
+    var documents: [FirestoreDocument] = []
     let start = lines.handedOut
     while documents.count < documentsMax, lines.handedOut - start < bytesMax,
       let document = try next()

@@ -51,7 +51,7 @@ struct VectorLine: Codable {
     return try encoder.encode(VectorLine(row))
   }
 
-  /// Reads a line; throws `INVALID_ARGUMENT` when it is none.
+  /// Reads a line; throws `INVALID_ARGUMENT` when it is not a vector's.
   static func row(_ line: ArraySlice<UInt8>) throws(StatusError) -> VectorPage.Row {
     do {
       return try JSONDecoder().decode(VectorLine.self, from: Data(line)).row

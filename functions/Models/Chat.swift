@@ -1,8 +1,8 @@
 /// A conversation of two or more, `chats/{chatId}`.
 public struct Chat: Codable, Sendable, Hashable {
-  /// The uids of those who take part.
+  /// The uids of the members.
   public var members: [String]
-  /// Whether it is a group, whatever the number of members.
+  /// Whether the chat is a group, whatever the number of members.
   public var isGroupChat: Bool
   /// A group's name.
   public var groupName: String?
@@ -14,7 +14,7 @@ public struct Chat: Codable, Sendable, Hashable {
     self.groupName = groupName
   }
 
-  /// Reads a stored chat; one that does not say is not a group.
+  /// Reads a stored chat; without the field it is not a group.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     members = try container.decode([String].self, forKey: .members)
@@ -22,7 +22,7 @@ public struct Chat: Codable, Sendable, Hashable {
     groupName = try container.decodeIfPresent(String.self, forKey: .groupName)
   }
 
-  /// Whether two people, and no more, talk here.
+  /// Whether exactly two people talk here.
   public var isOneToOne: Bool { !isGroupChat && Set(members).count == 2 }
 
   /// Where chats are stored.

@@ -4,19 +4,19 @@ public import FirestoreClient
 public struct ClientProfile: Codable, Sendable, Hashable {
   /// The client's uid; also the document's id.
   public var clientId: String
-  /// The trainer whom the profile belongs to.
+  /// The trainer that the profile belongs to.
   public var trainerId: String
-  /// What hurts, or must be spared.
+  /// Injuries, and what must be spared.
   public var injuries: [ProfileItem] = []
-  /// What the client wants to reach.
+  /// The goals of the client.
   public var goals: [ProfileItem] = []
-  /// What there is to train with.
+  /// The equipment to train with.
   public var equipment: [ProfileItem] = []
   /// How the client likes to train.
   public var preferences: [ProfileItem] = []
   /// When and where the client is away.
   public var travel: [ProfileItem] = []
-  /// What weighs on the client.
+  /// The client's worries and burdens.
   public var stressFactors: [ProfileItem] = []
   /// How many items the six lists have together.
   public var totalItems = 0
@@ -33,7 +33,7 @@ public struct ClientProfile: Codable, Sendable, Hashable {
     self.trainerId = trainerId
   }
 
-  /// Reads a stored profile; a list that is not there is empty.
+  /// Reads a stored profile; a missing list is empty.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     clientId = try container.decode(String.self, forKey: .clientId)

@@ -28,7 +28,7 @@ public struct Contact: Codable, Sendable, Hashable {
     self.lastContactedAt = lastContactedAt
   }
 
-  /// Where trainers have their contacts: each has a document's place there, but no document.
+  /// The collection of trainers' contacts; each trainer has a place there, but no document.
   public static let collection = "contacts"
   /// Where a trainer's clients are stored, below the trainer's place.
   public static let clients = "clients"

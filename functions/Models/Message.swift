@@ -6,7 +6,7 @@ public struct Message: Codable, Sendable, Hashable {
   public var text: String
   /// Who wrote it.
   public var senderID: String
-  /// When it was written.
+  /// When the message was written.
   public var timestamp: Timestamp
   /// The uids of those who have read it.
   public var readBy: [String]

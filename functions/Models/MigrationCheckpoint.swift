@@ -2,20 +2,20 @@ public import FirestoreClient
 
 /// How far a long piece of work has got, `migrationCheckpoints/{name}`.
 ///
-/// Only says where to begin: whoever resumes still looks at everything, so that a stale one costs
-/// time and never work left undone.
+/// It only says where to begin: a resumed run still looks at everything, so a stale checkpoint
+/// costs time but never leaves work undone.
 public struct MigrationCheckpoint: Codable, Sendable, Hashable {
   /// Whether the work is over.
   public var status: Status
-  /// Which call wrote this; of two calls at once the later one.
+  /// The call that wrote this; of two calls at once, the later one.
   public var run: String
-  /// The path of the last document that is done with; nil before the first.
+  /// The path of the last finished document; nil before the first.
   public var cursor: String?
   /// What that call has done so far.
   public var counts: [String: Int]
-  /// Where the backup lies that was made before that call's first write; nil where none is made.
+  /// The place of the backup made before that call's first write; nil when none is made.
   public var backup: String?
-  /// When this was written.
+  /// When the checkpoint was written.
   public var updatedAt: Timestamp?
 
   /// Whether there is something to resume.
@@ -23,7 +23,7 @@ public struct MigrationCheckpoint: Codable, Sendable, Hashable {
     case running, done
   }
 
-  /// A checkpoint that is not written yet.
+  /// A checkpoint that has not been written yet.
   public init(
     status: Status = .running,
     run: String,

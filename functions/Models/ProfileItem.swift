@@ -2,17 +2,17 @@ public import FirestoreClient
 
 /// One fact about a client, with the message it comes from.
 public struct ProfileItem: Codable, Sendable, Hashable {
-  /// The same for the same fact of the same message, however often it is found.
+  /// The fact's id, the same whenever the fact is found in the same message.
   public var id: String
   /// The fact in a few words.
   public var text: String
-  /// What the fact is about; also names the list it is in.
+  /// The subject of the fact, which also names its list.
   public var category: ProfileCategory
-  /// How plainly it was said.
+  /// How plainly the fact was said.
   public var confidence: Confidence
-  /// When it was last said.
+  /// When the fact was last said.
   public var timestamp: Timestamp
-  /// The message that said it first.
+  /// The message that said the fact first.
   public var sourceMessageId: String
   /// The chat of that message.
   public var sourceChatId: String
@@ -42,7 +42,7 @@ public struct ProfileItem: Codable, Sendable, Hashable {
   }
 }
 
-/// What a trainer wants to know of a client; each is a list of the profile.
+/// What a trainer wants to know about a client; each category is a list of the profile.
 public enum ProfileCategory: String, Codable, Sendable, Hashable, CaseIterable {
   case injuries, goals, equipment, preferences, travel, stressFactors
 }

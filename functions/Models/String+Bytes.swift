@@ -1,7 +1,7 @@
 extension String {
-  /// The beginning that fits into so many bytes of UTF-8, whole characters only.
+  /// The longest prefix of whole characters that fits into so many bytes of UTF-8.
   ///
-  /// A bound in characters would be none: one character can be as long as a book.
+  /// A bound in characters would be no bound: one character can be as long as a book.
   public func prefix(bytesMax: Int) -> String {
     guard utf8.count > bytesMax else { return self }
     let end = utf8.index(startIndex, offsetBy: bytesMax)

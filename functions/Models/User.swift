@@ -14,7 +14,7 @@ public struct User: Codable, Sendable, Hashable {
     self.role = role
   }
 
-  /// Reads a stored user; one that was stored without a name has an empty one.
+  /// Reads a stored user; without a name in the document, the name is empty.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     displayName = try container.decodeIfPresent(String.self, forKey: .displayName) ?? ""
@@ -27,7 +27,7 @@ public struct User: Codable, Sendable, Hashable {
     case trainer, client
   }
 
-  /// The role, where a user without one counts as a trainer.
+  /// The role; a user without one counts as a trainer.
   public var effectiveRole: Role { role ?? .trainer }
 
   /// Where users are stored.

@@ -1,23 +1,23 @@
 public import FirestoreClient
 public import OutboundHTTP
 
-/// All that the functions on messages need, put together once.
+/// Everything that the functions on messages need, put together once.
 public struct MessageServices: Sendable {
-  /// Keeps vectors as the messages are.
+  /// Keeps vectors in step with the messages.
   public let indexer: MessageIndexer
   /// Finds messages.
   public let search: MessageSearch
-  /// Keeps clients' profiles by what messages say of them.
+  /// Keeps clients' profiles in step with what messages say about them.
   public let profiles: ProfileExtractor
-  /// Keeps what chats and contacts say of the last message.
+  /// Keeps the last message of chats and contacts.
   public let contacts: ContactRecorder
   /// The index that indexer and search use.
   public let vectors: PineconeIndex
-  /// What embeds messages and queries.
+  /// Embeds messages and queries.
   public let embeddings: any EmbeddingProvider
-  /// The model that reads and answers; nil where none is configured.
+  /// The model that reads and answers; nil when none is configured.
   public let chat: (any ChatModel)?
-  /// Makes the contacts of chats from before there were contacts.
+  /// Creates contacts for chats that are older than contacts.
   public let migration: ChatMigration
   /// Embeds messages that have no vector.
   public let backfill: EmbeddingBackfill
@@ -66,10 +66,10 @@ public struct MessageServices: Sendable {
     )
   }
 
-  /// Throws when the index holds vectors of another model, so that a deployment fails and not each
-  /// message by itself.
+  /// Throws when the index holds vectors of another model.
   ///
-  /// An index service that cannot be asked right now is no reason: the first use asks again.
+  /// A deployment then fails as a whole, instead of each message by itself. An index service that
+  /// cannot be reached right now is no reason to throw: the first use asks again.
   public func checkIndex() async throws {
     do {
       try await vectors.prepare()

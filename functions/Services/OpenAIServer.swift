@@ -6,7 +6,7 @@ import OutboundHTTP
   import Foundation
 #endif
 
-/// A server that speaks OpenAI's protocol, asked as often as its failures allow.
+/// A server that speaks OpenAI's protocol, retried as its failures allow.
 struct OpenAIServer {
   let baseURL: String
   let key: String?
@@ -15,7 +15,7 @@ struct OpenAIServer {
 
   /// Posts JSON to a path below the base and reads the answer.
   ///
-  /// `read` turns the reply into what is wanted; a failure that it throws counts as the server's.
+  /// `read` turns the reply into the output; a failure that it throws counts as the server's.
   func post<Reply: Decodable, Output>(
     _ path: [String],
     _ body: some Encodable,
@@ -23,7 +23,7 @@ struct OpenAIServer {
     responseBytesMax: Int = OutboundRequest.defaultResponseBytesMax,
     read: (Reply) throws -> Output
   ) async throws -> Output {
-    // The same request has the same bytes, so that a server can know its beginning again.
+    // Equal requests have equal bytes, so that a server can recognise a prompt's beginning.
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var headers: OutboundHeaders = ["Content-Type": "application/json"]
@@ -46,8 +46,10 @@ struct OpenAIServer {
     }
   }
 
-  /// What a status means here: the server is there, so what it does not know is the model or the
-  /// path; and a conflict passes.
+  /// The kind of failure that a status means for this server.
+  ///
+  /// The server is there, so an unknown thing is the model or the path; and a conflict is
+  /// temporary.
   private static func kind(_ kind: ServiceError.Kind) -> ServiceError.Kind {
     switch kind {
     case .notFound: .misconfigured

@@ -1,12 +1,12 @@
-/// What Psst is configured with; made from an environment that is handed in.
+/// The configuration of Psst, made from an environment that is handed in.
 public struct PsstSettings: Sendable {
   /// The model that embeds messages and queries.
   public var embedding: EmbeddingSettings
-  /// Where vectors are kept.
+  /// The place of the vectors.
   public var vectors: VectorSettings
   /// The model that reads and answers.
   public var chat: ChatSettings
-  /// How fast messages are embedded that have no vector yet.
+  /// How fast messages without a vector are embedded.
   public var backfill: BackfillSettings
   /// How the database is copied before a migration.
   public var backup: BackupSettings
@@ -26,10 +26,10 @@ public struct PsstSettings: Sendable {
     self.backup = backup
   }
 
-  /// Reads `OPENAI_*`, `PSST_*`, `PINECONE_*` and, for backups, where the emulator is; what is
-  /// absent or empty has a default.
+  /// Reads `OPENAI_*`, `PSST_*`, `PINECONE_*` and, for backups, the emulator's place.
   ///
-  /// Throws `misconfigured` for a model whose dimension is neither known nor given.
+  /// An absent or empty variable has a default. Throws `misconfigured` for a model whose dimension
+  /// is neither known nor given.
   public init(environment: [String: String]) throws {
     let environment = environment.filter { !$0.value.isEmpty }
     embedding = try EmbeddingSettings(environment: environment)
@@ -45,12 +45,12 @@ public struct PsstSettings: Sendable {
 
 /// Which chat model is used.
 public enum ChatSettings: Sendable, Hashable {
-  /// None: what needs one says so and does without.
+  /// No model: the work that needs one says so and goes on without it.
   case none
   /// A model of a server that speaks OpenAI's protocol.
   case openAI(baseURL: String, key: String?, model: String)
 
-  /// Needs a key or an address as embeddings do, and a model: which one is never guessed.
+  /// Reads a key or an address, as for embeddings, and a model, which is never guessed.
   init(environment: [String: String]) {
     let key = environment["OPENAI_API_KEY"]
     let address = environment["OPENAI_BASE_URL"]
@@ -64,12 +64,12 @@ public enum ChatSettings: Sendable, Hashable {
 
 /// Which embedding provider is used.
 public enum EmbeddingSettings: Sendable {
-  /// Words in common, labelled as such; for work without an account.
+  /// Shared words, labelled as such; for work without an account.
   case lexical
   /// A server that speaks OpenAI's protocol.
   case openAI(baseURL: String, key: String?, model: EmbeddingModel)
 
-  /// A key or an address of one's own asks for a provider; without either there is none.
+  /// Reads the provider; without a key or an address of one's own there is none.
   init(environment: [String: String]) throws {
     let key = environment["OPENAI_API_KEY"]
     let address = environment["OPENAI_BASE_URL"]
@@ -95,7 +95,7 @@ public enum EmbeddingSettings: Sendable {
         provider: "openai",
         name: name,
         dimension: dimension,
-        // For a model nobody has measured, what fits most of those that somebody has.
+        // A model nobody has measured gets a threshold that fits most measured ones.
         relevanceThreshold: threshold ?? known?.threshold ?? 0.3,
         dollarsPerMillionTokens: try Self.number(environment, "PSST_EMBEDDING_PRICE")
           ?? known?.dollarsPerMillionTokens
@@ -120,9 +120,9 @@ public struct VectorSettings: Sendable {
   public var index: String
   /// The service's key; an emulator needs none.
   public var key: String?
-  /// Where an index is made that does not exist yet; an emulator does not care.
+  /// The cloud for an index that does not exist yet; an emulator does not care.
   public var cloud = "aws"
-  /// The region of that cloud.
+  /// The region of this cloud.
   public var region = "us-east-1"
 
   /// An index by address and name.
@@ -132,7 +132,7 @@ public struct VectorSettings: Sendable {
     self.key = key
   }
 
-  /// `PINECONE_HOST`, else the emulator's `HEARTH_VECTORS_HOST`, else its usual address.
+  /// Reads `PINECONE_HOST`, else the emulator's `HEARTH_VECTORS_HOST`, else its usual address.
   init(environment: [String: String]) {
     let host = environment["PINECONE_HOST"] ?? environment["HEARTH_VECTORS_HOST"]
     self.init(

@@ -6,9 +6,9 @@ import OutboundHTTP
   import Foundation
 #endif
 
-/// One JSON call to a service, its failures sorted.
+/// One JSON call to a service, with its failures sorted by kind.
 struct ServiceCall {
-  /// How the service is called in messages.
+  /// The service's name in messages.
   let service: String
   let http: any HTTPTransport
   var now: @Sendable () -> Date = { Date() }
@@ -35,8 +35,10 @@ struct ServiceCall {
     }
   }
 
-  /// Servers wrap the reason differently: OpenAI and Pinecone's control plane below `error`, its
-  /// data plane at the top, and some have no more than a sentence as `error`.
+  /// The body of a failure, whose form differs from server to server.
+  ///
+  /// OpenAI and Pinecone's control plane put the reason below `error`, Pinecone's data plane at the
+  /// top, and some servers have just a sentence as `error`.
   private struct FailureBody: Decodable {
     struct Reason: Decodable {
       var message: String?
@@ -59,12 +61,12 @@ struct ServiceCall {
         code = try container.decodeIfPresent(Word.self, forKey: .code)
       }
     }
-    /// A word with one service, a number with another.
+    /// A text with one service, a number with another.
     struct Word: Decodable {
       var text: String
       init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // Neither is a fault: the word is only a hint.
+        // Neither form is an error: the word is only a hint.
         text = (try? container.decode(String.self)) ?? ""
       }
     }
@@ -73,7 +75,7 @@ struct ServiceCall {
   }
 
   private func failure(_ response: OutboundResponse, of request: OutboundRequest) -> ServiceError {
-    // A body in no known form gives no reason, and the status must do.
+    // A body in an unknown form gives no reason, so the status must do.
     let body = try? JSONDecoder().decode(FailureBody.self, from: Data(response.body))
     let isSpent = [body?.error?.code, body?.error?.type].contains {
       $0?.text == "insufficient_quota"
@@ -88,7 +90,7 @@ struct ServiceCall {
       default: .refused
       }
     var reason = (body?.error?.message ?? body?.message).map { ": \($0.prefix(300))" } ?? ""
-    // A server that quotes the key it was sent would bring it into a log.
+    // A server that quotes the key it received would bring the key into a log.
     for name in ["Authorization", "Api-Key"] {
       if let key = request.headers[name]?.split(separator: " ").last, !key.isEmpty {
         reason = reason.replacing(key, with: "…")
@@ -111,17 +113,17 @@ struct ServiceCall {
       ?? headers["retry-after"].flatMap { text in
         Double(text) ?? HTTPDate.read(text)?.timeIntervalSince(reference(headers))
       }
-    // A wait that is none leaves it to us how long we wait.
+    // Without a valid wait from the service, the caller chooses how long to wait.
     guard let seconds, seconds > 0 else { return nil }
     return .milliseconds(Int((min(seconds, Self.wishMax) * 1000).rounded(.up)))
   }
 
-  /// What time it is to the service, whose clock need not be ours.
+  /// The service's own time, because its clock may differ.
   private func reference(_ headers: OutboundHeaders) -> Date {
     headers["date"].flatMap(HTTPDate.read) ?? now()
   }
 
-  /// A day; a longer wait is as good as for ever.
+  /// The longest wait taken seriously, a day; a longer wait is as good as for ever.
   private static let wishMax = 86_400.0
 }
 
@@ -151,6 +153,6 @@ enum HTTPDate {
     return Date(timeIntervalSince1970: Double((days * 24 + hour) * 3600 + minute * 60 + second))
   }
 
-  /// From the first of March of year 0.
+  /// The days from the first of March of year 0.
   private static let daysUntil1970 = 719_468
 }

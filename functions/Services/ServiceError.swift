@@ -1,17 +1,17 @@
-/// Why a service outside, such as a model provider, did not do what was asked.
+/// Why an outside service, such as a model provider, did not do what was asked.
 public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
   /// What kind of failure it is.
   public var kind: Kind
   /// A sentence without keys and without texts of users.
   public var message: String
-  /// When the service asked to be left alone until; nil when it did not say.
+  /// How long the service asked to be left alone; nil when it did not say.
   public var retryAfter: Duration?
-  /// What the service itself said about trying again at once; nil when it said nothing.
+  /// Whether the service itself said to try again at once; nil when it said nothing.
   var shouldRetry: Bool?
 
   /// The kinds of failure, by what to do about them.
   public enum Kind: String, Sendable, Hashable {
-    /// Down, slow or overloaded: the same request may succeed later.
+    /// The service is down, slow or overloaded: the same request may succeed later.
     case unavailable
     /// Too many requests for now.
     case rateLimited

@@ -1,29 +1,35 @@
+import FirestoreClient
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
   public import Foundation
 #endif
 
-/// How often and after which waits a call to a service is made again.
+/// How often a call to a service is made again, and after which waits.
 public struct ServiceRetries: Sendable {
   /// Attempts in all.
   public var attemptsMax: Int
-  /// A service that wants to be left alone for longer gets its wish: the call fails.
+  /// The longest wait; when a service asks for more, the call fails.
   public let waitMax: Duration
   /// Waits; a test hands in its own.
   public var sleep: @Sendable (Duration) async throws -> Void
   /// Gives a number from 0 up to 1.
   public var random: @Sendable () -> Double
-  /// Tells the time, which services that name a date are measured by.
+  /// Tells the time, to measure a wait until a date.
   public var now: @Sendable () -> Date
 
   /// No call waits longer than OpenAI's own clients do.
   private static let waitLimit: Duration = .seconds(120)
-  private static let backOffMax: Duration = .seconds(8)
+  private static let backOff = BackOff(
+    initial: .milliseconds(500),
+    maximum: .seconds(8),
+    jitter: 0.25
+  )
 
-  /// The usual two further attempts, after waits that fit into the time of a function.
+  /// The usual two further attempts, after waits that fit into a function's time.
   ///
-  /// Whoever has more time may wait up to two minutes at a time; more than that is cut to it.
+  /// A caller with more time may wait up to two minutes at a time; longer waits are cut to that.
   public init(
     attemptsMax: Int = 3,
     waitMax: Duration = .seconds(10),
@@ -45,8 +51,9 @@ public struct ServiceRetries: Sendable {
       do {
         return try await call()
       } catch let error as ServiceError {
-        let wait = error.retryAfter ?? wait(afterAttempt: attempt)
-        // No wait fills an account, whatever else the service says.
+        let wait =
+          error.retryAfter ?? Self.backOff.delay(afterFailures: attempt, random: random())
+        // Waiting does not fill an account, whatever else the service says.
         let mayPass = error.kind != .quotaExhausted && (error.shouldRetry ?? error.isTransient)
         guard mayPass, attempt < attemptsMax, wait <= waitMax, !Task.isCancelled else {
           throw error
@@ -55,10 +62,5 @@ public struct ServiceRetries: Sendable {
         attempt += 1
       }
     }
-  }
-
-  /// Half a second, doubled each time up to eight, shortened by up to a quarter.
-  private func wait(afterAttempt attempt: Int) -> Duration {
-    min(.milliseconds(500) * (1 << min(attempt - 1, 4)), Self.backOffMax) * (1 - random() / 4)
   }
 }

@@ -1,4 +1,4 @@
-/// FNV-1a: the same on every machine and in every process, which Swift's own hashes are not.
+/// FNV-1a, which is the same on every machine and in every process, unlike Swift's own hashes.
 enum StableHash {
   static func of(_ bytes: some Sequence<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325

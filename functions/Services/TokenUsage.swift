@@ -1,23 +1,23 @@
-/// Tokens that calls of a model took.
+/// The tokens that a model's calls used.
 public struct TokenUsage: Sendable, Hashable {
-  /// Tokens of what the model was given.
+  /// Tokens of the model's input.
   public var promptTokens: Int
   /// Tokens that the model wrote; none for embeddings.
   public var completionTokens: Int
-  /// Whether a server did not state its count, so that this one rests on the length of texts.
+  /// Whether the count is estimated from the length of texts, because a server stated none.
   public var isEstimated: Bool
 
-  /// A count; nothing unless given.
+  /// A count; zero unless given.
   public init(promptTokens: Int = 0, completionTokens: Int = 0, isEstimated: Bool = false) {
     self.promptTokens = promptTokens
     self.completionTokens = completionTokens
     self.isEstimated = isEstimated
   }
 
-  /// Both counts.
+  /// The sum of both counts.
   public var totalTokens: Int { promptTokens + completionTokens }
 
-  /// Counts of two calls; estimated if one of them is.
+  /// The sum of two calls' counts; estimated if one of them is.
   public static func + (left: TokenUsage, right: TokenUsage) -> TokenUsage {
     TokenUsage(
       promptTokens: left.promptTokens + right.promptTokens,
@@ -37,7 +37,7 @@ extension TokenUsage {
     var completion_tokens: Int?
   }
 
-  /// What the server stated, or else an estimate from the length of what went to and fro.
+  /// The stated usage, or an estimate from the length of input and output.
   init(_ stated: Stated?, promptBytes: Int, completionBytes: Int = 0) {
     let isWhole =
       stated?.prompt_tokens != nil

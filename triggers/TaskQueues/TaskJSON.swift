@@ -1,4 +1,4 @@
-import HTTPSupport
+import JSONText
 import RuntimeSupport
 
 /// A JSON value of a request or a reply.
@@ -46,12 +46,12 @@ extension TaskJSON: Decodable {
   }
 }
 
-/// The members of a request's object, read by name; what nobody read is a client's mistake.
+/// The members of a request's object, read by name; a member that nobody reads is an error.
 ///
 /// Names may be written as protobuf's JSON does (`scheduleTime`) or as its definitions do
 /// (`schedule_time`); production takes both.
 struct TaskFields {
-  /// Where the object is in the request, for messages; empty at the top.
+  /// The object's path in the request, for messages; empty at the top level.
   private let path: String
   private var members: [String: TaskJSON] = [:]
   private var unread: [String: String] = [:]
@@ -75,7 +75,7 @@ struct TaskFields {
     return text
   }
 
-  /// An enum's value, by its name or by its number in `names`, as ProtoJSON allows.
+  /// An enum's value, given by name or by its number in `names`, as ProtoJSON allows.
   mutating func enumeration(_ name: String, _ names: [String]) throws(StatusError) -> String? {
     guard case .number(let number)? = members[name] else { return try string(name) }
     _ = take(name)
@@ -110,7 +110,7 @@ struct TaskFields {
     for name in names { _ = take(name) }
   }
 
-  /// Throws when a member was not read, as production does for one it does not know.
+  /// Throws when a member was not read, as production does for an unknown member.
   func finish() throws(StatusError) {
     guard let name = unread.values.min() else { return }
     throw .invalidArgument(

@@ -25,7 +25,7 @@ package struct TaskQueueDoor: Sendable {
 
   /// A door to the queues of a project.
   ///
-  /// `functionURL` tells where a queue's tasks go, for clients to see.
+  /// `functionURL` gives the address that a queue's tasks go to, for clients to see.
   package init(
     project: String,
     backend: any TaskQueueBackend,
@@ -82,7 +82,7 @@ package struct TaskQueueDoor: Sendable {
     case (.get, let id?, .one(let task)?, nil):
       let queue = try await queue(id, scope)
       let found = try await found(backend.task(task, in: queue.id), task, queue)
-      return show(found, queue, scope, showsBody: try TaskRequest.showsBody(request.view))
+      return show(found, queue, scope, showsBody: try CreateTaskRequest.showsBody(request.view))
     case (.delete, let id?, .one(let task)?, nil):
       let queue = try await queue(id, scope)
       guard try await backend.deleteTask(task, in: queue.id) else { throw gone(task, queue) }
@@ -108,7 +108,7 @@ package struct TaskQueueDoor: Sendable {
 
   // MARK: - Queues
 
-  /// The queue that a request names, or a 404 that names those there are.
+  /// The queue that a request names; throws a 404 that lists the existing queues.
   private func queue(_ id: String, _ scope: Scope) async throws -> TaskQueue {
     let queues = try await backend.queues()
     if let queue = queues.first(where: { $0.id == id }) {
@@ -128,7 +128,7 @@ package struct TaskQueueDoor: Sendable {
     )
   }
 
-  /// The queue of a request to make one: deploying its function made it.
+  /// The queue that a request wants to create, which exists once its function is deployed.
   private func declared(_ id: String, _ scope: Scope) async throws -> TaskQueue {
     do {
       return try await queue(id, scope)
@@ -184,7 +184,7 @@ package struct TaskQueueDoor: Sendable {
     _ scope: Scope
   ) async throws -> TaskJSON {
     let name = scope.name(of: queue)
-    let wanted = try TaskRequest(try await json(request), queue: name, now: now())
+    let wanted = try CreateTaskRequest(try await json(request), queue: name, now: now())
     let task: QueuedTask
     do {
       let cause = HTTPField.Name(EventCause.headerName).flatMap { request.headers[$0] }
@@ -200,7 +200,7 @@ package struct TaskQueueDoor: Sendable {
     }
     let shown = show(task, queue, scope, showsBody: wanted.showsBody)
     guard scope.isEmulatorForm, case .object(var members) = shown else { return shown }
-    // Firebase's emulator replies so, with a slash before the name, and its clients rely on both.
+    // Firebase's emulator adds this member, with a slash before the name; clients rely on both.
     var nested = members
     nested["name"] = .string("/\(name)/tasks/\(task.id)")
     members["task"] = .object(nested)
@@ -212,12 +212,12 @@ package struct TaskQueueDoor: Sendable {
     _ queue: TaskQueue,
     _ scope: Scope
   ) async throws -> TaskJSON {
-    let showsBody = try TaskRequest.showsBody(request.view)
+    let showsBody = try CreateTaskRequest.showsBody(request.view)
     let size = request.query["pageSize"].flatMap(Int.init) ?? Self.pageMax
     guard size >= 0 else { throw StatusError.invalidArgument("pageSize is negative.") }
     let limit = size == 0 ? Self.pageMax : min(size, Self.pageMax)
     let token = request.query["pageToken"].flatMap { $0.isEmpty ? nil : $0 }
-    // One more than shown tells whether another page follows.
+    // One task more than shown tells whether another page follows.
     let tasks = try await backend.tasks(in: queue.id, after: token, limit: limit + 1)
     let page = tasks.prefix(limit).map { show($0, queue, scope, showsBody: showsBody) }
     var reply: [String: TaskJSON] = ["tasks": .array(page)]
@@ -267,7 +267,7 @@ package struct TaskQueueDoor: Sendable {
     }
   }
 
-  /// Where a request is: the location and the form of its path.
+  /// What a request's path says of its place: the location and the path's form.
   private struct Scope {
     var project: String
     var location: String
@@ -284,7 +284,7 @@ package struct TaskQueueDoor: Sendable {
     }
   }
 
-  /// The page that Cloud Tasks gives at most.
+  /// The largest page that Cloud Tasks gives.
   private static let pageMax = 1000
   /// A body of a megabyte in base64, and room for the rest.
   private static let requestBytesMax = 2 << 20
@@ -299,7 +299,7 @@ private struct TaskRoute {
   var queue: String?
   var tasks: Tasks?
   var verb: String?
-  /// Without `/v2/` in front, as Firebase's emulator has it.
+  /// Whether the path lacks the leading `/v2/`, as on Firebase's emulator.
   var isEmulatorForm: Bool
 
   enum Tasks {

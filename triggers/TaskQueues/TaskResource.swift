@@ -37,7 +37,7 @@ enum TaskResource {
     return .object(members)
   }
 
-  /// Of the first attempt only the time of its dispatch is kept, as in production.
+  /// One attempt; the first one shows only its dispatch time, as in production.
   private static func json(_ attempt: QueuedTask.Attempt, isFull: Bool) -> TaskJSON {
     var members: [String: TaskJSON] = [:]
     if let time = attempt.dispatchTime { members["dispatchTime"] = .string("\(time)") }
@@ -53,7 +53,7 @@ enum TaskResource {
     return .object(members)
   }
 
-  /// The resource `Queue`, with the defaults that functions have where nothing is declared.
+  /// The resource `Queue`; what a function does not declare has the default for functions.
   static func json(_ queue: TaskQueue, name: String) -> TaskJSON {
     let rates = queue.rateLimits
     let retry = queue.retryConfig

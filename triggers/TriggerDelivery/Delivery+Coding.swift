@@ -4,7 +4,7 @@ import Events
 
 extension Delivery {
   private static let version: UInt8 = 2
-  /// Its rows were of documents only.
+  /// The version whose rows held events of documents only.
   private static let firstVersion: UInt8 = 1
 
   /// The row as the storage engine holds it.
@@ -54,7 +54,7 @@ extension Delivery {
       auth: try decoder.auth()
     )
     if isFirst {
-      // Whether the function retries: now its deployment says so.
+      // This byte said whether the function retries, which its deployment now says.
       _ = try decoder.byte()
     } else {
       cause = try decoder.optionalText().flatMap { DeliveryID($0) }
@@ -96,7 +96,7 @@ extension BinaryEncoder {
     }
   }
 
-  private mutating func append(optional document: Document?) {
+  private mutating func append(optional document: FirestoreDocument?) {
     append(byte: document == nil ? 0 : 1)
     if let document { append(document) }
   }
@@ -135,7 +135,7 @@ extension BinaryDecoder {
     return microseconds == 0 ? nil : Timestamp(microseconds: microseconds)
   }
 
-  private mutating func optionalDocument() throws(CorruptDataError) -> Document? {
+  private mutating func optionalDocument() throws(CorruptDataError) -> FirestoreDocument? {
     try byte() == 0 ? nil : try document()
   }
 }

@@ -10,28 +10,30 @@ package struct Delivery: Sendable, Hashable {
   /// When the event was recorded.
   package var commitTime: Timestamp
   package var auth: AuthContext
-  /// The delivery that made a function write what this event is about; nil where none is known.
+  /// The delivery that made a function write what this event is about; nil when unknown.
   package var cause: DeliveryID?
   /// Deliveries before this one in its chain of causes; tasks begin a new chain.
   package var depth: Int
   package var state: State
   /// Handler runs that ended in an answer or a time-out.
   package var attempts: Int
-  /// Runs that ended with the worker's death, since the last answer.
+  /// Runs since the last answer that ended with the worker's death.
   package var crashes: Int
-  /// Answers that were not the server's own failure; Cloud Tasks counts them.
+  /// Answers that were not the server's own failure, which Cloud Tasks counts.
   package var executions: Int
   /// The HTTP status of the last answer.
   package var lastStatus: Int?
-  /// When it was first tried.
+  /// When the delivery was first tried.
   package var firstAttemptTime: Timestamp?
-  /// Not to be tried before this time.
+  /// The time before which the delivery is not tried.
   package var dueTime: Timestamp
   package var settledTime: Timestamp?
   /// Why the last try did not succeed.
   package var lastError: String?
-  /// Whether it waits though no handler has failed: for a worker, in the place of one that died or
-  /// could not be had, or because the fault mode delays it.
+  /// Whether the delivery waits although no handler has failed.
+  ///
+  /// It then waits for a worker, in place of one that died or could not be had, or because the
+  /// fault mode delays it.
   package var isUnanswered: Bool
 
   /// What the function is told.
@@ -42,20 +44,22 @@ package struct Delivery: Sendable, Hashable {
 
   /// Where a delivery stands.
   package enum State: String, Sendable, Hashable, CaseIterable, Codable {
-    /// To be tried, now or at `dueTime`.
+    /// The delivery is to be tried, now or at `dueTime`.
     case pending
     case succeeded
     /// The handler failed and its function does not retry.
     case failed
-    /// Given up: attempts or time exhausted, crashed too often, discarded, part of a loop, or the
-    /// function is gone.
+    /// The delivery was given up.
+    ///
+    /// Its attempts or time ran out, it crashed too often, it was discarded, it is part of a loop,
+    /// or its function is gone.
     case dead
 
-    /// Whether nothing more happens unless somebody asks.
+    /// Whether nothing more happens unless somebody asks for it.
     package var isSettled: Bool { self != .pending }
   }
 
-  /// A delivery that is due at once or, of a task, at its time.
+  /// A delivery that is due at once or, if it brings a task, at the task's time.
   package init(
     id: DeliveryID,
     content: Content,
@@ -86,10 +90,9 @@ package struct Delivery: Sendable, Hashable {
     if case .occurrence(.task(let task)) = content { task } else { nil }
   }
 
-  /// Which deliveries come one after the other: those of one document, and of one schedule, to one
-  /// function.
+  /// The lane of deliveries that run one after the other; nil for events and tasks without order.
   ///
-  /// Nil for events and tasks, which have no order.
+  /// Deliveries of one document, or of one schedule, to one function share a lane.
   var lane: DeliveryLane? {
     switch content {
     case .document(let change, _):
@@ -99,7 +102,7 @@ package struct Delivery: Sendable, Hashable {
     }
   }
 
-  /// What it is about, for people: the document's path, the event's subject, the task's id.
+  /// What the delivery is about, for people: a document's path, an event's subject, a task's id.
   package var subject: String {
     switch content {
     case .document(let change, _): change.name.path.description
@@ -120,9 +123,9 @@ package struct Delivery: Sendable, Hashable {
   }
 }
 
-/// The name of a line of deliveries, as a hash that is the same in every process.
+/// The lane of a delivery, as a hash that is the same in every process.
 ///
-/// Two lines that share one by chance wait for each other, and that is all.
+/// Two lanes whose hashes collide wait for each other, which does no other harm.
 struct DeliveryLane: Sendable, Hashable {
   var hash: UInt64
 
@@ -130,13 +133,13 @@ struct DeliveryLane: Sendable, Hashable {
     self.hash = hash
   }
 
-  /// The line of a function's scheduled runs.
+  /// The lane of a function's scheduled runs.
   static func schedule(of function: String) -> DeliveryLane {
     DeliveryLane(function, "schedule")
   }
 
   init(_ parts: String...) {
-    // FNV-1a, for it needs no seed; a zero byte stands between the parts.
+    // FNV-1a, because it needs no seed; a zero byte separates the parts.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for part in parts {
       for byte in part.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -152,7 +155,7 @@ package struct DeliveryID: Sendable, Hashable {
   package var changeIndex: UInt32
   package var function: String
 
-  /// The delivery of one event of a commit to a function; occurrences come after the changes.
+  /// The delivery of one event of a commit to a function; occurrences follow the changes.
   package init(sequence: UInt64, changeIndex: UInt32, function: String) {
     self.sequence = sequence
     self.changeIndex = changeIndex
@@ -162,7 +165,7 @@ package struct DeliveryID: Sendable, Hashable {
   /// The CloudEvents id: the same for every function that the change reaches.
   package var eventID: String { "\(sequence).\(changeIndex)" }
 
-  /// The key of the delivery's row: ordered by commit.
+  /// The key of the delivery's row; keys are ordered by commit.
   var key: [UInt8] {
     var key = KeyEncoder()
     key.append(sequence)

@@ -1,14 +1,15 @@
 package import DocumentModel
 package import Invocation
+import RuntimeSupport
 
 /// What becomes of a delivery after a try: pure decisions, no clock, no storage.
 package struct DeliveryPolicy: Sendable {
-  /// Deaths of the worker in a row after which an event is dead.
+  /// The worker deaths in a row that make an event dead.
   package var crashesMax: Int
   /// The wait before a try that could not even start.
   package var deferral: Duration
 
-  /// The policy of every function; the rest is in the function's `DeliveryRetries`.
+  /// A policy for every function; the other bounds are in the function's `DeliveryRetries`.
   package init(crashesMax: Int = 3, deferral: Duration = .milliseconds(500)) {
     self.crashesMax = crashesMax
     self.deferral = deferral
@@ -18,11 +19,11 @@ package struct DeliveryPolicy: Sendable {
   package enum Outcome: Sendable, Hashable {
     /// The handler answered with this success.
     case succeeded(status: Int)
-    /// The handler answered with a failure (its status) or ran out of time (none).
+    /// The handler answered with a failing status, or ran out of time and has none.
     case handlerFailed(String, status: Int?, advice: RetryAdvice?)
     /// The worker died without an answer.
     case crashed(String)
-    /// No worker took it: it starts again after the deferral and does not count.
+    /// No worker took the delivery: it starts again after the deferral, and the try does not count.
     case deferred(String)
     /// The function is no longer deployed.
     case functionGone
@@ -67,10 +68,10 @@ package struct DeliveryPolicy: Sendable {
         next.end(.dead, "\(error) It crashed its worker \(next.crashes) times in a row.", now)
         break
       }
-      let wait = DeliveryRetries.events.wait(afterFailures: next.crashes)
+      let wait = DeliveryRetries.events.backOff.delay(afterFailures: next.crashes)
       next.tryAgain(at: now.advanced(by: wait), error)
     case .crashed(let error):
-      // Each of a task's attempts counts, however it ended.
+      // Every attempt of a task counts, however it ended.
       next.crashes += 1
       next.lastStatus = nil
       fail(&next, error, nil, retry, now)
@@ -92,7 +93,7 @@ package struct DeliveryPolicy: Sendable {
     _ now: Timestamp
   ) {
     next.attempts += 1
-    var wait = retry.wait(afterFailures: next.attempts)
+    var wait = retry.backOff.delay(afterFailures: next.attempts)
     switch advice {
     case .never:
       next.end(retry.attemptsMax == 1 ? .failed : .dead, error, now)
@@ -105,7 +106,7 @@ package struct DeliveryPolicy: Sendable {
       return
     }
     let time = now.advanced(by: wait)
-    // Events count from when they happened, tasks and schedules from their first try.
+    // The window of a document's event begins when it happened, any other at the first try.
     var start = next.commitTime
     if case .occurrence = next.content { start = next.firstAttemptTime ?? now }
     guard retry.allowsRetry(attempts: next.attempts, elapsed: time.duration(since: start)) else {
@@ -115,12 +116,12 @@ package struct DeliveryPolicy: Sendable {
     next.tryAgain(at: time, error)
   }
 
-  /// A handler may ask for no later try than a day from now: the retry window of production.
+  /// The latest retry that a handler may ask for, one day ahead: production's retry window.
   private static let adviceSecondsMax = 86_400.0
 }
 
 extension Delivery {
-  /// Settles it.
+  /// Settles the delivery.
   mutating func end(_ state: State, _ error: String?, _ now: Timestamp) {
     self.state = state
     settledTime = now

@@ -9,8 +9,8 @@ import SwiftProtobuf
 
 /// Makes the request that carries a delivery to its function.
 ///
-/// Events are CloudEvents in binary mode, as Eventarc sends them, those of documents with protobuf
-/// data; schedules and tasks are the plain requests of Cloud Scheduler and Cloud Tasks.
+/// Events are CloudEvents in binary mode, as Eventarc sends them, with protobuf data for documents.
+/// Schedules and tasks are the plain requests of Cloud Scheduler and Cloud Tasks.
 package struct DeliveryRequest: Sendable {
   private let project: String
   private let location: String
@@ -93,7 +93,7 @@ package struct DeliveryRequest: Sendable {
     )
   }
 
-  /// Who wrote, as production tells it: of end users it gives the id and calls the type unknown.
+  /// Who wrote, in production's terms: end users have their id and the type `unknown`.
   private func authContext(of auth: AuthContext) -> (type: String, id: String?) {
     switch auth {
     case .admin: ("service_account", "firebase-adminsdk@\(project).iam.gserviceaccount.com")
@@ -143,8 +143,9 @@ package struct DeliveryRequest: Sendable {
     "https://github.com/googleapis/google-cloudevents/blob/main/proto/google/events/cloud/firestore/v1/data.proto"
 }
 
-/// CloudEvents' rule for header values: what is not printable ASCII, and `"`, `%` and the space,
-/// is percent-encoded as UTF-8 (HTTP protocol binding 1.0, section 3.1.3.2).
+/// CloudEvents' encoding of header values (HTTP protocol binding 1.0, section 3.1.3.2).
+///
+/// Whatever is not printable ASCII, and `"`, `%` and the space, is percent-encoded as UTF-8.
 package enum HeaderValue {
   /// The value as a header has it.
   package static func percentEncoded(_ text: String) -> String {

@@ -9,20 +9,20 @@ import HeapModule
 /// lane only the first can run, until it has settled. Each function has a queue of its own with
 /// limits of its own, so that a slow one leaves room for the others.
 package struct DeliverySchedule: Sendable {
-  /// What held deliveries may take in memory; an event may have two megabytes.
+  /// The most memory that held deliveries may take; an event may have two megabytes.
   package let heldBytesMax: Int
 
   private var entries: [DeliveryID: Entry] = [:]
-  /// The pending deliveries of each lane in their order; the first is the one that may run.
+  /// The pending deliveries of each lane in their order; only the first may run.
   private var lanes: [DeliveryLane: Deque<DeliveryID>] = [:]
   private var queues: [String: FunctionQueue] = [:]
   private var waiting = Heap<Waiting>()
-  /// Those that have had no answer yet from the worker that they were given to.
+  /// The deliveries whose worker has not answered yet.
   private var unanswered: Set<DeliveryID> = []
   private var heldBytes = 0
   private var limits: @Sendable (String) -> DispatchLimits
 
-  /// An empty schedule; `limits` is asked for those of each function that it meets.
+  /// An empty schedule; it asks `limits` for the limits of each function that it meets.
   package init(
     heldBytesMax: Int = 64 << 20,
     limits: @escaping @Sendable (String) -> DispatchLimits = { _ in DispatchLimits() }
@@ -41,7 +41,7 @@ package struct DeliverySchedule: Sendable {
   }
 
   private enum Phase {
-    /// Another of its lane comes first.
+    /// An earlier delivery of its lane is pending.
     case blocked
     /// Its time has not come.
     case waiting
@@ -65,19 +65,19 @@ package struct DeliverySchedule: Sendable {
 
   // MARK: What there is
 
-  /// How many are pending.
+  /// How many deliveries are pending.
   package var count: Int { entries.count }
 
   /// How many tasks are pending.
   package private(set) var taskCount = 0
 
-  /// How many are pending besides the tasks.
+  /// How many deliveries other than tasks are pending.
   package var eventCount: Int { entries.count - taskCount }
 
-  /// Those that are pending.
+  /// The pending deliveries.
   var ids: Set<DeliveryID> { Set(entries.keys) }
 
-  /// How many of a function are pending.
+  /// How many deliveries of a function are pending.
   package func count(of function: String) -> Int {
     entries.keys.count { $0.function == function }
   }
@@ -87,33 +87,36 @@ package struct DeliverySchedule: Sendable {
     entries.keys.filter { $0.function == function }.sorted()
   }
 
-  /// Whether one of a lane is pending.
+  /// Whether a delivery of a lane is pending.
   func isOccupied(_ lane: DeliveryLane) -> Bool { lanes[lane] != nil }
 
   /// Whether a delivery is pending.
   package func knows(_ id: DeliveryID) -> Bool { entries[id] != nil }
 
-  /// Those that run at this moment.
+  /// The deliveries that run at this moment.
   package var runningIDs: Set<DeliveryID> {
     Set(entries.lazy.filter { $0.value.phase == .running }.map(\.key))
   }
 
-  /// Whether one runs at this moment.
+  /// Whether a delivery runs at this moment.
   package func isRunning(_ id: DeliveryID) -> Bool { entries[id]?.phase == .running }
 
-  /// How many run at this moment.
+  /// How many deliveries run at this moment.
   package private(set) var runningCount = 0
 
-  /// Whether nothing runs, nothing is due at `now` and nothing waits for a worker that it did not
-  /// get, or that died; paused queues aside.
+  /// Whether nothing runs, is due at `now`, or waits for a worker that died or could not be had.
+  ///
+  /// Paused queues do not count.
   package func isIdle(at now: Timestamp) -> Bool {
     runningCount == 0 && (waiting.min.map { $0.due > now } ?? true)
       && queues.values.allSatisfy { $0.isPaused || $0.ready.isEmpty }
       && !unanswered.contains { entries[$0]?.phase == .waiting && !isPaused($0.function) }
   }
 
-  /// Whether nothing runs and nothing will start unless time passes: as `isIdle`, but what waits
-  /// for a worker, or is held up by the rate of its function, does not count.
+  /// Whether nothing runs and nothing will start unless time passes.
+  ///
+  /// Unlike `isIdle`, it ignores deliveries that wait for a worker or are held up by the rate of
+  /// their function.
   package func isStill(at now: Timestamp) -> Bool {
     runningCount == 0 && (waiting.min.map { $0.due > now } ?? true)
       && queues.values.allSatisfy { $0.isStill(at: now) }
@@ -122,14 +125,14 @@ package struct DeliverySchedule: Sendable {
   /// Whether nothing runs.
   package var isAtRest: Bool { runningCount == 0 }
 
-  /// Whether deliveries of so many bytes would be held.
+  /// Whether there is room to hold deliveries of so many bytes.
   func hasRoom(for bytes: Int) -> Bool { heldBytes + bytes <= heldBytesMax }
 
   // MARK: Coming and going
 
-  /// Takes a pending delivery whose row has `bytes` bytes; one that is known changes nothing.
+  /// Takes a pending delivery whose row has `bytes` bytes; a known delivery changes nothing.
   ///
-  /// It has its place in its lane, unless `isOrdered` is false.
+  /// The delivery has its place in its lane, unless `isOrdered` is false.
   package mutating func add(
     _ delivery: Delivery,
     bytes: Int,
@@ -158,9 +161,10 @@ package struct DeliverySchedule: Sendable {
     if pending.isTask { taskCount += 1 }
     if pending.isUnanswered { unanswered.insert(id) }
     guard let lane = pending.lane else { return enqueue(id, now: now) }
-    // Taken out, so that it is not copied when it changes.
+    // The line is taken out of the dictionary, so that changing it does not copy it.
     var line = lanes.removeValue(forKey: lane) ?? []
-    // Most come in order; a renewed one goes back to its place, but never before one that runs.
+    // Most deliveries come in order. A renewed one goes back to its place, but never before one
+    // that runs.
     var place = line.endIndex
     while place > 0, id < line[place - 1], !(place == 1 && isRunning(line[0])) { place -= 1 }
     line.insert(id, at: place)
@@ -175,7 +179,7 @@ package struct DeliverySchedule: Sendable {
     promoteDue(now: now)
     var started: [Start] = []
     for function in queues.filter({ !$0.value.ready.isEmpty }).keys.sorted() {
-      // Taken out, so that its entries are not copied when it changes.
+      // The queue is taken out of the dictionary, so that changing it does not copy its entries.
       guard var queue = queues.removeValue(forKey: function) else { continue }
       while !queue.ready.isEmpty, queue.mayStart(now: now), let id = queue.ready.popFirst() {
         guard let start = run(id) else { continue }
@@ -187,8 +191,7 @@ package struct DeliverySchedule: Sendable {
     return started
   }
 
-  /// Those that could start at `now`, in the order of their ids, those that are past a function's
-  /// bound included.
+  /// The deliveries that could start at `now`, ordered by id, even past a function's bound.
   package mutating func startable(now: Timestamp) -> [DeliveryID] {
     promoteDue(now: now)
     return queues.values.flatMap { queue in
@@ -196,7 +199,7 @@ package struct DeliverySchedule: Sendable {
     }.sorted()
   }
 
-  /// Starts one delivery, which then runs until `finish`; nil when it is not one that could.
+  /// Starts one delivery, which then runs until `finish`; nil when it cannot start.
   package mutating func start(_ id: DeliveryID, now: Timestamp) -> Start? {
     promoteDue(now: now)
     guard let place = queues[id.function]?.ready.firstIndex(of: id) else { return nil }
@@ -206,7 +209,7 @@ package struct DeliverySchedule: Sendable {
     return start
   }
 
-  /// Takes back a delivery after its try: again if it is still pending, else it leaves.
+  /// Takes back a delivery after its try; it stays if it is still pending, else it leaves.
   package mutating func finish(_ delivery: Delivery, bytes: Int, now: Timestamp) {
     if !delivery.state.isSettled, isRunning(delivery.id) { hold(delivery, bytes) }
     release(
@@ -217,7 +220,7 @@ package struct DeliverySchedule: Sendable {
     )
   }
 
-  /// Takes back a delivery that could not be tried: again at `due`, or never where that is nil.
+  /// Takes back a delivery that could not be tried, to be tried at `due`; nil means never.
   mutating func release(
     _ id: DeliveryID,
     due: Timestamp?,
@@ -235,14 +238,14 @@ package struct DeliverySchedule: Sendable {
     enqueue(id, now: now)
   }
 
-  /// Forgets a delivery that does not run; false when it runs or is not known.
+  /// Forgets a delivery that does not run; false when it runs or is unknown.
   package mutating func remove(_ id: DeliveryID, now: Timestamp) -> Bool {
     guard let entry = entries[id], entry.phase != .running else { return false }
     forget(id, entry, now: now)
     return true
   }
 
-  /// Makes a delivery due now, unless it runs or is behind another of its lane; false then.
+  /// Makes a delivery due now; false when it runs or is behind another one in its lane.
   package mutating func hasten(_ id: DeliveryID, now: Timestamp) -> Bool {
     guard let entry = entries[id], entry.phase == .waiting || entry.phase == .ready else {
       return false
@@ -256,7 +259,7 @@ package struct DeliverySchedule: Sendable {
 
   // MARK: Functions
 
-  /// Stops or resumes the queue of a function; what runs goes on.
+  /// Stops or resumes the queue of a function; running deliveries go on.
   package mutating func setPaused(_ isPaused: Bool, function: String) {
     queue(of: function) { $0.isPaused = isPaused }
   }
@@ -274,7 +277,7 @@ package struct DeliverySchedule: Sendable {
 
   // MARK: Time
 
-  /// When the first of those that wait is due, which may be past; nil without any.
+  /// When the first waiting delivery is due, which may be past; nil when none waits.
   package var nextDue: Timestamp? {
     (queues.values.compactMap(\.rateTime) + [waiting.min?.due].compactMap(\.self)).min()
   }
@@ -297,7 +300,7 @@ package struct DeliverySchedule: Sendable {
     heldBytes += bytes
   }
 
-  /// Counts a ready delivery as running; nil for one that has left or was overtaken meanwhile.
+  /// Counts a ready delivery as running; nil when it has left or was overtaken meanwhile.
   private mutating func run(_ id: DeliveryID) -> Start? {
     guard var entry = entries[id], entry.phase == .ready else { return nil }
     let start = Start(id: id, held: entry.held)
@@ -343,7 +346,7 @@ package struct DeliverySchedule: Sendable {
     pruneWaiting()
   }
 
-  /// What waits may have left or got another time; its place in the heap stays until it comes up.
+  /// Drops heap entries whose delivery has left or got another time, once they reach the top.
   private mutating func pruneWaiting() {
     while let next = waiting.min, !isCurrent(next) { waiting.removeMin() }
   }

@@ -2,27 +2,29 @@ extension DeliveryService {
   /// Bounds and names of the service.
   package struct Configuration: Sendable {
     package var project: String
-    /// The region that events name as theirs.
+    /// The region that events name as their location.
     package var location: String
     package var policy: DeliveryPolicy
     package var loopCheck: LoopCheck
-    /// Pending events beyond which the event log is not expanded further; the cursor then holds, and
-    /// the log's own cap makes writers wait for the functions.
+    /// The pending events beyond which the event log is not expanded further.
+    ///
+    /// The cursor then holds, and the log's own cap makes writers wait for the functions.
     package var pendingMax: Int
-    /// Tasks that wait, of all queues; more are refused.
+    /// Waiting tasks of all queues together; further ones are refused.
     package var tasksMax: Int
-    /// What the deliveries in memory may take; each may have two megabytes.
+    /// The most memory that deliveries may take; each may have two megabytes.
     package var heldBytesMax: Int
     /// Settled deliveries kept for `events list`.
     package var settledKept: Int
     /// How long running handlers may go on when the server stops.
     package var stopGrace: Duration
-    /// Whether due deliveries start by themselves; else each waits for `deliver(_:)`.
+    /// Whether due deliveries start by themselves; otherwise each waits for `deliver(_:)`.
     package var startsByItself: Bool
-    /// Whether the events of one document reach a function one after the other; production does not
-    /// promise that.
+    /// Whether a function gets the events of one document one after the other.
+    ///
+    /// Production does not promise this order.
     package var isOrdered: Bool
-    /// How long the name of a task that has ended stays taken.
+    /// How long the name of an ended task stays taken.
     package var taskNameKept: Duration
 
     /// The defaults of the suite.

@@ -2,7 +2,6 @@ import DocumentModel
 import EventLog
 import Events
 import StorageEngine
-import TriggerMatching
 
 extension DeliveryService {
   /// Follows the event log until the service stops.
@@ -34,18 +33,18 @@ extension DeliveryService {
 
   /// Stores new deliveries with the cursor; those that fit in memory start meanwhile.
   ///
-  /// Their outcomes are written after them, for the engine keeps the order; a crash before that
+  /// Their outcomes are written after them, because storage keeps the order; a crash before that
   /// expands the event again.
   private func keep(_ deliveries: [Delivery], through sequence: UInt64) async throws {
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     let stored = DeliveryStore.insert(deliveries, into: &batch)
     EventCursor.put(Self.cursorName, sequence: sequence, in: &batch)
     var isAdded = false
     try await untilThereIsRoom("New events wait") {
       if isAdded {
-        // What has settled while the disk was full has a later row already, or needs none.
+        // Deliveries that settled while the disk was full already have a later row, or need none.
         let rows = deliveries.filter { $0.state.isSettled || schedule.knows($0.id) }
-        batch = WriteBatch()
+        batch = StorageBatch()
         _ = DeliveryStore.insert(rows, into: &batch)
         EventCursor.put(Self.cursorName, sequence: sequence, in: &batch)
       }
@@ -115,7 +114,7 @@ extension DeliveryService {
     }
   }
 
-  /// The deliveries that led to a commit, the newest first: one, unless the chain is long.
+  /// The deliveries that led to a commit, newest first; only one unless the chain is long.
   private func causes(of record: CommitRecord) async throws -> [Delivery] {
     guard let cause = record.cause.flatMap({ DeliveryID($0) }),
       let parent = try await store.delivery(cause)
@@ -124,7 +123,7 @@ extension DeliveryService {
     return try await store.chain(from: cause, limit: configuration.loopCheck.lengthMax)
   }
 
-  /// Gives a new delivery its time and its place in a chain, or stops it where that is a loop.
+  /// Gives a new delivery its time and its place in a chain, or stops it if the chain is a loop.
   private func place(_ delivery: inout Delivery, after chain: [Delivery]) {
     if delivery.task == nil {
       // A clock that was set back must not make an event wait.
@@ -140,8 +139,9 @@ extension DeliveryService {
     log(delivery, .deferred(problem))
   }
 
-  /// Event records that may be expanded again after a crash because none of them mattered; the log
-  /// keeps those, and may not fill up with them.
+  /// Event records without deliveries that a crash may cause to be expanded again.
+  ///
+  /// The log keeps such records and must not fill up with them.
   private static let cursorLagMax = 256
   private static let cursorLagBytesMax = 4 << 20
 }

@@ -3,9 +3,9 @@ import Events
 import RuntimeSupport
 import StorageEngine
 
-/// What people ask of the deliveries.
+/// Requests that people make about deliveries.
 extension DeliveryService {
-  /// The newest deliveries first; nil for any state or function.
+  /// Lists the newest deliveries first; nil stands for any state or function.
   package func list(
     state: Delivery.State? = nil,
     isRunning: Bool? = nil,
@@ -20,7 +20,7 @@ extension DeliveryService {
     }
   }
 
-  /// One delivery; `NOT_FOUND` when there is none of this id.
+  /// One delivery; throws `NOT_FOUND` when there is none of this id.
   package func show(_ id: DeliveryID) async throws -> Delivery {
     guard let delivery = try await store.delivery(id) else {
       throw StatusError(
@@ -31,7 +31,7 @@ extension DeliveryService {
     return delivery
   }
 
-  /// The deliveries that led to one, the nearest first, as far as they are kept; at most `limit`.
+  /// The deliveries that led to this one, nearest first, as far as they are kept; at most `limit`.
   package func causes(of delivery: Delivery, limit: Int = 100) async throws -> [Delivery] {
     guard let cause = delivery.cause else { return [] }
     return try await store.chain(from: cause, limit: limit)
@@ -45,8 +45,8 @@ extension DeliveryService {
 
   /// Makes a failed or dead delivery pending again, with its attempts counted anew.
   ///
-  /// Throws `FAILED_PRECONDITION` for a delivery in another state, and for one that somebody else
-  /// makes pending at this moment.
+  /// Throws `FAILED_PRECONDITION` for a delivery in another state, and for a delivery that somebody
+  /// else is making pending at this moment.
   package func retry(_ id: DeliveryID) async throws -> Delivery {
     try await renew(id) { old in
       guard old.state == .failed || old.state == .dead else {
@@ -59,11 +59,11 @@ extension DeliveryService {
     }
   }
 
-  /// Makes a delivery that has settled, however it did, pending again, with its attempts counted
-  /// anew: what happens when the word of its end is lost.
+  /// Makes any settled delivery pending again, with its attempts counted anew.
   ///
-  /// Throws `FAILED_PRECONDITION` for a delivery that is pending, and for one that somebody else
-  /// makes pending at this moment.
+  /// This is what happens when the word of a delivery's end is lost. Throws `FAILED_PRECONDITION`
+  /// for a pending delivery, and for a delivery that somebody else is making pending at this
+  /// moment.
   package func redeliver(_ id: DeliveryID) async throws -> Delivery {
     try await renew(id) { old in
       guard old.state.isSettled else {
@@ -85,7 +85,7 @@ extension DeliveryService {
     defer { renewing.remove(id) }
     let old = try await show(id)
     try check(old)
-    // Its end is stored, but the try is not over before the schedule knows of it.
+    // The end is stored, but the try is not over before the schedule knows of it.
     while schedule.knows(id) {
       try Task.checkCancellation()
       await waitForProgress()
@@ -99,7 +99,7 @@ extension DeliveryService {
     new.firstAttemptTime = nil
     new.settledTime = nil
     new.dueTime = now()
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     let stored = DeliveryStore.update(from: old, to: new, in: &batch)
     try await storage.commit(batch, durability: .relaxed)
     settledCount? -= 1
@@ -108,17 +108,17 @@ extension DeliveryService {
     return new
   }
 
-  /// Gives a delivery up: a pending one becomes dead, one that runs is not tried again, and a failed
-  /// or dead one is forgotten.
+  /// Gives a delivery up.
   ///
-  /// Throws `NOT_FOUND`, and `FAILED_PRECONDITION` for one that has succeeded.
+  /// A pending delivery becomes dead, a running one is not tried again, and a failed or dead one is
+  /// forgotten. Throws `NOT_FOUND`, and `FAILED_PRECONDITION` for a delivery that has succeeded.
   package func discard(_ id: DeliveryID) async throws {
     let old = try await show(id)
     switch old.state {
     case .succeeded:
       throw StatusError(.failedPrecondition, "Event \(id) has succeeded; nothing is left to do.")
     case .failed, .dead:
-      var batch = WriteBatch()
+      var batch = StorageBatch()
       batch.delete(DeliveryStore.rows, id.key)
       try await storage.commit(batch, durability: .relaxed)
       settledCount? -= 1
@@ -129,7 +129,7 @@ extension DeliveryService {
       }
       var new = old
       new.end(.dead, Self.discardedText, now())
-      var batch = WriteBatch()
+      var batch = StorageBatch()
       _ = DeliveryStore.update(from: old, to: new, in: &batch)
       if let task = new.task {
         TaskStore.end(queue: task.queue, id: task.id, at: now(), in: &batch)
@@ -141,27 +141,28 @@ extension DeliveryService {
     }
   }
 
-  /// Whether the events that happen from now on reach functions; tasks and schedules do anyway.
+  /// Sets whether later events reach functions; tasks and schedules always do.
   ///
-  /// What happens meanwhile is passed over for good, as by Firebase's emulators. Returns when all
-  /// that happened before has been seen.
+  /// Events that happen while it is off are passed over for good, as by Firebase's emulators.
+  /// Returns when all earlier events have been seen.
   package func setEnabled(_ isEnabled: Bool) async throws {
     if functions != nil { try await waitForExpansion(through: try await lastEvent()) }
     self.isEnabled = isEnabled
   }
 
-  /// Takes these liberties with deliveries from now on; nil takes none.
+  /// Applies these faults to deliveries from now on; nil applies none.
   package func setFaults(_ faults: FaultPlan?) {
     self.faults = faults
   }
 
-  /// The liberties that are taken now.
+  /// The faults that are applied now.
   package var currentFaults: FaultPlan? { faults }
 
-  /// The deliveries that `deliver(_:)` could start now, in the order of their ids; for a service
-  /// that does not start them by itself.
+  /// The deliveries that `deliver(_:)` could start now, ordered by id.
+  ///
+  /// For a service that does not start deliveries by itself.
   package func startable() -> [DeliveryID] { schedule.startable(now: now()) }
 
-  /// A list looks at no more rows than this.
+  /// The most rows that a list looks at.
   private var listScanMax: Int { 100_000 }
 }

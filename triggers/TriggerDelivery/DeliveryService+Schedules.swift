@@ -8,7 +8,7 @@ import RuntimeSupport
 import StorageEngine
 
 extension DeliveryService {
-  /// Makes the book of schedules anew for the deployed functions.
+  /// Rebuilds the book of schedules for the deployed functions.
   func renewBook() async throws {
     isBookOld = false
     let stored = try await storage.read { snapshot in
@@ -21,14 +21,16 @@ extension DeliveryService {
     }
     let now = now()
     book = try ScheduleBook(functions: functions ?? [:], stored: stored, now: now)
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     book.remember(at: now, unless: stored, in: &batch)
     if !batch.operations.isEmpty { try await storage.commit(batch, durability: .relaxed) }
   }
 
-  /// Records the runs that are due; one whose last has not ended is left out, as Cloud Scheduler does.
+  /// Records the runs that are due.
+  ///
+  /// A run is left out while the previous run of its function has not ended, as by Cloud Scheduler.
   func recordTicks(_ now: Timestamp) async throws {
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     var book = book
     let due = book.takeDue(now: now, in: &batch).filter { function, time in
       guard schedule.isOccupied(.schedule(of: function)) else { return true }
@@ -46,14 +48,14 @@ extension DeliveryService {
     self.book = book
   }
 
-  /// Writes occurrences to the event log with what else is in the batch; returns their sequence.
+  /// Writes occurrences to the event log along with the batch; returns their sequence.
   @discardableResult
   func record(
     _ occurrences: [Occurrence],
-    in batch: inout WriteBatch,
+    in batch: inout StorageBatch,
     expecting: [VersionExpectation] = []
   ) async throws -> UInt64 {
-    EventLog.append(
+    CommitLog.append(
       [],
       occurrences,
       commitTime: now(),
@@ -80,17 +82,17 @@ extension DeliveryService {
         "\(function) has no schedule; only scheduled functions are run like this."
       )
     }
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     let sequence = try await record([.schedule(function: function, time: now())], in: &batch)
     return DeliveryID(sequence: sequence, changeIndex: 0, function: function)
   }
 
   /// Hands an event of another service to the functions that want it; it is durable on return.
   ///
-  /// This is where services whose events are not documents' plug in. Inside a commit of its own such
-  /// a service appends to the `EventLog` instead and wakes the tailer.
+  /// This is where services with events other than documents' plug in. A service that has a commit
+  /// of its own appends to the `CommitLog` in that commit instead and wakes the tailer.
   package func publish(_ events: [CloudEvent]) async throws {
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     try await record(events.map { .event($0) }, in: &batch)
   }
 }

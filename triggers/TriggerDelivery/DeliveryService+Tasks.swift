@@ -14,7 +14,7 @@ extension DeliveryService: TaskQueueBackend {
 
   /// Puts a task into its queue; it is durable on return.
   ///
-  /// Besides what the contract says throws `RESOURCE_EXHAUSTED` past `tasksMax`.
+  /// Throws `RESOURCE_EXHAUSTED` past `tasksMax`, besides the errors of the contract.
   package func enqueue(_ task: NewTask, in queue: String) async throws -> QueuedTask {
     try checkQueue(queue)
     guard schedule.taskCount < configuration.tasksMax else {
@@ -40,7 +40,7 @@ extension DeliveryService: TaskQueueBackend {
       scheduleTime: task.scheduleTime ?? time,
       dispatchDeadline: task.dispatchDeadline / .seconds(1)
     )
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     TaskStore.take(queue: queue, id: id, in: &batch)
     do {
       try await record(
@@ -91,7 +91,7 @@ extension DeliveryService: TaskQueueBackend {
 
   package func setPaused(_ isPaused: Bool, queue: String) async throws -> TaskQueue {
     try checkQueue(queue)
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     if isPaused {
       batch.put(TaskStore.paused, Array(queue.utf8), [])
     } else {
@@ -143,7 +143,7 @@ extension DeliveryService: TaskQueueBackend {
     )
   }
 
-  /// The delivery of a task that has not ended, once it has been expanded.
+  /// The delivery of a task that has not ended; nil until the task's event is expanded.
   private func delivery(of id: String, in queue: String) async throws -> Delivery? {
     try checkQueue(queue)
     guard case .live(let delivery)? = try await tasks.find(queue: queue, id: id)?.name else {

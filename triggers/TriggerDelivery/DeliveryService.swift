@@ -9,7 +9,6 @@ import NIOCore
 import RuntimeSupport
 import ServiceLifecycle
 package import StorageEngine
-import TriggerMatching
 
 /// Gets every event, scheduled run and task to its functions, at least once.
 ///
@@ -21,7 +20,7 @@ package actor DeliveryService: Service {
   /// The name of the cursor in the event log.
   package static let cursorName = "deliveries"
 
-  let storage: any StorageEngine
+  let storage: any OrderedStorage
   let store: DeliveryStore
   let tasks: TaskStore
   let tailer: EventTailer
@@ -38,28 +37,28 @@ package actor DeliveryService: Service {
   /// Set when the book must be made anew for the deployed functions.
   var isBookOld = false
   var table: TriggerTable?
-  /// Those that somebody is making pending again.
+  /// The deliveries that somebody is making pending again.
   var renewing: Set<DeliveryID> = []
-  /// Those that somebody wants to run whatever holds them up.
+  /// The deliveries that somebody wants to run whatever holds them up.
   var forced: Set<DeliveryID> = []
-  /// When the tries of each queue ended, in the last minute.
+  /// When the tries of each queue's tasks ended, for the last minute.
   var tasksEnded: [String: Deque<Timestamp>] = [:]
-  /// Those that shall not be tried again once their present try has ended.
+  /// The deliveries not to be tried again once their present try has ended.
   var discarding: Set<DeliveryID> = []
   /// Whether events become deliveries; see `setEnabled`.
   var isEnabled = true
-  /// Liberties taken on purpose; nil takes none.
+  /// The faults applied on purpose; nil applies none.
   var faults: FaultPlan?
-  /// Those whose first try was lost, or which came once more, by the fault mode.
+  /// The deliveries that the fault mode has dropped once or has sent once more.
   private var dropped: Set<DeliveryID> = []
   private var repeated: Set<DeliveryID> = []
   var expandedThrough: UInt64 = 0
   private var settledSinceTrim = 0
-  /// Settled rows that are kept; nil before they were counted.
+  /// How many settled rows are kept; nil before they were counted.
   var settledCount: Int?
-  /// Counts tries that ended, so that one can tell whether any did meanwhile.
+  /// Counts the tries that ended, which shows whether any ended in between.
   private var triesEnded: UInt64 = 0
-  /// The times that a sleeper of the run will look again at.
+  /// The times for which a sleeping task is going to look again.
   private var armed: Set<Timestamp> = []
   private var lastLook: Timestamp?
   private var isLoaded = false
@@ -72,7 +71,7 @@ package actor DeliveryService: Service {
 
   /// A service that does nothing until it runs and knows the deployed functions.
   package init(
-    storage: any StorageEngine,
+    storage: any OrderedStorage,
     tailer: EventTailer,
     invoker: any FunctionInvoker,
     configuration: Configuration = Configuration(),
@@ -102,9 +101,9 @@ package actor DeliveryService: Service {
 
   /// Makes these the deployed functions, for events expanded from now on.
   ///
-  /// Until the first call nothing is expanded: what was written before waits in the event log.
-  /// Throws a `StatusConvertible` naming the function whose trigger makes no sense, and then
-  /// changes nothing.
+  /// Nothing is expanded until the first call: earlier events wait in the event log. Throws a
+  /// `StatusConvertible` that names the function whose trigger makes no sense, and then changes
+  /// nothing.
   package func updateFunctions(_ functions: [String: FunctionEndpoint]) throws {
     let table = try TriggerTable(functions: functions)
     _ = try ScheduleBook(functions: functions, stored: [:], now: now())
@@ -119,22 +118,22 @@ package actor DeliveryService: Service {
 
   // MARK: - Waiting
 
-  /// When the next delivery that waits for its time is due, which may be past; nil when none waits.
+  /// When the next waiting delivery is due, which may be past; nil when none waits.
   package var nextDue: Timestamp? { schedule.nextDue }
 
-  /// When the next scheduled function is due; nil without any.
+  /// When the next scheduled function is due; nil when there is none.
   package var nextTick: Timestamp? { book.next }
 
-  /// Looks again for what is due: `now` has moved in another way than `clock` passes.
+  /// Looks again for due work after `now` has moved differently from `clock`.
   package func timeJumped() {
     armed = []
     wakeup.yield()
   }
 
-  /// Lets time jump to `target`, by way of each retry, task and scheduled run that is due until then,
-  /// each of which comes to its end before the next.
+  /// Lets time jump to `target`, stopping at each retry, task and scheduled run due until then.
   ///
-  /// Returns when nothing that is due by then is left; see `waitUntilIdle` for what can keep it.
+  /// Each of them ends before the next one starts. Returns when nothing due by then is left;
+  /// `waitUntilIdle` says what can delay this.
   package func passTime(to target: Timestamp, in time: VirtualTime) async throws {
     try await waitUntilStill()
     while let next = [nextDue, nextTick].compactMap({ $0 }).min(), next <= target {
@@ -147,12 +146,12 @@ package actor DeliveryService: Service {
     try await waitUntilStill()
   }
 
-  /// Returns when every event is expanded and nothing runs or, where deliveries start by
-  /// themselves, is due now or waits for a worker in the place of one that died.
+  /// Returns when every event is expanded and nothing runs.
   ///
-  /// Transitive: what a function writes counts too. Returns early when the calling task is
-  /// cancelled; waits without end before the first deployment if there are events. Paused queues
-  /// are not waited for.
+  /// Where deliveries start by themselves, nothing is then due either, or waits for a worker in
+  /// place of a dead one. This is transitive: what a function writes counts too. Returns early when
+  /// the calling task is cancelled; waits without end before the first deployment if there are
+  /// events. Paused queues are not waited for.
   package func waitUntilIdle() async throws {
     while try await !isIdle(stillSuffices: false) {
       try Task.checkCancellation()
@@ -160,9 +159,10 @@ package actor DeliveryService: Service {
     }
   }
 
-  /// Returns when nothing more happens unless time passes: as `waitUntilIdle`, but what waits for a
-  /// worker, or is held up by the rate of its function, is not waited for; `nextDue` tells when it
-  /// can start.
+  /// Returns when nothing more happens unless time passes.
+  ///
+  /// Unlike `waitUntilIdle`, it does not wait for deliveries that need a worker or are held up by
+  /// the rate of their function; `nextDue` tells when such a delivery can start.
   package func waitUntilStill() async throws {
     while try await !isIdle(stillSuffices: true) {
       try Task.checkCancellation()
@@ -182,7 +182,7 @@ package actor DeliveryService: Service {
           do {
             try await self.expand()
           } catch is CancellationError {
-            // The run ends, and with it the expansion.
+            // The run ends, and the expansion ends with it.
           } catch {
             // Without expansion no event goes anywhere: the run ends and throws.
             self.wakeup.finish()
@@ -204,7 +204,8 @@ package actor DeliveryService: Service {
 
   private func look(in group: inout ThrowingDiscardingTaskGroup<any Error>) async throws {
     if isBookOld { try await renewBook() }
-    // One time for all, so that what becomes due meanwhile is neither started nor forgotten.
+    // One time serves all steps, so that nothing that becomes due meanwhile is started or
+    // forgotten.
     let now = now()
     noteTime(now)
     if let tick = book.next, tick <= now { try await recordTicks(now) }
@@ -219,7 +220,7 @@ package actor DeliveryService: Service {
     resumeIdleWaiters()
   }
 
-  /// Says when the machine's clock has been set back, which makes everything that waits wait longer.
+  /// Logs that the machine's clock was set back, which makes everything that waits wait longer.
   private func noteTime(_ now: Timestamp) {
     if let lastLook, now.advanced(by: Self.clockJumpMin) < lastLook {
       let seconds = lastLook.duration(since: now).components.seconds
@@ -239,7 +240,7 @@ package actor DeliveryService: Service {
     resumeIdleWaiters()
   }
 
-  /// Lets running handlers finish within the grace; the caller then cancels what is left.
+  /// Lets running handlers finish within the grace; the caller then cancels the rest.
   private func finishRunning() async throws {
     let clock = self.clock
     let grace = configuration.stopGrace
@@ -297,11 +298,11 @@ package actor DeliveryService: Service {
     let clock = self.clock
     group.addTask {
       do {
-        // The machine's clock may be put forward while this one sleeps.
+        // The machine's clock may be put forward during this sleep.
         try await clock.sleep(for: min(max(wait, .milliseconds(1)), Self.sleepMax))
         await self.timerFired(due)
       } catch {
-        // Cancelled: the run ends.
+        // Cancellation means that the run ends.
       }
     }
   }
@@ -344,7 +345,7 @@ package actor DeliveryService: Service {
     resumeIdleWaiters()
   }
 
-  /// The delivery to try; nil when its row cannot be read, and then it has gone back.
+  /// The delivery to try; nil when its row cannot be read, in which case it goes back.
   private func held(_ start: DeliverySchedule.Start) async -> Delivery? {
     if let held = start.held { return held }
     do {
@@ -379,18 +380,18 @@ package actor DeliveryService: Service {
 
   /// Stores how a try ended; returns the size of the row.
   private func storeOutcome(from old: Delivery, to new: Delivery) async -> Int {
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     let stored = DeliveryStore.update(from: old, to: new, in: &batch)
     if let task = new.task, new.state.isSettled {
       TaskStore.end(queue: task.queue, id: task.id, at: now(), in: &batch)
     }
     do {
-      // Redelivery covers the loss of it.
+      // If this write is lost, the delivery is made again.
       try await untilThereIsRoom("What became of events waits") {
         _ = try await storage.commit(batch, durability: .relaxed)
       }
     } catch {
-      // The row still says pending: once it is read again the delivery runs again.
+      // The row still says pending: when it is read again, the delivery runs again.
       logger.error(
         "A delivery's outcome could not be stored",
         metadata: ["delivery.id": "\(new.id)", "error": "\(error)"]
@@ -399,7 +400,7 @@ package actor DeliveryService: Service {
     return stored.bytes
   }
 
-  /// Runs the handler once; nil when the server stops meanwhile and nothing is to be counted.
+  /// Runs the handler once; nil when the server stops meanwhile and the run does not count.
   private func outcome(of delivery: Delivery) async -> DeliveryPolicy.Outcome? {
     guard functions?[delivery.id.function] != nil else { return .functionGone }
     if faults?.drops(delivery) == true, dropped.insert(delivery.id).inserted {
@@ -481,7 +482,7 @@ package actor DeliveryService: Service {
     let busy = renewing
     let pending = schedule.ids
     let trimmed = try await store.trim(surplus) { busy.contains($0) || pending.contains($0) }
-    // Fewer than there should be: the count has gone astray and is made anew.
+    // Fewer rows were there than counted: the count is wrong and is made anew.
     settledCount = trimmed < surplus ? nil : settledCount.map { $0 - trimmed }
   }
 
@@ -500,7 +501,7 @@ package actor DeliveryService: Service {
 
   /// The last record of the event log.
   func lastEvent() async throws -> UInt64 {
-    try await storage.read { try EventLog.lastSequence(in: $0) }
+    try await storage.read { try CommitLog.lastSequence(in: $0) }
   }
 
   private func isScheduleIdle(_ stillSuffices: Bool) -> Bool {
@@ -520,7 +521,7 @@ package actor DeliveryService: Service {
     }
   }
 
-  /// Writes again as long as the disk is full; `complaint` says what waits for that.
+  /// Repeats a write while the disk is full; `complaint` says what waits for it.
   func untilThereIsRoom<Result>(
     _ complaint: String,
     _ write: () async throws -> Result
@@ -555,8 +556,7 @@ package actor DeliveryService: Service {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Tries one of the startable deliveries and returns when the try has ended; false when there is
-  /// none of that id.
+  /// Tries a startable delivery and returns when the try has ended; false for any other id.
   package func deliver(_ id: DeliveryID) async -> Bool {
     guard let start = schedule.start(id, now: now()) else { return false }
     await attempt(start)
@@ -565,12 +565,12 @@ package actor DeliveryService: Service {
 
   static let discardedText = "Discarded by request."
 
-  /// The reply of an event handler is only read for its error text.
+  /// The bytes read of an event handler's reply, which only serves for its error text.
   private static let replyBytesMax = 1 << 20
   private static let errorCharactersMax = 500
   private static let trimEvery = 1000
   private static let sleepMax = Duration.seconds(30)
   private static let fullDiskWait = Duration.seconds(1)
-  /// Smaller steps back are the clock's own corrections.
+  /// The smallest step back that is logged; smaller ones are the clock's own corrections.
   private static let clockJumpMin = Duration.seconds(2)
 }

@@ -1,14 +1,15 @@
 import DocumentModel
 import StorageEngine
 
-/// The rows of the deliveries: one by id, and one by due time for each that is pending.
+/// The rows of deliveries: one by id, and for each pending delivery one by due time.
 struct DeliveryStore: Sendable {
   static let rows = Keyspace("deliveries")
-  /// Keys are the due time and the id; values a byte of flags and the delivery's lane, if it has
-  /// one.
+  /// Rows by due time, for pending deliveries.
+  ///
+  /// A key is the due time and the id; a value is a byte of flags and the delivery's lane, if any.
   static let due = Keyspace("deliveries_due")
 
-  let storage: any StorageEngine
+  let storage: any OrderedStorage
 
   /// A delivery with the size of its row.
   typealias Stored = (delivery: Delivery, bytes: Int)
@@ -21,12 +22,12 @@ struct DeliveryStore: Sendable {
     var isUnanswered: Bool
     var due: Timestamp
 
-    /// Whether it is a run of a schedule, which never overlaps the one before.
+    /// Whether this is a run of a schedule, which never overlaps the previous run.
     var isOfSchedule: Bool { lane == .schedule(of: id.function) }
   }
 
   /// Adds rows for new deliveries to a batch.
-  static func insert(_ deliveries: [Delivery], into batch: inout WriteBatch) -> [Stored] {
+  static func insert(_ deliveries: [Delivery], into batch: inout StorageBatch) -> [Stored] {
     deliveries.map { delivery in
       let row = delivery.encoded()
       batch.put(rows, delivery.id.key, row)
@@ -35,14 +36,15 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// Replaces a delivery's row, in a batch that may hold more.
-  static func update(from old: Delivery, to new: Delivery, in batch: inout WriteBatch) -> Stored {
+  /// Replaces a delivery's row, in a batch that may hold other changes.
+  static func update(from old: Delivery, to new: Delivery, in batch: inout StorageBatch) -> Stored {
     batch.delete(due, dueKey(old))
     return insert([new], into: &batch)[0]
   }
 
-  /// Pending deliveries in pieces, so that others can read in between: those from a key of the due
-  /// rows on, and the key of the next piece.
+  /// Pending deliveries from a key of the due rows on, and the key of the next page.
+  ///
+  /// Reading page by page lets others read in between.
   func pending(from start: [UInt8]) async throws -> (page: [Pending], next: [UInt8]?) {
     try await storage.read { snapshot in
       var page: [Pending] = []
@@ -52,7 +54,7 @@ struct DeliveryStore: Sendable {
         if page.count == Self.pageMax { last = key }
         return page.count < Self.pageMax
       }
-      // The smallest key above.
+      // The smallest key above the last one.
       return (page, last.map { $0 + [0] })
     }
   }
@@ -70,7 +72,7 @@ struct DeliveryStore: Sendable {
   /// One delivery, or nil.
   func delivery(_ id: DeliveryID) async throws -> Delivery? { try await stored(id)?.delivery }
 
-  /// A delivery and those that led to it, the newest first, at most `limit`.
+  /// A delivery and those that led to it, newest first, at most `limit`.
   func chain(from id: DeliveryID, limit: Int) async throws -> [Delivery] {
     try await storage.read { snapshot in
       var chain: [Delivery] = []
@@ -84,7 +86,7 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// The newest deliveries first, at most `limit` of those that `filter` accepts.
+  /// The newest deliveries that `filter` accepts, newest first, at most `limit`.
   func list(
     limit: Int,
     scanMax: Int,
@@ -115,9 +117,9 @@ struct DeliveryStore: Sendable {
     }
   }
 
-  /// Deletes the oldest rows but those that `isKept`, at most `limit`; returns how many.
+  /// Deletes at most `limit` of the oldest rows, except those that `isKept`; returns how many.
   ///
-  /// Failed and dead ones go like the others: what is kept is bounded by count alone.
+  /// Failed and dead deliveries are not spared: only the count bounds what is kept.
   func trim(_ limit: Int, except isKept: @Sendable (DeliveryID) -> Bool) async throws -> Int {
     let keys = try await storage.read { snapshot -> [[UInt8]] in
       var keys: [[UInt8]] = []
@@ -128,7 +130,7 @@ struct DeliveryStore: Sendable {
       return keys
     }
     guard !keys.isEmpty else { return 0 }
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     for key in keys { batch.delete(Self.rows, key) }
     try await storage.commit(batch, durability: .relaxed)
     return keys.count

@@ -1,17 +1,17 @@
-/// Liberties that delivery takes with events on purpose, decided by a seed.
+/// The faults that delivery puts into events on purpose, decided by a seed.
 ///
-/// Whether an event is dropped, doubled or late depends on the seed, the function and what the event
-/// is about, so the same writes meet the same faults, whatever runs beside them.
+/// Whether an event is dropped, doubled or late depends on the seed, the function and what the
+/// event is about, so the same writes meet the same faults, whatever runs beside them.
 package struct FaultPlan: Sendable, Hashable, Codable {
   package var seed: UInt64
-  /// The part of events that reach their function once more, from 0 to 1.
+  /// The share of events that reach their function once more, from 0 to 1.
   package var duplicates: Double
   /// Whether events of one document may overtake each other.
   package var reordering: Bool
-  /// The part of events whose first try is lost, so that they come later; from 0 to 1.
+  /// The share of events whose first try is lost, so that they come later; from 0 to 1.
   package var drops: Double
 
-  /// Faults of these kinds; without any, events go as ever.
+  /// Faults of these kinds; without any, events are delivered as usual.
   package init(
     seed: UInt64,
     duplicates: Double = 0,
@@ -24,10 +24,10 @@ package struct FaultPlan: Sendable, Hashable, Codable {
     self.drops = drops
   }
 
-  /// Whether the first try of a delivery is lost.
+  /// Whether the first try of a delivery is to be lost.
   package func drops(_ delivery: Delivery) -> Bool { share(of: delivery, "drop") < drops }
 
-  /// Whether a delivery comes once more after its success.
+  /// Whether a delivery is to come once more after its success.
   package func repeats(_ delivery: Delivery) -> Bool {
     share(of: delivery, "repeat") < duplicates
   }
@@ -35,7 +35,7 @@ package struct FaultPlan: Sendable, Hashable, Codable {
   /// How much later a new delivery is due.
   func delay(of delivery: Delivery) -> Duration {
     guard reordering else { return .zero }
-    // The events of one document need different delays, so the id has a part in this one.
+    // The events of one document need different delays, so this share depends on the event's id.
     let share = share(of: delivery, "delay \(delivery.id.eventID)")
     return .milliseconds(Int(share * Self.delayMilliseconds))
   }

@@ -2,7 +2,7 @@ import DequeModule
 import DocumentModel
 package import Invocation
 
-/// How much of a function may run at once, and how fast it may start.
+/// How many deliveries of a function may run at once, and how fast they may start.
 package struct DispatchLimits: Sendable, Hashable {
   /// Deliveries that run at the same time.
   package var concurrentMax: Int
@@ -15,9 +15,10 @@ package struct DispatchLimits: Sendable, Hashable {
     self.perSecondMax = perSecondMax
   }
 
-  /// The limits of a deployed function; those of a queue are Cloud Tasks' defaults.
+  /// The limits of a deployed function; a task queue has Cloud Tasks' defaults.
   ///
-  /// No more than its workers take, for the time of a delivery that waits for a worker counts.
+  /// The limit never exceeds what the function's workers take, because the time that a delivery
+  /// waits for a worker counts against it.
   package init(_ endpoint: FunctionEndpoint) {
     self.init()
     if let queue = endpoint.taskQueueTrigger {
@@ -31,7 +32,7 @@ package struct DispatchLimits: Sendable, Hashable {
   package static let concurrentDefault = 2 * FunctionEndpoint.concurrencyDefault
 }
 
-/// The deliveries of one function that are due, and how many of them may start.
+/// The due deliveries of one function, and how many of them may start.
 struct FunctionQueue: Sendable {
   var limits: DispatchLimits
   var ready: Deque<DeliveryID> = []
@@ -46,14 +47,14 @@ struct FunctionQueue: Sendable {
     tokens = Self.capacity(limits)
   }
 
-  /// Takes new limits over.
+  /// Takes over new limits.
   mutating func update(_ limits: DispatchLimits) {
     guard limits != self.limits else { return }
     self.limits = limits
     tokens = min(tokens, Self.capacity(limits))
   }
 
-  /// Whether one more may start at `now`.
+  /// Whether one more delivery may start at `now`.
   mutating func mayStart(now: Timestamp) -> Bool {
     guard !isPaused, running < limits.concurrentMax else { return false }
     fill(now: now)
@@ -66,16 +67,16 @@ struct FunctionQueue: Sendable {
     if limits.perSecondMax != nil { tokens -= 1 }
   }
 
-  /// When the rate lets the next one start; nil when it is not the rate that holds them up.
+  /// When the rate lets the next delivery start; nil when the rate does not hold it up.
   var rateTime: Timestamp? {
     guard let rate = limits.perSecondMax, let filledTime, tokens < 1, !isPaused,
       running < limits.concurrentMax, !ready.isEmpty
     else { return nil }
-    // One microsecond more than exact, so that rounding does not wake in vain.
+    // One microsecond is added, so that rounding does not cause a wake in vain.
     return filledTime.advanced(by: .seconds((1 - tokens) / rate) + .microseconds(1))
   }
 
-  /// Whether nothing of it starts at `now`, nor later unless time passes.
+  /// Whether no delivery of the queue starts at `now`, or later unless time passes.
   func isStill(at now: Timestamp) -> Bool {
     isPaused || ready.isEmpty || rateTime.map { $0 > now } ?? false
   }
@@ -89,8 +90,9 @@ struct FunctionQueue: Sendable {
     filledTime = max(filledTime ?? now, now)
   }
 
-  /// The bucket begins full and holds a tenth of a second's tasks, one at least, so that they come
-  /// evenly.
+  /// The size of the bucket: the tasks of a tenth of a second, at least one.
+  ///
+  /// The bucket begins full; its small size spreads the tasks evenly.
   private static func capacity(_ limits: DispatchLimits) -> Double {
     max(1, (limits.perSecondMax ?? 0) / 10)
   }

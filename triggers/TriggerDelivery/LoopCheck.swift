@@ -1,7 +1,8 @@
 /// Tells a chain of events that goes round in circles from one that is merely long.
 ///
 /// A function that writes the document which fires it, or two that write each other's, would run
-/// without end; production lets them. Here such a chain is stopped where it has come round too often.
+/// without end; production lets them. Here such a chain is stopped once it has come round too
+/// often.
 package struct LoopCheck: Sendable, Hashable {
   /// How often one function may run for one document within a chain.
   package var roundsMax: Int
@@ -14,10 +15,10 @@ package struct LoopCheck: Sendable, Hashable {
     self.lengthMax = lengthMax
   }
 
-  /// Whether a delivery at this depth is worth the reading of its chain.
+  /// Whether a delivery at this depth justifies reading its chain.
   func wantsLook(at depth: Int) -> Bool { depth >= roundsMax }
 
-  /// Why a delivery shall not run, or nil; `chain` are those before it, the newest first.
+  /// Why a delivery must not run, or nil; `chain` holds the deliveries before it, newest first.
   func problem(with delivery: Delivery, after chain: [Delivery]) -> String? {
     let step = Step(delivery)
     let rounds = chain.count { Step($0) == step }
@@ -32,7 +33,7 @@ package struct LoopCheck: Sendable, Hashable {
       + "the function return without a write when nothing is left to do."
   }
 
-  /// The functions from this one back to its last run in the chain, in the order in which they ran.
+  /// The functions from this one's last run in the chain up to this run, in the order of running.
   private static func cycle(of step: Step, in chain: [Delivery]) -> [String] {
     var names: [String] = []
     for delivery in chain.prefix(namesMax) {
@@ -52,6 +53,6 @@ package struct LoopCheck: Sendable, Hashable {
     }
   }
 
-  /// Names in a message.
+  /// The most names in a message.
   private static let namesMax = 10
 }

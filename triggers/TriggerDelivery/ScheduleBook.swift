@@ -15,7 +15,7 @@ struct ScheduleBook: Sendable {
     var next: Timestamp?
   }
 
-  /// A schedule as its function declares it; another one begins anew.
+  /// A schedule as its function declares it; a changed one begins anew.
   private struct Spec: Sendable, Hashable {
     var text: String
     var timeZone: String
@@ -23,7 +23,7 @@ struct ScheduleBook: Sendable {
 
   private var lines: [String: Line] = [:]
 
-  /// When the first of all is due.
+  /// When the first of all schedules is due.
   var next: Timestamp? { lines.values.compactMap(\.next).min() }
 
   /// When a function is due; nil for one without a schedule.
@@ -31,8 +31,8 @@ struct ScheduleBook: Sendable {
 
   /// Reads the schedules of a deployment, and from storage when each was run last.
   ///
-  /// One that is new, or declared anew, is next due after `now`; of those that were missed while
-  /// nobody ran them the last is due at once.
+  /// A new or changed schedule is next due after `now`. When a schedule's runs were missed while
+  /// nobody was there to run them, the last of them is due at once.
   init(
     functions: [String: FunctionEndpoint],
     stored: [String: [UInt8]],
@@ -53,8 +53,8 @@ struct ScheduleBook: Sendable {
 
   init() {}
 
-  /// Notes in a batch that all of the book is known, so that what is missed later is not lost.
-  func remember(at now: Timestamp, unless stored: [String: [UInt8]], in batch: inout WriteBatch) {
+  /// Stores every schedule that storage lacks, so that runs missed later are not lost.
+  func remember(at now: Timestamp, unless stored: [String: [UInt8]], in batch: inout StorageBatch) {
     for (function, line) in lines {
       if let bytes = stored[function], let known = try? Self.decode(bytes), known.0 == line.spec {
         continue
@@ -66,9 +66,8 @@ struct ScheduleBook: Sendable {
     }
   }
 
-  /// The runs that are due at `now`, each with its time; those that were missed in between are left
-  /// out.
-  mutating func takeDue(now: Timestamp, in batch: inout WriteBatch) -> [(String, Timestamp)] {
+  /// The runs that are due at `now`, with their times; earlier missed runs are left out.
+  mutating func takeDue(now: Timestamp, in batch: inout StorageBatch) -> [(String, Timestamp)] {
     var due: [(String, Timestamp)] = []
     for (function, line) in lines.sorted(by: { $0.key < $1.key }) {
       guard let next = line.next, next <= now else { continue }
@@ -84,7 +83,7 @@ struct ScheduleBook: Sendable {
     _ function: String,
     _ spec: Spec,
     _ time: Timestamp,
-    in batch: inout WriteBatch
+    in batch: inout StorageBatch
   ) {
     var encoder = BinaryEncoder()
     encoder.append(spec.text)

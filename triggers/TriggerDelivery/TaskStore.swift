@@ -1,26 +1,26 @@
 import DocumentModel
 import StorageEngine
 
-/// The names of tasks: which delivery each is, and for how long a used one stays taken.
+/// The names of tasks: the delivery of each, and how long a used name stays taken.
 struct TaskStore: Sendable {
-  /// Keys are queue, zero byte and id.
+  /// Rows by name; a key is the queue, a zero byte and the id.
   static let names = Keyspace("task_names")
-  /// Used names by the time of their end.
+  /// Used names, ordered by the time their task ended.
   static let used = Keyspace("task_names_used")
   /// The queues that somebody has paused.
   static let paused = Keyspace("task_queues_paused")
 
   /// What is known of a name.
   enum Name: Sendable {
-    /// Its task's delivery, which is not settled.
+    /// The name's task has this delivery, which is not settled.
     case live(DeliveryID)
-    /// Its task ended then.
+    /// The name's task ended at this time.
     case used(Timestamp)
   }
 
-  let storage: any StorageEngine
+  let storage: any OrderedStorage
 
-  /// What is known of a name, and the version of that knowledge; nil for a free one.
+  /// What is known of a name, with its row's version; nil for a free name.
   func find(queue: String, id: String) async throws -> (name: Name, version: UInt64)? {
     try await storage.read { snapshot in
       guard let stored = try snapshot.get(Self.names, Self.key(queue, id)) else { return nil }
@@ -33,12 +33,12 @@ struct TaskStore: Sendable {
     }
   }
 
-  /// Takes a name in the batch that records its task, whose sequence then is the row's version.
-  static func take(queue: String, id: String, in batch: inout WriteBatch) {
+  /// Takes a name in the batch that records its task; the row's version is the task's sequence.
+  static func take(queue: String, id: String, in batch: inout StorageBatch) {
     batch.put(names, key(queue, id), [])
   }
 
-  /// The deliveries of a queue's tasks that have not ended, by their ids, after one; at most `limit`.
+  /// The deliveries of a queue's unfinished tasks after an id, ordered by id; at most `limit`.
   func list(queue: String, after id: String?, limit: Int) async throws -> [Delivery] {
     let prefix = Self.key(queue, "")
     let start = id.map { Self.key(queue, $0) + [0] } ?? prefix
@@ -61,13 +61,13 @@ struct TaskStore: Sendable {
     }
   }
 
-  /// What taking a name requires: that nobody has taken it since `version` was seen.
+  /// The condition for taking a name: nobody has taken it since `version` was seen.
   static func expectation(queue: String, id: String, version: UInt64?) -> VersionExpectation {
     VersionExpectation(names, key(queue, id), version: version)
   }
 
   /// Notes that a task has ended.
-  static func end(queue: String, id: String, at time: Timestamp, in batch: inout WriteBatch) {
+  static func end(queue: String, id: String, at time: Timestamp, in batch: inout StorageBatch) {
     var encoder = BinaryEncoder()
     encoder.append(signed: time.microseconds)
     batch.put(names, key(queue, id), encoder.bytes)
@@ -85,11 +85,11 @@ struct TaskStore: Sendable {
       return old
     }
     guard !old.isEmpty else { return }
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     for key in old {
       batch.delete(Self.used, key)
       let name = Array(key.dropFirst(8))
-      // A name that was taken again meanwhile is not the old one's to free.
+      // A name that was taken again meanwhile must stay.
       let isOld = try await storage.read { snapshot in
         guard let row = try snapshot.get(Self.names, name), !row.bytes.isEmpty else { return false }
         var decoder = BinaryDecoder(row.bytes)

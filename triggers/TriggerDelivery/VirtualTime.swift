@@ -7,10 +7,10 @@ import Synchronization
   import Foundation
 #endif
 
-/// The time of a suite: that of the machine, until somebody lets it jump ahead.
+/// The time of a suite: the machine's time, until somebody lets it jump ahead.
 ///
-/// Documents, deliveries and schedules share it, so that after a jump what is written is as late as
-/// what is delivered. It never goes back by a jump; the machine's own clock may.
+/// Documents, deliveries and schedules share it, so that after a jump they all agree on the time. A
+/// jump never sets it back; the machine's own clock may.
 package final class VirtualTime: Sendable {
   private let jumped = Mutex(Duration.zero)
   private let start: Timestamp?
@@ -20,7 +20,7 @@ package final class VirtualTime: Sendable {
     start = nil
   }
 
-  /// A time that stands still but for its jumps.
+  /// A time that moves only by its jumps.
   package init(standingAt start: Timestamp) {
     self.start = start
   }
@@ -28,10 +28,10 @@ package final class VirtualTime: Sendable {
   /// The time as documents and events have it.
   package var now: Timestamp { machineTime.advanced(by: jumped.withLock { $0 }) }
 
-  /// How far it is ahead of the machine's, or of where it began to stand.
+  /// How far this time is ahead of the machine's, or of its fixed start.
   package var offset: Duration { jumped.withLock { $0 } }
 
-  /// Jumps ahead to a time, unless it is past already.
+  /// Jumps ahead to a time, unless that time is past.
   package func advance(to time: Timestamp) {
     jumped.withLock { jumped in
       jumped += max(.zero, time.duration(since: machineTime.advanced(by: jumped)))

@@ -3,14 +3,14 @@ package import Identity
 
 /// Decides who may read and write what: the place of security rules.
 ///
-/// Asked for every request but the administrator's, on the same snapshot that the request reads,
-/// before preconditions. Runs inside a storage read, so it neither waits nor takes long. Refuses by
-/// throwing, as a rule with `PERMISSION_DENIED`.
+/// A policy is asked for every request except the administrator's, on the request's own snapshot
+/// and before preconditions. It runs inside a storage read, so it must neither wait nor take long.
+/// It refuses by throwing, as a rule `PERMISSION_DENIED`.
 package protocol AccessPolicy: Sendable {
   /// Whether one document, existing or not, may be read.
   func authorizeRead(
     _ name: DocumentName,
-    _ document: Document?,
+    _ document: FirestoreDocument?,
     auth: AuthContext,
     view: AccessView
   ) throws
@@ -34,22 +34,22 @@ package protocol AccessPolicy: Sendable {
 package struct AccessWrite: Sendable {
   package var write: Write
   /// The document before this write, earlier writes of the commit included.
-  package var before: Document?
+  package var before: FirestoreDocument?
   /// The document that the write would leave; new times are the request's.
-  package var after: Document?
+  package var after: FirestoreDocument?
 }
 
 /// What a policy may look at while it decides; valid only during the call.
 package struct AccessView {
   /// The request's time, equal to that of its server timestamps.
   package let requestTime: Timestamp
-  private let stored: (DocumentName) throws -> Document?
-  private let written: (DocumentName) throws -> Document?
+  private let stored: (DocumentName) throws -> FirestoreDocument?
+  private let written: (DocumentName) throws -> FirestoreDocument?
 
   init(
     requestTime: Timestamp,
-    stored: @escaping (DocumentName) throws -> Document?,
-    written: ((DocumentName) throws -> Document?)? = nil
+    stored: @escaping (DocumentName) throws -> FirestoreDocument?,
+    written: ((DocumentName) throws -> FirestoreDocument?)? = nil
   ) {
     self.requestTime = requestTime
     self.stored = stored
@@ -57,10 +57,12 @@ package struct AccessView {
   }
 
   /// A document as the request finds it.
-  package func document(_ name: DocumentName) throws -> Document? { try stored(name) }
+  package func document(_ name: DocumentName) throws -> FirestoreDocument? { try stored(name) }
 
   /// A document as the whole commit would leave it; the same as `document` for reads.
-  package func documentAfter(_ name: DocumentName) throws -> Document? { try written(name) }
+  package func documentAfter(_ name: DocumentName) throws -> FirestoreDocument? {
+    try written(name)
+  }
 }
 
 /// The policy that allows everything.
@@ -71,7 +73,7 @@ package struct OpenAccess: AccessPolicy {
   /// Allows every read.
   package func authorizeRead(
     _ name: DocumentName,
-    _ document: Document?,
+    _ document: FirestoreDocument?,
     auth: AuthContext,
     view: AccessView
   ) {}

@@ -46,7 +46,7 @@ struct Aggregation: Sendable, Hashable {
         unnamed += 1
         alias = "field_\(unnamed)"
       }
-      guard !(alias.utf8.count > 4 && alias.hasPrefix("__") && alias.hasSuffix("__")) else {
+      guard !ResourceID.isReserved(alias) else {
         throw .invalidArgument("The property.name \"\(alias)\" is reserved.")
       }
       guard !aggregations.contains(where: { $0.alias == alias }) else {
@@ -76,8 +76,8 @@ struct Aggregation: Sendable, Hashable {
 
 /// Works out aggregations from a query's documents.
 ///
-/// A document counts only if it has every field that is summed or averaged, as production's indexes
-/// have it; so offset and limit are applied here, after that.
+/// A document counts only if it has every field that is summed or averaged, as in production's
+/// indexes; offset and limit are therefore applied here, after that check.
 struct AggregationEvaluation: Sendable {
   /// The query to run, with no more than the fields in question.
   let baseQuery: Query
@@ -107,7 +107,7 @@ struct AggregationEvaluation: Sendable {
   }
 
   /// Takes the next document in the query's order.
-  mutating func add(_ document: Document) {
+  mutating func add(_ document: FirestoreDocument) {
     let values = fields.compactMap { document.fields[$0] }
     guard values.count == fields.count else { return }
     if toSkip > 0 {
@@ -121,8 +121,8 @@ struct AggregationEvaluation: Sendable {
   }
 
   /// The results by alias.
-  var results: [String: Value] {
-    var results: [String: Value] = [:]
+  var results: [String: FirestoreValue] {
+    var results: [String: FirestoreValue] = [:]
     for aggregation in aggregations {
       results[aggregation.alias] =
         switch aggregation.kind {
@@ -141,7 +141,7 @@ struct AggregationEvaluation: Sendable {
     private var hasDoubles = false
     private var count = 0
 
-    mutating func add(_ value: Value) {
+    mutating func add(_ value: FirestoreValue) {
       switch value {
       case .integer(let number): integers += Int128(number)
       case .double(let number):
@@ -152,12 +152,12 @@ struct AggregationEvaluation: Sendable {
       count += 1
     }
 
-    var sum: Value {
+    var sum: FirestoreValue {
       if !hasDoubles, let whole = Int64(exactly: integers) { return .integer(whole) }
       return .double(Double(integers) + doubles)
     }
 
-    var average: Value {
+    var average: FirestoreValue {
       count == 0 ? .null : .double((Double(integers) + doubles) / Double(count))
     }
   }

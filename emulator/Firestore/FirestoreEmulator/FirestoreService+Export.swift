@@ -9,7 +9,7 @@ import RuntimeSupport
 /// What `POST /emulator/v1/projects/P:export` asks for.
 package struct ExportRequest: Sendable, Hashable {
   package var database: DatabaseName
-  /// Absolute, or relative to a folder of the suite's, without steps upwards.
+  /// An absolute path, or one relative to a folder of the suite, without steps upwards.
   package var directory: String
   /// The name of the folder in `directory` that will hold the export.
   package var name: String
@@ -35,7 +35,7 @@ extension FirestoreService {
   }
 
   private func exportRequest(project: String, _ body: ByteBuffer) throws -> ExportRequest {
-    // What was sent is the sender's fault, whatever the decoder finds in it.
+    // A decoding error is always the sender's fault.
     guard let sent = try? JSONDecoder().decode(ExportBody.self, from: Data(body.readableBytesView))
     else {
       throw StatusError.invalidArgument(

@@ -1,5 +1,5 @@
 import FirestoreProtos
-package import GRPCServer
+package import HTTP2Server
 import Identity
 import NIOHPACK
 import RuntimeSupport
@@ -54,11 +54,11 @@ extension FirestoreService {
     }
   }
 
-  /// Who asks, by a call's metadata.
+  /// The caller's identity, read from a call's metadata.
   ///
-  /// Server libraries send `Bearer owner` to an emulator. Mobile ones send nothing while nobody is
-  /// signed in, but can be told by the headers that they do send; a call with neither is a tool's,
-  /// for which the official emulator lifts the rules.
+  /// Server libraries send `Bearer owner` to an emulator. Mobile libraries send no token while
+  /// nobody is signed in, but the headers that they do send give them away. A call with neither
+  /// comes from a tool, for which the official emulator lifts the rules.
   private func authenticate(_ context: GRPCContext) throws -> AuthContext {
     if let authorization = context.metadata.first(name: "authorization") {
       return try authenticate(authorization: authorization)

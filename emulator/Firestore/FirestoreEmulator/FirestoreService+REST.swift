@@ -16,9 +16,11 @@ extension FirestoreService {
 
   /// Answers one HTTP request.
   package func respond(to request: Request) async -> Response {
-    if let preflight = CORSPolicy.firestore.preflight(request) { return preflight }
+    if let preflight = CORSPolicy.firestore.preflight(request.head) {
+      return Response(status: preflight.status, headers: preflight.headerFields)
+    }
     var response = await answer(request)
-    CORSPolicy.firestore.apply(to: &response, for: request)
+    CORSPolicy.firestore.apply(to: &response.head, for: request.head)
     return response
   }
 
@@ -72,7 +74,7 @@ extension FirestoreService {
   ) async throws -> Response {
     switch route {
     case .liveness, .reset, .export:
-      // Answered before the body was read.
+      // These routes are answered before the body is read.
       throw StatusError(.internal, "Internal error.")
     case .getDocument(let name):
       let request = try Google_Firestore_V1_GetDocumentRequest(name: name, &parameters)

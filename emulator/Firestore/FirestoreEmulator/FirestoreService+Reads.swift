@@ -34,7 +34,7 @@ extension FirestoreService {
     return WireFormat.proto(document)
   }
 
-  /// Reads documents at one time, each name once; missing ones are part of the answer.
+  /// Reads documents as of one time, each name once; missing ones are part of the answer.
   package func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
     auth: AuthContext

@@ -39,7 +39,7 @@ extension FirestoreService {
       transaction: nil,
       auth: auth
     )
-    let document = Document(
+    let document = FirestoreDocument(
       name: name,
       fields: fields.keeping(mask),
       createTime: result.commitTime,
@@ -70,8 +70,8 @@ extension FirestoreService {
       transaction: nil,
       auth: auth
     )
-    // The answer is the document as this commit left it, whatever came after, and belongs to who
-    // was allowed to write it.
+    // The answer is the document as this commit left it, whatever came after. Whoever was allowed
+    // to write the document may see it.
     let stored = try await store.lookUp(
       [name],
       mask: mask,
@@ -118,7 +118,7 @@ extension FirestoreService {
     }
   }
 
-  /// Applies writes each for itself; the answer has a status for each.
+  /// Applies each write on its own; the answer has a status for each.
   package func batchWrite(
     _ request: Google_Firestore_V1_BatchWriteRequest,
     auth: AuthContext
@@ -177,7 +177,7 @@ extension FirestoreService {
     }
   }
 
-  private static func proto(_ result: WriteResult) -> Google_Firestore_V1_WriteResult {
+  private static func proto(_ result: WriteOutcome) -> Google_Firestore_V1_WriteResult {
     .with {
       if let time = result.updateTime { $0.updateTime = WireFormat.proto(time) }
       $0.transformResults = result.transformResults.map { WireFormat.proto($0) }
@@ -193,11 +193,11 @@ extension FirestoreService {
   }
 }
 
-extension [String: Value] {
-  /// The fields that a mask lets through; all of them without one.
-  func keeping(_ mask: [FieldPath]?) -> [String: Value] {
+extension [String: FirestoreValue] {
+  /// The fields that a mask lets through; without a mask, all of them.
+  func keeping(_ mask: [FieldPath]?) -> [String: FirestoreValue] {
     guard let mask else { return self }
-    var kept: [String: Value] = [:]
+    var kept: [String: FirestoreValue] = [:]
     for path in mask {
       if let value = self[path] { kept.set(value, at: path) }
     }

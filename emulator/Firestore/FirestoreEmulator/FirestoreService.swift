@@ -1,18 +1,18 @@
 import DocumentModel
 package import DocumentStore
-package import GRPCServer
+package import HTTP2Server
 package import HTTPSupport
 package import Identity
 package import Logging
 import NIOCore
 import RuntimeSupport
 
-/// Firestore as clients see it: gRPC and REST on one port, over one `DocumentStore`.
+/// Firestore as clients see it: gRPC and REST on one port, over one `DocumentDatabase`.
 ///
 /// Each RPC has one handler, which takes the request's message and says nothing of transports. Both
 /// doors call it, and so can a test in the same process.
 package final class FirestoreService: Sendable {
-  let store: DocumentStore
+  let store: DocumentDatabase
   let makeID: @Sendable () -> String
   let logger: Logger
   let exporter: Exporter?
@@ -25,10 +25,10 @@ package final class FirestoreService: Sendable {
   ///
   /// Every project's documents are kept apart and any may be used, but a project other than the
   /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
-  /// id. Without an `exporter` exports are `UNIMPLEMENTED`; `originGuard` decides which pages may ask
-  /// for one.
+  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`; `originGuard` decides which pages may
+  /// ask for an export.
   package init(
-    store: DocumentStore,
+    store: DocumentDatabase,
     project: String,
     credentials: CredentialReader = CredentialReader(mode: .emulator),
     makeID: @escaping @Sendable () -> String = { RandomID.make() },
@@ -48,12 +48,12 @@ package final class FirestoreService: Sendable {
   /// One listening socket with both doors behind it.
   package func httpService(
     address: ServerAddress,
-    grpcConfiguration: GRPCServer.Configuration = FirestoreService.grpcConfiguration,
+    grpcConfiguration: HTTP2Router.Configuration = FirestoreService.grpcConfiguration,
     configuration: HTTPService.Configuration = HTTPService.Configuration(),
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping HTTPService.Screen = { _ in nil }
   ) -> HTTPService {
-    let server = GRPCServer(
+    let server = HTTP2Router(
       services: [grpcService],
       rest: { request, _ in
         if let refusal = screen(request) { return refusal }
@@ -72,12 +72,14 @@ package final class FirestoreService: Sendable {
     ) { request, _ in await self.respond(to: request) }
   }
 
-  /// As production has it: clients retry `RESOURCE_EXHAUSTED`, and too large a request stays so.
-  package static var grpcConfiguration: GRPCServer.Configuration {
-    GRPCServer.Configuration(requestTooLargeCode: .invalidArgument)
+  /// The gRPC settings, with production's code for a request that is too large.
+  ///
+  /// Clients retry `RESOURCE_EXHAUSTED`, although the request would stay too large.
+  package static var grpcConfiguration: HTTP2Router.Configuration {
+    HTTP2Router.Configuration(requestTooLargeCode: .invalidArgument)
   }
 
-  /// Who asks, by a REST request's `Authorization` header.
+  /// The caller's identity, read from a REST request's `Authorization` header.
   package func authenticate(authorization: String?) throws -> AuthContext {
     try credentials.authenticate(authorization: authorization)
   }

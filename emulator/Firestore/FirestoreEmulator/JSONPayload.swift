@@ -1,16 +1,17 @@
 import HTTPSupport
 import HTTPTypes
 import HummingbirdCore
+import JSONText
 import NIOCore
 import RuntimeSupport
 import SwiftProtobuf
 
-/// Messages as JSON, and what is wrong with JSON that is none.
+/// Reads and writes messages as JSON, and says what is wrong with malformed JSON.
 enum JSONPayload {
-  /// An array is written in pieces of about this size, so that a large one is never whole in memory.
+  /// The size of an array's pieces, roughly, so that a large array is never whole in memory.
   private static let pieceBytes = 64 * 1024
 
-  /// Reads a message; an empty body is an empty one, whatever its content type says.
+  /// Reads a message; an empty body is an empty message, whatever its content type.
   static func message<M: Message>(_ body: ByteBuffer) throws(StatusError) -> M {
     guard body.readableBytes > 0 else { return M() }
     do {

@@ -1,5 +1,6 @@
 import DocumentModel
 import HTTPSupport
+import JSONText
 import RuntimeSupport
 import SwiftProtobuf
 
@@ -11,10 +12,10 @@ import SwiftProtobuf
 
 /// A REST request's query parameters, taken one by one; `finish()` refuses what is left.
 ///
-/// Names may be spelled `pageSize` or `page_size`. Where a parameter that is no list comes more than
-/// once, the last one counts.
+/// Names may be spelled `pageSize` or `page_size`. When a parameter that is not a list is repeated,
+/// its last value counts.
 struct RESTParameters {
-  /// Parameters of Google's front ends, which say nothing to a method.
+  /// Parameters for Google's front ends, which mean nothing to a method.
   private static let ofFrontEnds: Set<String> = [
     "$.xgafv", "$alt", "$ct", "$fields", "$httpHeaders", "$prettyPrint", "access_token", "alt",
     "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "uploadType",
@@ -70,7 +71,7 @@ struct RESTParameters {
   /// Bytes in base64, either alphabet, padded or not.
   mutating func bytes(_ name: String) throws(StatusError) -> Data? {
     guard let text = list(name)?.last else { return nil }
-    // A plus sign that was not escaped has come as a space.
+    // A plus sign that was not escaped arrives as a space.
     let standard = text.map { character -> Character in
       switch character {
       case "-", " ": "+"

@@ -18,12 +18,12 @@ enum RESTRoute: Hashable {
   /// A verb below a document or the root.
   case parent(ParentVerb, name: String)
 
-  /// Verbs that stand behind `documents` only.
+  /// Verbs that follow `documents` only.
   enum DatabaseVerb: String, Hashable {
     case batchGet, beginTransaction, commit, rollback, batchWrite
   }
 
-  /// Verbs that stand behind `documents` or a document.
+  /// Verbs that follow `documents` or a document.
   enum ParentVerb: String, Hashable {
     case runQuery, runAggregationQuery, listCollectionIds
   }
@@ -36,7 +36,7 @@ enum RESTRoute: Hashable {
     }
   }
 
-  /// The route of a method and a path still percent-encoded; nil when there is none.
+  /// The route for a method and a percent-encoded path; nil when there is none.
   init?(method: HTTPRequest.Method, path: String) {
     if path == "/" {
       guard method == .get else { return nil }
@@ -82,7 +82,7 @@ enum RESTRoute: Hashable {
 
   private static let exportSuffix = ":export"
 
-  /// The route of a path from `projects` on, with something behind `documents`.
+  /// The route for a path from `projects` on, with segments after `documents`.
   private init?(method: HTTPRequest.Method, documentPath segments: [String]) {
     let name = segments.joined(separator: "/")
     let parent = segments.dropLast().joined(separator: "/")
@@ -99,7 +99,7 @@ enum RESTRoute: Hashable {
     }
   }
 
-  /// The segments behind the first slash, each decoded; nil when an escape is malformed.
+  /// The segments after the first slash, each decoded; nil when an escape is malformed.
   private static func decoded(_ path: String) -> [String]? {
     guard path.utf8.first == UInt8(ascii: "/") else { return nil }
     var segments: [String] = []

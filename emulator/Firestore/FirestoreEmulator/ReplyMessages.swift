@@ -1,6 +1,6 @@
 /// The messages of a streamed reply, each made when it is taken.
 ///
-/// The work that can fail is done before there is one, so a reply once begun comes to its end.
+/// Work that can fail is done before the first message, so a reply that has begun is completed.
 package struct ReplyMessages<Message>: Sequence, Sendable {
   private let count: Int
   private let make: @Sendable (Int) -> Message

@@ -8,7 +8,7 @@ struct DocumentPatch: Sendable {
   private(set) var metadata: [String: MetadataValue] = [:]
   private var removed: [String] = []
 
-  /// A document or a change of one, with `_id` and perhaps `_remove_fields` among its fields.
+  /// A document or a change to one, with `_id` and perhaps `_remove_fields` among its fields.
   init(_ document: RequestFields, _ index: VectorIndexDescription) throws {
     id = try document.required("_id", document.string("_id"))
     try VectorCatalogue.check(id: id)
@@ -80,7 +80,7 @@ struct DocumentPatch: Sendable {
   }
 }
 
-/// The fields of a document that a reply has.
+/// The document fields that a reply includes.
 struct IncludedFields {
   private let names: Set<String>
   private let all: Bool
@@ -91,10 +91,10 @@ struct IncludedFields {
     all = names.contains("*") || (names.isEmpty && emptyIsAll)
   }
 
-  /// Whether the reply has a field.
+  /// Whether the reply includes a field.
   func contains(_ name: String) -> Bool { all || names.contains(name) }
 
-  /// A document's id and the fields that the reply has.
+  /// A document's id and the fields that the reply includes.
   func members(of record: VectorRecord, _ index: VectorIndexDescription) -> [String: JSON] {
     var members: [String: JSON] = ["_id": .string(record.id)]
     for (name, value) in record.metadata where contains(name) { members[name] = value.json }

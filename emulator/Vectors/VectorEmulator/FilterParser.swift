@@ -7,7 +7,7 @@ struct FilterParser {
   var vectorField: String?
   private var conditions = 0
 
-  /// Conditions of one filter, all levels together; each is looked at for many records.
+  /// Conditions of one filter at all levels together; each is checked for many records.
   private static let conditionsMax = 1000
   private static let listMax = 10_000
   private static let depthMax = 32
@@ -17,7 +17,7 @@ struct FilterParser {
     self.vectorField = vectorField
   }
 
-  /// The filter that a JSON value is; an empty object passes everything.
+  /// Reads the filter from a JSON value; an empty object passes everything.
   mutating func parse(_ json: JSON) throws -> MetadataFilter {
     try filter(json, depth: 0)
   }

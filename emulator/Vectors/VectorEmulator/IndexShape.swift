@@ -1,9 +1,9 @@
 import RuntimeSupport
 import VectorIndex
 
-/// Reads and writes descriptions of indexes, in the forms before and since schemas.
+/// Reads and writes descriptions of indexes, in the forms before and after schemas.
 struct IndexShape {
-  /// Whether `schema` and `deployment` are spoken, or `dimension`, `metric` and `spec`.
+  /// Whether the client uses `schema` and `deployment`, not `dimension`, `metric` and `spec`.
   var hasSchemas: Bool
   var hasReadCapacity: Bool
 
@@ -33,7 +33,7 @@ struct IndexShape {
     }
   }
 
-  /// Throws when a read capacity is another than the one there is.
+  /// Throws for a read capacity other than the one that the emulator has.
   static func checkReadCapacity(_ capacity: RequestFields?) throws {
     guard let capacity else { return }
     switch try capacity.required("mode", capacity.string("mode")) {

@@ -1,4 +1,4 @@
-import HTTPSupport
+import JSONText
 
 /// A JSON value; arrays of numbers are kept as such, because vectors are most of what is sent.
 enum JSON: Sendable, Hashable {
@@ -41,7 +41,7 @@ enum JSON: Sendable, Hashable {
     case .boolean(let flag): bytes += (flag ? "true" : "false").utf8
     case .number(let number): Self.write(number, to: &bytes)
     case .float(let number): Self.write(number, to: &bytes)
-    case .string(let text): bytes += jsonQuoted(text).utf8
+    case .string(let text): bytes.appendJSONQuoted(text)
     case .numbers(let numbers): Self.write(numbers, to: &bytes) { Self.write($0, to: &$1) }
     case .floats(let numbers): Self.write(numbers, to: &bytes) { Self.write($0, to: &$1) }
     case .array(let elements): Self.write(elements, to: &bytes) { $0.write(to: &$1) }
@@ -49,7 +49,7 @@ enum JSON: Sendable, Hashable {
       bytes.append(UInt8(ascii: "{"))
       for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        bytes += jsonQuoted(member.key).utf8
+        bytes.appendJSONQuoted(member.key)
         bytes.append(UInt8(ascii: ":"))
         member.value.write(to: &bytes)
       }
@@ -70,7 +70,7 @@ enum JSON: Sendable, Hashable {
     bytes.append(UInt8(ascii: "]"))
   }
 
-  /// The shortest text that reads back as the same number; what is no number is null.
+  /// Writes the shortest text that reads back as the same number; null if the number is not finite.
   private static func write(
     _ number: some BinaryFloatingPoint & LosslessStringConvertible,
     to bytes: inout [UInt8]

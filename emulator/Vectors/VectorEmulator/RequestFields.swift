@@ -2,10 +2,10 @@ import VectorIndex
 
 /// The members of a JSON object in a request, read by type.
 ///
-/// A null counts as absent. What is of another type throws `MalformedRequest`.
+/// A null counts as absent. A member of another type throws `MalformedRequest`.
 struct RequestFields {
   let members: [String: JSON]
-  /// Where the object is, for messages; empty at the top.
+  /// The object's path, for messages; empty at the top level.
   private let path: String
 
   /// An object's members.
@@ -17,7 +17,7 @@ struct RequestFields {
     self.path = path
   }
 
-  /// Whether a member is there and not null.
+  /// Whether a member is present and not null.
   func has(_ name: String) -> Bool { self[name] != nil }
 
   /// A member of any type.
@@ -26,7 +26,7 @@ struct RequestFields {
     return members[name]
   }
 
-  /// The first of some members that is there.
+  /// The first of the named members that is present.
   func first(of names: [String]) -> String? { names.first(where: has) }
 
   func string(_ name: String) throws -> String? {
@@ -83,7 +83,7 @@ struct RequestFields {
     try object(name)?.members.mapValues(MetadataValue.init)
   }
 
-  /// A value that has to be there.
+  /// A value that must be present.
   func required<Value>(_ name: String, _ value: Value?) throws -> Value {
     guard let value else { throw MalformedRequest.missing(qualified(name)) }
     return value

@@ -3,7 +3,7 @@ import HummingbirdCore
 import RuntimeSupport
 import VectorIndex
 
-/// The document API: records whose vector is one of their fields, and which have names for others.
+/// The document API, whose records hold their vector as one of several named fields.
 ///
 /// An index of plain vectors is served too; there the vector's field is `_values`.
 extension VectorDoor {
@@ -84,7 +84,7 @@ extension VectorDoor {
     ])
   }
 
-  /// The vector of the one clause that a search may have here.
+  /// The vector of the one clause that a search may have.
   private static func scoring(
     _ clauses: [RequestFields],
     _ index: VectorIndexDescription
@@ -260,7 +260,7 @@ extension VectorDoor {
       try await catalogue.remove(ids, index: place.index.name, namespace: place.namespace)
       return .json(["matched_records": JSON(ids.count)], status: 202)
     case (nil, nil, true):
-      // Where nothing was written yet, all is deleted already.
+      // In a namespace without writes everything is deleted already.
       let namespaces = try await catalogue.namespaces(index: place.index.name)
       if namespaces.contains(where: { $0.name == place.namespace }) {
         try await catalogue.removeAll(index: place.index.name, namespace: place.namespace)

@@ -26,7 +26,7 @@ extension VectorDoor {
     }
   }
 
-  /// A namespace; the default one is there also before its first record.
+  /// A namespace; the default one exists even before its first record.
   private func namespace(
     _ name: String,
     _ index: VectorIndexDescription
@@ -85,7 +85,7 @@ extension VectorDoor {
     return .json(description(created, call))
   }
 
-  /// 64-bit numbers are texts from the version that says so.
+  /// The description of a namespace; since schemas, 64-bit numbers are texts.
   private func description(_ namespace: VectorNamespace, _ call: VectorCall) -> JSON {
     func count(_ number: Int) -> JSON { call.hasSchemas ? .string("\(number)") : JSON(number) }
     let fields = namespace.filterableFields

@@ -3,7 +3,7 @@ import HummingbirdCore
 import RuntimeSupport
 import VectorIndex
 
-/// The calls of indexes with hosted embedding, as far as they do without it.
+/// The calls for indexes with hosted embedding, as far as they work without embedding.
 extension VectorDoor {
   func records(
     _ call: VectorCall,

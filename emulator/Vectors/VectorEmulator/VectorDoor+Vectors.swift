@@ -80,7 +80,7 @@ extension VectorDoor {
     ])
   }
 
-  /// The matches for a vector, or for that of a record; none when there is no such record.
+  /// The matches for a vector or for a record's vector; none when there is no such record.
   func nearest(
     values: [Float]?,
     id: String?,
@@ -156,7 +156,7 @@ extension VectorDoor {
     ])
   }
 
-  /// The records that pass a filter, by id, and the last of them when others follow.
+  /// A page of the records that pass a filter, by id, and its last id when more follow.
   func page(
     _ filter: MetadataFilter,
     limit: Int,
@@ -272,7 +272,7 @@ extension VectorDoor {
     ])
   }
 
-  /// A number in an address; what is none is out of every range.
+  /// A number in an address; any other text becomes -1, which is out of every range.
   static func number(_ text: String?) -> Int? { text.map { Int($0) ?? -1 } }
 
   private func stats(

@@ -1,6 +1,7 @@
 import HTTPSupport
 import HTTPTypes
 package import HummingbirdCore
+import JSONText
 package import Logging
 import NIOCore
 import RuntimeSupport
@@ -9,8 +10,8 @@ package import VectorIndex
 /// Pinecone's REST API over a `VectorCatalogue`: both planes on one port.
 ///
 /// The control plane is at `/indexes`; the data plane of an index is below `/ix/{name}`, which is
-/// the `host` that the control plane names. Any API key is accepted. Consistent: what a write
-/// acknowledged, the next query finds.
+/// the `host` that the control plane names. Any API key is accepted. A query finds every write that
+/// was acknowledged before it.
 package struct VectorDoor: Sendable {
   let catalogue: VectorCatalogue
   private let logger: Logger
@@ -74,7 +75,7 @@ package struct VectorDoor: Sendable {
   static let dataPlanePrefix = "ix"
   private static let versionHeader = named("x-pinecone-api-version")
   private static let requestIDHeader = named("x-pinecone-request-id")
-  /// What a write committed and what a read has seen; the same here, where every read is fresh.
+  /// The headers for a write's commit and a read's snapshot, equal because every read is fresh.
   private static let sequenceHeaders = [
     named("x-pinecone-lsn-committed"), named("x-pinecone-lsn-reconciled"),
   ]
@@ -90,7 +91,7 @@ struct VectorCall: Sendable {
   let request: Request
   private let version: String
 
-  /// A client that names no version gets the one before schemas.
+  /// Makes a call; without a version the client gets the API before schemas.
   init(request: Request, version: String?) {
     self.request = request
     self.version = version ?? "2025-10"
@@ -98,7 +99,7 @@ struct VectorCall: Sendable {
 
   /// Whether indexes are described by `schema` and `deployment`.
   var hasSchemas: Bool { version >= "2026-07" }
-  /// Whether a serverless index tells its read capacity.
+  /// Whether the description of a serverless index includes its read capacity.
   var hasReadCapacity: Bool { version >= "2025-10" }
 
   /// The body's members; none where there is no body.
@@ -107,7 +108,7 @@ struct VectorCall: Sendable {
     guard body.readableBytes > 0 else { return try RequestFields([:]) }
     let json: JSON
     do throws(JSONSyntaxError) {
-      json = try JSONParser.parse(body.readableBytesView)
+      json = try JSON.parse(body.readableBytesView)
     } catch {
       throw StatusError.invalidArgument(
         "Failed to parse the request body as JSON: syntax error at byte \(error.offset)"
@@ -179,7 +180,7 @@ extension VectorDoor {
     return prefix
   }
 
-  /// The filter of a request that selects by it, which must not be empty.
+  /// The filter by which a request selects records; it must not be empty.
   static func selection(_ json: JSON, _ index: VectorIndexDescription, orSay message: String) throws
     -> MetadataFilter
   {
@@ -211,14 +212,14 @@ extension VectorDoor {
 
   static let readUnits: JSON = ["readUnits": 1]
 
-  // The limits of Pinecone's serverless indexes; bytes are those of the vectors, not of their text.
+  // The limits of Pinecone's serverless indexes; bytes are counted in the vectors, not their text.
   private static let upsertMax = 1000
   private static let upsertBytesMax = 2 << 20
   private static let topKMax = 10_000
   private static let idsMax = 1000
 }
 
-/// Where a page ends, in a form that clients hand back and do not look into.
+/// Where a page ends, in a form that clients hand back unread.
 enum PageToken {
   /// The token for the page after an id.
   static func make(after id: String) -> String {

@@ -14,7 +14,7 @@ struct MalformedRequest: Error, Equatable {
   }
 }
 
-/// A request with more data than one may have.
+/// A request with more data than is allowed.
 struct RequestTooLarge: Error, Equatable {
   var bytes: Int
   var bytesMax: Int
@@ -26,7 +26,7 @@ enum VectorErrorForm {
   case control
   /// `{"code":5,"message":"…","details":[]}`
   case vectors
-  /// As the control plane, but a malformed body is 400.
+  /// Like the control plane's form, but a malformed body is 400.
   case documents
 
   /// The reply for an error; nil for one that no client should see.
@@ -69,7 +69,7 @@ enum VectorErrorForm {
     return .json(body, status: status)
   }
 
-  /// Where Pinecone's names and statuses are not those of `google.rpc.Code`.
+  /// The status and name of a code, with Pinecone's deviations from `google.rpc.Code`.
   private static func status(_ code: StatusCode) -> (Int, String) {
     switch code {
     case .permissionDenied: (403, "FORBIDDEN")
@@ -81,7 +81,7 @@ enum VectorErrorForm {
 }
 
 extension StatusError {
-  /// The refusal of what the emulator does not have.
+  /// The refusal of a feature that the emulator lacks.
   static func notEmulated(_ feature: String, _ advice: String) -> StatusError {
     .invalidArgument("\(feature) not emulated; \(advice)")
   }

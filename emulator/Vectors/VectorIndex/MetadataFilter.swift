@@ -13,7 +13,7 @@ package indirect enum MetadataFilter: Sendable, Hashable {
   package enum Comparison: Sendable, Hashable {
     case greater, greaterOrEqual, less, lessOrEqual
 
-    /// Whether it holds between two numbers; never for what is not a number.
+    /// Whether the comparison holds between two numbers; it never does for NaN.
     func holds(_ number: Double, _ operand: Double) -> Bool {
       switch self {
       case .greater: number > operand

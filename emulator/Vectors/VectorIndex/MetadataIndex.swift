@@ -1,12 +1,12 @@
 /// Which rows of a namespace have which metadata, for the keys that filters ask for.
 ///
-/// A key is indexed from its first use in a filter; what then changes is kept right row by row.
-/// Bounded by the number of keys, and for each by the number of its entries.
+/// A key is indexed at its first use in a filter and then kept up to date row by row. The number of
+/// keys is bounded, and so is the number of entries of each.
 struct MetadataIndex: Sendable {
   private var keys: [String: Key] = [:]
   private var uses: UInt64 = 0
 
-  /// Indexed keys of one namespace; another use drops the one that was used longest ago.
+  /// Indexed keys of one namespace; a further one displaces the key whose use is longest ago.
   static let keysMax = 16
   /// Entries of one key: four for each row, so that a key of long lists is not indexed.
   fileprivate static func entriesMax(rows: Int) -> Int { rows * 4 + 4096 }
@@ -14,24 +14,24 @@ struct MetadataIndex: Sendable {
   fileprivate struct Key: Sendable {
     /// The rows with a value, or with it in their list; ascending.
     var rows: [MetadataValue: [Int32]] = [:]
-    /// The number of each row, or not a number.
+    /// The number of each row, or NaN.
     var numbers: [Double] = []
     var entries = 0
     var lastUse: UInt64 = 0
-    /// A key that has too many entries stays known, so that it is not tried again each time.
+    /// A key with too many entries stays known, so that it is not tried again each time.
     var isDropped = false
   }
 
   /// The rows that can pass a filter.
   enum Selection: Sendable {
     case all
-    /// Ascending. Unless exact, some of them may not pass.
+    /// Rows in ascending order; unless `isExact`, some of them may not pass.
     case rows([Int32], isExact: Bool)
   }
 
   /// Keys that a filter needs and that are not indexed yet.
   ///
-  /// None when it needs more than are kept: they would only push one another out.
+  /// None when the filter needs more than `keysMax` keys: they would only displace one another.
   func missingKeys(_ filter: MetadataFilter) -> [String] {
     let wanted = filter.indexableKeys
     return wanted.count > Self.keysMax ? [] : wanted.subtracting(keys.keys).sorted()
@@ -186,7 +186,7 @@ extension MetadataValue {
     if case .strings = self { false } else { true }
   }
 
-  /// What positive operators find this value by.
+  /// The elements by which positive operators find this value.
   fileprivate var elements: Set<MetadataValue> {
     if case .strings(let texts) = self { Set(texts.map { .string($0) }) } else { [self] }
   }

@@ -6,12 +6,12 @@ struct RowScorer: Sendable {
   private let metric: VectorIndexDescription.Metric
   private let length: Float
   private let inverseLength: Float
-  /// The query in whole numbers, and what one of them stands for.
+  /// The query in whole numbers, and the factor that turns one back into a value.
   private let codes: [Int16]
   private let scale: Float
-  /// The length of what rounding the query lost, at most.
+  /// An upper bound of the length of what rounding the query lost.
   private let error: Float
-  /// What a sum of `dimension` products may be off, relative to the lengths of its factors.
+  /// The most by which a sum of `dimension` products errs, relative to its factors' lengths.
   private let slack: Float
 
   /// A query against rows of its own dimension.
@@ -22,8 +22,8 @@ struct RowScorer: Sendable {
     slack = Float(query.count + 16) * .ulpOfOne
     length = squared.squareRoot() * (1 + slack)
     inverseLength = squared > 0 ? 1 / squared.squareRoot() : 0
-    // As wide as the sum of the products with bytes allows, so that the rows' own rounding is
-    // nearly all that the bounds have to allow for.
+    // The codes are as wide as the sum of their products with bytes allows, so that the bounds have
+    // to allow for little more than the rows' own rounding.
     let widest = min(Int(Int16.max), Int(Int32.max) / (127 * max(query.count, 1)))
     let largest = query.reduce(0) { max($0, abs($1)) }
     let scale = largest > 1e-30 && largest.isFinite ? Double(largest) / Double(widest) : 0
@@ -84,14 +84,14 @@ struct RowScorer: Sendable {
 /// The largest of the values added, at most `limit` of them.
 struct LargestValues: Sendable {
   private let limit: Int
-  /// A heap: no value is larger than those at twice its place and one or two more.
+  /// A heap: no value is larger than the two at twice its place plus one and plus two.
   private(set) var values: [Float] = []
 
   init(limit: Int) {
     self.limit = limit
   }
 
-  /// The smallest value kept once there are `limit`; before, smaller than all.
+  /// The smallest value kept; below all values until there are `limit` of them.
   var least: Float { values.count < limit ? -.infinity : values.first ?? -.infinity }
 
   mutating func add(_ value: Float) {

@@ -1,6 +1,6 @@
 import RuntimeSupport
 
-/// What Pinecone refuses.
+/// Checks for what Pinecone refuses.
 extension VectorCatalogue {
   /// Refuses a description that no index can have.
   package static func check(_ description: VectorIndexDescription) throws {
@@ -40,14 +40,14 @@ extension VectorCatalogue {
     }
   }
 
-  /// Refuses a record that an index of that dimension cannot hold.
+  /// Refuses a record that an index of this dimension cannot hold.
   package static func check(_ record: VectorRecord, dimension: Int) throws {
     try check(id: record.id)
     try check(dimension: record.values.count, expected: dimension)
     guard record.values.allSatisfy(\.isFinite) else {
       throw StatusError.invalidArgument("Vector \(record.id) has a value that is not a number.")
     }
-    // Production calls smaller ones zero.
+    // Production counts smaller values as zero.
     guard record.values.contains(where: { abs($0) >= 1e-8 }) else {
       throw StatusError.invalidArgument(
         "Dense vectors must contain at least one non-zero value. Vector ID \(record.id) contains "

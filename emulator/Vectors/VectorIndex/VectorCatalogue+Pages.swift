@@ -7,13 +7,13 @@ package struct VectorPage: Sendable {
   /// Where the next page starts; nil after the last.
   package var next: [UInt8]?
 
-  /// A record with where it belongs.
+  /// A record with its index and namespace.
   package struct Row: Sendable, Hashable {
     package var index: String
     package var namespace: String
     package var record: VectorRecord
 
-    /// A record in its place.
+    /// A record of an index and namespace.
     package init(index: String, namespace: String, record: VectorRecord) {
       self.index = index
       self.namespace = namespace

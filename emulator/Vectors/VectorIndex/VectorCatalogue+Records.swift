@@ -25,7 +25,7 @@ extension VectorCatalogue {
 
   /// Changes the records with these ids and returns how many there were.
   ///
-  /// Each record's change is atomic: one that another call wrote meanwhile is read again, so
+  /// Each record's change is atomic: a record that another call wrote meanwhile is read again, so
   /// `change` may be called more than once for a record. Unknown ids are passed over.
   @discardableResult
   package func update(
@@ -105,9 +105,9 @@ extension VectorCatalogue {
     }
   }
 
-  /// Removes all records of a namespace, which stays; an unknown one is `NOT_FOUND`.
+  /// Removes all records of a namespace but keeps it; an unknown namespace is `NOT_FOUND`.
   ///
-  /// Takes many commits when there are many records: others see it shrink, and a crash leaves some.
+  /// Many records take many commits: other calls see the namespace shrink, and a crash leaves some.
   package func removeAll(index: String, namespace: String) async throws {
     try await whenLoaded()
     let ids = try withIndex(index) { $0.namespaces[namespace]?.matrix.ids }
@@ -172,7 +172,8 @@ extension VectorCatalogue {
 
   /// The best matches for a vector, best first.
   ///
-  /// Their values are left out unless asked for, because copying many takes longer than the search.
+  /// The matches' values are left out unless asked for, because copying many takes longer than the
+  /// search.
   package func query(
     _ values: [Float],
     filter: MetadataFilter? = nil,
@@ -202,7 +203,7 @@ extension VectorCatalogue {
   private static let removePageMax = 1000
 }
 
-extension WriteBatch {
+extension StorageBatch {
   fileprivate mutating func put(_ records: [VectorRecord], index: String, namespace: String) {
     for record in records {
       put(

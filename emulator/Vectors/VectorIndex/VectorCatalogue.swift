@@ -9,13 +9,13 @@ import Synchronization
 /// `INVALID_ARGUMENT`, `PERMISSION_DENIED` for a protected index, `RESOURCE_EXHAUSTED` when the
 /// memory given to vectors is full. Calls that need records wait until they are loaded.
 package final class VectorCatalogue: Sendable {
-  let storage: any StorageEngine
+  let storage: any OrderedStorage
   private let bytesMax: Int
   private let state = Mutex(State())
 
   struct State {
     var indexes: [String: Index] = [:]
-    /// What all records take in memory, estimated.
+    /// The estimated size of all records in memory, in bytes.
     var bytes = 0
     var loading = Loading.done
   }
@@ -38,8 +38,8 @@ package final class VectorCatalogue: Sendable {
 
   /// An empty catalogue; `loadIndexes` and `loadRecords` fill it.
   ///
-  /// Vectors are kept in memory, so `bytesMax` bounds what it takes; writes beyond are refused.
-  package init(storage: any StorageEngine, bytesMax: Int = 8 << 30) {
+  /// Vectors are kept in memory, so `bytesMax` bounds that memory; further writes are refused.
+  package init(storage: any OrderedStorage, bytesMax: Int = 8 << 30) {
     self.storage = storage
     self.bytesMax = bytesMax
   }
@@ -47,7 +47,7 @@ package final class VectorCatalogue: Sendable {
   /// The last commit that queries see.
   package var sequence: UInt64 { storage.sequence }
 
-  /// What all records take in memory, estimated.
+  /// The estimated size of all records in memory, in bytes.
   package var memoryBytes: Int { state.withLock { $0.bytes } }
 
   // MARK: - Loading
@@ -78,9 +78,9 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  /// Reads every record into memory, a bounded number at a time, and lets the waiting calls go on.
+  /// Reads every record into memory, a bounded number at a time, then lets waiting calls proceed.
   ///
-  /// Once that is done, doing it again changes nothing.
+  /// Once that is done, a second call changes nothing.
   package func loadRecords() async throws {
     guard state.withLock({ if case .running = $0.loading { true } else { false } }) else { return }
     do {
@@ -219,7 +219,7 @@ package final class VectorCatalogue: Sendable {
     return try knownNamespaces(index: index)
   }
 
-  /// The same without waiting; while records are loaded, their counts still grow.
+  /// Like `namespaces`, but without waiting; counts still grow while records are being loaded.
   package func knownNamespaces(index: String) throws -> [VectorNamespace] {
     let found = try withIndex(index) { index in
       index.namespaces.map { name, namespace in
@@ -275,7 +275,7 @@ package final class VectorCatalogue: Sendable {
     try withIndex(index) { $0.namespaces[name] != nil }
   }
 
-  /// What a call reads from an index in one step; it must not keep a copy of what it is given.
+  /// Gives `body` an index under the lock; `body` must not keep a copy of it.
   func withIndex<Result: Sendable>(
     _ name: String,
     _ body: (inout Index) throws -> Result
@@ -305,10 +305,10 @@ package final class VectorCatalogue: Sendable {
   /// the same order.
   func commit(
     expecting: [VersionExpectation] = [],
-    _ build: (inout WriteBatch) -> Void,
+    _ build: (inout StorageBatch) -> Void,
     apply: @escaping @Sendable (inout State) -> Void
   ) async throws {
-    var batch = WriteBatch()
+    var batch = StorageBatch()
     build(&batch)
     let finished = batch
     try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
@@ -323,7 +323,7 @@ package final class VectorCatalogue: Sendable {
     }
   }
 
-  private static func deleteAll(below key: [UInt8], _ batch: inout WriteBatch) {
+  private static func deleteAll(below key: [UInt8], _ batch: inout StorageBatch) {
     batch.deleteRange(VectorRows.namespaces, from: key, to: keyAfter(prefix: key))
     batch.deleteRange(VectorRows.records, from: key, to: keyAfter(prefix: key))
   }
@@ -333,12 +333,12 @@ package final class VectorCatalogue: Sendable {
   }
 
   private static let namespaceExists = StatusError(.alreadyExists, "Namespace already exists")
-  /// Records read in one go; bounds the time a snapshot is held.
+  /// Records read in one step; bounds the time a snapshot is held.
   static let loadPageMax = 1000
 }
 
-extension WriteBatch {
-  /// Notes a namespace, so that it stays without records.
+extension StorageBatch {
+  /// Notes a namespace, so that it stays when it has no records.
   mutating func put(index: String, namespace: String, filterableFields: [String]) {
     put(
       VectorRows.namespaces,

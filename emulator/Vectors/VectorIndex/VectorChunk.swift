@@ -11,7 +11,7 @@ struct VectorChunk: Sendable {
   private(set) var codes: [Int8] = []
   private(set) var measures: [Measure] = []
 
-  /// Rows that a write may have to copy while a query scans them.
+  /// Rows of one chunk, which a write may have to copy while a query scans them.
   static let rowsMax = 512
 
   /// What a scan knows of a row before it looks at its values.
@@ -20,12 +20,12 @@ struct VectorChunk: Sendable {
     var length: Float
     /// 1 / length, 0 for the zero vector: cosine is the dot product times both.
     var inverseLength: Float
-    /// A code times this is about the value.
+    /// The factor that turns a code back into an approximate value.
     var scale: Float
-    /// The length of what rounding lost, at most.
+    /// An upper bound of the length of what rounding lost.
     var error: Float
 
-    /// What a row takes beside its values and metadata: its codes are counted with the values.
+    /// The memory of a row beside its values and metadata; its codes are counted with the values.
     static let bytes = MemoryLayout<Measure>.stride + 64
   }
 
@@ -75,7 +75,7 @@ struct VectorChunk: Sendable {
     var squaredError: Float = 0
     let scale = hearth_quantise(values, values.count, &codes, &squaredError)
     let length = hearth_dot(values, values, values.count).squareRoot()
-    // The sums above are rounded themselves, by less than what is added here.
+    // The sums above are rounded themselves, by less than this slack.
     let slack = 1 + Float(values.count + 16) * .ulpOfOne
     let error = squaredError.squareRoot() * slack + length * 2 * .ulpOfOne
     let measure = Measure(

@@ -52,7 +52,7 @@ package struct VectorNamespace: Sendable, Hashable {
   /// The metadata fields that its creator declared; empty means all.
   package var filterableFields: [String]
   package var recordCount: Int
-  /// What its records take in memory, estimated.
+  /// The estimated size of its records in memory, in bytes.
   package var bytes: Int
 
   /// A namespace; without counts, an empty one.

@@ -5,7 +5,7 @@
 struct VectorMatrix: Sendable {
   let dimension: Int
   private(set) var count = 0
-  /// What the rows take in memory, estimated.
+  /// The estimated size of the rows in memory, in bytes.
   private(set) var bytes = 0
   private var chunks: [VectorChunk] = []
   private var rowOfID: [String: Int] = [:]
@@ -66,7 +66,7 @@ struct VectorMatrix: Sendable {
   /// All ids, in no order.
   var ids: [String] { chunks.flatMap(\.ids) }
 
-  /// A search of the rows that can pass a filter; what it does not know yet, it indexes.
+  /// A search of the rows that can pass a filter; indexes the filter's keys when they are new.
   mutating func search(_ filter: MetadataFilter?) -> VectorSearch {
     var rows = MetadataIndex.Selection.all
     if let filter, count >= Self.indexedRowsMin {
@@ -83,7 +83,7 @@ struct VectorMatrix: Sendable {
     return (chunk, place)
   }
 
-  /// Four bytes a value and one for its code, and what the row's id and metadata need.
+  /// The memory of a row: four bytes a value, one for its code, and its id and metadata.
   private func estimatedBytes(_ id: String, _ metadata: [String: MetadataValue]) -> Int {
     dimension * 5 + VectorChunk.Measure.bytes + id.utf8.count * 2 + metadata.estimatedBytes
   }
@@ -104,6 +104,6 @@ extension [String: MetadataValue] {
     }
   }
 
-  /// What a dictionary of these takes in memory, roughly.
+  /// The rough size of such a dictionary in memory, in bytes.
   fileprivate var estimatedBytes: Int { contentBytes + 64 + count * 64 }
 }

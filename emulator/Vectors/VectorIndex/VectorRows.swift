@@ -25,8 +25,9 @@ enum VectorRows {
     return key.bytes
   }
 
-  /// What the keys of the records with this id prefix start with; ids hold no zero byte, so the
-  /// order of the keys is that of the ids.
+  /// What the keys of the records with this id prefix start with.
+  ///
+  /// Ids hold no zero byte, so keys and ids have the same order.
   static func idPrefixKey(_ index: String, _ namespace: String, _ prefix: String) -> [UInt8] {
     var key = KeyEncoder(prefix: namespaceKey(index, namespace))
     key.append(raw: prefix.utf8)
@@ -81,7 +82,7 @@ enum VectorRows {
     return description
   }
 
-  /// A namespace with where it belongs.
+  /// A namespace with its index.
   struct NamespaceRow: Sendable {
     var index: String
     var name: String
@@ -145,7 +146,7 @@ enum VectorRows {
     }
   }
 
-  /// The id alone, without what is long.
+  /// Reads the id alone, not the long values and metadata.
   static func id(_ bytes: [UInt8]) throws(CorruptDataError) -> String {
     var decoder = BinaryDecoder(bytes)
     try checkVersion(&decoder)

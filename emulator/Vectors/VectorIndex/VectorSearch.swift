@@ -2,15 +2,15 @@ import CKernels
 
 /// The rows of a namespace as they were at one moment, to be ranked or listed.
 ///
-/// Exact: every row that passes the filter is scored, or shown by a bound on its score not to
-/// belong to the answer.
+/// The search is exact: every row that passes the filter is either scored or ruled out by a bound
+/// on its score.
 struct VectorSearch: Sendable {
   let dimension: Int
   let chunks: [VectorChunk]
   let rows: MetadataIndex.Selection
   let filter: MetadataFilter?
 
-  /// From so many rows on, a look at their codes first is worth it.
+  /// The number of rows from which a first look at their codes pays off.
   private static let roundedRowsMin = 2048
   /// Bytes of codes that keep one core busy for about a millisecond; less is not worth a task.
   private static let bytesPerTask = 32 << 20
@@ -113,7 +113,7 @@ struct VectorSearch: Sendable {
     result.upper.reserveCapacity(rows.count)
     var index = rows.startIndex
     while index < rows.endIndex {
-      // One chunk after the other, for the cost of reaching its arrays.
+      // The rows are taken chunk by chunk, because reaching a chunk's arrays has a cost.
       let chunkIndex = VectorMatrix.place(Int(rows[index])).chunk
       let first = chunkIndex * VectorChunk.rowsMax
       let chunk = chunks[chunkIndex]

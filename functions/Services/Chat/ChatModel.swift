@@ -1,4 +1,4 @@
-/// A language model that answers in a form that is asked for.
+/// A language model that answers in a requested form.
 public protocol ChatModel: Sendable {
   /// The model's name, for logs and answers.
   var name: String { get }
@@ -6,7 +6,7 @@ public protocol ChatModel: Sendable {
   /// One answer of the model to the messages, in the form that the schema describes.
   ///
   /// Throws `ServiceError`: `refused` when the model will not answer or its answer was cut off,
-  /// `unavailable` when the answer is not in the form asked for, once more tried or not.
+  /// `unavailable` when the answer does not have the requested form, even if tried once more.
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
@@ -23,11 +23,11 @@ public struct ChatMessage: Sendable, Hashable, Encodable {
 
   /// Who can speak.
   public enum Role: String, Sendable, Hashable, Encodable {
-    /// Whoever wrote the function: what the model is to do.
+    /// The author of the function, saying what the model must do.
     case system
-    /// Whoever uses the function; the words of others are data and belong here too.
+    /// The user of the function; the words of other people are data and belong here too.
     case user
-    /// The model, earlier.
+    /// An earlier answer of the model.
     case assistant
   }
 
@@ -38,11 +38,11 @@ public struct ChatMessage: Sendable, Hashable, Encodable {
   }
 }
 
-/// What a model answered, and what it cost.
+/// A model's answer and what it cost.
 public struct ChatAnswer<Output: Sendable>: Sendable {
   /// The answer.
   public var output: Output
-  /// The tokens of all calls that led to it.
+  /// The tokens of all calls that led to the answer.
   public var usage: TokenUsage
 
   /// An answer.

@@ -1,8 +1,8 @@
-/// The form that a model's answer is to have, in the strict dialect of structured outputs.
+/// The required form of a model's answer, in the strict dialect of structured outputs.
 ///
 /// Every property is required and no other is allowed; the root is an object.
 public struct JSONSchema: Sendable, Hashable {
-  /// How the form is called: at most 64 letters, digits, `_` and `-`.
+  /// The form's name: at most 64 letters, digits, `_` and `-`.
   public var name: String
   /// The properties of the root.
   public var properties: [String: JSONType]
@@ -50,7 +50,7 @@ public struct JSONType: Sendable, Hashable {
     JSONType(.object(properties))
   }
 
-  /// The same form with words that tell the model what belongs there.
+  /// The same form with a description that tells the model what belongs there.
   public func described(_ text: String) -> JSONType {
     var described = self
     described.text = text

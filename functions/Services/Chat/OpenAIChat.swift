@@ -13,9 +13,9 @@ public struct OpenAIChat: ChatModel {
   private let server: OpenAIServer
   private let answerTokensMax: Int
 
-  /// A model is chance in part: what it got wrong once it may get right.
+  /// The most answers asked for: a model is partly chance and may get right what it got wrong.
   private static let answersMax = 2
-  /// A long answer takes its time; a function's own time-out comes first where it is shorter.
+  /// The time-out for a long answer; a function's own time-out comes first if it is shorter.
   private static let timeout: Duration = .seconds(60)
 
   /// A model below `baseURL`, such as `https://api.openai.com/v1`.
@@ -39,7 +39,7 @@ public struct OpenAIChat: ChatModel {
     self.answerTokensMax = answerTokensMax
   }
 
-  /// One answer, asked for a second time if the first is not in the form that the schema describes.
+  /// One answer, requested again if the first does not have the form that the schema describes.
   public func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
@@ -68,7 +68,7 @@ public struct OpenAIChat: ChatModel {
         return (text, used)
       }
       usage += used
-      // The reason could quote what people wrote, so it goes no further.
+      // The reason could quote what people wrote, so it is not passed on.
       if let output = try? JSONDecoder().decode(Output.self, from: Data(text.utf8)) {
         return ChatAnswer(output: output, usage: usage)
       }
@@ -100,7 +100,7 @@ public struct OpenAIChat: ChatModel {
     var response_format: Format
   }
 
-  /// What servers agree on; all else is ignored.
+  /// The members on which servers agree; all others are ignored.
   private struct Reply: Decodable {
     struct Choice: Decodable {
       var message: Message
@@ -113,7 +113,7 @@ public struct OpenAIChat: ChatModel {
     var choices: [Choice]
     var usage: TokenUsage.Stated?
 
-    /// The text of a whole answer; a refusal's words may be about people and stay here.
+    /// The text of a complete answer; a refusal's words may be about people and are not passed on.
     func text() throws -> String {
       guard let choice = choices.first else {
         throw ServiceError(.unavailable, "the chat provider sent no answer")

@@ -1,10 +1,10 @@
 public import FirestoreClient
 import PsstModels
 
-/// Keeps what chats and contacts say of the last message.
+/// Keeps the last message of chats and contacts.
 ///
-/// Times only go forward and equal ones are decided by the messages' ids, so the same messages leave
-/// the same documents behind, in whatever order and however often they are recorded.
+/// Times only go forward, and the messages' ids decide between equal times. The same messages
+/// therefore leave the same documents, in whatever order and however often they are recorded.
 public struct ContactRecorder: Sendable {
   private let firestore: Firestore
 
@@ -13,9 +13,9 @@ public struct ContactRecorder: Sendable {
     self.firestore = firestore
   }
 
-  /// What became of a message.
+  /// What happened to a message.
   public enum Outcome: Sendable, Hashable {
-    /// Whether the chat and a contact were changed; neither if they were as recent already.
+    /// Whether the chat and a contact were changed; neither was if both were already as recent.
     case recorded(chat: Bool, contact: Bool)
     case skipped(SkipReason)
   }
@@ -26,9 +26,9 @@ public struct ContactRecorder: Sendable {
     case chatMissing = "its chat does not exist"
   }
 
-  /// Brings the chat of a message, and the contact whose chat it is, up to this message.
+  /// Brings a message's chat, and the contact that the chat is with, up to this message.
   ///
-  /// A contact counts when one of its two wrote to the other alone; none is ever made. Throws
+  /// A contact changes when one of the two wrote to the other alone; none is ever created. Throws
   /// `FirestoreError`, or `ValueCodingError` for a malformed document.
   public func record(chatID: String, messageID: String) async throws -> Outcome {
     let chatReference = firestore.collection(Chat.collection).document(chatID)
@@ -62,7 +62,7 @@ public struct ContactRecorder: Sendable {
     }
   }
 
-  /// Where either of two may have the other as a contact; only a trainer's contact is ever there.
+  /// The places where two members may have each other as contacts; only trainers have contacts.
   private func contacts(of chat: Chat, sender: String) -> [DocumentReference] {
     guard chat.isOneToOne, chat.members.contains(sender),
       let other = chat.members.first(where: { $0 != sender })
@@ -83,15 +83,15 @@ public struct ContactRecorder: Sendable {
     guard chat["lastMessageTimestamp"] == .timestamp(message.timestamp) else {
       return isNewer(message.timestamp, than: chat["lastMessageTimestamp"])
     }
-    // The chat does not say which of the messages of one moment it shows.
+    // The chat does not say which of several messages at the same time it shows.
     guard chat["lastMessage"] != .string(message.preview) else { return false }
     let query = messages.query.where("timestamp", .equal, message.timestamp)
       .order(by: "__name__", descending: true).limit(1)
     return try await transaction.get(query).first?.id == id
   }
 
-  /// What is not a time is no time to be kept.
-  private func isNewer(_ time: Timestamp, than stored: Value?) -> Bool {
+  /// Whether a time is later than a stored one; a stored value that is not a time does not count.
+  private func isNewer(_ time: Timestamp, than stored: FirestoreValue?) -> Bool {
     guard case .timestamp(let stored)? = stored else { return true }
     return time > stored
   }

@@ -4,9 +4,9 @@ public struct BackfillReport: Sendable, Hashable {
   public var isDryRun: Bool
   /// Messages looked at.
   public var scanned = 0
-  /// Of these, those without a vector that should have one.
+  /// Scanned messages without a vector that should have one.
   public var missing = 0
-  /// Of these, those that have one now.
+  /// Missing messages that now have a vector.
   public var embedded = 0
   /// Messages that have and need no vector: blank ones, media without text, those without a chat.
   public var skipped = 0
@@ -14,22 +14,22 @@ public struct BackfillReport: Sendable, Hashable {
   public var failed = 0
   /// Tokens, as the provider counted them; estimated for a dry run.
   public var tokens = 0
-  /// Whether every message was looked at.
+  /// Whether the run looked at every message.
   public var done = false
-  /// Why the run ended before.
+  /// Why the run ended early; nil if it did not.
   public var stopped: Stop?
   private let model: EmbeddingModel
 
-  /// Why a run ends before every message was looked at.
+  /// Why a run ends before it has looked at every message.
   public enum Stop: Sendable, Hashable, CustomStringConvertible {
-    /// As many were embedded as were asked for.
+    /// The requested number of messages was embedded.
     case limit
     /// A later call does the rest.
     case takenOver
     /// The provider cannot go on, for this reason.
     case provider(String)
 
-    /// A sentence for the one who called.
+    /// A sentence for the caller.
     public var description: String {
       switch self {
       case .limit: "the limit is reached; call again to go on"
@@ -56,7 +56,7 @@ public struct BackfillReport: Sendable, Hashable {
 
   mutating func add(_ batch: MessageIndexer.Batch) {
     embedded += batch.indexed
-    // One that was deleted or emptied meanwhile needs none any more.
+    // A message that was meanwhile deleted or emptied needs no vector any more.
     skipped += batch.skipped + batch.deleted
     failed += batch.failed
     tokens += batch.usage.totalTokens

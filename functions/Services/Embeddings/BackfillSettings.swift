@@ -1,17 +1,17 @@
-/// How fast messages are embedded that have no vector yet.
+/// How fast messages without a vector are embedded.
 public struct BackfillSettings: Sendable, Hashable {
   /// Requests to a provider in a minute.
   public var requestsPerMinute: Double
   /// Tokens to a provider in a minute.
   public var tokensPerMinute: Double
 
-  /// Rates that the provider's smallest account allows.
+  /// Rates; the defaults are those that the provider's smallest account allows.
   public init(requestsPerMinute: Double = 3000, tokensPerMinute: Double = 1_000_000) {
     self.requestsPerMinute = requestsPerMinute
     self.tokensPerMinute = tokensPerMinute
   }
 
-  /// `PSST_EMBEDDING_REQUESTS_PER_MINUTE` and `PSST_EMBEDDING_TOKENS_PER_MINUTE`.
+  /// Reads `PSST_EMBEDDING_REQUESTS_PER_MINUTE` and `PSST_EMBEDDING_TOKENS_PER_MINUTE`.
   init(environment: [String: String]) throws {
     func rate(_ name: String) throws -> Double? {
       let number = try EmbeddingSettings.number(environment, name)

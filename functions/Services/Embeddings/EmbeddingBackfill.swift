@@ -3,14 +3,14 @@ import PsstModels
 
 /// Embeds every message that has no vector yet.
 ///
-/// What has a vector is left alone, so runs may be repeated and killed. A run writes down behind
-/// which message it is; the next one begins there, but looks at all the others too, so that `done`
-/// is true only where nothing is left. Of two runs at once the later one goes on and the earlier
-/// one stops after the page it is at, so that a provider is not paid twice.
+/// Messages with a vector are left alone, so runs may be repeated and killed. A run notes the last
+/// message it has done; the next run begins after that message, but looks at all the others too, so
+/// that `done` is true only when nothing is left. Of two runs at once the later one goes on and the
+/// earlier one stops after its current page, so that a provider is not paid twice.
 ///
 /// Holds one page of messages and the vectors of a few batches at a time.
 public struct EmbeddingBackfill: Sendable {
-  /// The name of the checkpoint; one for a single chat has the chat's id behind it.
+  /// The name of the checkpoint; the chat's id is appended for a run over a single chat.
   public static let name = "backfillEmbeddings"
 
   private let firestore: Firestore
@@ -19,7 +19,7 @@ public struct EmbeddingBackfill: Sendable {
   private let settings: BackfillSettings
   private let sleep: @Sendable (Duration) async throws -> Void
 
-  /// Messages embedded by one request, and upserted by two.
+  /// Messages embedded by one request and upserted by two.
   private static let batchSize = 120
   /// Requests to the provider at the same time.
   private static let concurrency = 4
@@ -40,10 +40,10 @@ public struct EmbeddingBackfill: Sendable {
     self.sleep = sleep
   }
 
-  /// Embeds messages of one chat, or of all, at most `limit`; dry, finds those that lack a vector.
+  /// Embeds messages of one chat or of all, at most `limit`; a dry run only counts them.
   ///
-  /// Throws `ServiceError` where no message can be embedded because something is misconfigured, and
-  /// `FirestoreError`. A provider that is down ends the run with its reason in the report.
+  /// Throws `ServiceError` when no message can be embedded because something is misconfigured, and
+  /// `FirestoreError`. When a provider is down, the run ends with the reason in its report.
   public func run(
     chatID: String?,
     limit: Int?,
@@ -66,7 +66,7 @@ public struct EmbeddingBackfill: Sendable {
     return run.report
   }
 
-  /// One run under way.
+  /// One run in progress.
   private struct Run {
     let backfill: EmbeddingBackfill
     let chatID: String?
@@ -100,7 +100,7 @@ public struct EmbeddingBackfill: Sendable {
 
     // MARK: Messages
 
-    /// Visits all messages once, first those behind the one where an earlier run ended.
+    /// Visits all messages once, beginning after the message where an earlier run ended.
     mutating func messages(_ progress: (BackfillReport) -> Void) async throws {
       let start = keeper.cursor.map { firestore.document($0) }
       try await messages(after: start, upTo: nil, progress)
@@ -130,14 +130,14 @@ public struct EmbeddingBackfill: Sendable {
       }
     }
 
-    /// Does one page; false when the run is to end.
+    /// Does one page; false when the run must end.
     private mutating func page(_ page: QuerySnapshot) async throws -> Bool {
       let missing = try await missing(in: page)
       var cursor = missing.cursor
       if !report.isDryRun, !missing.messages.isEmpty {
         if !keeper.isClaimed { try await keeper.claim() }
         try await embed(missing.messages)
-        // What failed only for now is looked at first by the next run.
+        // The next run first looks at messages that failed only temporarily.
         if report.stopped != nil { cursor = nil }
       }
       if report.stopped == nil, report.missing >= limit { report.stopped = .limit }
@@ -155,10 +155,10 @@ public struct EmbeddingBackfill: Sendable {
       var isLast = false
     }
 
-    /// The messages of a page without a vector, as many as the limit leaves room for.
+    /// The messages of a page without a vector, as many as the limit allows.
     private mutating func missing(in page: QuerySnapshot) async throws -> Missing {
       var found = Missing()
-      // Other things have collections of that name, such as an assistant's conversations.
+      // Other things also have collections of this name, such as an assistant's conversations.
       let messages = page.compactMap(UnembeddedMessage.init)
       if let last = page.last, chatID == nil { found.isLast = last.reference.isBehindChats }
       let withText = messages.filter { $0.hasText }
@@ -222,7 +222,7 @@ public struct EmbeddingBackfill: Sendable {
     }
   }
 
-  /// What became of a batch, and why there is to be no further one.
+  /// The outcome of a batch, and why no further batch may follow.
   private struct BatchOutcome: Sendable {
     var batch: MessageIndexer.Batch
     var stopped: String?
@@ -246,7 +246,7 @@ public struct EmbeddingBackfill: Sendable {
     }
   }
 
-  /// Finds the text that a provider refuses among those that it takes.
+  /// Embeds one message at a time, to find the text that a provider refuses.
   private func indexOneByOne(_ places: [MessagePlace]) async throws -> BatchOutcome {
     var outcome = BatchOutcome(batch: MessageIndexer.Batch())
     for (position, place) in places.enumerated() {
@@ -262,14 +262,14 @@ public struct EmbeddingBackfill: Sendable {
   }
 }
 
-/// A message that may lack a vector, with no more than that takes to know.
+/// A message that may lack a vector, with only the fields needed to tell.
 private struct UnembeddedMessage: Sendable {
   var place: MessagePlace
   var path: String
   var hasText: Bool
   var textBytes: Int
 
-  /// Nil for a document that is no message of a chat.
+  /// Reads a document; nil for one that is not a message of a chat.
   init?(_ snapshot: DocumentSnapshot) {
     path = snapshot.reference.path
     let segments = path.split(separator: "/").map(String.init)
@@ -283,7 +283,7 @@ private struct UnembeddedMessage: Sendable {
       hasText = text.contains { !$0.isWhitespace }
       textBytes = text.utf8.count
     default:
-      // Malformed, which is found out where it is embedded.
+      // The message is malformed, which shows when it is embedded.
       hasText = true
       textBytes = 0
     }
@@ -291,7 +291,7 @@ private struct UnembeddedMessage: Sendable {
 }
 
 extension DocumentReference {
-  /// Whether everything behind this document, in the order of names, is in no chat.
+  /// Whether this document and all that follow it in the order of names are in no chat.
   fileprivate var isBehindChats: Bool {
     guard let root = path.split(separator: "/").first else { return false }
     return Array(Chat.collection.utf8).lexicographicallyPrecedes(Array(root.utf8))

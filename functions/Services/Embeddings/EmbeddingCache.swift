@@ -20,9 +20,9 @@ public final class EmbeddingCache: Sendable {
     self.entriesMax = max(1, entriesMax)
   }
 
-  /// The vector of a text, from memory or else from the provider.
+  /// The vector of a text, from memory or otherwise from the provider.
   ///
-  /// Two searches for the same new text at the same time both ask the provider.
+  /// Two simultaneous searches for the same new text both ask the provider.
   public func vector(of text: String, by provider: any EmbeddingProvider) async throws -> [Float] {
     let key = Key(model: provider.model, text: text)
     if let vector = look(for: key) { return vector }

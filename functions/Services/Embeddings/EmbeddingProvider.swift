@@ -1,12 +1,12 @@
 /// Turns texts into vectors that lie close together where meanings do.
 public protocol EmbeddingProvider: Sendable {
-  /// What makes the vectors; vectors of two models never share an index.
+  /// The model that makes the vectors; vectors of two models never share an index.
   var model: EmbeddingModel { get }
 
-  /// One vector of unit length for each text, in order, and the tokens that it took.
+  /// One vector of unit length for each text, in order, and the tokens used.
   ///
-  /// Any number of texts: the provider splits them as its service demands. Blank texts are the
-  /// caller's to leave out. Throws `ServiceError`; what was embedded until then is lost.
+  /// There may be any number of texts: the provider splits them as its service requires. The caller
+  /// leaves out blank texts. Throws `ServiceError`, and then loses what was embedded before.
   func embeddings(of texts: [String]) async throws -> Embeddings
 }
 
@@ -14,7 +14,7 @@ public protocol EmbeddingProvider: Sendable {
 public struct Embeddings: Sendable, Hashable {
   /// One vector for each text, in order.
   public var vectors: [[Float]]
-  /// The tokens of the texts; none where no model was asked.
+  /// The tokens of the texts; none when no model was asked.
   public var usage: TokenUsage
 
   /// Vectors.
@@ -26,17 +26,17 @@ public struct Embeddings: Sendable, Hashable {
 
 /// A model, and what belongs to it.
 public struct EmbeddingModel: Sendable, Hashable {
-  /// Who runs it: `openai` for any server that speaks that protocol, or `lexical`.
+  /// Who runs the model: `openai` for any server that speaks OpenAI's protocol, or `lexical`.
   public var provider: String
   /// The model's name.
   public var name: String
   /// Numbers in a vector.
   public var dimension: Int
-  /// Scores from here on count as relevant; a number of this model and no other.
+  /// The score from which messages count as relevant, for this model only.
   public var relevanceThreshold: Double
-  /// Whether it only stands in for a model and does not know meanings.
+  /// Whether this only stands in for a model and does not know meanings.
   public var isDegraded: Bool
-  /// What a million tokens cost, in US dollars; nil where nobody has said.
+  /// What a million tokens cost, in US dollars; nil when unknown.
   public var dollarsPerMillionTokens: Double?
 
   /// A model.
@@ -60,11 +60,11 @@ public struct EmbeddingModel: Sendable, Hashable {
   struct Known {
     var dimension: Int
     var threshold: Double
-    /// Prices change: `PSST_EMBEDDING_PRICE` says otherwise.
+    /// The known price; `PSST_EMBEDDING_PRICE` overrides it when prices change.
     var dollarsPerMillionTokens: Double
   }
 
-  /// The models of which something is known.
+  /// The models about which something is known.
   static let known: [String: Known] = [
     "text-embedding-3-small": Known(dimension: 1536, threshold: 0.3, dollarsPerMillionTokens: 0.02),
     "text-embedding-3-large": Known(dimension: 3072, threshold: 0.3, dollarsPerMillionTokens: 0.13),

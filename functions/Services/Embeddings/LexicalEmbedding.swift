@@ -1,12 +1,12 @@
-/// Stands in for a model where none is configured: texts are close when they share words.
+/// Stands in when no model is configured: texts are close when they share words.
 ///
-/// Hashed word features; says of itself that it is `lexical` and degraded, because it finds "sore
-/// knee" in "my knee is sore" and not in "my leg hurts".
+/// It hashes word features, and calls itself `lexical` and degraded, because it finds "sore knee"
+/// in "my knee is sore" and not in "my leg hurts".
 public struct LexicalEmbedding: EmbeddingProvider {
-  /// Wide enough that words of a message seldom fall together.
+  /// The dimension, wide enough that words of a message seldom collide.
   private static let dimension = 1024
 
-  /// What makes the vectors.
+  /// The stand-in for a model.
   public let model = EmbeddingModel(
     provider: "lexical",
     name: "hashed-words-1",
@@ -16,10 +16,10 @@ public struct LexicalEmbedding: EmbeddingProvider {
     dollarsPerMillionTokens: 0
   )
 
-  /// The one and only.
+  /// The only configuration.
   public init() {}
 
-  /// One vector of unit length for each text, for no tokens at all.
+  /// One vector of unit length for each text, using no tokens.
   public func embeddings(of texts: [String]) -> Embeddings {
     Embeddings(vectors: texts.map(vector), usage: TokenUsage())
   }
@@ -30,10 +30,10 @@ public struct LexicalEmbedding: EmbeddingProvider {
     for word in words {
       let weight: Float = Self.frequentWords.contains(String(word)) ? 0.2 : 1
       add(String(word), weight, to: &vector)
-      // The beginning brings forms of a word together: "squat", "squats", "squatting".
+      // A word's beginning brings its forms together: "squat", "squats", "squatting".
       if word.count > 3 { add("\(word.prefix(4))*", weight * 0.8, to: &vector) }
     }
-    // Nothing but signs, say an emoji: the text is its own only word.
+    // A text of signs alone, say an emoji, is its own only word.
     if words.isEmpty { add(text, 1, to: &vector) }
     var length: Float = 0
     for number in vector { length += number * number }
@@ -48,7 +48,7 @@ public struct LexicalEmbedding: EmbeddingProvider {
 
   private func add(_ feature: String, _ weight: Float, to vector: inout [Float]) {
     var hash = StableHash.of(feature.utf8)
-    // Its low bits repeat for similar words; folding mixes the high ones in.
+    // The low bits repeat for similar words; folding mixes in the high ones.
     hash ^= hash >> 32
     vector[Int(hash % UInt64(Self.dimension))] += hash & (1 << 31) == 0 ? weight : -weight
   }

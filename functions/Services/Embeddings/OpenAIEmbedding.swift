@@ -8,7 +8,7 @@ public import OutboundHTTP
 
 /// Embeddings of any server that speaks OpenAI's protocol.
 public struct OpenAIEmbedding: EmbeddingProvider {
-  /// What makes the vectors.
+  /// The model that makes the vectors.
   public let model: EmbeddingModel
   private let server: OpenAIServer
 
@@ -17,7 +17,7 @@ public struct OpenAIEmbedding: EmbeddingProvider {
   private static let inputBytesMax = 8192
   private static let requestBytesMax = 300_000
   private static let timeout: Duration = .seconds(30)
-  /// A number takes up to so many bytes, written out with all its digits.
+  /// The most bytes of a number, written out with all its digits.
   private static let numberBytesMax = 24
 
   /// A provider below `baseURL`, such as `https://api.openai.com/v1`.
@@ -39,7 +39,7 @@ public struct OpenAIEmbedding: EmbeddingProvider {
 
   /// One vector for each text, in as few requests as the service allows.
   ///
-  /// Of a long text the beginning counts.
+  /// Only the beginning of a long text counts.
   public func embeddings(of texts: [String]) async throws -> Embeddings {
     var all = Embeddings(vectors: [], usage: TokenUsage())
     for batch in Self.batches(texts.map(Self.clipped)) {
@@ -96,7 +96,7 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     return vectors.compactMap(\.self)
   }
 
-  /// The vector with unit length, which not every server sees to.
+  /// The vector with unit length, which not every server ensures.
   private func checked(_ vector: [Float]) throws -> [Float] {
     guard vector.count == model.dimension else {
       throw ServiceError(
@@ -110,16 +110,16 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     guard square.isFinite, square > 0 else {
       throw ServiceError(.unavailable, "the embedding provider sent a vector without a direction")
     }
-    // Rounding alone leaves the length this close to one.
+    // Rounding alone changes the length by no more than this.
     if abs(square - 1) < 1e-4 { return vector }
     let length = square.squareRoot()
     return vector.map { Float(Double($0) / length) }
   }
 
-  /// The longest beginning that the service surely takes.
+  /// The longest beginning that the service is sure to accept.
   static func clipped(_ text: String) -> String {
     guard text.utf8.count > inputBytesMax else { return text }
-    // Between scalars, not characters: one character may be longer than the whole.
+    // Cut between scalars, not characters: one character may be longer than the whole limit.
     var end = text.utf8.index(text.startIndex, offsetBy: inputBytesMax)
     while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
     return String(text[..<end])
@@ -152,7 +152,7 @@ public struct OpenAIEmbedding: EmbeddingProvider {
 
   private struct Reply: Decodable {
     struct Item: Decodable {
-      /// Some servers leave it out and mean the order.
+      /// The vector's place; some servers leave it out and keep the order.
       var index: Int?
       var embedding: Numbers
     }
@@ -160,7 +160,7 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     var usage: TokenUsage.Stated?
   }
 
-  /// Base64 of little-endian floats as asked, or an array from servers that know no other form.
+  /// A vector as base64 of little-endian floats, as asked, or as an array from other servers.
   private struct Numbers: Decodable {
     var numbers: [Float]
 

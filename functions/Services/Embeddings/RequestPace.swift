@@ -1,14 +1,14 @@
 /// Spreads requests evenly, so that neither their number nor their tokens exceed a rate.
 struct RequestPace: Sendable {
   private let settings: BackfillSettings
-  /// When the next request may be sent, counted as `now` is.
+  /// The earliest time of the next request, on the same scale as `now`.
   private var next: Duration = .zero
 
   init(_ settings: BackfillSettings) {
     self.settings = settings
   }
 
-  /// How long a request of so many tokens has to wait; its time is taken from then on.
+  /// How long a request of so many tokens must wait; calling this reserves its time.
   mutating func wait(tokens: Int, now: Duration) -> Duration {
     let start = max(now, next)
     let minutes = max(

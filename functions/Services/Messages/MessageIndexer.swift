@@ -1,16 +1,16 @@
 public import FirestoreClient
 import PsstModels
 
-/// Keeps the vector of each message as the message is.
+/// Keeps the vector of each message in step with the message.
 ///
-/// Whoever writes a vector reads the message again afterwards and repeats if it changed, so of
-/// several writers at once the last one always sees the last state: no event's order matters.
+/// After writing a vector, a writer reads the message again and repeats if it changed. Of several
+/// writers at once the last one therefore always sees the last state: no event's order matters.
 public struct MessageIndexer: Sendable {
   private let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   private let vectors: PineconeIndex
 
-  /// A message that changes more often than this while it is indexed is left to the next event.
+  /// The most rounds; a message that changes more often meanwhile is left to the next event.
   private static let roundsMax = 5
   /// Messages of a chat looked at together.
   private static let pageSize = 100
@@ -30,7 +30,7 @@ public struct MessageIndexer: Sendable {
 
   // MARK: One message
 
-  /// What became of a message's vector.
+  /// What happened to a message's vector.
   public enum Outcome: Sendable, Hashable {
     case indexed
     case skipped(SkipReason)
@@ -38,10 +38,10 @@ public struct MessageIndexer: Sendable {
     case deleted
   }
 
-  /// Makes the vector of one message what the message is now.
+  /// Brings the vector of one message in step with the message.
   ///
-  /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document; the
-  /// same call later finishes what this one began.
+  /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document;
+  /// repeating the call later finishes what this one began.
   public func index(chatID: String, messageID: String) async throws -> Outcome {
     var usage = TokenUsage()
     return try await index(
@@ -105,7 +105,7 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// What the index should hold for each message; an error for one that is malformed.
+  /// The desired index content for each message; an error for a malformed one.
   private func read(_ places: [MessagePlace]) async throws -> [Result<MessageState, any Error>] {
     let chatIDs = Set(places.map(\.chatID)).sorted()
     let chats = firestore.collection(Chat.collection)
@@ -127,7 +127,7 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// What is known of a message before anybody is asked who its people are.
+  /// What is known of a message before its people are looked up.
   private enum Draft {
     case settled(MessageState)
     case open(MessagePlace, Message, Chat)
@@ -184,7 +184,7 @@ public struct MessageIndexer: Sendable {
 
   // MARK: Several messages
 
-  /// What became of several messages' vectors.
+  /// What happened to several messages' vectors.
   struct Batch: Sendable {
     var indexed = 0
     var skipped = 0
@@ -202,10 +202,10 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// Makes the vectors of several messages what the messages are now, in few calls.
+  /// Brings the vectors of several messages in step with the messages, in few calls.
   ///
-  /// The same rule holds as for one: each message is read again afterwards, and what changed
-  /// meanwhile is done again by itself.
+  /// As for a single message, each message is read again afterwards, and one that changed meanwhile
+  /// is indexed again by itself.
   func index(_ places: [MessagePlace]) async throws -> Batch {
     var batch = Batch()
     var sources: [MessageSource] = []
@@ -243,15 +243,16 @@ public struct MessageIndexer: Sendable {
 
   /// What a refresh of a chat did.
   public struct Refresh: Sendable, Hashable {
-    /// Vectors that were of an earlier membership.
+    /// Vectors that had an earlier membership.
     public var refreshed = 0
-    /// Vectors that were right already.
+    /// Vectors that were already right.
     public var unchanged = 0
   }
 
-  /// Brings members and trainer in the vectors of a chat up to date.
+  /// Updates members and trainer in the vectors of a chat.
   ///
-  /// Messages without a vector are left alone. Run again after a failure it only does what is left.
+  /// Messages without a vector are left alone. A repeated call after a failure does only what is
+  /// left.
   public func refreshMembers(ofChat chatID: String) async throws -> Refresh {
     var refresh = Refresh()
     let chatReference = firestore.collection(Chat.collection).document(chatID)
@@ -274,7 +275,7 @@ public struct MessageIndexer: Sendable {
 
   private static func isCurrent(_ record: VectorRecord, _ chat: Chat, _ roster: Roster) -> Bool {
     guard let senderID = record.metadata[MetadataField.senderID]?.string,
-      // A sender who has left is not in the roster, so nothing is known of their role.
+      // A sender who has left is not in the roster, so their role is unknown.
       chat.members.contains(senderID)
     else { return false }
     return record.metadata[MetadataField.members]?.strings == chat.members

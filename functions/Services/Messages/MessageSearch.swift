@@ -1,16 +1,16 @@
 public import FirestoreClient
 import PsstModels
 
-/// Finds messages by what they mean, among those that the asker may read now.
+/// Finds messages by their meaning, among those that the asker may read now.
 public struct MessageSearch: Sendable {
   private let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   private let vectors: PineconeIndex
   private let cache: EmbeddingCache
 
-  /// Hits asked for at once, in relation to those wanted: some may not be shown any more.
+  /// The hits requested per hit wanted, because some may no longer be shown.
   private static let surplus = 3
-  /// However many hits may not be shown, no more than these are looked at.
+  /// The most hits looked at, however many of them may not be shown.
   private static let hitsMax = 1000
   /// Hits checked against the database together.
   private static let checkedTogether = 50
@@ -28,24 +28,24 @@ public struct MessageSearch: Sendable {
     self.cache = cache
   }
 
-  /// The model whose scores the results have.
+  /// The model that gives the results their scores.
   public var model: EmbeddingModel { embeddings.model }
 
   /// One message found.
   public struct Hit: Sendable, Hashable {
     /// The message's id.
     public var messageID: String
-    /// The chat it is in.
+    /// The chat that holds the message.
     public var chatID: String
     /// Who wrote it.
     public var senderID: String
-    /// Their name when it was indexed; empty if unknown.
+    /// The sender's name when the message was indexed; empty if unknown.
     public var senderName: String
     /// The message as it is now.
     public var text: String
     /// Milliseconds since 1970.
     public var timestamp: Int64
-    /// How close it is to the query; 1 at most.
+    /// How close the message is to the query; 1 at most.
     public var score: Double
   }
 
@@ -77,7 +77,7 @@ public struct MessageSearch: Sendable {
     }
   }
 
-  /// The first hits, at most `limit`, that are still there and in chats of the user.
+  /// The first hits, at most `limit`, that still exist and are in the user's chats.
   private func readable(
     _ matches: [VectorMatch],
     by userID: String,

@@ -1,13 +1,13 @@
 import FirestoreClient
 import PsstModels
 
-/// Where a message is.
+/// The place of a message.
 struct MessagePlace: Hashable, Sendable {
   var chatID: String
   var messageID: String
 }
 
-/// A message with all that its vector's metadata rests on, as it is now.
+/// A message with everything that determines its vector's metadata, as it is now.
 struct MessageSource: Equatable, Sendable {
   var chatID: String
   var messageID: String
@@ -18,12 +18,12 @@ struct MessageSource: Equatable, Sendable {
 
   var place: MessagePlace { MessagePlace(chatID: chatID, messageID: messageID) }
 
-  /// The message's record in the index, the one way to make it.
+  /// The message's record in the index; records are made only here.
   func record(_ values: [Float]) -> VectorRecord {
     VectorRecord(id: messageID, values: values, metadata: metadata)
   }
 
-  /// What the vector says of the message.
+  /// The metadata that the vector has for the message.
   var metadata: [String: MetadataValue] {
     var metadata: [String: MetadataValue] = [
       MetadataField.messageID: .string(messageID),
@@ -40,13 +40,13 @@ struct MessageSource: Equatable, Sendable {
   }
 }
 
-/// What the index should hold for a message.
+/// The desired index content for a message.
 enum MessageState: Equatable, Sendable {
   /// One vector.
   case indexable(MessageSource)
-  /// None, and why.
+  /// No vector, for this reason.
   case skipped(SkipReason)
-  /// None, because there is no such message.
+  /// No vector, because the message does not exist.
   case gone
 }
 
@@ -71,20 +71,20 @@ enum MetadataField {
 }
 
 extension Timestamp {
-  /// Whole milliseconds since 1970, as vectors and answers give times.
+  /// Whole milliseconds since 1970, the form of times in vectors and answers.
   var milliseconds: Int64 {
     let remainder = microseconds % 1000
     return (microseconds - (remainder < 0 ? remainder + 1000 : remainder)) / 1000
   }
 }
 
-/// The people of a chat, and who of them counts as its trainer.
+/// The people of a chat, and who counts as its trainer.
 struct Roster: Sendable {
   var users: [String: User]
 
-  /// The only trainer among the members, else the sender if a trainer, else nobody.
+  /// The only trainer among the members; otherwise the sender if a trainer; otherwise nobody.
   ///
-  /// Members without a user are nobody.
+  /// Members without a user do not count.
   func trainerID(of chat: Chat, senderID: String) -> String? {
     func isTrainer(_ uid: String) -> Bool { users[uid]?.effectiveRole == .trainer }
     let trainers = Set(chat.members).filter(isTrainer)

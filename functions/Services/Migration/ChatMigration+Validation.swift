@@ -2,17 +2,17 @@ import FirestoreClient
 import PsstModels
 
 extension ChatMigration.Run {
-  /// Looks whether all contacts have a user, and all trainers and clients of a chat a contact.
+  /// Checks that all contacts have a user, and all trainers and clients of a chat a contact.
   ///
-  /// For a dry run the contacts that a real one writes count as there.
+  /// In a dry run, contacts that a real run would write count as existing.
   mutating func validate() async throws {
-    // Those that only a real run writes all have a user.
+    // Contacts that only a real run writes all have a user.
     if report.isDryRun { report.validation.contactsChecked = report.counts.created }
     try await validateContacts()
     try await validateChats()
   }
 
-  /// Contacts lie below trainers' places, where there is no document: the group finds them all.
+  /// Contacts lie below trainers' places, which have no document: the collection group finds all.
   private mutating func validateContacts() async throws {
     let contacts = migration.firestore.collectionGroup(Contact.clients).select([])
     let users = migration.firestore.collection(User.collection)
@@ -42,7 +42,7 @@ extension ChatMigration.Run {
         if trainers.isEmpty { reportGhosts(members, of: path, users) }
         for trainer in trainers {
           wanted += members.filter { isContactExpected(users[$0]) }.map { contact(trainer, $0) }
-          // A large group of many trainers has more pairs than are held.
+          // A large group of many trainers has more pairs than fit in memory.
           if wanted.count >= ChatMigration.pageSize { try await expect(&wanted) }
         }
       }
@@ -52,7 +52,7 @@ extension ChatMigration.Run {
     }
   }
 
-  /// Of the chats that have a trainer, the trainer's own visit tells.
+  /// The trainer's own visit reports the chats that have a trainer.
   private mutating func reportGhosts(
     _ members: [String],
     of path: String,
@@ -65,7 +65,7 @@ extension ChatMigration.Run {
 
   private func isContactExpected(_ member: MigratedUser?) -> Bool {
     guard let member, member.role == .client else { return false }
-    // What a real run would write is there for a dry one.
+    // In a dry run, what a real run would write counts as existing.
     if report.isDryRun, case .contact = MigrationStep(partner: member) { return false }
     return true
   }
@@ -89,12 +89,12 @@ extension ChatMigration.Run {
     return found
   }
 
-  /// Chats have two members or few; a page of large groups must not hold thousands of users.
+  /// Chats have two or a few members; a page of large groups must not hold thousands of users.
   private static let chatsTogether = 100
 }
 
 extension DocumentReference {
-  /// Whether this is `contacts/{trainerId}/clients/{clientId}` and no other place called `clients`.
+  /// Whether this is `contacts/{trainerId}/clients/{clientId}` and no other `clients` collection's.
   fileprivate var isContact: Bool {
     let segments = path.split(separator: "/")
     return segments.count == 4 && segments[0] == Contact.collection

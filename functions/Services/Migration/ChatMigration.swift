@@ -3,10 +3,10 @@ import PsstModels
 
 /// Gives every trainer the missing contacts of the clients they share a chat with.
 ///
-/// A contact is written only where there is none, each by a write that fails otherwise: so runs
-/// may be repeated, killed and run beside each other, and nothing is overwritten, doubled or
-/// deleted. A run writes down behind which trainer it is; the next run begins there, but looks at
-/// all the others too, so that what it says is of the whole database.
+/// A contact is written only where there is none, each by a write that fails otherwise: so runs may
+/// be repeated, killed and run beside each other, and nothing is overwritten, doubled or deleted. A
+/// run notes the last trainer it has done; the next run begins after that trainer, but looks at all
+/// the others too, so that its report is about the whole database.
 ///
 /// Holds one page of documents at a time, and the people that one trainer shares chats with.
 public struct ChatMigration: Sendable {
@@ -18,9 +18,9 @@ public struct ChatMigration: Sendable {
   private let sleep: @Sendable (Duration) async throws -> Void
 
   static let pageSize = 300
-  /// Contacts looked at, and written, together.
+  /// Contacts that are looked at, and written, together.
   private static let batchSize = 100
-  /// Whoever shares chats with more people than this is no trainer but a fault.
+  /// The most partners of a trainer; more than this is a fault in the data.
   private static let partnersMax = 100_000
   private static let attemptsMax = 5
 
@@ -35,11 +35,11 @@ public struct ChatMigration: Sendable {
     self.sleep = sleep
   }
 
-  /// Migrates or, dry, finds what would be migrated.
+  /// Migrates or, in a dry run, finds what would be migrated.
   ///
   /// `progress` is called now and then with the counts so far. Throws `FirestoreError` or
-  /// `ServiceError` when the database or the backup cannot be reached; what was done until then is
-  /// kept, and the next run goes on behind it.
+  /// `ServiceError` when the database or the backup cannot be reached; finished work is then kept,
+  /// and the next run continues after it.
   public func run(
     dryRun: Bool,
     progress: @Sendable (MigrationReport.Counts) -> Void = { _ in }
@@ -56,7 +56,7 @@ public struct ChatMigration: Sendable {
     return run.report
   }
 
-  /// One run under way.
+  /// One run in progress.
   struct Run {
     let migration: ChatMigration
     var keeper: CheckpointKeeper
@@ -85,7 +85,7 @@ public struct ChatMigration: Sendable {
 
     // MARK: Trainers
 
-    /// Visits all trainers once, first those behind the one where an earlier run ended.
+    /// Visits all trainers once, beginning after the trainer where an earlier run ended.
     mutating func trainers(_ progress: (MigrationReport.Counts) -> Void) async throws {
       let start = keeper.cursor.map { firestore.document($0) }
       report.resumedAfter = keeper.cursor
@@ -129,7 +129,7 @@ public struct ChatMigration: Sendable {
       }
     }
 
-    /// Those who share a chat with a trainer, and when the first of these chats began.
+    /// The people who share a chat with a trainer, and when the first of these chats began.
     private mutating func partners(of uid: String) async throws -> [String: Timestamp] {
       var partners: [String: Timestamp] = [:]
       var isWhole = true
@@ -195,7 +195,7 @@ public struct ChatMigration: Sendable {
 
     // MARK: Writing
 
-    /// Writes contacts that nobody else has written meanwhile.
+    /// Writes contacts that nobody else has meanwhile written.
     private mutating func create(_ contacts: [MigratedContact]) async throws {
       var contacts = contacts
       for attempt in 1...ChatMigration.attemptsMax where !contacts.isEmpty {
@@ -219,7 +219,7 @@ public struct ChatMigration: Sendable {
       }
     }
 
-    /// Finds the one that cannot be written among those that can.
+    /// Writes one contact at a time, to find the one that cannot be written.
     private mutating func createOneByOne(
       _ contacts: [MigratedContact],
       _ error: FirestoreError
@@ -238,7 +238,7 @@ public struct ChatMigration: Sendable {
       }
     }
 
-    /// What a batch that failed has left to do; what it did after all, or others did, is counted.
+    /// The contacts that a failed batch has left to write; counts those that exist by now.
     private mutating func stillMissing(
       _ contacts: [MigratedContact]
     ) async throws -> [MigratedContact] {
@@ -248,8 +248,8 @@ public struct ChatMigration: Sendable {
         if !snapshot.exists {
           missing.append(contact)
         } else if let stored = try? snapshot.data(as: Contact.self), stored == contact.data {
-          // Ours, though the answer was lost; or the same one of a run beside this one. One that
-          // cannot be read is somebody else's.
+          // The contact is this run's own, although the answer was lost, or an equal one of a
+          // parallel run. An unreadable contact is somebody else's.
           report.create(contact)
         } else {
           report.counts.existing += 1

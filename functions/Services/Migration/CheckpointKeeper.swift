@@ -1,11 +1,11 @@
 import FirestoreClient
 import PsstModels
 
-/// Reads and writes the checkpoint of one piece of work, as one run of it.
+/// Reads and writes the checkpoint of one piece of work, for one run.
 ///
 /// Nothing is written before `claim`, so a run with nothing to do leaves no trace. The newest run
-/// owns the checkpoint: a run that was killed never stands in the way of the next one, and a run
-/// that still lives learns from `save` that it has been taken over.
+/// owns the checkpoint: a killed run never stands in the way of the next one, and a run that is
+/// still alive learns from `save` that it has been taken over.
 struct CheckpointKeeper: Sendable {
   let reference: DocumentReference
   let run: String
@@ -14,22 +14,22 @@ struct CheckpointKeeper: Sendable {
   /// When this run last wrote the checkpoint; nil until it has.
   private var written: Timestamp?
   private var backup: String?
-  /// Whether another run has taken the work over.
+  /// Whether another run has taken over the work.
   private(set) var isTakenOver = false
   /// Whether an earlier run left the work unfinished.
   private(set) var isResumed = false
 
-  /// A write may meet a newer one of the same run that was taken for lost.
+  /// The most attempts: a write may meet a newer write of the same run that was thought lost.
   private static let attemptsMax = 5
 
-  /// Looks at what an earlier run has left; with `ignoring` begins anew whatever it was.
+  /// Reads what an earlier run has left; with `ignoring` it begins anew.
   init(_ name: String, in firestore: Firestore, ignoring: Bool) async throws {
     let checkpoints = firestore.collection(MigrationCheckpoint.collection)
     reference = checkpoints.document(name)
     run = checkpoints.document().id
     guard !ignoring else { return }
     let snapshot = try await reference.get()
-    // One that cannot be read is as good as none: it only says where to begin.
+    // An unreadable checkpoint is as good as none, because it only says where to begin.
     guard snapshot.exists, let left = try? snapshot.data(as: MigrationCheckpoint.self),
       left.status == .running
     else { return }
@@ -40,7 +40,7 @@ struct CheckpointKeeper: Sendable {
   /// Whether this run has written the checkpoint.
   var isClaimed: Bool { written != nil }
 
-  /// Makes this run the checkpoint's owner; called before the first write of the work itself.
+  /// Makes this run the checkpoint's owner; called before the work's first write.
   mutating func claim(backup: String? = nil) async throws {
     guard !isClaimed else { return }
     self.backup = backup
@@ -49,7 +49,7 @@ struct CheckpointKeeper: Sendable {
     written = result.updateTime
   }
 
-  /// Writes how far the run has got; false when it has been taken over, and nothing is written.
+  /// Writes how far the run has got; returns false, without writing, when it was taken over.
   ///
   /// Does nothing before `claim`.
   @discardableResult
@@ -85,9 +85,9 @@ struct CheckpointKeeper: Sendable {
     throw FirestoreError(.aborted, "the checkpoint \(reference.path) keeps changing; call again")
   }
 
-  /// Ends the work: whoever comes next begins at the start.
+  /// Ends the work, so that the next run begins at the start.
   mutating func finish(counts: [String: Int]) async throws {
-    // Work that an earlier run had left and that turned out to be done is over too.
+    // Work that an earlier run left and that turns out to be done is finished too.
     if isResumed { try await claim(backup: backup) }
     try await save(cursor: nil, counts: counts, status: .done)
   }

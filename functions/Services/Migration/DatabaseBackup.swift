@@ -8,7 +8,7 @@ public import OutboundHTTP
 
 /// Makes copies of the whole database, so that a migration can be taken back.
 public protocol DatabaseBackup: Sendable {
-  /// Copies the database and says where the copy lies.
+  /// Copies the database and returns the place of the copy.
   ///
   /// Throws `ServiceError` when there is no copy; nothing may be migrated then.
   func backUp(named name: String) async throws -> String
@@ -18,12 +18,12 @@ public protocol DatabaseBackup: Sendable {
 public enum BackupSettings: Sendable, Hashable {
   /// An emulator exports itself; a relative directory lies below its own data.
   case emulator(endpoint: String, project: String, directory: String)
-  /// Somebody has made one, here.
+  /// Somebody has made a backup in this place.
   case made(location: String)
-  /// There is no way known.
+  /// No way to make a backup is known.
   case none
 
-  /// `FIRESTORE_EMULATOR_HOST`, else the place of a copy made by hand, `PSST_BACKUP_LOCATION`.
+  /// Reads `FIRESTORE_EMULATOR_HOST`, else `PSST_BACKUP_LOCATION`, the place of a manual copy.
   init(environment: [String: String]) {
     let project = environment["GCLOUD_PROJECT"] ?? environment["GOOGLE_CLOUD_PROJECT"]
     if let host = environment["FIRESTORE_EMULATOR_HOST"], let project {
@@ -39,7 +39,7 @@ public enum BackupSettings: Sendable, Hashable {
     }
   }
 
-  /// What makes backups so.
+  /// Makes the backups that the settings describe.
   func backup(over http: any HTTPTransport) -> any DatabaseBackup {
     switch self {
     case .emulator(let endpoint, let project, let directory):
@@ -50,14 +50,14 @@ public enum BackupSettings: Sendable, Hashable {
   }
 }
 
-/// The export of a Firestore emulator, in the format that the `import` of every emulator reads.
+/// The export of a Firestore emulator, in a format that every emulator's `import` reads.
 public struct EmulatorBackup: DatabaseBackup {
   private let endpoint: String
   private let project: String
   private let directory: String
   private let call: ServiceCall
 
-  /// An export takes a minute for millions of documents.
+  /// The time-out; an export takes a minute for millions of documents.
   private static let timeout: Duration = .seconds(900)
 
   /// Backups of the emulator at an address such as `http://127.0.0.1:8080`.
@@ -68,7 +68,7 @@ public struct EmulatorBackup: DatabaseBackup {
     call = ServiceCall(service: "the export of the Firestore emulator", http: http)
   }
 
-  /// Exports all documents into a folder of that name.
+  /// Exports all documents into a folder of this name.
   public func backUp(named name: String) async throws -> String {
     let request = OutboundRequest(
       method: "POST",
@@ -101,7 +101,7 @@ public struct EmulatorBackup: DatabaseBackup {
   }
 }
 
-/// A copy that somebody made before, such as a managed export of Cloud Firestore.
+/// A copy that somebody has already made, such as a managed export of Cloud Firestore.
 struct MadeBackup: DatabaseBackup {
   let location: String
 

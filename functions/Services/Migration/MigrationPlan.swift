@@ -1,13 +1,13 @@
 import FirestoreClient
 import PsstModels
 
-/// A user as a migration reads them: whatever the document lacks, it is read.
+/// A user as a migration reads them; no missing field makes the reading fail.
 struct MigratedUser: Sendable, Hashable {
   enum Role: Sendable, Hashable {
     case trainer, client
-    /// Stored before roles existed.
+    /// The user was stored before roles existed.
     case absent
-    /// Something that is no role.
+    /// The value is not a role.
     case unknown
   }
 
@@ -18,7 +18,7 @@ struct MigratedUser: Sendable, Hashable {
   /// The fields read.
   static let fields = ["role", "displayName", "email"]
 
-  /// Nil where there is no user.
+  /// Reads a user; nil when there is none.
   init?(_ snapshot: DocumentSnapshot) {
     guard snapshot.exists else { return nil }
     role =
@@ -32,10 +32,10 @@ struct MigratedUser: Sendable, Hashable {
     email = snapshot["email"]?.text ?? ""
   }
 
-  /// Whether they have contacts of their own; users without a role do.
+  /// Whether the user has contacts of their own; users without a role do.
   var countsAsTrainer: Bool { role == .trainer || role == .absent }
 
-  /// What a trainer's contact calls them; nil when nothing is known to call them by.
+  /// The user's name as a trainer's contact; nil when the user has neither name nor address.
   var contactName: String? {
     [displayName, email].first { name in name.contains { !$0.isWhitespace } }
   }
@@ -43,11 +43,11 @@ struct MigratedUser: Sendable, Hashable {
 
 /// The members of a chat, as a migration reads them.
 struct MigratedChat: Sendable {
-  /// Each once.
+  /// The members, each once.
   var members: Set<String>
   /// When the chat began.
   var createdAt: Timestamp
-  /// What is wrong with the members; nil for nothing.
+  /// What is wrong with the members, or nil.
   var flaw: String?
 
   /// The fields read.
@@ -72,23 +72,23 @@ struct MigratedChat: Sendable {
   }
 }
 
-/// What becomes of a trainer and somebody they share a chat with.
+/// What a migration does about a trainer and somebody they share a chat with.
 enum MigrationStep: Hashable {
-  /// There is to be a contact, of this name and address.
+  /// There must be a contact with this name and address.
   case contact(name: String, email: String)
-  /// There is to be none, and that is as it should be.
+  /// There must be no contact, which is as it should be.
   case nothing
-  /// There is to be none, for this reason.
+  /// There must be no contact, for this reason.
   case skip(String)
 
-  /// Decides; `partner` is nil where the member has no user.
+  /// Decides on a member; `partner` is nil when the member has no user.
   init(partner: MigratedUser?) {
     guard let partner else {
       self = .skip("this member of the trainer's chats has no user")
       return
     }
     switch partner.role {
-    // Of a role that is none the user's own visit tells.
+    // An invalid role is reported at the user's own visit.
     case .trainer, .absent, .unknown: self = .nothing
     case .client:
       guard let name = partner.contactName else {
@@ -100,16 +100,16 @@ enum MigrationStep: Hashable {
   }
 }
 
-extension Value {
+extension FirestoreValue {
   fileprivate var text: String? {
     if case .string(let text) = self { text } else { nil }
   }
 }
 
 extension DocumentQuery {
-  /// All documents in order of their names, in pages, so that no more than one page is held.
+  /// All documents in the order of their names, one page at a time.
   ///
-  /// Begins behind `after`. `body` returns whether to go on.
+  /// Begins after `after`. `body` returns whether to go on.
   func pages(
     of size: Int,
     after: DocumentReference? = nil,
@@ -126,7 +126,7 @@ extension DocumentQuery {
 }
 
 extension Firestore {
-  /// Reads documents in the order given, in as many requests as keep each one small.
+  /// Reads documents in the given order, in small requests.
   func getAll(_ references: [DocumentReference], inPartsOf size: Int) async throws
     -> [DocumentSnapshot]
   {

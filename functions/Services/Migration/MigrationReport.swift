@@ -1,34 +1,34 @@
 public import PsstModels
 
-/// What a migration of chats did or, dry, would do.
+/// What a migration of chats did or, in a dry run, would do.
 ///
-/// The counts are of everything; the lists are bounded, and `isTruncated` says when one of them is
-/// not whole.
+/// The counts are of everything; the lists are bounded, and `isTruncated` says when a list lacks
+/// entries.
 public struct MigrationReport: Sendable, Hashable {
   /// Whether nothing was written.
   public var isDryRun: Bool
   /// The contacts that this run wrote or would write, as they are stored.
   public var contacts = BoundedList<MigratedContact>(bytesMax: 8 << 20)
-  /// How many there were of each.
+  /// The full count of each kind.
   public var counts = Counts()
-  /// What was left out although a chat asks for it, and users whose role had to be guessed.
+  /// What was left out although a chat calls for it, and users whose role had to be guessed.
   public var skips = BoundedList<Note>(bytesMax: 1 << 20)
-  /// What is malformed or could not be written; the run went on behind it.
+  /// What is malformed or could not be written; the run went on after each.
   public var errors = BoundedList<Note>(bytesMax: 1 << 20)
-  /// Where the backup lies; nil for a dry run.
+  /// The place of the backup; nil for a dry run.
   public var backup: String?
-  /// How the database is at the end or, dry, would be.
+  /// The state of the database at the end or, for a dry run, the state it would have.
   public var validation = MigrationValidation()
-  /// The trainer behind whom an unfinished run was taken up; nil for one that began at the start.
+  /// The trainer after whom an unfinished run was resumed; nil for a run from the start.
   public var resumedAfter: String?
 
   /// Numbers of a migration.
   public struct Counts: Codable, Sendable, Hashable {
-    /// Trainers looked at; users without a role are among them.
+    /// Trainers looked at, including users without a role.
     public var trainers = 0
-    /// Contacts written or, dry, to be written.
+    /// Contacts written or, in a dry run, to be written.
     public var created = 0
-    /// Contacts that were there.
+    /// Contacts that already existed.
     public var existing = 0
     /// Entries of `skips`.
     public var skipped = 0
@@ -36,11 +36,11 @@ public struct MigrationReport: Sendable, Hashable {
     public var errors = 0
   }
 
-  /// Something about one document.
+  /// A remark on one document.
   public struct Note: Codable, Sendable, Hashable {
     /// The document.
     public var path: String
-    /// What is about it.
+    /// The remark.
     public var reason: String
   }
 
@@ -78,9 +78,9 @@ public struct MigratedContact: Codable, Sendable, Hashable {
   public var data: Contact
 }
 
-/// Whether contacts, users and chats fit together.
+/// Whether contacts, users and chats are consistent.
 public struct MigrationValidation: Codable, Sendable, Hashable {
-  /// Whether all contacts have a user and all trainers and clients of a chat a contact.
+  /// Whether all contacts have a user, and all trainers and clients of a chat a contact.
   public var ok = true
   /// How many contacts were looked at.
   public var contactsChecked = 0
@@ -88,14 +88,14 @@ public struct MigrationValidation: Codable, Sendable, Hashable {
   public var chatsChecked = 0
   /// How many contacts have no user.
   public var contactsWithoutUserCount = 0
-  /// The first of these.
+  /// The first contacts without a user.
   public var contactsWithoutUser: [String] = []
   /// How many contacts are missing, counted once for each chat that asks for one.
   public var missingContactsCount = 0
-  /// The first of these.
+  /// The first missing contacts.
   public var missingContacts: [String] = []
 
-  /// Enough to see what is wrong; the counts say how often.
+  /// The longest list: enough to see what is wrong; the counts say how often.
   private static let listedMax = 100
 
   mutating func contactWithoutUser(_ path: String) {
@@ -111,7 +111,7 @@ public struct MigrationValidation: Codable, Sendable, Hashable {
   }
 }
 
-/// A list that keeps what fits and knows that something did not.
+/// A list that keeps what fits and knows whether something did not.
 public struct BoundedList<Element: Sendable & Hashable>: Sendable, Hashable {
   /// The first entries.
   public private(set) var elements: [Element] = []
@@ -119,7 +119,7 @@ public struct BoundedList<Element: Sendable & Hashable>: Sendable, Hashable {
   public private(set) var isTruncated = false
   private let bytesMax: Int
   private var bytes = 0
-  /// What an entry takes beside its texts.
+  /// The bytes of an entry besides its texts.
   private static var overhead: Int { 100 }
 
   init(bytesMax: Int) {

@@ -9,18 +9,18 @@ import PsstModels
 
 /// Has a model read a message for facts about the client.
 ///
-/// The words of people reach the model as a string inside JSON, apart from what it is to do, and
-/// all that can come back is a short list of facts: a message can ask for what it wants.
+/// People's words reach the model as a string inside JSON, apart from the instructions, and the
+/// answer can only be a short list of facts: a message can ask for whatever it likes.
 struct FactReader: Sendable {
   let model: any ChatModel
 
-  /// A longer message is read up to here: it costs by its length, and facts come early.
+  /// The part of a message that is read: cost grows with length, and facts come early.
   static let messageBytesMax = 8000
-  /// Names serve only to tell people apart.
+  /// The longest name; names serve only to tell people apart.
   static let nameBytesMax = 100
-  /// One message does not say more that is worth keeping.
+  /// The most facts; one message does not say more that is worth keeping.
   static let factsMax = 10
-  /// A fact is a phrase.
+  /// The longest fact, which is a phrase.
   static let factBytesMax = 500
 
   /// The facts that a message states about the client, as items of the profile.
@@ -90,7 +90,7 @@ struct FactReader: Sendable {
 
   // MARK: What it answers
 
-  /// Not every server keeps to enumerations, so words of its own are no failure of the answer.
+  /// The model's answer, as plain texts, because not every server keeps to enumerations.
   struct Answer: Decodable, Sendable {
     struct Fact: Decodable, Sendable {
       var category: String
@@ -101,7 +101,7 @@ struct FactReader: Sendable {
   }
 }
 
-/// A message that can be read for facts, with the two people whose chat it is in.
+/// A message to be read for facts, with the two people whose chat holds it.
 struct ProfileSource: Sendable {
   var place: ProfileMerge.MessagePlace
   var message: Message
@@ -109,13 +109,13 @@ struct ProfileSource: Sendable {
   var clientID: String
   var clientName: String
 
-  /// Whether another reading of the message would give the model the same.
+  /// Whether the model would be given the same for another version of the message.
   func isSame(_ other: Message) -> Bool {
     message.text == other.text && message.senderID == other.senderID
       && message.timestamp == other.timestamp
   }
 
-  /// A fact as an item of the profile; nil if it is of no category or says nothing.
+  /// A fact as an item of the profile; nil if its category is unknown or it says nothing.
   func item(_ fact: FactReader.Answer.Fact) -> ProfileItem? {
     let text = fact.text.unicodeScalars
       .split { $0.properties.isWhitespace || $0.properties.generalCategory == .control }
@@ -134,9 +134,9 @@ struct ProfileSource: Sendable {
     )
   }
 
-  /// The same for the same fact of the same message.
+  /// An id that is the same for the same fact of the same message.
   private func id(_ category: ProfileCategory, _ text: String) -> String {
-    // Ids hold no slash, so no two facts come out alike here.
+    // Ids hold no slash, so no two facts get the same name here.
     let name = "\(place.chatID)/\(place.messageID)/\(category.rawValue)/\(text)"
     let digits = String(StableHash.of(name.utf8), radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits

@@ -2,7 +2,7 @@
 struct FactWords: Sendable {
   private let words: Set<String>
 
-  /// From this on two facts of a category are one.
+  /// The similarity from which two facts of a category are the same.
   static let sameFrom = 0.8
 
   /// The words of a text: case, punctuation and repetition do not count.
@@ -11,10 +11,10 @@ struct FactWords: Sendable {
     words = Set(plain.split { !$0.isLetter && !$0.isNumber }.map { String($0) })
   }
 
-  /// Whether there are none, as in a text of nothing but signs.
+  /// Whether there are no words, as in a text of signs alone.
   var isEmpty: Bool { words.isEmpty }
 
-  /// Words that both have, of all that either has (Jaccard); 1 is the most.
+  /// The share of all words that both facts have (Jaccard); 1 is the most.
   func similarity(to other: FactWords) -> Double {
     let either = words.union(other.words).count
     return either == 0 ? 1 : Double(words.intersection(other.words).count) / Double(either)

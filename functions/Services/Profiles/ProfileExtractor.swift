@@ -1,25 +1,25 @@
 public import FirestoreClient
 import PsstModels
 
-/// Keeps clients' profiles by what they and their trainers write.
+/// Keeps clients' profiles in step with what they and their trainers write.
 ///
-/// Acts on the message as it is now: one that changes while the model reads it is read again. A
-/// message that was read before and is as it was is not read again, so that a model that says the
-/// same in other words does not fill the profile.
+/// Acts on the message as it is now: a message that changes while the model reads it is read again.
+/// An unchanged message is not read twice, so that a model that says the same in other words does
+/// not fill the profile.
 public struct ProfileExtractor: Sendable {
   private let firestore: Firestore
   private let model: (any ChatModel)?
 
-  /// A message that changes more often than this while it is read is left to a later attempt.
+  /// The most rounds; a message that changes more often meanwhile is left to a later attempt.
   private static let roundsMax = 3
 
-  /// An extractor for the profiles of a database; without a model it leaves every message.
+  /// An extractor for the profiles of a database; without a model it skips every message.
   public init(firestore: Firestore, model: (any ChatModel)?) {
     self.firestore = firestore
     self.model = model
   }
 
-  /// What became of a message.
+  /// What happened to a message.
   public enum Outcome: Sendable, Hashable {
     case merged(Merged)
     case skipped(SkipReason)
@@ -27,9 +27,9 @@ public struct ProfileExtractor: Sendable {
 
   /// What a message did to the profile of its client.
   public struct Merged: Sendable, Hashable {
-    /// Facts that were new.
+    /// Facts that are new.
     public var added: Int
-    /// Facts that were known.
+    /// Facts that were already known.
     public var refreshed: Int
     /// The model that read the message.
     public var model: String
@@ -54,10 +54,10 @@ public struct ProfileExtractor: Sendable {
     case readBefore = "its facts are in the profile already"
   }
 
-  /// Merges what one message says of the client into their profile.
+  /// Merges what one message says about the client into their profile.
   ///
-  /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document; the
-  /// same call later does what is left.
+  /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document;
+  /// repeating the call later does what is left.
   public func extract(chatID: String, messageID: String) async throws -> Outcome {
     guard let model else { return .skipped(.noModel) }
     let place = ProfileMerge.MessagePlace(chatID: chatID, messageID: messageID)
@@ -116,7 +116,7 @@ public struct ProfileExtractor: Sendable {
       clientID: client.0,
       clientName: client.1.displayName
     )
-    // Asked again when it counts; here so that no model is paid for nothing.
+    // This is checked again when it counts; here it saves paying a model for nothing.
     let profile = try await profileReference(of: source).get()
     if let reason = try reasonToSkip(source, profile: profile, message: snapshots[0]) {
       return .failure(Skip(reason))
@@ -162,7 +162,7 @@ public struct ProfileExtractor: Sendable {
   // MARK: Merging
 
   private enum MergeOutcome: Sendable {
-    /// The message is not the one that was read.
+    /// The message has changed since it was read.
     case changed
     case skipped(SkipReason)
     case merged(added: Int, refreshed: Int)
@@ -196,7 +196,7 @@ public struct ProfileExtractor: Sendable {
     of places: Set<ProfileMerge.MessagePlace>,
     _ transaction: Transaction
   ) async throws -> [ProfileMerge.MessagePlace: Timestamp] {
-    // An item that did not come from a message may have anything there.
+    // An item that did not come from a message may have anything in these fields.
     let places = places.filter { isID($0.chatID) && isID($0.messageID) }
     let snapshots = try await transaction.getAll(places.map { reference($0) })
     var times: [ProfileMerge.MessagePlace: Timestamp] = [:]
@@ -208,7 +208,7 @@ public struct ProfileExtractor: Sendable {
 
   private func isID(_ text: String) -> Bool { !text.isEmpty && !text.contains("/") }
 
-  /// Only what is different, so that an event that comes twice writes once.
+  /// Writes only what is different, so that an event that comes twice writes once.
   private func write(
     _ profile: ClientProfile,
     over stored: ClientProfile?,

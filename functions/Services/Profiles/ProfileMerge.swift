@@ -1,25 +1,25 @@
 import FirestoreClient
 import PsstModels
 
-/// A profile with what messages say added; knows nothing of databases and models.
+/// A profile to which messages add facts; it knows nothing of databases and models.
 ///
-/// What is known is only refreshed. Of messages that say the same the first has said it, even if it
-/// comes last, so that their order does not show in the end.
+/// A known fact is only refreshed. Of several messages with the same fact the earliest counts as
+/// its source, even if it comes last, so that their order does not matter in the end.
 struct ProfileMerge: Sendable {
   private(set) var profile: ClientProfile
-  /// Facts that were new.
+  /// Facts that are new.
   private(set) var added = 0
-  /// Facts that were known and are younger now, or were said earlier than known.
+  /// Known facts that became younger, or turned out to have been said earlier.
   private(set) var refreshed = 0
 
-  /// The newest of a category are kept: a trainer reads no more, and a document has an end.
+  /// The items kept per category, newest first: trainers read no more, and documents are bounded.
   static let itemsPerCategoryMax = 50
 
   init(_ profile: ClientProfile) {
     self.profile = profile
   }
 
-  /// Where a message is.
+  /// The place of a message.
   struct MessagePlace: Hashable, Sendable {
     var chatID: String
     var messageID: String
@@ -32,19 +32,19 @@ struct ProfileMerge: Sendable {
     }
   }
 
-  /// The messages whose times decide about these facts: each may be the first to say one, or not.
+  /// The messages that may be the first to say one of these facts; their times decide.
   func messagesInQuestion(for facts: [ProfileItem]) -> Set<MessagePlace> {
     Set(
       facts.flatMap { fact in
         same(as: fact).map { profile[fact.category][$0] }
-          // An item is as young as its last message, so what is older was said before.
+          // An item has the time of its last message, so it was said before any later fact.
           .filter { $0.timestamp >= fact.timestamp && $0.place != fact.place }
           .map(\.place)
       }
     )
   }
 
-  /// Adds the facts of one message; `times` are those of the messages in question, if still there.
+  /// Adds the facts of one message; `times` has the times of those messages that still exist.
   mutating func add(_ facts: [ProfileItem], times: [MessagePlace: Timestamp]) {
     for fact in facts { add(fact, times) }
     for category in Set(facts.map(\.category)) {
@@ -60,12 +60,12 @@ struct ProfileMerge: Sendable {
       added += 1
       return
     }
-    // The most similar comes first in `known`.
+    // The most similar item comes first in `known`.
     if let first = known.first(where: { !isLater(profile[fact.category][$0], than: fact, times) }) {
       guard profile[fact.category][first].timestamp < fact.timestamp else { return }
       profile[fact.category][first].timestamp = fact.timestamp
     } else {
-      // A message that comes late: had it come in time, none of these would be there.
+      // The message comes late: had it come in time, none of these items would exist.
       var first = fact
       for index in known {
         first.timestamp = max(first.timestamp, profile[fact.category][index].timestamp)
@@ -89,7 +89,7 @@ struct ProfileMerge: Sendable {
       .map(\.index)
   }
 
-  /// Whether an item's message came after a fact's; of a message that is gone nobody knows.
+  /// Whether an item's message came after a fact's; unknown for a message that is gone.
   private func isLater(
     _ item: ProfileItem,
     than fact: ProfileItem,
@@ -106,7 +106,7 @@ struct ProfileMerge: Sendable {
 }
 
 extension ProfileItem {
-  /// The message that said it first.
+  /// The message that said the fact first.
   var place: ProfileMerge.MessagePlace {
     ProfileMerge.MessagePlace(chatID: sourceChatId, messageID: sourceMessageId)
   }

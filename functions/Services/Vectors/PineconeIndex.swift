@@ -7,29 +7,29 @@ import Synchronization
   import Foundation
 #endif
 
-/// One index of a service that speaks Pinecone's REST API: the emulator's, or Pinecone.
+/// One index of a service that speaks Pinecone's REST API: the emulator or Pinecone itself.
 ///
-/// Made for the vectors of one embedding model. The index is made on first use and tagged with the
-/// model; an index of another model is refused, never filled or searched.
+/// It is for the vectors of one embedding model. The index is created on first use and tagged with
+/// the model; an index of another model is refused, never filled or searched.
 public final class PineconeIndex: Sendable {
   /// The model whose vectors the index holds.
   public let model: EmbeddingModel
   private let settings: VectorSettings
   private let call: ServiceCall
   private let retries: ServiceRetries
-  /// The data plane's address, once the index is known to be there and of the right model.
+  /// The data plane's address, once the index is known to exist and to be for the right model.
   private let dataPlane = Mutex<String?>(nil)
 
   private static let apiVersion = "2025-10"
   private static let providerTag = "embedding_provider"
   private static let modelTag = "embedding_model"
-  /// 1536 numbers are 15 to 30 KB of JSON, and a request may have 2 MB.
+  /// The records of one upsert: 1536 numbers are 15 to 30 KB of JSON, and a request may have 2 MB.
   private static let upsertMax = 60
-  /// Ids go into the address, which servers bound.
+  /// The ids of one fetch, which go into the address, whose length servers bound.
   private static let fetchMax = 100
-  /// The service's own limit.
+  /// The ids of one deletion; the service's own limit.
   private static let deleteMax = 1000
-  /// The service takes ten times as many; their ids alone are some kilobytes.
+  /// The ids of one check; the service takes ten times as many, but the ids alone are kilobytes.
   private static let presenceMax = 1000
 
   /// An index that has not been looked at yet.
@@ -47,9 +47,9 @@ public final class PineconeIndex: Sendable {
 
   // MARK: Control plane
 
-  /// Makes the index if it is missing, and checks that it is of this model.
+  /// Creates the index if it is missing, and checks that it is for this model.
   ///
-  /// Throws `misconfigured` with what to do when the index is of another model.
+  /// Throws `misconfigured` with what to do when the index is for another model.
   public func prepare() async throws {
     _ = try await address()
   }
@@ -70,7 +70,7 @@ public final class PineconeIndex: Sendable {
       do {
         return try await create()
       } catch let error as ServiceError where error.kind == .alreadyExists {
-        // Somebody else was faster.
+        // Another caller was faster.
         return try await describe()
       }
     }
@@ -118,7 +118,9 @@ public final class PineconeIndex: Sendable {
     }
   }
 
-  /// A host may come without a scheme; a local control plane has a local data plane.
+  /// The address with a scheme, which a host may lack.
+  ///
+  /// A local control plane has a local data plane.
   private func dataAddress(_ host: String) -> String {
     if host.contains("://") { return host }
     return (settings.host.hasPrefix("http://") ? "http://" : "https://") + host
@@ -147,7 +149,7 @@ public final class PineconeIndex: Sendable {
     return reply.matches
   }
 
-  /// Records by their ids; those that are not there are absent.
+  /// Records by their ids; missing records are absent.
   public func fetch(_ ids: [String]) async throws -> [String: VectorRecord] {
     var found: [String: VectorRecord] = [:]
     for start in stride(from: 0, to: ids.count, by: Self.fetchMax) {
@@ -160,14 +162,14 @@ public final class PineconeIndex: Sendable {
     return found
   }
 
-  /// Those of the ids that have a record, where records keep their ids as `field` too.
+  /// The ids that have a record, provided that records also keep their ids as `field`.
   ///
-  /// A fetch brings all numbers along. A query does not, but may miss some: its search is not exact
-  /// everywhere, and a record may lack the field. So only the ids that the query did not find are
-  /// fetched, of which few have numbers to bring.
+  /// A fetch returns all numbers of a record. A query does not, but may miss some records: its
+  /// search is not exact everywhere, and a record may lack the field. So only the ids that the
+  /// query did not find are fetched, few of which have numbers to return.
   public func existing(_ ids: [String], keptAs field: String) async throws -> Set<String> {
     var found: Set<String> = []
-    // The direction does not matter, for there are as many answers as records that can match.
+    // The direction does not matter, because as many results are requested as records can match.
     var direction = [Float](repeating: 0, count: model.dimension)
     direction[0] = 1
     for start in stride(from: 0, to: ids.count, by: Self.presenceMax) {
@@ -192,7 +194,7 @@ public final class PineconeIndex: Sendable {
     return found
   }
 
-  /// Deletes records; those that are not there are no error.
+  /// Deletes records; a missing record is no error.
   public func delete(_ ids: [String]) async throws {
     for start in stride(from: 0, to: ids.count, by: Self.deleteMax) {
       let body = Delete(ids: Array(ids[start..<min(start + Self.deleteMax, ids.count)]))
@@ -214,7 +216,7 @@ public final class PineconeIndex: Sendable {
       let request = try makeRequest(try await address())
       return try await retries.run { try await call.send(request, as: Reply.self) }
     } catch let error as ServiceError where error.kind == .notFound {
-      // The index was deleted since it was last looked at: look, and make it, once more.
+      // The index has been deleted since the last look: look again, and create it again.
       dataPlane.withLock { $0 = nil }
       let request = try makeRequest(try await address())
       return try await retries.run { try await call.send(request, as: Reply.self) }

@@ -1,10 +1,10 @@
-/// A vector and what is known of the thing that it stands for.
+/// A vector with what is known about the thing it stands for.
 public struct VectorRecord: Codable, Sendable, Hashable {
   /// The record's id.
   public var id: String
-  /// As many numbers as the index has dimensions.
+  /// The vector, with as many numbers as the index has dimensions.
   public var values: [Float]
-  /// What queries filter by and answers bring along.
+  /// The metadata by which queries filter and which answers return.
   public var metadata: [String: MetadataValue]
 
   /// A record.
@@ -57,12 +57,12 @@ public enum MetadataValue: Codable, Sendable, Hashable {
     }
   }
 
-  /// The text, if it is one.
+  /// The text, if the value is one.
   public var string: String? {
     if case .string(let text) = self { text } else { nil }
   }
 
-  /// The list of texts, if it is one.
+  /// The list of texts, if the value is one.
   public var strings: [String]? {
     if case .strings(let texts) = self { texts } else { nil }
   }
@@ -70,9 +70,9 @@ public enum MetadataValue: Codable, Sendable, Hashable {
 
 /// A condition on a record's metadata.
 public enum VectorFilter: Encodable, Sendable, Hashable {
-  /// The field equals the value or, if it is a list, has it.
+  /// The field equals the value or, if it is a list, contains it.
   case equal(String, MetadataValue)
-  /// The field equals one of the values or, if it is a list, has one of them.
+  /// The field equals one of the values or, if it is a list, contains one of them.
   case isIn(String, [MetadataValue])
   /// All of the conditions.
   indirect case and([VectorFilter])
@@ -92,8 +92,8 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
 public struct VectorMatch: Decodable, Sendable, Hashable {
   /// The record's id.
   public var id: String
-  /// How close it is; 1 is the same direction.
+  /// How close the record is; 1 is the same direction.
   public var score: Double
-  /// What is known of it.
+  /// The record's metadata.
   public var metadata: [String: MetadataValue]?
 }

@@ -1,0 +1,188 @@
+/// A query for documents of one collection, or of all collections with one id.
+///
+/// It is a value: each method returns a narrower copy. A mistake in it throws when the query runs.
+public struct DocumentQuery: Sendable {
+  let firestore: Firestore
+  private(set) var query: Query
+  private(set) var failure: (any Error)?
+
+  init(firestore: Firestore, query: Query, failure: (any Error)? = nil) {
+    self.firestore = firestore
+    self.query = query
+    self.failure = failure
+  }
+
+  private func changed(_ change: (inout Query) throws -> Void) -> DocumentQuery {
+    var copy = self
+    do {
+      try change(&copy.query)
+    } catch {
+      copy.failure = copy.failure ?? error
+    }
+    return copy
+  }
+
+  // MARK: Narrowing
+
+  /// Documents whose field relates to a value as the operator says, besides earlier conditions.
+  public func `where`(
+    _ field: String,
+    _ relation: FilterOperator,
+    _ value: some Encodable
+  ) -> DocumentQuery {
+    self.where(.field(field, relation, value))
+  }
+
+  /// Documents that meet a condition, besides earlier conditions.
+  public func `where`(_ filter: QueryFilter) -> DocumentQuery {
+    changed { query in
+      let filter = try filter.result.get()
+      switch query.filter {
+      case nil: query.filter = filter
+      case .and(let filters): query.filter = .and(filters + [filter])
+      case let other?: query.filter = .and([other, filter])
+      }
+    }
+  }
+
+  /// Orders by a field, within earlier orders; documents without the field are left out.
+  public func order(by field: String, descending: Bool = false) -> DocumentQuery {
+    changed { $0.orders.append(Query.Order(try FieldPath.parse(field), descending: descending)) }
+  }
+
+  /// At most this many documents.
+  public func limit(_ count: Int) -> DocumentQuery {
+    changed { query in
+      guard count >= 0 else { throw FirestoreError(.invalidArgument, "a limit is not negative") }
+      query.limit = count
+    }
+  }
+
+  /// Leaves out this many documents at the start; each is read nonetheless.
+  public func offset(_ count: Int) -> DocumentQuery {
+    changed { query in
+      guard count >= 0 else { throw FirestoreError(.invalidArgument, "an offset is not negative") }
+      query.offset = count
+    }
+  }
+
+  /// Only these fields of the documents; no fields for an empty list.
+  public func select(_ fields: [String]) -> DocumentQuery {
+    changed { query in
+      let paths = try fields.map(FieldPath.parse)
+      query.projection = paths.isEmpty ? [.documentID] : paths
+    }
+  }
+
+  // MARK: Positions
+
+  /// Starts at the documents whose ordered fields have these values.
+  public func start<each T: Encodable>(at values: repeat each T) -> DocumentQuery {
+    changed { $0.start = Query.Cursor(try Self.encode(repeat each values), before: true) }
+  }
+
+  /// Starts after the documents whose ordered fields have these values.
+  public func start<each T: Encodable>(after values: repeat each T) -> DocumentQuery {
+    changed { $0.start = Query.Cursor(try Self.encode(repeat each values), before: false) }
+  }
+
+  /// Ends with the documents whose ordered fields have these values.
+  public func end<each T: Encodable>(at values: repeat each T) -> DocumentQuery {
+    changed { $0.end = Query.Cursor(try Self.encode(repeat each values), before: false) }
+  }
+
+  /// Ends before the documents whose ordered fields have these values.
+  public func end<each T: Encodable>(before values: repeat each T) -> DocumentQuery {
+    changed { $0.end = Query.Cursor(try Self.encode(repeat each values), before: true) }
+  }
+
+  /// Starts after a document, which is how one page follows another.
+  ///
+  /// Set the orders first.
+  public func start(afterDocument document: DocumentSnapshot) -> DocumentQuery {
+    changed { query in
+      query.orders = Self.finalOrders(query)
+      query.start = Query.Cursor(try Self.position(document, query.orders), before: false)
+    }
+  }
+
+  /// Starts with a document; set the orders first.
+  public func start(atDocument document: DocumentSnapshot) -> DocumentQuery {
+    changed { query in
+      query.orders = Self.finalOrders(query)
+      query.start = Query.Cursor(try Self.position(document, query.orders), before: true)
+    }
+  }
+
+  private static func encode<each T: Encodable>(_ values: repeat each T) throws -> [FirestoreValue]
+  {
+    var encoded: [FirestoreValue] = []
+    for value in repeat each values { encoded.append(try ValueEncoder().encode(value)) }
+    return encoded
+  }
+
+  /// The orders, including those that the server adds: fields of inequalities, then the name.
+  private static func finalOrders(_ query: Query) -> [Query.Order] {
+    var orders = query.orders
+    let descending = orders.last?.descending ?? false
+    let inequalities = Set(query.filter.map(inequalityPaths) ?? [])
+    for path in inequalities.sorted() where !orders.contains(where: { $0.path == path }) {
+      orders.append(Query.Order(path, descending: descending))
+    }
+    if !orders.contains(where: { $0.path.isDocumentID }) {
+      orders.append(Query.Order(.documentID, descending: descending))
+    }
+    return orders
+  }
+
+  private static func inequalityPaths(_ filter: Query.Filter) -> [FieldPath] {
+    switch filter {
+    case .and(let filters), .or(let filters): return filters.flatMap(inequalityPaths)
+    case .field(let path, let relation, _):
+      let inequalities: [Query.FieldOperator] = [
+        .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .notEqual, .notIn,
+      ]
+      return inequalities.contains(relation) ? [path] : []
+    case .unary(let path, let relation):
+      return relation == .isNotNull || relation == .isNotNaN ? [path] : []
+    }
+  }
+
+  private static func position(
+    _ snapshot: DocumentSnapshot,
+    _ orders: [Query.Order]
+  ) throws -> [FirestoreValue] {
+    guard let document = snapshot.document else {
+      throw FirestoreError(.invalidArgument, "a missing document is no position in a query")
+    }
+    return try orders.map { order in
+      if order.path.isDocumentID { return .reference(document.name) }
+      guard let value = document.fields[order.path] else {
+        throw FirestoreError(
+          .invalidArgument,
+          "\(snapshot.reference.path) has no field \(order.path) and so no position in this query"
+        )
+      }
+      return value
+    }
+  }
+
+  // MARK: Running
+
+  /// Reads the documents as of one moment.
+  ///
+  /// The whole answer is held in memory; `limit` and `start(afterDocument:)` page through more.
+  public func get() async throws -> QuerySnapshot {
+    try await firestore.calls.run(try validQuery(), of: firestore, transaction: nil)
+  }
+
+  /// Counts the documents without reading them.
+  public func count() async throws -> Int {
+    try await firestore.calls.count(try validQuery(), transaction: nil)
+  }
+
+  func validQuery() throws -> Query {
+    if let failure { throw failure }
+    return query
+  }
+}

@@ -1,0 +1,216 @@
+import DocumentModel
+
+/// Fields sorted for a write: what is stored, what is removed, what the server computes.
+struct FieldWrites {
+  private(set) var fields: [String: FirestoreValue] = [:]
+  /// Paths of the stored values, down to the leaves; an empty map is a leaf.
+  private(set) var leaves: [FieldPath] = []
+  private(set) var deletions: [FieldPath] = []
+  private(set) var transforms: [FieldTransform] = []
+
+  /// Sorts out the fields of a document, whose keys are raw.
+  init(_ fields: [String: FieldValue]) throws {
+    for key in ValueOrder.sortedUTF8(fields.keys) {
+      if let value = fields[key] { try add(value, at: FieldPath([key])) }
+    }
+  }
+
+  private mutating func add(_ value: FieldValue, at path: FieldPath) throws {
+    switch value.kind {
+    case .value(let value): addPlain(value, at: path)
+    case .array: addPlain(try value.plain(at: path), at: path)
+    case .transform(let kind): transforms.append(FieldTransform(path, kind))
+    case .delete: deletions.append(path)
+    case .failure(let error): throw error
+    case .map(let entries):
+      if entries.isEmpty { return addPlain(.map([:]), at: path) }
+      for key in ValueOrder.sortedUTF8(entries.keys) {
+        if let entry = entries[key] { try add(entry, at: FieldPath(path.segments + [key])) }
+      }
+    }
+  }
+
+  private mutating func addPlain(_ value: FirestoreValue, at path: FieldPath) {
+    fields.set(value, at: path)
+    addLeaves(of: value, at: path)
+  }
+
+  private mutating func addLeaves(of value: FirestoreValue, at path: FieldPath) {
+    guard case .map(let entries) = value, !entries.isEmpty else { return leaves.append(path) }
+    for key in ValueOrder.sortedKeys(entries) {
+      if let entry = entries[key] { addLeaves(of: entry, at: FieldPath(path.segments + [key])) }
+    }
+  }
+
+  // MARK: The three kinds of write
+
+  /// A write of the whole document.
+  func replacement(of name: DocumentName, precondition: Precondition) throws -> Write {
+    if let deletion = deletions.first {
+      throw FirestoreError(
+        .invalidArgument,
+        "\(deletion) cannot be deleted here: the whole document is replaced; merge or update"
+      )
+    }
+    return Write(
+      .update(name, fields: fields, mask: nil, transforms: transforms),
+      precondition: precondition
+    )
+  }
+
+  /// A write of the given fields, or only of those at `paths`; other fields stay.
+  func merge(into name: DocumentName, only paths: [FieldPath]?) throws -> Write {
+    guard let paths else {
+      return Write(
+        .update(name, fields: fields, mask: leaves + deletions, transforms: transforms)
+      )
+    }
+    func isChosen(_ path: FieldPath) -> Bool {
+      paths.contains { path.isBelowOrEqual(to: $0) }
+    }
+    var chosen: [String: FirestoreValue] = [:]
+    var mask: [FieldPath] = []
+    for path in paths {
+      let value = fields[path]
+      let isComputed = transforms.contains { $0.path.isBelowOrEqual(to: path) }
+      let isDeleted = deletions.contains { $0.isBelowOrEqual(to: path) }
+      guard value != nil || isComputed || isDeleted else {
+        throw FirestoreError(.invalidArgument, "\(path) is to be merged but is not in the data")
+      }
+      if let value {
+        chosen.set(value, at: path)
+        mask.append(path)
+      } else if isDeleted {
+        mask += deletions.filter { $0.isBelowOrEqual(to: path) }
+      }
+    }
+    return Write(
+      .update(
+        name,
+        fields: chosen,
+        mask: mask,
+        transforms: transforms.filter { isChosen($0.path) }
+      )
+    )
+  }
+
+  /// A write of the fields at the given paths into a document that must exist.
+  static func update(
+    of name: DocumentName,
+    _ fields: [(path: FieldPath, value: FieldValue)],
+    lastUpdated: Timestamp?
+  ) throws -> Write {
+    guard !fields.isEmpty else {
+      throw FirestoreError(.invalidArgument, "an update needs at least one field")
+    }
+    try refuseOverlaps(fields.map(\.path))
+    var stored: [String: FirestoreValue] = [:]
+    var mask: [FieldPath] = []
+    var transforms: [FieldTransform] = []
+    for (path, value) in fields {
+      switch value.kind {
+      case .transform(let kind): transforms.append(FieldTransform(path, kind))
+      case .delete: mask.append(path)
+      case .failure(let error): throw error
+      case .value, .array, .map:
+        let (plain, nested) = try value.split(at: path)
+        if let plain {
+          stored.set(plain, at: path)
+          mask.append(path)
+        }
+        transforms += nested
+      }
+    }
+    return Write(
+      .update(name, fields: stored, mask: mask, transforms: transforms),
+      precondition: lastUpdated.map { .updateTime($0) } ?? .exists(true)
+    )
+  }
+
+  private static func refuseOverlaps(_ paths: [FieldPath]) throws {
+    // In this order, everything below a path follows it directly.
+    let sorted = paths.sorted()
+    for (upper, lower) in zip(sorted, sorted.dropFirst()) where lower.isBelowOrEqual(to: upper) {
+      throw FirestoreError(.invalidArgument, "\(upper) and \(lower) cannot be updated at once")
+    }
+  }
+}
+
+extension FieldValue {
+  /// A value without computed parts, which arrays may not have.
+  fileprivate func plain(at path: FieldPath) throws -> FirestoreValue {
+    switch kind {
+    case .value(let value): return value
+    case .array(let elements): return .array(try elements.map { try $0.plain(at: path) })
+    case .map(let entries): return .map(try entries.mapValues { try $0.plain(at: path) })
+    case .failure(let error): throw error
+    case .transform, .delete:
+      throw FirestoreError(
+        .invalidArgument,
+        "\(path) is an array, in which nothing can be computed or deleted"
+      )
+    }
+  }
+
+  /// A value and the computed parts inside its maps.
+  ///
+  /// The value is nil when all of it is computed, so that its stored siblings stay.
+  fileprivate func split(at path: FieldPath) throws -> (FirestoreValue?, [FieldTransform]) {
+    guard case .map(let entries) = kind, !entries.isEmpty else { return (try plain(at: path), []) }
+    var fields: [String: FirestoreValue] = [:]
+    var transforms: [FieldTransform] = []
+    for key in ValueOrder.sortedUTF8(entries.keys) {
+      guard let entry = entries[key] else { continue }
+      let place = FieldPath(path.segments + [key])
+      switch entry.kind {
+      case .transform(let kind): transforms.append(FieldTransform(place, kind))
+      case .delete:
+        throw FirestoreError(
+          .invalidArgument,
+          "\(place) cannot be deleted inside a map; give its path as a key of the update"
+        )
+      default:
+        let (value, nested) = try entry.split(at: place)
+        if let value { fields[key] = value }
+        transforms += nested
+      }
+    }
+    return (fields.isEmpty ? nil : .map(fields), transforms)
+  }
+}
+
+extension ValueOrder {
+  /// The keys ordered by their bytes, so that equal writes look equal on the wire.
+  static func sortedUTF8(_ keys: some Sequence<String>) -> [String] {
+    keys.sorted { compareBytes($0.utf8, $1.utf8) == .less }
+  }
+}
+
+extension FieldPath {
+  /// Reads a path as Firestore's clients write it.
+  ///
+  /// It is either the canonical spelling with backquotes, or segments between dots that have any
+  /// characters but `~*/[]` and the backquote.
+  init?(clientText text: String) {
+    if let path = FieldPath(text) {
+      self = path
+      return
+    }
+    let segments = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard segments.allSatisfy({ !$0.isEmpty }), !text.contains(where: "~*/[]`".contains) else {
+      return nil
+    }
+    self.init(segments)
+  }
+
+  /// The path, or an error that quotes it.
+  static func parse(_ text: String) throws(FirestoreError) -> FieldPath {
+    guard let path = FieldPath(clientText: text) else {
+      throw FirestoreError(
+        .invalidArgument,
+        "\"\(text)\" is not a field path; put unusual names between backquotes"
+      )
+    }
+    return path
+  }
+}

@@ -1,0 +1,163 @@
+import Synchronization
+
+/// Reads that stay true until the writes based on them are committed.
+///
+/// The body of `runTransaction(attemptsMax:_:)` gets one; all reads come before the first write.
+/// Reads do not see the writes, which are only sent at the end.
+public final class Transaction: Sendable {
+  let id: [UInt8]
+  private let firestore: Firestore
+  private let batch: Mutex<WriteBatch>
+
+  init(id: [UInt8], firestore: Firestore) {
+    self.id = id
+    self.firestore = firestore
+    batch = Mutex(firestore.batch())
+  }
+
+  var writes: [Write] { batch.withLock { $0.writes } }
+
+  // MARK: Reading
+
+  /// Reads a document; a missing one has `exists` false.
+  public func get(_ reference: DocumentReference) async throws -> DocumentSnapshot {
+    let snapshots = try await getAll([reference])
+    return snapshots[0]
+  }
+
+  /// Reads documents in the given order.
+  public func getAll(_ references: [DocumentReference]) async throws -> [DocumentSnapshot] {
+    try refuseAfterWrites()
+    return try await firestore.calls.get(references, of: firestore, transaction: id)
+  }
+
+  /// Reads the documents that a query finds.
+  public func get(_ query: DocumentQuery) async throws -> QuerySnapshot {
+    try refuseAfterWrites()
+    return try await firestore.calls.run(try query.validQuery(), of: firestore, transaction: id)
+  }
+
+  private func refuseAfterWrites() throws {
+    guard batch.withLock({ $0.count }) == 0 else {
+      throw FirestoreError(
+        .invalidArgument,
+        "a transaction reads all it needs before its first write"
+      )
+    }
+  }
+
+  // MARK: Writing
+
+  /// Adds the creation of a document that must not exist yet.
+  public func create(_ reference: DocumentReference, _ data: some Encodable) throws {
+    try batch.withLock { try $0.create(reference, data) }
+  }
+
+  /// Adds the creation of a document that must not exist yet.
+  public func create(_ reference: DocumentReference, _ fields: [String: FieldValue]) throws {
+    try batch.withLock { try $0.create(reference, fields) }
+  }
+
+  /// Adds a write of a document, replacing an existing one or merging into it.
+  public func set(
+    _ reference: DocumentReference,
+    _ data: some Encodable,
+    _ mode: SetMode = .replace
+  ) throws {
+    try batch.withLock { try $0.set(reference, data, mode) }
+  }
+
+  /// Adds a write of a document, replacing an existing one or merging into it.
+  public func set(
+    _ reference: DocumentReference,
+    _ fields: [String: FieldValue],
+    _ mode: SetMode = .replace
+  ) throws {
+    try batch.withLock { try $0.set(reference, fields, mode) }
+  }
+
+  /// Adds a change of the fields at the given paths; the document must exist.
+  public func update(_ reference: DocumentReference, _ fields: [String: FieldValue]) throws {
+    try batch.withLock { try $0.update(reference, fields) }
+  }
+
+  /// Adds a change of the fields at the given paths; the keys of `fields` are read as paths.
+  public func update(_ reference: DocumentReference, _ fields: some Encodable) throws {
+    try batch.withLock { try $0.update(reference, fields) }
+  }
+
+  /// Adds a deletion; without a condition a missing document is no error.
+  public func delete(_ reference: DocumentReference, _ condition: DeleteCondition = .none) throws {
+    try batch.withLock { try $0.delete(reference, condition) }
+  }
+}
+
+extension Firestore {
+  /// Runs `body` and commits its writes, as if nobody else had done anything meanwhile.
+  ///
+  /// When other writes came in between, `body` runs again, at most `attemptsMax` times in all, so
+  /// it must not have effects of its own. An error that it throws ends the transaction without a
+  /// trace; so does cancellation.
+  ///
+  /// Throws what `body` throws, and `FirestoreError`. When the connection fails during the commit,
+  /// nobody knows whether the commit was applied: `body` does not run again, and the error has
+  /// `mayHaveActed` set.
+  public func runTransaction<Output: Sendable>(
+    attemptsMax: Int = 5,
+    _ body: (Transaction) async throws -> Output
+  ) async throws -> Output {
+    var previous: [UInt8]?
+    var failures = 0
+    while true {
+      let id = try await calls.begin(database, .readWrite(retrying: previous))
+      let transaction = Transaction(id: id, firestore: self)
+      var isCommitting = false
+      do {
+        let output = try await body(transaction)
+        isCommitting = true
+        _ = try await calls.commit(transaction.writes, database: database, transaction: id)
+        return output
+      } catch {
+        await abandon(id)
+        failures += 1
+        guard let error = error as? FirestoreError, failures < attemptsMax,
+          isCommitting
+            ? calls.retries.allowsTransactionAgain(afterCommit: error)
+            : calls.retries.allowsTransactionAgain(error),
+          !Task.isCancelled
+        else { throw error }
+        previous = id
+        try await calls.retries.sleep(calls.retries.delay(afterFailures: failures))
+      }
+    }
+  }
+
+  /// Runs `body` with reads that all show one moment: now, or a time in the last hour.
+  ///
+  /// It takes no locks and blocks nobody.
+  public func runReadOnlyTransaction<Output: Sendable>(
+    at readTime: Timestamp? = nil,
+    _ body: (Transaction) async throws -> Output
+  ) async throws -> Output {
+    let id = try await calls.begin(database, .readOnly(at: readTime))
+    let transaction = Transaction(id: id, firestore: self)
+    do {
+      let output = try await body(transaction)
+      _ = try await calls.commit(transaction.writes, database: database, transaction: id)
+      return output
+    } catch {
+      await abandon(id)
+      throw error
+    }
+  }
+
+  /// Gives back the locks of a failed transaction.
+  private func abandon(_ id: [UInt8]) async {
+    // This function owns the task and waits for its end; a separate task lets a cancelled
+    // transaction give back its locks, too. The call has a timeout.
+    await Task {
+      // The transaction has already failed; without the rollback its locks end with their timeout.
+      try? await calls.rollback(database, transaction: id)
+    }.value
+  }
+}

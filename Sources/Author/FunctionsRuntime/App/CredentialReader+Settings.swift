@@ -1,0 +1,46 @@
+import Identity
+import OutboundHTTP
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension CredentialReader {
+  /// A worker's reader: it believes tokens on the emulator, else verifies them by Google's keys.
+  init(_ settings: WorkerSettings) {
+    guard settings.credentialMode == .production, let project = settings.project else {
+      self.init(mode: settings.credentialMode)
+      return
+    }
+    let client = OutboundClient()
+    let now: @Sendable () -> Double = { Date().timeIntervalSince1970 }
+    func keys(at url: String) -> SigningKeys {
+      SigningKeys(url: url, now: now) { url in
+        let response = try await client.send(
+          OutboundRequest(url: url, timeout: Self.keysTimeMax, responseBytesMax: Self.keysBytesMax)
+        )
+        guard response.isSuccess else { throw KeysUnavailable(status: response.status) }
+        return SigningKeys.Answer(
+          body: response.body,
+          cacheControl: response.headers["cache-control"]
+        )
+      }
+    }
+    self.init(
+      mode: .production,
+      idTokens: .idTokens(project: project, keys: keys(at: SigningKeys.idTokensURL), now: now),
+      appTokens: .appCheck(project: project, keys: keys(at: SigningKeys.appCheckURL), now: now)
+    )
+  }
+
+  /// The time to fetch keys: a caller waits for them, so a late answer is useless.
+  private static let keysTimeMax: Duration = .seconds(10)
+  /// The size of a key set; Google's have a few kB.
+  private static let keysBytesMax = 1 << 20
+
+  private struct KeysUnavailable: Error {
+    var status: Int
+  }
+}

@@ -1,0 +1,20 @@
+package import Invocation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension FunctionManifest {
+  /// The manifest as JSON, which is also YAML: keys are sorted, so that equal apps give equal text.
+  package var json: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
+    } catch {
+      preconditionFailure("a manifest holds only strings, numbers and booleans: \(error)")
+    }
+  }
+}

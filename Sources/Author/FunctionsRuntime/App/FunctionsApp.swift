@@ -1,0 +1,90 @@
+package import Invocation
+
+/// All functions of one binary.
+///
+/// ```swift
+/// let chat = ChatFunctions(db: db)
+/// let app = FunctionsApp(defaults: .init(region: "europe-west1")) {
+///   chat.embedMessage
+///   chat.semanticSearch
+/// }
+/// try await app.run()
+/// ```
+public struct FunctionsApp: Sendable {
+  package let functions: [FunctionDefinition]
+
+  /// An app of the functions that the block lists.
+  ///
+  /// `defaults` are the options of functions that do not set their own.
+  public init(
+    defaults: GlobalOptions = GlobalOptions(),
+    @FunctionsBuilder _ functions: () -> [FunctionDefinition]
+  ) {
+    self.functions = functions().map { function in
+      var function = function
+      function.options.fall(backTo: defaults.values, for: function.trigger)
+      return function
+    }
+  }
+
+  /// The manifest of the binary, once everything is checked.
+  ///
+  /// Throws `InvalidFunctions` with all problems, each saying what to change.
+  package func manifest() throws(InvalidFunctions) -> FunctionManifest {
+    let problems = FunctionsValidation.problems(in: functions)
+    guard problems.isEmpty else { throw InvalidFunctions(problems: problems) }
+    let endpoints = functions.map { ($0.name, FunctionEndpoint($0)) }
+    let rest = endpoints.flatMap { name, endpoint in
+      endpoint.problems.map { "The function \"\(name)\" \($0)" }
+    }
+    guard rest.isEmpty else { throw InvalidFunctions(problems: rest) }
+    return FunctionManifest(endpoints: Dictionary(endpoints) { first, _ in first })
+  }
+}
+
+/// Why an app does not start: its functions cannot be deployed as they are declared.
+package struct InvalidFunctions: Error, CustomStringConvertible, Equatable {
+  package var problems: [String]
+
+  package var description: String { problems.joined(separator: "\n") }
+}
+
+extension FunctionEndpoint {
+  /// The manifest's form of a function that has been checked.
+  fileprivate init(_ function: FunctionDefinition) {
+    let options = function.options
+    self.init(entryPoint: function.name, region: [options.region ?? Self.defaultRegion])
+    timeoutSeconds = options.timeout.map(\.wholeSeconds)
+    availableMemoryMb = options.memory?.rawValue
+    concurrency = options.concurrency
+    minInstances = options.minInstances
+    maxInstances = options.maxInstances
+    secretEnvironmentVariables = options.secrets?.map { SecretVariable(key: $0) }
+    let retry = options.retry
+    switch function.trigger {
+    case .callable: callableTrigger = CallableTrigger()
+    case .typed, .http: httpsTrigger = HTTPSTrigger()
+    case .document(let type, let pattern):
+      eventTrigger = EventTrigger(type: type, pattern: pattern)
+      eventTrigger?.setRetry(retry)
+    case .cloudEvent(let filter):
+      eventTrigger = EventTrigger(
+        eventType: filter.type,
+        eventFilters: filter.attributes,
+        eventFilterPathPatterns: filter.patterns.isEmpty ? nil : filter.patterns
+      )
+      eventTrigger?.setRetry(retry)
+    case .schedule(let schedule, let timeZone):
+      scheduleTrigger = ScheduleTrigger(
+        schedule: schedule,
+        timeZone: timeZone,
+        retryConfig: retry.map { RetryConfig(ofSchedule: $0) }
+      )
+    case .taskQueue(let limits):
+      taskQueueTrigger = TaskQueueTrigger(
+        rateLimits: RateLimits(limits),
+        retryConfig: retry.flatMap { RetryConfig(ofTasks: $0) }
+      )
+    }
+  }
+}

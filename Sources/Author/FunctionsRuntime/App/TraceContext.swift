@@ -1,0 +1,50 @@
+/// A request's place in a trace, as Cloud Logging wants it.
+package struct TraceContext: Sendable, Hashable {
+  /// The trace's id, 32 hexadecimal digits.
+  package var traceID: String
+  /// The span's id, 16 hexadecimal digits; nil when the caller named none.
+  package var spanID: String?
+  package var isSampled: Bool
+
+  /// Reads the W3C's `traceparent`, else Google's older `X-Cloud-Trace-Context`.
+  ///
+  /// Nil when neither is well-formed: a trace is never worth refusing a request.
+  package init?(traceParent: String?, cloudTraceContext: String?) {
+    if let traceParent, let context = Self(traceParent: traceParent) {
+      self = context
+    } else if let cloudTraceContext, let context = Self(cloudTraceContext: cloudTraceContext) {
+      self = context
+    } else {
+      return nil
+    }
+  }
+
+  /// Reads `00-TRACE-SPAN-FLAGS`, all in hexadecimal.
+  private init?(traceParent: String) {
+    let parts = traceParent.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count >= 4, parts[0].utf8.count == 2, parts[0] != "ff",
+      Self.isID(parts[1], digits: 32), Self.isID(parts[2], digits: 16),
+      let flags = UInt8(parts[3], radix: 16)
+    else { return nil }
+    traceID = parts[1].lowercased()
+    spanID = parts[2].lowercased()
+    isSampled = flags & 1 == 1
+  }
+
+  /// Reads `TRACE/SPAN;o=OPTIONS`, with the span in decimal; only the trace is required.
+  private init?(cloudTraceContext: String) {
+    let halves = cloudTraceContext.split(separator: ";", maxSplits: 1)
+    let ids = halves.first?.split(separator: "/", maxSplits: 1) ?? []
+    guard let trace = ids.first, Self.isID(trace, digits: 32) else { return nil }
+    traceID = trace.lowercased()
+    if ids.count == 2, let span = UInt64(ids[1]), span > 0 {
+      let digits = String(span, radix: 16)
+      spanID = String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+    isSampled = halves.count == 2 && halves[1] == "o=1"
+  }
+
+  private static func isID(_ text: Substring, digits: Int) -> Bool {
+    text.utf8.count == digits && text.contains { $0 != "0" } && text.allSatisfy(\.isHexDigit)
+  }
+}

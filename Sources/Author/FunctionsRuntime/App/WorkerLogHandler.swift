@@ -1,0 +1,98 @@
+package import DocumentModel
+import Invocation
+package import Logging
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Writes one line of JSON for each log message, as Hearth or as Cloud Logging reads it.
+///
+/// The line carries the id of the invocation in whose task the message was logged, whichever logger
+/// was used; so a library's messages are found by invocation too.
+package struct WorkerLogHandler: LogHandler {
+  package var metadata: Logger.Metadata = [:]
+  package var metadataProvider: Logger.MetadataProvider?
+  package var logLevel: Logger.Level
+  private let form: Form
+  private let write: @Sendable ([UInt8]) -> Void
+
+  /// The reader of the lines.
+  package enum Form: Sendable {
+    /// Hearth's server, which knows the time and the function.
+    case hearth
+    /// Cloud Logging; traces need the project's id.
+    case cloudLogging(project: String?, now: @Sendable () -> Timestamp)
+  }
+
+  // The longest message; readers of the log have their own bounds, and a longer one is a mistake.
+  static let messageBytesMax = 32 * 1024
+
+  /// A handler that hands whole lines, newline included, to `write`.
+  package init(
+    level: Logger.Level,
+    form: Form = .hearth,
+    write: @escaping @Sendable ([UInt8]) -> Void
+  ) {
+    self.logLevel = level
+    self.form = form
+    self.write = write
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    var all = metadata
+    if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
+    if let own = event.metadata { all.merge(own) { $1 } }
+    if let error = event.error { all["error"] = "\(error)" }
+    let line = WorkerLogLine(
+      severity: Self.severity(event.level),
+      message: Self.bounded(event.message.description),
+      executionID: RunningInvocation.current?.id,
+      metadata: all.isEmpty ? nil : all.mapValues { Self.bounded($0.description) }
+    )
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      let json =
+        switch form {
+        case .hearth: try encoder.encode(line)
+        case .cloudLogging(let project, let now):
+          try encoder.encode(
+            CloudLogLine(
+              line,
+              time: now().description,
+              trace: RunningInvocation.current?.trace,
+              project: project
+            )
+          )
+        }
+      write(Array(json) + [UInt8(ascii: "\n")])
+    } catch {
+      preconditionFailure("a log line holds only strings: \(error)")
+    }
+  }
+
+  private static func bounded(_ text: String) -> String {
+    guard text.utf8.count > messageBytesMax else { return text }
+    return String(decoding: text.utf8.prefix(messageBytesMax), as: UTF8.self) + "…"
+  }
+
+  /// Cloud Logging's name for a level.
+  private static func severity(_ level: Logger.Level) -> String {
+    switch level {
+    case .trace, .debug: "DEBUG"
+    case .info: "INFO"
+    case .notice: "NOTICE"
+    case .warning: "WARNING"
+    case .error: "ERROR"
+    case .critical: "CRITICAL"
+    }
+  }
+}

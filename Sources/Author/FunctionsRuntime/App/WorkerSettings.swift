@@ -1,0 +1,115 @@
+import HTTPSupport
+import Identity
+import Logging
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The settings that a worker process gets from its environment, read once.
+struct WorkerSettings: Sendable, Equatable {
+  /// Where to write the manifest instead of serving; the process then ends.
+  var manifestPath: String?
+  /// The only function to serve; nil serves all, each below its name.
+  var target: String?
+  /// The platform's signature for the target; nil when it does not say.
+  var signature: FunctionSignature?
+  var address: ServerAddress
+  var credentialMode: CredentialReader.Mode
+  /// The project of accepted tokens and of traces; nil when nothing names it.
+  var project: String?
+  var debugFeatures: DebugFeatures
+  /// Whether the end of standard input means that the server which started us is gone.
+  var endsWithStandardInput: Bool
+  /// The memory that the server which started this process allows; nil without a server.
+  var memoryMb: Int?
+  var logLevel: Logger.Level
+  /// The time after which a request gets 504; nil if whoever started the process bounds it.
+  var requestTimeMax: Duration?
+  /// Whether `GET /__/quitquitquit` ends the process, for the deploying tool.
+  var hasControlAPI: Bool
+
+  /// Reads the variables of Cloud Run, of Firebase's emulators and Hearth's own.
+  ///
+  /// Throws `InvalidSettings` for an invalid port, log level, signature or time.
+  init(environment: [String: String]) throws(InvalidSettings) {
+    func variable(_ name: String) -> String? {
+      environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+    manifestPath = variable("FUNCTIONS_MANIFEST_OUTPUT_PATH")
+    target = variable("FUNCTION_TARGET")
+    signature = try variable("FUNCTION_SIGNATURE_TYPE").map(Self.signature)
+    requestTimeMax = try variable("CLOUD_RUN_TIMEOUT_SECONDS").map(Self.seconds)
+    hasControlAPI = variable("FUNCTIONS_CONTROL_API") == "true"
+    credentialMode = variable("FUNCTIONS_EMULATOR") == "true" ? .emulator : .production
+    project =
+      variable("GCLOUD_PROJECT") ?? variable("GOOGLE_CLOUD_PROJECT")
+      ?? Self.decoded(FirebaseConfiguration.self, variable("FIREBASE_CONFIG"))?.projectId
+    let isDebugging = variable("FIREBASE_DEBUG_MODE") == "true"
+    let features = Self.decoded(Features.self, variable("FIREBASE_DEBUG_FEATURES"))
+    debugFeatures = DebugFeatures(enablesCORS: isDebugging && features?.enableCors ?? false)
+    let socket = variable("HEARTH_SOCKET")
+    endsWithStandardInput = socket != nil
+    memoryMb = socket == nil ? nil : variable("FUNCTION_MEMORY_MB").flatMap(Int.init)
+    if let socket {
+      address = .unixSocket(path: socket)
+    } else {
+      let text = variable("PORT") ?? (variable("HEARTH_HUB") == nil ? "8080" : "0")
+      guard let port = Int(text), (0...65_535).contains(port) else {
+        throw InvalidSettings("PORT is \"\(text)\"; set a number from 0 to 65535.")
+      }
+      // A container is reached from outside; anywhere else only this machine may connect.
+      let isOpen =
+        credentialMode == .production
+        && (variable("K_SERVICE") != nil || variable("HOST") == "0.0.0.0")
+      address = .tcp(host: isOpen ? "0.0.0.0" : "127.0.0.1", port: port)
+    }
+    let level = variable("LOG_LEVEL") ?? "info"
+    guard let logLevel = Logger.Level(rawValue: level.lowercased()) else {
+      let known = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+      throw InvalidSettings("LOG_LEVEL is \"\(level)\"; set one of \(known).")
+    }
+    self.logLevel = logLevel
+  }
+
+  // Firebase's own variables; their other members and forms are not needed here.
+  private struct FirebaseConfiguration: Decodable {
+    var projectId: String?
+  }
+
+  private struct Features: Decodable {
+    var enableCors: Bool?
+  }
+
+  private static func decoded<T: Decodable>(_ type: T.Type, _ json: String?) -> T? {
+    json.flatMap { try? JSONDecoder().decode(type, from: Data($0.utf8)) }
+  }
+
+  private static func signature(_ text: String) throws(InvalidSettings) -> FunctionSignature {
+    guard let signature = FunctionSignature(rawValue: text) else {
+      let known = FunctionSignature.allCases.map(\.rawValue).joined(separator: ", ")
+      throw InvalidSettings("FUNCTION_SIGNATURE_TYPE is \"\(text)\"; set one of \(known).")
+    }
+    return signature
+  }
+
+  private static func seconds(_ text: String) throws(InvalidSettings) -> Duration {
+    guard let seconds = Int(text), seconds > 0 else {
+      throw InvalidSettings(
+        "CLOUD_RUN_TIMEOUT_SECONDS is \"\(text)\"; set a whole number above 0."
+      )
+    }
+    return .seconds(seconds)
+  }
+}
+
+/// Why a worker does not start: its environment is invalid.
+struct InvalidSettings: Error, CustomStringConvertible, Equatable {
+  var description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}

@@ -1,0 +1,70 @@
+package import DocumentModel
+import HTTPTypes
+package import Invocation
+import NIOCore
+import RuntimeSupport
+
+/// The client's half of the callable protocol, for callers in the same process.
+package enum CallableClient {
+  private static let replyBytesMax = 32 << 20
+
+  /// The request that a client sends.
+  ///
+  /// Throws `ValueCodingError` when the data is not JSON.
+  package static func request(
+    for function: String,
+    _ data: some Encodable,
+    dates: JSONDates,
+    authorization: String?,
+    id: String = RandomID.make()
+  ) throws -> InvocationRequest {
+    let encoder = ValueEncoder(dialect: .json(dates: dates))
+    let body = try JSONWriter.write(.map(["data": try encoder.encode(data)]))
+    var head = HTTPRequest(
+      method: .post,
+      scheme: "http",
+      authority: "localhost",
+      path: "/\(function)"
+    )
+    head.headerFields[.contentType] = "application/json"
+    head.headerFields[.authorization] = authorization
+    return InvocationRequest(id: id, function: function, head: head, body: ByteBuffer(bytes: body))
+  }
+
+  /// A value as JSON, for events and tasks, with bare digits for large numbers.
+  ///
+  /// Throws `ValueCodingError` when the value is not JSON.
+  package static func json(_ value: some Encodable, dates: JSONDates) throws -> [UInt8] {
+    var writer = JSONWriter(wrapsIntegers: false)
+    try writer.append(try ValueEncoder(dialect: .json(dates: dates)).encode(value))
+    return writer.bytes
+  }
+
+  /// The result that a client sees: the decoded value, or the `CallableError` that it throws.
+  package static func result<Reply: Decodable>(
+    of reply: InvocationReply,
+    as type: Reply.Type = Reply.self,
+    dates: JSONDates
+  ) async throws -> Reply {
+    let body = try await reply.body.collect(upTo: replyBytesMax)
+    guard case .map(let envelope) = try JSONReader.read(body.readableBytesView) else {
+      throw CallableError(.internal, "The reply is not a JSON object.")
+    }
+    if case .map(let error)? = envelope["error"] { throw self.error(error) }
+    guard let result = envelope["result"] else {
+      throw CallableError(.internal, "The reply has neither a result nor an error.")
+    }
+    return try ValueDecoder(dialect: .json(dates: dates)).decode(type, from: result)
+  }
+
+  private static func error(_ fields: [String: FirestoreValue]) -> CallableError {
+    func text(_ key: String) -> String {
+      if case .string(let text)? = fields[key] { text } else { "" }
+    }
+    return CallableError(
+      StatusCode(name: text("status")) ?? .internal,
+      text("message"),
+      details: fields["details"]
+    )
+  }
+}

@@ -1,0 +1,53 @@
+import DocumentModel
+import Invocation
+import NIOCore
+import Synchronization
+
+/// The event stream of one call: chunks as they are sent, then one last event.
+final class ChunkStream: Sendable {
+  private enum State {
+    case open
+    /// The client has gone.
+    case broken
+    case ended
+  }
+
+  private let encoder: ValueEncoder
+  private let write: InvocationReply.Body.Write
+  private let state = Mutex(State.open)
+
+  /// A stream over which nothing was sent.
+  init(encoder: ValueEncoder, write: @escaping InvocationReply.Body.Write) {
+    self.encoder = encoder
+    self.write = write
+  }
+
+  /// Whether a chunk could not be sent because nobody reads any more.
+  var isBroken: Bool { state.withLock { $0 == .broken } }
+
+  /// Sends one chunk, without the special form of large numbers.
+  func send(_ chunk: some Encodable) async throws -> Bool {
+    var writer = JSONWriter(wrapsIntegers: false)
+    writer.append(syntax: #"{"message":"#)
+    try writer.append(try encoder.encode(chunk))
+    writer.append(syntax: "}")
+    guard state.withLock({ $0 == .open }) else { throw CancellationError() }
+    do {
+      try Task.checkCancellation()
+      try await write(CallableWire.frame(writer.bytes))
+    } catch {
+      state.withLock { $0 = .broken }
+      throw CancellationError()
+    }
+    return true
+  }
+
+  /// Sends the envelope with the result or the error; nothing can be sent after it.
+  func end(_ envelope: [UInt8]) async throws {
+    let wasOpen = state.withLock { state in
+      defer { state = .ended }
+      return state == .open
+    }
+    if wasOpen { try await write(CallableWire.frame(envelope)) }
+  }
+}

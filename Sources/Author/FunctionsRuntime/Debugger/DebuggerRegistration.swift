@@ -1,0 +1,94 @@
+import HTTPSupport
+import Invocation
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Keeps a worker that was started by hand registered with a suite, until the worker must end.
+///
+/// If the suite goes away, the worker waits for it. At the end it gives the functions back first,
+/// so that running invocations can finish while the suite sends nothing new.
+struct DebuggerRegistration: Service {
+  let hub: HubClient
+  let target: String?
+  let manifest: FunctionManifest
+  /// Yields the port once, when the worker listens.
+  let ports: AsyncStream<Int>
+  let logger: Logger
+
+  private static let retryWait = Duration.seconds(1)
+
+  func run() async throws {
+    var port: Int?
+    for await listening in ports.cancelOnGracefulShutdown() {
+      port = listening
+      break
+    }
+    guard let port else { return }
+    let registration = WorkerRegistration(
+      pid: getpid(),
+      port: port,
+      target: target,
+      manifest: manifest
+    )
+    let registered = Registered()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await keepRegistered(registration, registered) }
+      group.addTask {
+        try? await gracefulShutdown()
+        if let id = registered.id.withLock({ $0 }) {
+          // A suite that no longer answers does not send anything new either.
+          try? await hub.release(id)
+        }
+      }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  private func keepRegistered(
+    _ registration: WorkerRegistration,
+    _ registered: Registered
+  ) async throws {
+    var isTold = false
+    while !Task.isCancelled {
+      do {
+        try await hub.register(registration) { line in
+          guard !line.functions.isEmpty else { return }
+          registered.id.withLock { $0 = line.id }
+          isTold = false
+          logger.notice(
+            "This process runs functions of the suite",
+            metadata: [
+              "functions": "\(line.functions.joined(separator: " "))", "hub": "\(hub.address)",
+            ]
+          )
+        }
+      } catch let refusal as HubClient.Refusal where refusal.isFinal {
+        StandardStreams.exit(reporting: "The suite at \(hub.address) refuses: \(refusal)")
+      } catch {
+        logger.debug("The suite does not answer", metadata: ["error": "\(error)"])
+      }
+      registered.id.withLock { $0 = nil }
+      if Task.isCancelled { return }
+      if !isTold {
+        isTold = true
+        logger.warning("The suite has gone; waiting for it", metadata: ["hub": "\(hub.address)"])
+      }
+      // Cancelled when the process must end.
+      try? await Task.sleep(for: Self.retryWait)
+    }
+  }
+
+  private final class Registered: Sendable {
+    let id = Mutex<String?>(nil)
+  }
+}

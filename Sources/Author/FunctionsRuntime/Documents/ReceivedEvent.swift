@@ -1,0 +1,159 @@
+import Events
+import FirestoreProtos
+import FirestoreWire
+import Invocation
+import SwiftProtobuf
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A document's event whose envelope and documents have been read; its payload is not decoded.
+struct ReceivedEvent {
+  var id: String
+  var kind: DocumentEventKind
+  var time: Timestamp?
+  var name: DocumentName
+  var change: ReceivedChange
+  var auth: EventAuth
+
+  /// Reads an event whose documents are protobuf, base64 of protobuf, or JSON.
+  init(_ event: CloudEvent) throws {
+    guard let type = DocumentEventType(name: event.type) else {
+      throw EventRefusal("The event type \(event.type) is not one of a Firestore document.")
+    }
+    let change = try WireFormat.change(from: Self.data(of: event))
+    // The data contains the exact name; the attributes repeat it, with escapes.
+    guard let name = (change.after ?? change.before)?.name else {
+      throw EventRefusal("The event has no document.")
+    }
+    id = event.id
+    kind = type.kind
+    time = event.time.flatMap { Timestamp($0) }
+    auth = EventAuth(event)
+    self.name = name
+    self.change = ReceivedChange(
+      before: change.before,
+      after: change.after,
+      updateMask: change.updateMask
+    )
+  }
+
+  private static func data(
+    of event: CloudEvent
+  ) throws -> Google_Events_Cloud_Firestore_V1_DocumentEventData {
+    let contentType = event.dataContentType ?? ""
+    let type = MediaType(contentType)
+    do {
+      if type.isJSON {
+        return try Google_Events_Cloud_Firestore_V1_DocumentEventData(jsonUTF8Bytes: event.data)
+      }
+      guard type.text == "application/protobuf" || type.text == "application/x-protobuf" else {
+        throw EventRefusal("The content type '\(contentType)' is not application/protobuf.")
+      }
+      return try Google_Events_Cloud_Firestore_V1_DocumentEventData(
+        serializedBytes: unwrapped(event.data)
+      )
+    } catch let error where !(error is EventRefusal) {
+      throw EventRefusal("The event's data is not a DocumentEventData: \(error)")
+    }
+  }
+
+  /// The protobuf inside base64 text, which Google's emulator sends.
+  ///
+  /// No message begins with a letter: the tags of its three fields are below the alphabet.
+  private static func unwrapped(_ data: [UInt8]) -> [UInt8] {
+    guard let first = data.first, (65...90).contains(first) || (97...122).contains(first) else {
+      return data
+    }
+    return Data(base64Encoded: Data(data)).map(Array.init) ?? data
+  }
+}
+
+/// The documents of an event.
+struct ReceivedChange {
+  var before: FirestoreDocument?
+  var after: FirestoreDocument?
+  var updateMask: [FieldPath]
+}
+
+/// Turns one document of an event into the handler's data.
+struct DocumentReader<Payload: Sendable>: Sendable {
+  /// Reads a document; throws `EventRefusal`, also when there is no document.
+  let read: @Sendable (FirestoreDocument?) throws -> Payload
+
+  private init(_ read: @escaping @Sendable (FirestoreDocument) throws -> Payload) {
+    self.read = { document in
+      guard let document else {
+        throw EventRefusal("The event lacks a document that its type promises.")
+      }
+      return try read(document)
+    }
+  }
+}
+
+extension DocumentReader where Payload == FirestoreDocument {
+  /// The document as it is stored.
+  static var stored: DocumentReader { DocumentReader { $0 } }
+}
+
+extension DocumentReader where Payload: Decodable {
+  /// The document's fields, decoded.
+  static var decoded: DocumentReader {
+    DocumentReader { document in
+      do {
+        return try ValueDecoder().decode(Payload.self, from: document.fields)
+      } catch {
+        throw EventRefusal(
+          "The document \(document.name.path) does not decode as \(Payload.self): \(error)."
+        )
+      }
+    }
+  }
+}
+
+/// A kind of event, and how its documents become a handler's data.
+struct DocumentReading<Payload: Sendable>: Sendable {
+  let kind: DocumentEventKind
+  let read: @Sendable (ReceivedChange) throws -> Payload
+
+  /// The new document.
+  static func created(_ document: DocumentReader<Payload>) -> DocumentReading {
+    DocumentReading(kind: .created) { try document.read($0.after) }
+  }
+
+  /// The document that is gone.
+  static func deleted(_ document: DocumentReader<Payload>) -> DocumentReading {
+    DocumentReading(kind: .deleted) { try document.read($0.before) }
+  }
+
+  /// Both versions.
+  static func updated<Element>(
+    _ document: DocumentReader<Element>
+  ) -> DocumentReading where Payload == DocumentUpdate<Element> {
+    DocumentReading(kind: .updated) { change in
+      DocumentUpdate(
+        before: try document.read(change.before),
+        after: try document.read(change.after),
+        changedFields: change.updateMask
+      )
+    }
+  }
+
+  /// Any of the changes.
+  static func written<Element>(
+    _ document: DocumentReader<Element>
+  ) -> DocumentReading where Payload == DocumentWrite<Element> {
+    DocumentReading(kind: .written) { change in
+      guard let before = change.before else { return .created(try document.read(change.after)) }
+      guard let after = change.after else { return .deleted(try document.read(before)) }
+      return .updated(
+        before: try document.read(before),
+        after: try document.read(after),
+        fields: change.updateMask
+      )
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import HTTPSupport
+import HTTPTypes
+import Invocation
+import NIOCore
+
+/// Everything between a request to an HTTP function and its handler, and back.
+struct HTTPFunctionExchange: Sendable {
+  let scope: FunctionScope
+
+  private static let methods = "GET,HEAD,PUT,PATCH,POST,DELETE"
+  /// The header by which the Functions Framework tells its callers that the function went wrong.
+  private static let statusHeader = fieldName("x-google-status")
+
+  /// Answers a request, even when the handler throws.
+  func reply(
+    to request: InvocationRequest,
+    _ handler: @Sendable (HTTPFunctionRequest) async throws -> HTTPFunctionResponse
+  ) async -> InvocationReply {
+    if let cors, request.head.method == .options,
+      request.head.headerFields[.accessControlRequestMethod] != nil
+    {
+      return cors.preflight(for: request.head, methods: Self.methods)
+    }
+    var reply: InvocationReply
+    do {
+      reply = self.reply(try await handler(HTTPFunctionRequest(request, scope.logger)))
+    } catch let error as HTTPFunctionError {
+      reply = Self.text(error.message, error.status)
+    } catch let error as BodyTooLarge {
+      reply = Self.text(error.statusMessage, .contentTooLarge)
+    } catch is CancellationError where Task.isCancelled {
+      scope.logger.notice("The function was cancelled")
+      reply = Self.text("The request was cancelled.", .numbered(499))
+    } catch {
+      scope.logger.error("The function failed", metadata: ["error": "\(error)"])
+      reply = Self.text("Internal Server Error", .internalServerError)
+      reply.head.headerFields[Self.statusHeader] = "error"
+    }
+    cors?.apply(to: &reply.head, for: request.head)
+    return reply
+  }
+
+  /// The origins; nil unless the function sets them or the emulator allows all that do not refuse.
+  private var cors: CORSOrigins? {
+    let origins = scope.options.cors ?? (scope.debugFeatures.enablesCORS ? .any : nil)
+    return origins == CORSOrigins.none ? nil : origins
+  }
+
+  private func reply(_ response: HTTPFunctionResponse) -> InvocationReply {
+    var head = HTTPResponse(status: response.status, headerFields: response.headers)
+    switch response.body {
+    case .bytes(let bytes):
+      let mayHaveBody = response.status.code >= 200 && ![204, 304].contains(response.status.code)
+      head.headerFields[.contentLength] = mayHaveBody ? String(bytes.count) : nil
+      return InvocationReply(
+        head: head,
+        body: .whole(mayHaveBody ? ByteBuffer(bytes: bytes) : ByteBuffer())
+      )
+    case .stream(let produce):
+      let logger = scope.logger
+      return InvocationReply(
+        head: head,
+        body: .produced { write in
+          do {
+            try await produce(HTTPResponseWriter { try await write(ByteBuffer(bytes: $0)) })
+          } catch  where Task.isCancelled {
+            throw CancellationError()
+          } catch {
+            logger.error("The function failed while it answered", metadata: ["error": "\(error)"])
+            throw error
+          }
+        }
+      )
+    }
+  }
+
+  private static func text(_ text: String, _ status: HTTPResponse.Status) -> InvocationReply {
+    var head = HTTPResponse(status: status)
+    let body = ByteBuffer(string: text + "\n")
+    head.headerFields[.contentType] = "text/plain; charset=utf-8"
+    head.headerFields[.contentLength] = String(body.readableBytes)
+    return InvocationReply(head: head, body: .whole(body))
+  }
+}
+
+extension HTTPFunctionRequest {
+  /// A request as the worker received it.
+  fileprivate init(_ request: InvocationRequest, _ logger: Logger) {
+    self.init(
+      request.head.method,
+      request.head.path ?? "/",
+      headers: request.head.headerFields,
+      body: HTTPRequestBody(request.body),
+      invocationID: request.id,
+      logger: logger
+    )
+  }
+}

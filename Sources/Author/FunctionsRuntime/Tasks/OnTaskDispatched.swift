@@ -1,0 +1,156 @@
+import DocumentModel
+import Invocation
+import RuntimeSupport
+
+/// A function that works through a queue of tasks, and the typed way to fill that queue.
+///
+/// ```swift
+/// struct Backfill: Sendable {
+///   var embed: OnTaskDispatched<EmbedJob> {
+///     .init("embed", rateLimits: .init(concurrentDispatches: 6)) { request in
+///       request.logger.info("Embedding \(request.data.messageID)")
+///     }
+///   }
+/// }
+///
+/// try await backfill.embed.enqueue(EmbedJob(messageID: "m1"), after: .seconds(30))
+/// ```
+///
+/// A task that fails is tried three times unless the option `retry` says otherwise. Dates in the
+/// payload are RFC 3339 unless the option `dates` says otherwise.
+public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
+  /// The name of the function and of its queue.
+  public let name: String
+  private let rateLimits: TaskRateLimits
+  private let options: FunctionOptions
+  private let handler: @Sendable (TaskRequest<Payload>) async throws -> Void
+
+  /// A function that works through the queue with its name.
+  public init(
+    _ name: String,
+    rateLimits: TaskRateLimits = TaskRateLimits(),
+    options: TaskQueueOptions = TaskQueueOptions(),
+    handler: @escaping @Sendable (TaskRequest<Payload>) async throws -> Void
+  ) {
+    self.name = name
+    self.rateLimits = rateLimits
+    self.options = options.values
+    self.handler = handler
+  }
+
+  /// What a `FunctionsApp` needs to know in order to host the function.
+  public var definition: FunctionDefinition {
+    FunctionDefinition(name: name, trigger: .taskQueue(rateLimits), options: options) {
+      request,
+      scope in
+      await TaskExchange(scope: scope).reply(to: request, handler)
+    }
+  }
+
+  /// Runs the handler at once, without a queue; throws what it throws.
+  public func callAsFunction(_ task: TaskRequest<Payload>) async throws {
+    try await handler(task)
+  }
+
+  // MARK: - The queue
+
+  /// Adds a task, to run as soon as the queue's limits allow but not before `delay` has passed.
+  ///
+  /// A task with an `id` is added once: while it waits, and for some time after, adding another
+  /// task with the same id throws `alreadyExists`. `dispatchDeadline` bounds one try, 15 seconds to
+  /// 30 minutes. Returns the task's id. Throws `TaskQueueError`.
+  ///
+  /// Inside a function the task goes to the server that runs the function. Elsewhere
+  /// `CLOUD_TASKS_EMULATOR_HOST` says where, and without it the task goes to Cloud Tasks.
+  @discardableResult
+  public func enqueue(
+    _ payload: Payload,
+    id: String? = nil,
+    after delay: Duration = .zero,
+    dispatchDeadline: Duration? = nil
+  ) async throws -> String {
+    guard delay >= .zero else {
+      throw TaskQueueError(.invalidArgument, "A task cannot run \(delay) from now; wait or run it.")
+    }
+    return try await enqueue(payload, id, .after(delay), dispatchDeadline)
+  }
+
+  /// Adds a task to run at a time, or at once when that time is past.
+  ///
+  /// Otherwise like `enqueue(_:id:after:dispatchDeadline:)`. Throws `TaskQueueError`.
+  @discardableResult
+  public func enqueue(
+    _ payload: Payload,
+    id: String? = nil,
+    at time: Timestamp,
+    dispatchDeadline: Duration? = nil
+  ) async throws -> String {
+    try await enqueue(payload, id, .at(time), dispatchDeadline)
+  }
+
+  /// Removes a task that has not run yet; a missing task is no error.
+  ///
+  /// Throws `TaskQueueError`.
+  public func delete(id: String) async throws {
+    try Self.check(id)
+    let queueing = TaskQueueing.here
+    do {
+      try await queueing.enqueuer.delete(id: id, from: queue(queueing))
+    } catch let error as TaskQueueError where error.code == .notFound {
+      return
+    }
+  }
+
+  private func enqueue(
+    _ payload: Payload,
+    _ id: String?,
+    _ time: OutgoingTask.Time,
+    _ deadline: Duration?
+  ) async throws -> String {
+    if let id { try Self.check(id) }
+    if let deadline, !(Duration.seconds(15)...Duration.seconds(1800)).contains(deadline) {
+      throw TaskQueueError(
+        .invalidArgument,
+        "The dispatchDeadline \(deadline) is not allowed; set 15 seconds to 30 minutes."
+      )
+    }
+    let queueing = TaskQueueing.here
+    let dates = queueing.options[name]?.dates ?? options.dates
+    let body: [UInt8]
+    do {
+      let encoder = ValueEncoder(dialect: TaskExchange.dialect(dates))
+      body = try JSONWriter.write(.map(["data": try encoder.encode(payload)]))
+    } catch {
+      throw TaskQueueError(.invalidArgument, "The task cannot be written as JSON: \(error).")
+    }
+    return try await queueing.enqueuer.enqueue(
+      OutgoingTask(
+        queue: queue(queueing),
+        id: id,
+        time: time,
+        dispatchDeadline: deadline,
+        body: body
+      )
+    )
+  }
+
+  private func queue(_ queueing: TaskQueueing) -> TaskQueueName {
+    TaskQueueName(
+      function: name,
+      region: queueing.options[name]?.region ?? options.region ?? FunctionEndpoint.defaultRegion
+    )
+  }
+
+  private static func check(_ id: String) throws(TaskQueueError) {
+    let isID = id.utf8.allSatisfy {
+      (65...90).contains($0) || (97...122).contains($0) || (48...57).contains($0) || $0 == 45
+        || $0 == 95
+    }
+    guard isID, (1...500).contains(id.utf8.count) else {
+      throw TaskQueueError(
+        .invalidArgument,
+        "\"\(id)\" is no id for a task: use letters, digits, '-' and '_', 500 at most."
+      )
+    }
+  }
+}

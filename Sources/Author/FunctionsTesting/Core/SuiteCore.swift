@@ -1,0 +1,154 @@
+import Events
+import FunctionsRuntime
+import Identity
+import Invocation
+import Logging
+import RuntimeSupport
+import ServiceLifecycle
+import Synchronization
+import TriggerDelivery
+
+/// A running suite: its services, its functions and what they did.
+final class SuiteCore: Sendable {
+  let world: FunctionsWorld
+  let recorder = RunRecorder()
+  let deliveries: DeliveryService
+  let invoker: RecordingInvoker
+  let time: VirtualTime
+  let functions: [String: FunctionDefinition]
+  let isFaulty: Bool
+  let order: Mutex<FaultyOrder?>
+  /// How often each function had run at the last check.
+  let mark = Mutex<[String: Int]>([:])
+  private let endpoints: [String: FunctionEndpoint]
+  private let tasks: SuiteTasks
+  private let services: [any Service]
+  private let faultPlan: FaultPlan?
+  private let failure = Mutex<(any Error)?>(nil)
+  /// Fires when a service has failed.
+  let failed = Signal()
+
+  /// Throws `invalidFunctions` when the app cannot be deployed.
+  init(app: FunctionsApp, parts: SuiteParts, faults: DeliveryFaults?) throws {
+    tasks = SuiteTasks(time: parts.time)
+    do {
+      endpoints = try app.manifest().endpoints
+      invoker = RecordingInvoker(
+        host: try FunctionHost(
+          app: app,
+          credentials: CredentialReader(mode: .emulator),
+          tasks: tasks,
+          makeLogger: recorder.logger(of:)
+        ),
+        timeouts: Dictionary(
+          app.functions.compactMap { function in
+            function.options.timeout.map { (function.name, $0) }
+          }
+        ) { first, _ in first },
+        recorder: recorder
+      )
+    } catch {
+      throw FunctionsTestingError(.invalidFunctions, "\(error)")
+    }
+    functions = Dictionary(app.functions.map { ($0.name, $0) }) { first, _ in first }
+    world = parts.world
+    time = parts.time
+    isFaulty = faults != nil
+    order = Mutex(faults.map { FaultyOrder($0) })
+    faultPlan = faults?.plan
+    deliveries = DeliveryService(
+      storage: parts.storage,
+      tailer: parts.tailer,
+      invoker: invoker,
+      configuration: .init(
+        project: parts.world.project,
+        startsByItself: faults == nil,
+        isOrdered: faults?.reordering != true
+      ),
+      now: { [time = parts.time] in time.now },
+      logger: Logger(label: "suite") { _ in SwiftLogNoOpLogHandler() }
+    )
+    services = [parts.tailer, parts.store, deliveries]
+    tasks.connect(to: deliveries)
+  }
+
+  /// Runs a function in the suite's way; throws `noSuchFunction` when there is none of this name.
+  @discardableResult
+  func definition(named name: String) throws -> FunctionDefinition {
+    guard let definition = functions[name] else {
+      throw FunctionsTestingError(
+        .noSuchFunction,
+        "There is no function \(name) in this suite; there are: "
+          + functions.keys.sorted().joined(separator: ", ") + "."
+      )
+    }
+    return definition
+  }
+
+  func definition(of function: some CloudFunction) throws -> FunctionDefinition {
+    try definition(named: function.name)
+  }
+
+  func wrongKind(_ name: String, _ deed: String) -> FunctionsTestingError {
+    FunctionsTestingError(.noSuchFunction, "\(name) is no function that \(deed).")
+  }
+
+  /// Makes the functions known to the triggers.
+  func deploy() async throws {
+    do {
+      await deliveries.setFaults(faultPlan)
+      try await deliveries.updateFunctions(endpoints)
+    } catch {
+      throw FunctionsTestingError(.invalidFunctions, "\(error)")
+    }
+  }
+
+  // MARK: - Life
+
+  /// Runs the services around `test`; they have all ended when it returns.
+  func run<Output>(
+    isolation: isolated (any Actor)? = #isolation,
+    _ test: () async throws -> Output
+  ) async throws -> Output {
+    let output = try await withThrowingTaskGroup(of: Void.self) { group in
+      for service in services { group.addTask { await self.keep(service) } }
+      defer { group.cancelAll() }
+      let queueing = TaskQueueing(enqueuer: tasks, options: functions.mapValues(\.options))
+      return try await TaskQueueing.$current.withValue(queueing) { try await test() }
+    }
+    try checkServices()
+    try checkRequests()
+    return output
+  }
+
+  private func keep(_ service: any Service) async {
+    do {
+      try await service.run()
+    } catch {
+      guard !Task.isCancelled else { return }
+      failure.withLock { if $0 == nil { $0 = error } }
+      failed.fire()
+    }
+  }
+
+  func checkServices() throws {
+    guard let error = failure.withLock({ $0 }) else { return }
+    throw FunctionsTestingError(.suiteFailed, "The suite failed inside: \(error)")
+  }
+
+  func checkRequests() throws {
+    let unscripted = world.http.takeUnscripted()
+    guard !unscripted.isEmpty else { return }
+    let list = unscripted.prefix(Self.namedMax).joined(separator: ", ")
+    let surplus = unscripted.count - Self.namedMax
+    let more = surplus > 0 ? " and \(surplus) more" : ""
+    throw FunctionsTestingError(
+      .unscriptedRequests,
+      "Nothing is scripted for these requests: \(list)\(more). Script them with "
+        + "http.on(METHOD, URL).respond(…), or mount a transport."
+    )
+  }
+
+  /// The most names in an error message.
+  static let namedMax = 10
+}

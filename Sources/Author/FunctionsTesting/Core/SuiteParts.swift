@@ -1,0 +1,56 @@
+import DocumentModel
+import DocumentStore
+import EventLog
+import FirestoreClient
+import FirestoreEmulator
+import Logging
+import QueryEngine
+import StorageEngine
+import TriggerDelivery
+
+/// The database of one suite and everything around it, before there are functions.
+struct SuiteParts {
+  let storage: any OrderedStorage
+  let tailer: EventTailer
+  let store: DocumentDatabase
+  let time: VirtualTime
+  let world: FunctionsWorld
+
+  init(
+    project: String,
+    environment: [String: String],
+    startTime: Timestamp? = nil,
+    storage: any OrderedStorage = MemoryStorage()
+  ) async throws {
+    let logger = Logger(label: "suite") { _ in SwiftLogNoOpLogHandler() }
+    // If time passed by itself, schedules would run at unpredictable moments.
+    let time = VirtualTime(standingAt: startTime ?? VirtualTime.ofMachine)
+    let tailer = EventTailer(storage: storage, logger: logger)
+    let engine = QueryRunner(logger: logger)
+    try await engine.load(from: storage)
+    let store = DocumentDatabase(
+      storage: storage,
+      queryRunner: engine,
+      tailer: tailer,
+      now: { time.now },
+      // Locks and transactions end in real time, because a jump to a retry must not end them.
+      clock: ContinuousClock(),
+      logger: logger
+    )
+    let service = FirestoreService(store: store, project: project, logger: logger)
+    self.storage = storage
+    self.tailer = tailer
+    self.store = store
+    self.time = time
+    world = FunctionsWorld(
+      firestore: Firestore(project: project, transport: DirectTransport(service: service)),
+      http: TestHTTP(),
+      environment: environment.merging([
+        "GCLOUD_PROJECT": project, "FIREBASE_CONFIG": #"{"projectId":"\#(project)"}"#,
+        "FUNCTIONS_EMULATOR": "true",
+      ]) { $1 },
+      project: project,
+      time: time
+    )
+  }
+}

@@ -1,0 +1,131 @@
+public import FunctionsRuntime
+import Synchronization
+
+/// How often a function is expected to run.
+///
+/// An integer literal is an exact number: `[functions.embedMessage: 1, functions.index:
+/// .atLeast(1)]`.
+public struct RunExpectation: Sendable, Hashable, ExpressibleByIntegerLiteral {
+  private let least: Int
+  private let most: Int
+
+  /// Exactly this often.
+  public static func exactly(_ count: Int) -> RunExpectation { RunExpectation(count, count) }
+
+  /// This often or more, as is needed with `DeliveryFaults`.
+  public static func atLeast(_ count: Int) -> RunExpectation { RunExpectation(count, .max) }
+
+  /// However often.
+  public static let any = RunExpectation(0, .max)
+
+  /// Exactly this often.
+  public init(integerLiteral count: Int) {
+    self.init(count, count)
+  }
+
+  private init(_ least: Int, _ most: Int) {
+    self.least = least
+    self.most = most
+  }
+
+  func allows(_ count: Int) -> Bool { least <= count && count <= most }
+}
+
+extension RunExpectation: CustomStringConvertible {
+  /// The number, after `at least` if there may be more runs.
+  public var description: String { least == most ? "\(least)" : "at least \(least)" }
+}
+
+/// How often functions are expected to run, as a literal: `[functions.welcome: 1]`.
+public struct ExpectedRuns: Sendable, ExpressibleByDictionaryLiteral {
+  var byName: [String: RunExpectation]
+
+  /// Expectations for functions; the last one counts when a function is named twice.
+  public init(dictionaryLiteral elements: (any CloudFunction, RunExpectation)...) {
+    byName = Dictionary(elements.map { ($0.name, $1) }) { $1 }
+  }
+}
+
+extension FunctionsSuite {
+  /// Starts a new count of runs, for `expectRuns`.
+  public func mark() { core.mark.withLock { $0 = core.recorder.counts } }
+
+  /// Checks how often these functions, and the others together, ran since the last check or `mark`.
+  ///
+  /// A run is a call or an attempt at an event, so retries count. Other functions must not run
+  /// unless `others` says so. The next check counts from here. Throws `unexpectedRuns`, which lists
+  /// the differences, and `noSuchFunction` for a function that the suite does not have.
+  public func expectRuns(_ expected: ExpectedRuns, others: RunExpectation = 0) throws {
+    let now = core.recorder.counts
+    let before = core.mark.withLock { mark in
+      defer { mark = now }
+      return mark
+    }
+    for name in expected.byName.keys.sorted() { try core.definition(named: name) }
+    let runs = now.map { ($0, $1 - before[$0, default: 0]) }
+    let counts = Dictionary(uniqueKeysWithValues: runs).filter { $0.value > 0 }
+    let differences = differences(of: counts, from: expected.byName, others)
+    guard !differences.isEmpty else { return }
+    throw FunctionsTestingError(
+      .unexpectedRuns,
+      "Functions ran otherwise than expected: \(differences.joined(separator: "; "))."
+    )
+  }
+
+  /// Checks how often `body` makes these functions run, and the others together.
+  ///
+  /// ```swift
+  /// try await suite.expectRuns([functions.welcome: 1]) {
+  ///   try await suite.firestore.document("users/tina").set(User(name: "Tina"))
+  /// }
+  /// ```
+  ///
+  /// Earlier pending events are settled first and not counted, and everything is settled after
+  /// `body`. Throws what `body` and `settle` throw, `unexpectedRuns` and `noSuchFunction`.
+  @discardableResult
+  public func expectRuns<Output>(
+    _ expected: ExpectedRuns,
+    others: RunExpectation = 0,
+    isolation: isolated (any Actor)? = #isolation,
+    of body: () async throws -> Output
+  ) async throws -> Output {
+    try await settle()
+    mark()
+    let output = try await body()
+    try await settle()
+    try expectRuns(expected, others: others)
+    return output
+  }
+
+  private func differences(
+    of counts: [String: Int],
+    from expected: [String: RunExpectation],
+    _ others: RunExpectation
+  ) -> [String] {
+    var differences: [String] = []
+    for (name, expectation) in expected.sorted(by: { $0.key < $1.key }) {
+      let count = counts[name, default: 0]
+      if !expectation.allows(count) {
+        differences.append("\(described(name, count)), expected \(expectation)")
+      }
+    }
+    let unnamed = counts.filter { expected[$0.key] == nil }.sorted { $0.key < $1.key }
+    guard others != 0 else {
+      return differences + unnamed.map { "\(described($0.key, $0.value)), not expected" }
+    }
+    let total = unnamed.reduce(0) { $0 + $1.value }
+    guard !others.allows(total) else { return differences }
+    let list = unnamed.map { described($0.key, $0.value) }.joined(separator: ", ")
+    return differences
+      + ["others ran \(total) times (\(list.isEmpty ? "none" : list)), expected \(others)"]
+  }
+
+  /// How often a function ran, and why its failed runs failed.
+  private func described(_ name: String, _ count: Int) -> String {
+    var text = "\(name) ran \(count == 1 ? "once" : "\(count) times")"
+    if count > 0, case .failed(let error)? = core.recorder.runs(of: name).last?.outcome {
+      text += " (and failed: \(error))"
+    }
+    return text
+  }
+}

@@ -1,0 +1,61 @@
+import FunctionsRuntime
+import HTTPTypes
+import Invocation
+import NIOCore
+
+/// Runs functions in this process as workers run them, and remembers the runs.
+struct RecordingInvoker: FunctionInvoker {
+  let host: FunctionHost
+  /// How long each function may run.
+  let timeouts: [String: Duration]
+  let recorder: RunRecorder
+
+  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    recorder.began(request)
+    do {
+      var reply = try await bounded(request)
+      guard reply.head.status.kind != .successful else {
+        recorder.ended(request, .succeeded)
+        return reply
+      }
+      let body = try await reply.body.collect(upTo: InvocationLimits.bodyBytesMax)
+      reply.body = .whole(body)
+      let error = recorder.error(loggedBy: request.id) ?? String(buffer: body)
+      recorder.ended(request, .failed(error))
+      return reply
+    } catch {
+      recorder.ended(request, .failed("\(error)"))
+      throw error
+    }
+  }
+
+  /// Runs a function like the workers' fleet: one that runs out of time is cancelled.
+  ///
+  /// A function that ignores cancellation cannot be ended in its test's own process, so the suite
+  /// waits for it.
+  private func bounded(_ request: InvocationRequest) async throws -> InvocationReply {
+    let own = timeouts[request.function] ?? Self.defaultTimeout
+    let timeout = request.timeout.map { min($0, own) } ?? own
+    return try await withThrowingTaskGroup(of: InvocationReply?.self) { group in
+      group.addTask { try await host.invoke(request) }
+      group.addTask {
+        try await Task.sleep(for: timeout)
+        return nil
+      }
+      defer { group.cancelAll() }
+      let first = try await group.next()
+      // A function's answer because its test ends is not an outcome.
+      try Task.checkCancellation()
+      guard let reply = first ?? nil else {
+        throw InvocationError(
+          .timedOut,
+          "\(request.function) did not finish within \(timeout) (\(request.id))."
+        )
+      }
+      return reply
+    }
+  }
+
+  /// The time of a function that does not set it.
+  private static let defaultTimeout: Duration = .seconds(60)
+}

@@ -1,0 +1,105 @@
+import HTTPSupport
+import HTTPTypes
+import Invocation
+import Logging
+import Synchronization
+
+/// Remembers the runs and log lines of a suite's functions.
+final class RunRecorder: Sendable {
+  /// The runs and lines kept; further ones push out the oldest, but counts stay right.
+  private static let keptMax = 50_000
+
+  private struct State {
+    var runs: [FunctionRun] = []
+    /// The places of unfinished runs, counted from the very first run.
+    var running: [String: Int] = [:]
+    var runsDropped = 0
+    var counts: [String: Int] = [:]
+    var lines: [FunctionLogLine] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// How many runs have begun.
+  var count: Int { state.withLock { $0.runsDropped + $0.runs.count } }
+
+  /// How many runs of each function have begun.
+  var counts: [String: Int] { state.withLock { $0.counts } }
+
+  /// The run of an invocation, as long as it is kept.
+  func run(_ invocationID: String) -> FunctionRun? {
+    state.withLock { state in state.runs.last { $0.invocationID == invocationID } }
+  }
+
+  /// How many runs of a function have begun.
+  func count(of function: String) -> Int { state.withLock { $0.counts[function, default: 0] } }
+
+  func runs(of function: String?) -> [FunctionRun] {
+    state.withLock { state in
+      state.runs.filter { function == nil || $0.function == function }
+    }
+  }
+
+  func lines(of function: String?) -> [FunctionLogLine] {
+    state.withLock { state in
+      state.lines.filter { function == nil || $0.function == function }
+    }
+  }
+
+  func began(_ request: InvocationRequest) {
+    let fields = request.head.headerFields
+    let run = FunctionRun(
+      function: request.function,
+      invocationID: request.id,
+      document: fields[Self.documentField].map { percentDecoded($0) ?? $0 },
+      eventID: fields[Self.eventField],
+      attempt: fields[InvocationRequest.attemptHeader].flatMap { Int($0) } ?? 1,
+      outcome: .running
+    )
+    state.withLock { state in
+      state.counts[run.function, default: 0] += 1
+      state.running[run.invocationID] = state.runsDropped + state.runs.count
+      state.runs.append(run)
+      if state.runs.count > Self.keptMax * 2 {
+        state.runs.removeFirst(Self.keptMax)
+        state.runsDropped += Self.keptMax
+      }
+    }
+  }
+
+  func ended(_ request: InvocationRequest, _ outcome: FunctionRun.Outcome) {
+    state.withLock { state in
+      guard let place = state.running.removeValue(forKey: request.id),
+        place >= state.runsDropped
+      else { return }
+      state.runs[place - state.runsDropped].outcome = outcome
+    }
+  }
+
+  /// The last error that a run logged; nil when it logged none.
+  func error(loggedBy invocationID: String) -> String? {
+    state.withLock { state in
+      state.lines.last { $0.invocationID == invocationID && $0.metadata["error"] != nil }?
+        .metadata["error"]
+    }
+  }
+
+  func append(_ line: FunctionLogLine) {
+    state.withLock { state in
+      state.lines.append(line)
+      if state.lines.count > Self.keptMax * 2 { state.lines.removeFirst(Self.keptMax) }
+    }
+  }
+
+  /// A logger whose lines are kept here and go nowhere else.
+  func logger(of function: String) -> Logger {
+    var logger = Logger(label: function) { _ in
+      RecordingLogHandler(recorder: self, function: function)
+    }
+    logger.logLevel = .trace
+    return logger
+  }
+
+  private static let documentField = fieldName("ce-document")
+  private static let eventField = fieldName("ce-id")
+}

@@ -1,0 +1,21 @@
+public import FirestoreClient
+
+extension FunctionsSuite {
+  /// Every document of the database by its path, to compare the results of two runs.
+  public func documents() async throws -> [String: [String: FirestoreValue]] {
+    var documents: [String: [String: FirestoreValue]] = [:]
+    var collections = try await firestore.listCollections()
+    while let collection = collections.popLast() {
+      var token: String?
+      repeat {
+        let page = try await collection.listDocuments(pageToken: token)
+        for snapshot in try await firestore.getAll(page.references) {
+          if snapshot.exists { documents[snapshot.reference.path] = snapshot.fields }
+          collections += try await snapshot.reference.listCollections()
+        }
+        token = page.nextPageToken
+      } while token != nil
+    }
+    return documents
+  }
+}

@@ -1,0 +1,51 @@
+/// Builds addresses, percent-encoding each part.
+public enum OutboundURL {
+  /// Joins `base`, the segments of a path and a query.
+  ///
+  /// A slash at the end of `base` is dropped; the contents of `base` are not encoded again.
+  public static func make(
+    base: String,
+    path: [String] = [],
+    query: [(name: String, value: String)] = []
+  ) -> String {
+    var url = base
+    while url.hasSuffix("/") { url.removeLast() }
+    for segment in path { url += "/" + encode(segment) }
+    for (index, item) in query.enumerated() {
+      url += (index == 0 ? "?" : "&") + encode(item.name) + "=" + encode(item.value)
+    }
+    return url
+  }
+
+  /// Percent-encodes all but the unreserved characters of RFC 3986.
+  public static func encode(_ text: String) -> String {
+    var encoded: [UInt8] = []
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "_"), UInt8(ascii: "~"):
+        encoded.append(byte)
+      default:
+        encoded += [UInt8(ascii: "%"), hexadecimal[Int(byte >> 4)], hexadecimal[Int(byte & 15)]]
+      }
+    }
+    // A segment of dots alone would be taken for "this folder" or "the parent folder".
+    if encoded == [UInt8(ascii: ".")] { return "%2E" }
+    if encoded == [UInt8(ascii: "."), UInt8(ascii: ".")] { return "%2E%2E" }
+    return String(decoding: encoded, as: UTF8.self)
+  }
+
+  /// Whether the host of an address is this machine, by name or by number.
+  ///
+  /// `host` has the form it has in an address: an IPv6 number may have brackets.
+  public static func isLoopback(host: String) -> Bool {
+    var host = host.lowercased()
+    if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+    if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  }
+
+  private static let hexadecimal = Array("0123456789ABCDEF".utf8)
+}

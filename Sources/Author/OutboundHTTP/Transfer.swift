@@ -1,0 +1,100 @@
+import Synchronization
+
+/// One exchange, shared by the task that reads it and the engine's thread that feeds it.
+final class Transfer: Sendable {
+  let request: OutboundRequest
+  let deadline: ContinuousClock.Instant?
+  private let shared: Mutex<Shared>
+
+  private struct Shared {
+    var response: ResponseState
+    /// Counts changes that the reader could act on, so that it misses none between look and wait.
+    var news = 0
+    var waiter: CheckedContinuation<Void, Never>?
+  }
+
+  /// An exchange that has not been submitted.
+  init(_ request: OutboundRequest, reading: ResponseState.Reading) {
+    self.request = request
+    deadline = request.timeout.map { ContinuousClock.now + $0 }
+    shared = Mutex(
+      Shared(response: ResponseState(reading: reading, bytesMax: request.responseBytesMax))
+    )
+  }
+
+  var isEnded: Bool { shared.withLock { $0.response.isEnded } }
+
+  // MARK: Fed by the engine
+
+  func headArrived(_ head: ResponseHead) {
+    signal { $0.headArrived(head) }
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer) -> ResponseState.Intake {
+    signal { $0.received(bytes) }
+  }
+
+  /// Ends the exchange; returns false when it had already ended.
+  @discardableResult
+  func ended(_ error: OutboundHTTPError?) -> Bool {
+    signal { $0.ended(error) }
+  }
+
+  private func signal<R>(_ change: (inout ResponseState) -> R) -> R {
+    let (result, waiter) = shared.withLock { shared -> (R, CheckedContinuation<Void, Never>?) in
+      let result = change(&shared.response)
+      guard shared.response.isReadable else { return (result, nil) }
+      shared.news += 1
+      defer { shared.waiter = nil }
+      return (result, shared.waiter)
+    }
+    waiter?.resume()
+    return result
+  }
+
+  // MARK: Read by one task
+
+  func whole() async throws(OutboundHTTPError) -> OutboundResponse {
+    while true {
+      let (result, news) = look { $0.takeWhole() }
+      if let result { return try result.get() }
+      await newsAfter(news)
+    }
+  }
+
+  func head() async throws(OutboundHTTPError) -> ResponseHead {
+    while true {
+      let (result, news) = look { $0.takeHead() }
+      if let result { return try result.get() }
+      await newsAfter(news)
+    }
+  }
+
+  /// The next piece, and whether the sender must be told to go on; nil at the end.
+  func chunk() async throws(OutboundHTTPError) -> (bytes: [UInt8], resume: Bool)? {
+    while true {
+      let (take, news) = look { $0.takeChunk() }
+      switch take {
+      case .chunk(let bytes, let resume): return (bytes, resume)
+      case .end: return nil
+      case .failure(let error): throw error
+      case .wait: await newsAfter(news)
+      }
+    }
+  }
+
+  private func look<R>(_ take: (inout ResponseState) -> R) -> (R, news: Int) {
+    shared.withLock { (take(&$0.response), $0.news) }
+  }
+
+  private func newsAfter(_ news: Int) async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let isNews = shared.withLock { shared in
+        if shared.news != news { return true }
+        shared.waiter = continuation
+        return false
+      }
+      if isNews { continuation.resume() }
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import CCurl
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The loop of the engine's thread: starts, drives and ends exchanges.
+///
+/// The engine makes it, and afterwards only its thread touches it.
+final class TransferLoop {
+  /// Idle easy handles kept for the next exchange; each is a few kilobytes.
+  private static let idleHandlesMax = 64
+  /// The longest sleep; without anything to do the thread sleeps until it is woken.
+  private static let idleMilliseconds: Int32 = 10_000
+  /// How late an exchange in line may notice that its time has run out.
+  private static let lineCheckMilliseconds: Int32 = 50
+
+  private let multi: UnsafeMutableRawPointer
+  private let connectionsMax: Int
+  private let certificateAuthorities: String?
+  private let collect: (_ ended: Int) -> [TransferEngine.Command]?
+  private var exchanges: [ObjectIdentifier: EasyTransfer] = [:]
+  private var byHandle: [UnsafeMutableRawPointer: EasyTransfer] = [:]
+  /// The exchanges in line from `waitingStart` on, first come first served.
+  private var waiting: [Transfer] = []
+  private var waitingStart = 0
+  private var lineChecked = ContinuousClock.now
+  private var idle: [UnsafeMutableRawPointer] = []
+  private var endedCount = 0
+
+  /// A loop over `multi`, which it frees at its end.
+  ///
+  /// `collect` takes the number of exchanges ended since its last call and gives the commands.
+  init(
+    multi: UnsafeMutableRawPointer,
+    configuration: OutboundClient.Configuration,
+    collect: @escaping (_ ended: Int) -> [TransferEngine.Command]?
+  ) {
+    self.multi = multi
+    connectionsMax = configuration.connectionsMax
+    certificateAuthorities = configuration.certificateAuthorities
+    self.collect = collect
+  }
+
+  /// Runs until the engine stops.
+  func run() {
+    // Signals are for the process's own threads; a broken pipe is an error code here.
+    var signals = sigset_t()
+    sigfillset(&signals)
+    pthread_sigmask(SIG_SETMASK, &signals, nil)
+    ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connectionsMax)
+    while let commands = takeCommands() {
+      for command in commands { obey(command) }
+      startWaiting()
+      var running: Int32 = 0
+      curl_multi_perform(multi, &running)
+      endFinished()
+      let isLate = !waiting.isEmpty && exchanges.count < connectionsMax
+      let pause = isLate ? 0 : waiting.isEmpty ? Self.idleMilliseconds : Self.lineCheckMilliseconds
+      curl_multi_poll(multi, nil, 0, pause, nil)
+    }
+    tearDown()
+  }
+
+  private func takeCommands() -> [TransferEngine.Command]? {
+    defer { endedCount = 0 }
+    return collect(endedCount)
+  }
+
+  private func obey(_ command: TransferEngine.Command) {
+    switch command {
+    case .start(let transfer): waiting.append(transfer)
+    case .cancel(let transfer):
+      if let exchange = exchanges[ObjectIdentifier(transfer)] { release(exchange) }
+    case .resume(let transfer):
+      if let exchange = exchanges[ObjectIdentifier(transfer)] {
+        curl_easy_pause(exchange.easy, CURLPAUSE_CONT)
+      }
+    }
+  }
+
+  private func startWaiting() {
+    guard !waiting.isEmpty else { return }
+    let now = ContinuousClock.now
+    while waitingStart < waiting.count, exchanges.count < connectionsMax {
+      let transfer = waiting[waitingStart]
+      waitingStart += 1
+      if isStillWanted(transfer, now: now) { start(transfer, now: now) }
+    }
+    let isCheckDue = now - lineChecked >= .milliseconds(Int(Self.lineCheckMilliseconds))
+    guard waitingStart == waiting.count || isCheckDue else { return }
+    waiting = waiting[waitingStart...].filter { isStillWanted($0, now: now) }
+    waitingStart = 0
+    lineChecked = now
+  }
+
+  /// Whether an exchange in line must still start; false once it was cancelled or its time ran out.
+  private func isStillWanted(_ transfer: Transfer, now: ContinuousClock.Instant) -> Bool {
+    if let deadline = transfer.deadline, deadline <= now {
+      transfer.ended(OutboundHTTPError(.timedOut, "no connection was free in time"))
+    }
+    guard transfer.isEnded else { return true }
+    endedCount += 1
+    return false
+  }
+
+  private func start(_ transfer: Transfer, now: ContinuousClock.Instant) {
+    guard let easy = idle.popLast() ?? curl_easy_init() else {
+      transfer.ended(OutboundHTTPError(.failed, "libcurl has no memory for a request"))
+      endedCount += 1
+      return
+    }
+    let exchange = EasyTransfer(transfer, easy: easy)
+    exchanges[ObjectIdentifier(transfer)] = exchange
+    byHandle[easy] = exchange
+    exchange.configure(now: now, certificateAuthorities: certificateAuthorities)
+    let status = curl_multi_add_handle(multi, easy)
+    guard status == CURLM_OK else {
+      transfer.ended(
+        OutboundHTTPError(.failed, String(cString: curl_multi_strerror(status)))
+      )
+      release(exchange)
+      return
+    }
+  }
+
+  private func endFinished() {
+    var left: Int32 = 0
+    while let message = curl_multi_info_read(multi, &left) {
+      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else {
+        continue
+      }
+      let code = message.pointee.data.result
+      guard let exchange = byHandle[easy] else { continue }
+      exchange.finish(code)
+      release(exchange)
+    }
+  }
+
+  /// Gives the easy handle back; the connection stays open where the protocol allows.
+  private func release(_ exchange: EasyTransfer) {
+    exchanges[ObjectIdentifier(exchange.transfer)] = nil
+    byHandle[exchange.easy] = nil
+    endedCount += 1
+    curl_multi_remove_handle(multi, exchange.easy)
+    exchange.freeHeaders()
+    if idle.count < Self.idleHandlesMax {
+      curl_easy_reset(exchange.easy)
+      idle.append(exchange.easy)
+    } else {
+      curl_easy_cleanup(exchange.easy)
+    }
+  }
+
+  private func tearDown() {
+    let error = OutboundHTTPError(.cancelled, "the client was let go")
+    for exchange in Array(exchanges.values) {
+      exchange.transfer.ended(error)
+      release(exchange)
+    }
+    for transfer in waiting[waitingStart...] { transfer.ended(error) }
+    for easy in idle { curl_easy_cleanup(easy) }
+    curl_multi_cleanup(multi)
+  }
+}

@@ -1,4 +1,0 @@
-// A test needs the words of what it tests; one import of `FunctionsTesting` brings them all.
-@_exported public import FirestoreClient
-@_exported public import FunctionsRuntime
-@_exported public import OutboundHTTP

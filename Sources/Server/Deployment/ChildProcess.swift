@@ -1,0 +1,153 @@
+import Subprocess
+import Synchronization
+import WorkerPool
+
+#if canImport(System)
+  import System
+#else
+  import SystemPackage
+#endif
+
+/// Runs a program to its end, passing on its output line by line.
+enum ChildProcess {
+  /// How a program ended.
+  struct Result: Sendable {
+    var status: TerminationStatus
+    /// The last lines of both outputs together, at most `tailLinesMax`.
+    var tail: [String]
+    /// The standard output alone; a long one loses its beginning in steps of `outputLinesMax`.
+    var output: [String]
+    /// Whether the program was stopped because its time ran out.
+    var timedOut: Bool
+
+    var succeeded: Bool { status.isSuccess && !timedOut }
+  }
+
+  /// The program at an absolute path.
+  static func program(_ path: String) -> Executable { .path(FilePath(path)) }
+
+  /// Runs a program with arguments and returns when it has ended and all output is read.
+  ///
+  /// A nil `environment` inherits the server's own. `onLine` gets every line of both outputs.
+  /// Cancelling the task, or running out of time, kills the program.
+  static func run(
+    _ program: Executable,
+    _ arguments: [String],
+    environment: [String: String]? = nil,
+    timeout: Duration? = nil,
+    onLine: @escaping @Sendable (String) -> Void = { _ in }
+  ) async throws -> Result {
+    let lines = Lines(onLine: onLine)
+    return try await withThrowingTaskGroup(of: Result?.self) { group in
+      group.addTask {
+        let status = try await collect(program, arguments, environment: environment, into: lines)
+        return Result(status: status, tail: lines.tail, output: lines.output, timedOut: false)
+      }
+      if let timeout {
+        group.addTask {
+          try await Task.sleep(for: timeout)
+          return nil
+        }
+      }
+      let first = try await group.next() ?? nil
+      group.cancelAll()
+      return first
+        ?? Result(status: .exited(-1), tail: lines.tail, output: lines.output, timedOut: true)
+    }
+  }
+
+  private static func collect(
+    _ program: Executable,
+    _ arguments: [String],
+    environment: [String: String]?,
+    into lines: Lines
+  ) async throws -> TerminationStatus {
+    let custom = environment.map { environment in
+      Environment.custom(
+        Dictionary(
+          uniqueKeysWithValues: environment.map {
+            (Environment.Key(stringLiteral: $0.key), $0.value)
+          }
+        )
+      )
+    }
+    var options = PlatformOptions()
+    // The program has a group of its own, so that a build's compilers end with it.
+    options.createSession = true
+    options.teardownSequence = [
+      .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .zero)
+    ]
+    let outcome = try await Subprocess.run(
+      program,
+      arguments: Arguments(arguments),
+      environment: custom ?? .inherit,
+      platformOptions: options,
+      input: .none,
+      output: .sequence,
+      error: .sequence
+    ) { execution in
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await read(execution.standardOutput, into: lines, isError: false) }
+        group.addTask { await read(execution.standardError, into: lines, isError: true) }
+      }
+    }
+    return outcome.terminationStatus
+  }
+
+  private static func read(
+    _ output: SubprocessOutputSequence,
+    into lines: Lines,
+    isError: Bool
+  ) async {
+    var splitter = LineSplitter(lineBytesMax: lineBytesMax)
+    do {
+      for try await piece in output {
+        let complete = piece.withUnsafeBytes { splitter.append($0) }
+        for line in complete { lines.append(line, isError: isError) }
+      }
+    } catch {
+      lines.append("(The rest of the output cannot be read: \(error))", isError: isError)
+    }
+    for line in splitter.finish() { lines.append(line, isError: isError) }
+  }
+
+  /// What a running program has written, from both of its outputs.
+  private final class Lines: Sendable {
+    private struct State {
+      var tail: [String] = []
+      var output: [String] = []
+    }
+
+    private let onLine: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(onLine: @escaping @Sendable (String) -> Void) {
+      self.onLine = onLine
+    }
+
+    var tail: [String] { state.withLock { $0.tail.suffix(ChildProcess.tailLinesMax) } }
+    var output: [String] { state.withLock { $0.output } }
+
+    func append(_ line: LineSplitter.Line, isError: Bool) {
+      if line.bytesDropped > 0 { return }
+      append(String(decoding: line.bytes, as: UTF8.self), isError: isError)
+    }
+
+    func append(_ text: String, isError: Bool) {
+      state.withLock { state in
+        state.tail.append(text)
+        if state.tail.count >= 2 * tailLinesMax { state.tail.removeFirst(tailLinesMax) }
+        if !isError { state.output.append(text) }
+        if state.output.count >= 2 * outputLinesMax { state.output.removeFirst(outputLinesMax) }
+      }
+      onLine(text)
+    }
+  }
+
+  /// The longest line, for a linker's command line of tens of kilobytes; longer lines are cut.
+  private static let lineBytesMax = 128 * 1024
+  /// The lines kept: enough for a compiler's errors or a crash, whatever the program prints.
+  private static let tailLinesMax = 200
+  /// The lines kept: enough for the description of a package with a thousand targets.
+  private static let outputLinesMax = 50_000
+}

@@ -1,0 +1,352 @@
+import Invocation
+package import Logging
+import RuntimeSupport
+package import WorkerPool
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// Builds, checks and switches deployments, one at a time.
+///
+/// A deployment is first built and copied aside, then asked for its manifest. Then its workers are
+/// started and take over in one step, and only then does a restart serve it. When any of that
+/// fails, the previous deployment still serves and stays the current one.
+package actor DeploymentController {
+  /// The settings of a controller.
+  package struct Configuration: Sendable {
+    package var project: String
+    /// The folder, `DATA/deployments`.
+    package var folder: String
+    /// The variables that every worker sees, such as the addresses of the emulators.
+    package var environment: [String: String]
+
+    /// The settings of one suite.
+    package init(project: String, folder: String, environment: [String: String]) {
+      self.project = project
+      self.folder = folder
+      self.environment = environment
+    }
+  }
+
+  /// Replaces the running functions; throws and changes nothing when the new ones do not start.
+  package typealias Replace = @Sendable ([DeployedFunction]) async throws -> Void
+
+  private let configuration: Configuration
+  private let folder: DeploymentFolder
+  private let builder = BinaryBuilder()
+  private let check: ManifestCheck
+  private let replace: Replace
+  private let now: @Sendable () -> Date
+  private let logger: Logger
+  private var isBusy = false
+
+  /// A controller that has deployed nothing yet.
+  package init(
+    configuration: Configuration,
+    manifestTimeout: Duration = .seconds(10),
+    now: @escaping @Sendable () -> Date,
+    logger: Logger,
+    replace: @escaping Replace
+  ) {
+    self.configuration = configuration
+    self.folder = DeploymentFolder(path: configuration.folder)
+    self.check = ManifestCheck(timeout: manifestTimeout)
+    self.now = now
+    self.logger = logger
+    self.replace = replace
+  }
+
+  /// Serves the last deployment again; nil when there has been none.
+  ///
+  /// Throws `DeploymentError` when the deployment is damaged, or when another one is in progress.
+  package func restore() async throws -> DeploymentRecord? {
+    try begin()
+    defer { isBusy = false }
+    guard let record = try folder.current() else { return nil }
+    try await serve(record)
+    logger.notice("Serving the last deployment", metadata: ["deployment.id": "\(record.id)"])
+    return record
+  }
+
+  /// Deploys a source and returns the deployment that is served from now on.
+  ///
+  /// With `only`, the functions of these names come from the source and all others stay as they
+  /// are. Throws `DeploymentError`, or another `StatusConvertible`, and then leaves everything as
+  /// it was. A second call during the first throws `DeploymentError` at once.
+  package func deploy(
+    _ source: FunctionsSource,
+    builds: Bool,
+    only: Set<String>? = nil,
+    progress: @escaping @Sendable (String) -> Void
+  ) async throws -> DeploymentRecord {
+    try begin()
+    defer { isBusy = false }
+    let environment = try UserEnvironment(folder: source.folder, project: configuration.project)
+    let binary = try await builder.binary(of: source, builds: builds, progress: progress)
+    let id = makeID()
+    do {
+      try stage(binary, id)
+      progress("Asking the functions binary what it offers …")
+      let manifest = try await check.manifest(
+        of: folder.binary(id),
+        folder: folder.folder(id),
+        environment: workerEnvironment(environment)
+      )
+      let record = try record(id, of: manifest, from: source, only: only)
+      progress("Starting \(record.manifest.endpoints.count) functions …")
+      try await activate(record, environment)
+      return record
+    } catch {
+      folder.discard(id)
+      throw error
+    }
+  }
+
+  // MARK: - What was deployed
+
+  /// The deployments that can be served again, newest first, and the id of the current one.
+  package func deployments() throws -> (current: String?, all: [DeploymentRecord]) {
+    (try folder.current()?.id, folder.records())
+  }
+
+  /// Serves an earlier deployment again: `id`, or the one that the current deployment replaced.
+  ///
+  /// Throws `DeploymentError`, and then leaves everything as it was.
+  package func rollBack(to id: String?) async throws -> DeploymentRecord {
+    try begin()
+    defer { isBusy = false }
+    let current = try? folder.current()
+    let all = folder.records()
+    let target = try Self.target(of: id, current: current, among: all)
+    try await serve(target)
+    do {
+      try folder.makeCurrent(target.id)
+    } catch {
+      try await serveCurrent()
+      throw DeploymentError("The rollback cannot be kept in \(folder.path): \(error)")
+    }
+    logger.notice("Rolled back", metadata: ["deployment.id": "\(target.id)"])
+    return target
+  }
+
+  /// Serves the current deployment without some of its functions, as a deployment of its own.
+  ///
+  /// Throws `DeploymentError` when one of them does not exist, and then leaves everything as it
+  /// was.
+  package func delete(_ names: Set<String>) async throws -> DeploymentRecord {
+    try begin()
+    defer { isBusy = false }
+    guard let current = try folder.current() else {
+      throw DeploymentError("Nothing is deployed, so there is nothing to delete.")
+    }
+    try Self.check(names, areIn: current.manifest, called: "deployed")
+    let id = makeID()
+    var record = current
+    record.id = id
+    record.manifest.endpoints = current.manifest.endpoints.filter { !names.contains($0.key) }
+    record.binaries = Dictionary(
+      uniqueKeysWithValues: record.manifest.endpoints.keys.map { ($0, current.binary(of: $0)) }
+    )
+    record.replaced = current.id
+    record.time = timestamp()
+    record.note = "deleted \(names.sorted().joined(separator: ", "))"
+    do {
+      try await activate(
+        record,
+        UserEnvironment(folder: record.environmentFolder, project: configuration.project)
+      )
+    } catch {
+      folder.discard(id)
+      throw error
+    }
+    return record
+  }
+
+  /// Restarts the current functions with the present `.env` files; nil before the first deployment.
+  package func reload() async throws -> DeploymentRecord? {
+    try await restore()
+  }
+
+  /// The environment of a function's worker; without a `name`, of a worker for all functions.
+  ///
+  /// Leaves out what the pool adds. The files are read anew; before the first deployment those in
+  /// `source` are read, without secrets.
+  package func workerEnvironment(
+    of name: String?,
+    source: String?
+  ) throws -> [String: String] {
+    let record = try folder.current()
+    guard let folder = record?.environmentFolder ?? source else {
+      return configuration.environment
+    }
+    let environment = try UserEnvironment(folder: folder, project: configuration.project)
+    var values = workerEnvironment(environment)
+    for (function, endpoint) in record?.manifest.endpoints ?? [:]
+    where name == nil || name == function {
+      values.merge(environment.secrets(of: endpoint)) { $1 }
+    }
+    return values
+  }
+
+  private static func target(
+    of id: String?,
+    current: DeploymentRecord?,
+    among all: [DeploymentRecord]
+  ) throws -> DeploymentRecord {
+    if let id {
+      if let found = all.first(where: { $0.id == id }) { return found }
+      let names = all.map(\.id).joined(separator: ", ")
+      throw DeploymentError(
+        "There is no deployment \(id). Kept are: \(names.isEmpty ? "none" : names)."
+      )
+    }
+    let before =
+      all.first { $0.id == current?.replaced }
+      // The deployment it replaced may be gone; then the newest one made before it serves instead.
+      ?? all.drop { $0.id != current?.id }.dropFirst().first
+    guard let before else {
+      throw DeploymentError("There is no earlier deployment to go back to.")
+    }
+    return before
+  }
+
+  private static func check(
+    _ names: Set<String>,
+    areIn manifest: FunctionManifest,
+    called adjective: String
+  ) throws {
+    let unknown = names.subtracting(manifest.endpoints.keys).sorted()
+    guard unknown.isEmpty else {
+      let known = manifest.endpoints.keys.sorted().joined(separator: ", ")
+      throw DeploymentError(
+        "No function \(unknown.joined(separator: ", ")) is \(adjective). Functions: \(known)."
+      )
+    }
+  }
+
+  private func record(
+    _ id: String,
+    of manifest: FunctionManifest,
+    from source: FunctionsSource,
+    only: Set<String>?
+  ) throws -> DeploymentRecord {
+    // A damaged record has nothing to keep, and this deployment repairs it.
+    let current = try? folder.current()
+    var record = DeploymentRecord(
+      id: id,
+      project: configuration.project,
+      manifest: manifest,
+      environmentFolder: source.folder,
+      time: timestamp(),
+      replaced: current?.id
+    )
+    guard let only else { return record }
+    try Self.check(only, areIn: manifest, called: "in the package")
+    record.manifest.endpoints = manifest.endpoints.filter { only.contains($0.key) }
+    record.note = "only \(only.sorted().joined(separator: ", "))"
+    guard let current else { return record }
+    record.binaries = [:]
+    for (name, endpoint) in current.manifest.endpoints where !only.contains(name) {
+      record.manifest.endpoints[name] = endpoint
+      record.binaries?[name] = current.binary(of: name)
+    }
+    return record
+  }
+
+  private func activate(
+    _ record: DeploymentRecord,
+    _ environment: UserEnvironment
+  ) async throws {
+    try await replace(functions(of: record, environment))
+    do {
+      try folder.makeCurrent(record)
+    } catch {
+      // The next start would serve the previous deployment, so serve it now, too.
+      try await serveCurrent()
+      throw DeploymentError("The deployment cannot be kept in \(folder.path): \(error)")
+    }
+    folder.prune(current: record)
+    logger.notice(
+      "Deployed",
+      metadata: [
+        "deployment.id": "\(record.id)", "function.count": "\(record.manifest.endpoints.count)",
+      ]
+    )
+  }
+
+  private func begin() throws {
+    guard !isBusy else {
+      var error = DeploymentError("Another deployment is under way; try again when it has ended.")
+      error.isBusy = true
+      throw error
+    }
+    isBusy = true
+  }
+
+  private func stage(_ binary: String, _ id: String) throws {
+    do {
+      try folder.stage(binary, id: id)
+    } catch {
+      throw DeploymentError("The functions cannot be copied to \(folder.path): \(error)")
+    }
+  }
+
+  private func serveCurrent() async throws {
+    if let record = try folder.current() {
+      try await serve(record)
+    } else {
+      try await replace([])
+    }
+  }
+
+  private func serve(_ record: DeploymentRecord) async throws {
+    let environment = try UserEnvironment(
+      folder: record.environmentFolder,
+      project: configuration.project
+    )
+    try await replace(functions(of: record, environment))
+  }
+
+  private func functions(
+    of record: DeploymentRecord,
+    _ environment: UserEnvironment
+  ) -> [DeployedFunction] {
+    record.manifest.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
+      var values = workerEnvironment(environment)
+      values.merge(environment.secrets(of: endpoint)) { $1 }
+      return DeployedFunction(
+        name: name,
+        endpoint: endpoint,
+        executable: folder.binary(record.binary(of: name)),
+        environment: values,
+        deploymentID: record.id
+      )
+    }
+  }
+
+  /// The server's own settings win over the user's files.
+  private func workerEnvironment(_ environment: UserEnvironment) -> [String: String] {
+    environment.variables.merging(configuration.environment) { $1 }
+  }
+
+  /// The present time in RFC 3339 with milliseconds, so that records sort by it.
+  private func timestamp() -> String {
+    now().formatted(
+      .iso8601.year().month().day().timeZone(separator: .omitted)
+        .time(includingFractionalSeconds: true).timeSeparator(.colon)
+    )
+  }
+
+  private func makeID() -> String {
+    let style = Date.ISO8601FormatStyle(
+      dateSeparator: .omitted,
+      dateTimeSeparator: .standard,
+      timeSeparator: .omitted
+    )
+    let time = now().formatted(style).prefix(15)
+    return "\(time)-\(RandomID.make(length: 4))"
+  }
+}

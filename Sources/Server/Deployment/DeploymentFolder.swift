@@ -1,0 +1,137 @@
+import Invocation
+import RuntimeSupport
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// `DATA/deployments`: one folder for each deployment, and a file that names the current one.
+struct DeploymentFolder: Sendable {
+  let path: String
+  /// The earlier deployments kept for a rollback, besides the current one.
+  static let keptMax = 3
+
+  private var currentPath: String { "\(path)/\(Self.currentName)" }
+
+  func folder(_ id: String) -> String { "\(path)/\(id)" }
+  func binary(_ id: String) -> String { "\(path)/\(id)/functions" }
+
+  /// Copies a binary into a new folder that nothing refers to yet; synced to disk.
+  func stage(_ binary: String, id: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: folder(id),
+      withIntermediateDirectories: true
+    )
+    // A copied link would later lead to another binary, or to none.
+    let binary = URL(filePath: binary).resolvingSymlinksInPath().path
+    try FileManager.default.copyItem(atPath: binary, toPath: self.binary(id))
+    // SwiftPM puts resources beside the binary, where it looks for them.
+    let built = binary.lastIndex(of: "/").map { String(binary[..<$0]) } ?? "."
+    for name in try FileManager.default.contentsOfDirectory(atPath: built)
+    where name.hasSuffix(".resources") || name.hasSuffix(".bundle") {
+      try FileManager.default.copyItem(atPath: "\(built)/\(name)", toPath: folder(id) + "/\(name)")
+    }
+    try Self.sync(self.binary(id))
+  }
+
+  /// Removes a staged folder that was never deployed.
+  func discard(_ id: String) {
+    // A folder that cannot be removed is pruned after the next deployment.
+    try? FileManager.default.removeItem(atPath: folder(id))
+  }
+
+  /// Writes the record and makes it the current one, in one step that survives a crash.
+  func makeCurrent(_ record: DeploymentRecord) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    try FileManager.default.createDirectory(
+      atPath: folder(record.id),
+      withIntermediateDirectories: true
+    )
+    let recordPath = recordPath(record.id)
+    try encoder.encode(record).write(to: URL(filePath: recordPath), options: .atomic)
+    try Self.sync(recordPath)
+    try Self.sync(folder(record.id))
+    try makeCurrent(record.id)
+  }
+
+  /// Makes an existing deployment the current one, in one step.
+  func makeCurrent(_ id: String) throws {
+    try Data(id.utf8).write(to: URL(filePath: currentPath), options: .atomic)
+    try Self.sync(currentPath)
+    try Self.sync(path)
+  }
+
+  /// The current deployment, or nil before the first.
+  ///
+  /// Throws `DeploymentError` when its files are damaged.
+  func current() throws -> DeploymentRecord? {
+    guard FileManager.default.fileExists(atPath: currentPath) else { return nil }
+    do {
+      let id = String(decoding: try Data(contentsOf: URL(filePath: currentPath)), as: UTF8.self)
+      return try record(id)
+    } catch {
+      throw DeploymentError(
+        "The last deployment in \(path) is damaged or incomplete; `hearth deploy` makes a new one."
+      )
+    }
+  }
+
+  /// The deployments that are kept whole, newest first.
+  func records() -> [DeploymentRecord] {
+    // A deployment that cannot be listed or read cannot be served again, so it does not count.
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    return names.compactMap { name in
+      name == Self.currentName ? nil : try? record(name)
+    }.filter { record in
+      record.manifest.endpoints.keys.allSatisfy {
+        FileManager.default.isExecutableFile(atPath: binary(record.binary(of: $0)))
+      }
+    }.sorted { ($0.time ?? $0.id, $0.id) > ($1.time ?? $1.id, $1.id) }
+  }
+
+  /// Removes all but the current deployment, the newest others, and those whose binaries they need.
+  func prune(current: DeploymentRecord) {
+    let others = records().filter { $0.id != current.id }
+    // After a rollback, the deployment that the current one replaced may not be among the newest.
+    let kept = [current] + others.prefix(Self.keptMax) + others.filter { $0.id == current.replaced }
+    let needed = Set(kept.flatMap(\.folders))
+    // A folder that cannot be listed or removed costs disk and nothing else.
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    for name in names where name != Self.currentName && !needed.contains(name) {
+      try? FileManager.default.removeItem(atPath: folder(name))
+    }
+  }
+
+  private static let currentName = "current"
+
+  private func recordPath(_ id: String) -> String { folder(id) + "/deployment.json" }
+
+  private func record(_ id: String) throws -> DeploymentRecord {
+    try JSONDecoder().decode(
+      DeploymentRecord.self,
+      from: Data(contentsOf: URL(filePath: recordPath(id)))
+    )
+  }
+
+  private static func sync(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY)
+    guard descriptor >= 0 else {
+      throw DeploymentError("\(path) cannot be opened: \(String(cString: strerror(errno))).")
+    }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else {
+      throw DeploymentError("\(path) cannot be synced: \(String(cString: strerror(errno))).")
+    }
+  }
+}

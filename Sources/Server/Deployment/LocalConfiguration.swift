@@ -1,0 +1,119 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The variables and secrets of a functions source, as a person reads and changes them.
+///
+/// Changes go to `.env.local` and `.secret.local`, which are for this machine only. A change is
+/// made in one step and keeps everything else in the file.
+package struct LocalConfiguration: Sendable {
+  /// A variable or secret and the source of its value.
+  package struct Setting: Sendable, Hashable {
+    package var name: String
+    package var value: String
+    /// The name of the file that sets it.
+    package var source: String
+    package var isSecret: Bool
+  }
+
+  private let folder: String
+  private let project: String
+
+  /// The configuration of a functions source for a project.
+  package init(folder: String, project: String) {
+    self.folder = folder
+    self.project = project
+  }
+
+  /// The variables and secrets by name; throws `DeploymentError` for a malformed file.
+  package func settings() throws -> [Setting] {
+    var settings: [String: Setting] = [:]
+    for file in UserEnvironment.variableFiles(project: project) {
+      for (name, value) in try UserEnvironment.read(file, in: folder) {
+        settings[name] = Setting(name: name, value: value, source: file, isSecret: false)
+      }
+    }
+    let file = UserEnvironment.secretFile
+    let secrets = try UserEnvironment.read(file, in: folder).map { name, value in
+      Setting(name: name, value: value, source: file, isSecret: true)
+    }
+    return settings.values.sorted { $0.name < $1.name } + secrets.sorted { $0.name < $1.name }
+  }
+
+  /// Sets a variable or secret and returns the name of the file that now has it.
+  package func set(_ name: String, to value: String, isSecret: Bool) throws -> String {
+    try change(isSecret: isSecret) { try $0.set(name, value) }
+  }
+
+  /// Removes a variable or secret; nil when the file has none of this name.
+  package func unset(_ name: String, isSecret: Bool) throws -> String? {
+    var wasThere = false
+    let file = try change(isSecret: isSecret) { wasThere = try $0.unset(name) }
+    return wasThere ? file : nil
+  }
+
+  private func change(
+    isSecret: Bool,
+    _ body: (inout EnvironmentFile) throws -> Void
+  ) throws -> String {
+    let name = isSecret ? UserEnvironment.secretFile : UserEnvironment.localFile
+    // A link stays a link: the file that it leads to is written.
+    let path = URL(filePath: "\(folder)/\(name)").resolvingSymlinksInPath().path
+    let before = try UserEnvironment.text(of: path) ?? ""
+    var file = try EnvironmentFile(before, file: path)
+    try body(&file)
+    if file.text != before { try write(file.text, to: path, isSecret: isSecret) }
+    return name
+  }
+
+  /// Writes a new file and moves it into place; only the owner can read secrets.
+  private func write(_ text: String, to path: String, isSecret: Bool) throws {
+    var status = stat()
+    let mode = isSecret ? 0o600 : stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644
+    let fresh = "\(path).\(getpid()).new"
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+    guard descriptor >= 0 else { throw Self.failure(path) }
+    var rest = Array(text.utf8)[...]
+    var isWritten = true
+    while !rest.isEmpty, isWritten {
+      let count = rest.withUnsafeBytes { Self.write(descriptor, $0) }
+      if count > 0 { rest = rest.dropFirst(count) } else { isWritten = errno == EINTR }
+    }
+    isWritten = isWritten && fsync(descriptor) == 0
+    let failure = Self.failure(path)
+    close(descriptor)
+    guard isWritten else {
+      unlink(fresh)
+      throw failure
+    }
+    guard rename(fresh, path) == 0 else {
+      let failure = Self.failure(path)
+      unlink(fresh)
+      throw failure
+    }
+  }
+
+  private static func write(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Int {
+    #if canImport(Darwin)
+      Darwin.write(descriptor, bytes.baseAddress, bytes.count)
+    #elseif canImport(Musl)
+      Musl.write(descriptor, bytes.baseAddress, bytes.count)
+    #else
+      Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+    #endif
+  }
+
+  private static func failure(_ path: String) -> DeploymentError {
+    DeploymentError("\(path) cannot be written: \(String(cString: strerror(errno))).")
+  }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import HTTPSupport
+import HummingbirdCore
+import Invocation
+import RuntimeSupport
+import ServiceLifecycle
+import TriggerDelivery
+import WorkerPool
+
+/// The functions' logs, the deliveries of events, and waiting for deliveries.
+extension ControlAPI {
+  /// `GET /hearth/v1/logs?function=&level=&since=&limit=&follow=true`, oldest first.
+  func logLines(_ query: QueryParameters, _ client: ClientWatch) async throws -> Response {
+    let filter = try LogFilter(query)
+    let limit = min(max(Int(query["limit"] ?? "") ?? 200, 0), Self.linesMax)
+    let follows = query["follow"] == "true"
+    let logs = self.logs
+    let following = follows ? logs.stream(function: filter.function) : nil
+    // Lines that the filter leaves out must not use up the limit.
+    let past = await logs.entries(
+      function: filter.function,
+      limit: filter.takesAll ? limit : Self.linesMax
+    )
+    return lines(for: client) { write in
+      for entry in past.filter(filter.takes).suffix(limit) { write(entry) }
+      guard let following else { return }
+      for await entry in following.cancelOnGracefulShutdown() where filter.takes(entry) {
+        write(entry)
+      }
+    }
+  }
+
+  func events(_ query: QueryParameters) async throws -> Response {
+    var state: Delivery.State?
+    if let name = query["state"], name != "running" {
+      guard let known = Delivery.State(rawValue: name) else {
+        let names = (["running"] + Delivery.State.allCases.map(\.rawValue)).joined(separator: ", ")
+        throw StatusError.invalidArgument("\"\(name)\" is no state; the states are \(names).")
+      }
+      state = known
+    }
+    let limit = min(max(Int(query["limit"] ?? "") ?? 50, 1), Self.eventsMax)
+    let found = try await deliveries.list(
+      state: state,
+      isRunning: query["state"] == "running" ? true : nil,
+      function: query["function"],
+      limit: limit
+    )
+    var descriptions: [EventDescription] = []
+    for delivery in found {
+      let isRunning = await deliveries.isRunning(delivery.id)
+      descriptions.append(EventDescription(delivery, isRunning: isRunning))
+    }
+    return try .json(encoding: descriptions)
+  }
+
+  /// `POST /hearth/v1/events/retry?state=&function=`: all failed and dead events, or only those.
+  func retryAll(_ query: QueryParameters) async throws -> Response {
+    try await forAll(query, states: [.failed, .dead]) { _ = try await deliveries.retry($0) }
+  }
+
+  /// `POST /hearth/v1/events/ID/retry`: retries a failed or dead event.
+  func retry(_ id: DeliveryID) async throws -> Response {
+    try .json(encoding: EventDescription(try await deliveries.retry(id), isRunning: false))
+  }
+
+  /// `POST /hearth/v1/events/{id}/discard`.
+  func discard(_ id: DeliveryID) async throws -> Response {
+    try await deliveries.discard(id)
+    return .json("{}")
+  }
+
+  /// `POST /hearth/v1/events/discard?state=&function=`.
+  func discardAll(_ query: QueryParameters) async throws -> Response {
+    guard query["state"] != nil else {
+      throw StatusError.invalidArgument("Name a state: pending, failed or dead.")
+    }
+    return try await forAll(query, states: [.pending, .failed, .dead]) {
+      try await deliveries.discard($0)
+    }
+  }
+
+  /// Does something to each delivery in a state, one batch after the other.
+  func forAll(
+    _ query: QueryParameters,
+    states: [Delivery.State],
+    _ body: (DeliveryID) async throws -> Void
+  ) async throws -> Response {
+    var chosen = states
+    if let name = query["state"] {
+      guard let state = Delivery.State(rawValue: name), states.contains(state) else {
+        let names = states.map(\.rawValue).joined(separator: " or ")
+        throw StatusError.invalidArgument("state is \(names), not \"\(name)\".")
+      }
+      chosen = [state]
+    }
+    var count = 0
+    for state in chosen {
+      // A bound in case deliveries come as fast as they are handled.
+      for _ in 0..<Self.batchesMax {
+        let batch = try await deliveries.list(
+          state: state,
+          isRunning: false,
+          function: query["function"],
+          limit: Self.eventsMax
+        )
+        for delivery in batch {
+          do {
+            try await body(delivery.id)
+            count += 1
+          } catch let error as StatusError
+            where [.notFound, .failedPrecondition].contains(error.statusCode)
+          {
+            // Another request was faster, or the delivery ended by itself.
+          }
+        }
+        if batch.count < Self.eventsMax { break }
+      }
+    }
+    return try .json(encoding: EventCount(count: count))
+  }
+
+  func event(_ id: DeliveryID) async throws -> Response {
+    let delivery = try await deliveries.show(id)
+    return try .json(
+      encoding: EventDescription(delivery, isRunning: await deliveries.isRunning(id))
+    )
+  }
+
+  func id(_ text: String) throws -> DeliveryID {
+    guard let id = DeliveryID(text) else {
+      throw StatusError.invalidArgument(
+        "\"\(text)\" is no event's id; `hearth events list` shows them."
+      )
+    }
+    return id
+  }
+
+  /// Waits until everything is delivered; `DEADLINE_EXCEEDED` says what is then still pending.
+  func settle(_ query: QueryParameters) async throws -> Response {
+    let asked = Double(query["timeoutSeconds"] ?? "") ?? 30
+    // Without this check NaN would pass through `min` and `max`.
+    let seconds = asked.isNaN ? 30 : min(max(asked, 0), 600)
+    let deliveries = self.deliveries
+    let isSettled = try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        try await deliveries.waitUntilIdle()
+        return true
+      }
+      group.addTask {
+        try await Task.sleep(for: .seconds(seconds))
+        return false
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? false
+    }
+    guard isSettled else {
+      let pending = try await deliveries.list(state: .pending, limit: 10)
+      let names = pending.map { delivery in
+        "\(delivery.id)\(delivery.lastError.map { " (\($0))" } ?? "")"
+      }.joined(separator: ", ")
+      throw StatusError(
+        .deadlineExceeded,
+        "Not settled after \(seconds) s. Pending: \(names.isEmpty ? "events that no deployment has taken yet" : names)."
+      )
+    }
+    return .json("{}")
+  }
+
+  private static let eventsMax = 1000
+  private static let batchesMax = 1000
+}

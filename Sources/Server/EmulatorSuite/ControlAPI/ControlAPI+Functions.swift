@@ -1,0 +1,129 @@
+import Deployment
+import DocumentModel
+import Events
+import Foundation
+import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
+import Identity
+import Invocation
+import NIOCore
+import RuntimeSupport
+import TriggerDelivery
+import WorkerPool
+
+/// The deployed functions, and deploying them.
+extension ControlAPI {
+  /// The deployed functions by name.
+  func functions() -> [FunctionDescription] {
+    let address =
+      description().services["functions"] ?? ServiceAddress(host: "127.0.0.1", port: 0)
+    let debuggers = fleet.debuggers
+    let statuses = Dictionary(uniqueKeysWithValues: fleet.statuses().map { ($0.name, $0) })
+    return fleet.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
+      var function = FunctionDescription(
+        name: name,
+        endpoint: endpoint,
+        project: project,
+        address: address
+      )
+      function.debugger = debuggers[name]
+      if let status = statuses[name] {
+        function.workers = status.processes.isEmpty ? nil : status.processes
+        function.running = status.running
+        function.waiting = status.waiting
+      }
+      return function
+    }
+  }
+
+  func fire(_ name: String, _ request: Request) async throws -> Response {
+    guard let endpoint = fleet.endpoints[name] else {
+      let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
+      throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
+    }
+    guard let trigger = endpoint.eventTrigger,
+      let type = DocumentEventType(name: trigger.eventType)
+    else {
+      throw StatusError(
+        .failedPrecondition,
+        "\(name) has no trigger; `hearth call \(name)` invokes it."
+      )
+    }
+    let body = try await request.wholeBody(upTo: Self.fireBytesMax)
+    let event = try FiredEvent(
+      json: Array(body.readableBytesView),
+      database: DatabaseName(project: project),
+      time: time.now
+    )
+    guard type.kind.includes(event.change.kind) else {
+      throw StatusError(
+        .failedPrecondition,
+        "\(name) waits for \(type.kind.rawValue); this event is \(event.change.kind.rawValue). "
+          + "--before and --data decide which it is."
+      )
+    }
+    let delivery = Delivery(
+      id: DeliveryID(sequence: 0, changeIndex: 0, function: name),
+      content: .document(event.change, type),
+      commitTime: time.now,
+      auth: .admin
+    )
+    let clock = ContinuousClock()
+    let start = clock.now
+    let reply = try await fleet.invoke(
+      deliveryRequest.invocation(for: delivery, id: RandomID.make())
+    )
+    let text = String(buffer: try await reply.body.collect(upTo: Self.fireBytesMax))
+    let elapsed = start.duration(to: clock.now)
+    let succeeded = reply.head.status.kind == .successful
+    return try .json(
+      encoding: FireOutcome(
+        succeeded: succeeded,
+        milliseconds: Int(elapsed / .milliseconds(1)),
+        error: succeeded ? nil : "HTTP \(reply.head.status.code) \(text)"
+      )
+    )
+  }
+
+  /// `POST /hearth/v1/functions/{name}/run`: runs a scheduled function now.
+  func runSchedule(_ name: String) async throws -> Response {
+    let id = try await deliveries.runSchedule(name)
+    return try .json(encoding: ["id": id.description])
+  }
+
+  // MARK: - Deployments
+
+  /// `POST /hearth/v1/deployments?build=false&only=a,b`: progress as lines, the outcome last.
+  func deploy(_ query: QueryParameters, _ client: ClientWatch) throws -> Response {
+    let deployer = self.deployer
+    let builds = query["build"] != "false"
+    let only = try names(query["only"], isRequired: false)
+    return lines(for: client) { write in
+      await deployer.deploy(builds: builds, only: only) { line in write(line) }
+    }
+  }
+
+  /// `POST /hearth/v1/deployments/rollback?to=ID`.
+  func rollBack(_ query: QueryParameters) async throws -> Response {
+    try .json(encoding: await deployer.rollBack(to: query["to"]))
+  }
+
+  /// `DELETE /hearth/v1/functions?names=a,b`.
+  func deleteFunctions(_ query: QueryParameters) async throws -> Response {
+    let names = try names(query["names"], isRequired: true) ?? []
+    return try .json(encoding: await deployer.delete(names))
+  }
+
+  private func names(_ list: String?, isRequired: Bool) throws -> Set<String>? {
+    let names = list?.split(separator: ",").map(String.init) ?? []
+    guard names.isEmpty else { return Set(names) }
+    guard !isRequired, list == nil else {
+      throw StatusError.invalidArgument("Name at least one function.")
+    }
+    return nil
+  }
+
+  /// The largest body: a fired event is at most a document, before and after.
+  private static let fireBytesMax = 4 << 20
+}

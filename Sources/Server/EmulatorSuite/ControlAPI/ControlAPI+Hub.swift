@@ -1,0 +1,78 @@
+import Foundation
+import HTTPSupport
+import HummingbirdCore
+import RuntimeSupport
+import TriggerDelivery
+
+/// Routes of Firebase's hub.
+extension ControlAPI {
+  func hub() throws -> Response {
+    struct Hub: Encodable {
+      var version: String
+      var origins: [String]
+      var pid: Int32
+      var host: String
+      var port: Int
+    }
+    let suite = description()
+    let hub = suite.services["hub"] ?? ServiceAddress(host: "127.0.0.1", port: 0)
+    return try .json(
+      encoding: Hub(
+        version: version,
+        origins: ["http://\(hub.host):\(hub.port)"],
+        pid: suite.pid,
+        host: hub.host,
+        port: hub.port
+      )
+    )
+  }
+
+  func emulators() throws -> Response {
+    struct Emulator: Encodable {
+      struct Listen: Encodable {
+        var address: String
+        var family: String
+        var port: Int
+      }
+      var name: String
+      var host: String
+      var port: Int
+      var listen: [Listen]
+      var pid: Int32
+    }
+    let suite = description()
+    let entries = suite.services.map { name, address in
+      (
+        name,
+        Emulator(
+          name: name,
+          host: address.host,
+          port: address.port,
+          listen: [.init(address: address.host, family: "IPv4", port: address.port)],
+          pid: suite.pid
+        )
+      )
+    }
+    return try .json(encoding: Dictionary(uniqueKeysWithValues: entries))
+  }
+
+  /// `PUT /functions/disableBackgroundTriggers` and its counterpart.
+  ///
+  /// Events that happen while triggers are disabled never reach a function, as with Firebase's
+  /// emulator. Earlier events are delivered first, for which a minute is allowed.
+  func setTriggers(enabled: Bool) async throws -> Response {
+    try await triggers.set(enabled: enabled, in: deliveries)
+    if !enabled {
+      let deliveries = self.deliveries
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await deliveries.waitUntilStill() }
+        group.addTask { try await Task.sleep(for: Self.flushTimeMax) }
+        defer { group.cancelAll() }
+        try await group.next()
+      }
+    }
+    return .json(#"{"enabled":\#(enabled)}"#)
+  }
+
+  private static let flushTimeMax = Duration.seconds(60)
+}

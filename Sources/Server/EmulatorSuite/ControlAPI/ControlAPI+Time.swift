@@ -1,0 +1,93 @@
+import DocumentModel
+import Foundation
+import HTTPSupport
+import HummingbirdCore
+import NIOCore
+import RuntimeSupport
+import TriggerDelivery
+
+/// Virtual time, and faults on purpose.
+extension ControlAPI {
+  /// `GET /hearth/v1/clock`.
+  func clock() -> ClockDescription {
+    ClockDescription(
+      now: time.now.description,
+      aheadSeconds: time.offset / .seconds(1)
+    )
+  }
+
+  /// `POST /hearth/v1/clock` with `{"advanceSeconds": 3600}` or `{"to": "2026-12-01T00:00:00Z"}`.
+  ///
+  /// Everything that becomes due on the way happens, one thing after the other.
+  func advanceClock(_ request: Request) async throws -> Response {
+    struct Jump: Decodable {
+      var advanceSeconds: Double?
+      var to: String?
+    }
+    let jump: Jump = try await body(of: request, like: #"{"advanceSeconds": 3600}"#)
+    let target: Timestamp
+    switch (jump.advanceSeconds, jump.to) {
+    case (let seconds?, nil):
+      guard (0...Self.jumpSecondsMax).contains(seconds) else {
+        throw StatusError.invalidArgument(
+          "advanceSeconds is \(seconds); give 0 to \(Int(Self.jumpSecondsMax)). "
+            + "Time never goes back."
+        )
+      }
+      target = time.now.advanced(by: .seconds(seconds))
+    case (nil, let text?):
+      guard let parsed = Timestamp(text) else {
+        throw StatusError.invalidArgument(
+          "\"\(text)\" is no time; write one such as 2026-12-01T00:00:00Z."
+        )
+      }
+      guard parsed >= time.now, parsed.duration(since: time.now) <= .seconds(Self.jumpSecondsMax)
+      else {
+        throw StatusError.invalidArgument(
+          "It is \(time.now) now; name a later time within ten years. Time never goes back."
+        )
+      }
+      target = parsed
+    default:
+      throw StatusError.invalidArgument("Give advanceSeconds or to.")
+    }
+    try await deliveries.passTime(to: target, in: time)
+    return try .json(encoding: clock())
+  }
+
+  /// `PUT /hearth/v1/faults` with `{"seed": 7, "duplicates": 0.3, "reordering": true}`.
+  func setFaults(_ request: Request) async throws -> Response {
+    struct Faults: Decodable {
+      var seed: UInt64
+      var duplicates: Double?
+      var drops: Double?
+      var reordering: Bool?
+    }
+    let faults: Faults = try await body(of: request, like: #"{"seed": 7, "duplicates": 0.3}"#)
+    for (name, part) in [("duplicates", faults.duplicates), ("drops", faults.drops)] {
+      guard let part, !(0...1).contains(part) else { continue }
+      throw StatusError.invalidArgument("\(name) is \(part); give a part from 0 to 1.")
+    }
+    let plan = FaultPlan(
+      seed: faults.seed,
+      duplicates: faults.duplicates ?? 0,
+      reordering: faults.reordering ?? false,
+      drops: faults.drops ?? 0
+    )
+    await deliveries.setFaults(plan)
+    return try .json(encoding: plan)
+  }
+
+  private func body<Body: Decodable>(of request: Request, like example: String) async throws -> Body
+  {
+    let bytes = try await request.wholeBody(upTo: 64 << 10)
+    do {
+      return try JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
+    } catch {
+      throw StatusError.invalidArgument("The body must be JSON like \(example).")
+    }
+  }
+
+  /// The longest jump, ten years; a schedule of every minute would take hours to get there.
+  private static let jumpSecondsMax = 10 * 366 * 86_400.0
+}

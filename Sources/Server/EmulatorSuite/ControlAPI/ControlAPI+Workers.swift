@@ -1,0 +1,114 @@
+import Deployment
+import Foundation
+import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
+import Invocation
+import Logging
+import NIOCore
+import RuntimeSupport
+import TriggerDelivery
+import WorkerPool
+
+/// Workers that somebody has started in a debugger.
+extension ControlAPI {
+  /// `GET /hearth/v1/workers/environment?function=NAME`: the environment of a deployed worker.
+  ///
+  /// Without a name it has the secrets of all functions, because one process runs them all.
+  func workerEnvironment(_ query: QueryParameters) async throws -> Response {
+    let source = deployer.source?.folder
+    return try .json(
+      encoding: await deployer.controller.workerEnvironment(of: query["function"], source: source)
+    )
+  }
+
+  /// `POST /hearth/v1/workers`: the process has its functions while the reply is open.
+  func attachWorker(_ request: Request, _ client: ClientWatch) async throws -> Response {
+    let body = try await request.wholeBody(upTo: Self.registrationBytesMax)
+    let registration: WorkerRegistration
+    do {
+      registration = try JSONDecoder().decode(
+        WorkerRegistration.self,
+        from: Data(body.readableBytesView)
+      )
+    } catch {
+      throw StatusError.invalidArgument("A worker's registration has pid, port and manifest.")
+    }
+    var endpoints = registration.manifest.endpoints
+    if let target = registration.target { endpoints = endpoints.filter { $0.key == target } }
+    guard !endpoints.isEmpty else {
+      throw StatusError.invalidArgument("The worker has no function that it could run.")
+    }
+    let problems = endpoints.sorted { $0.key < $1.key }.flatMap { name, endpoint in
+      endpoint.problems.map { "Function \(name) \($0)" }
+    }
+    guard problems.isEmpty else {
+      throw StatusError.invalidArgument(problems.joined(separator: " "))
+    }
+    let worker = DebuggerWorker(
+      pid: registration.pid,
+      port: registration.port,
+      endpoints: endpoints
+    )
+    let id = RandomID.make()
+    let reply = ResponseBody { writer in
+      logger.notice(
+        "A debugger's process takes functions",
+        metadata: ["process": "\(worker.pid)", "functions": "\(worker.endpoints.keys.sorted())"]
+      )
+      do {
+        try await client.whileConnected {
+          try await hold(worker, id) { line in
+            try await writer.write(ByteBuffer(bytes: try JSONEncoder().encode(line) + [0x0A]))
+          }
+        }
+      } catch {
+        logger.debug("A debugger's process has left", metadata: ["error": "\(error)"])
+      }
+      fleet.detach(id)
+      try await updateTriggers()
+      try await writer.finish(nil)
+    }
+    return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: reply)
+  }
+
+  /// `DELETE /hearth/v1/workers/ID`: the process gets nothing new, but may finish what it runs.
+  func releaseWorker(_ id: String) async throws -> Response {
+    await fleet.release(id)
+    try await updateTriggers()
+    return .json("{}")
+  }
+
+  /// Keeps the functions with the process until the task is cancelled or a line cannot be written.
+  private func hold(
+    _ worker: DebuggerWorker,
+    _ id: String,
+    write: (WorkerLine) async throws -> Void
+  ) async throws {
+    let fleet = self.fleet
+    try await withTaskCancellationHandler {
+      try await fleet.attach(worker, id: id)
+    } onCancel: {
+      fleet.detach(id)
+    }
+    try await updateTriggers()
+    try await write(WorkerLine(id: id, functions: worker.endpoints.keys.sorted()))
+    while true {
+      // Keeps the connection from being closed as silent, and notices when the other end is lost.
+      try await Task.sleep(for: Self.sayAliveInterval)
+      try await write(WorkerLine(id: id, functions: []))
+    }
+  }
+
+  /// Tells the deliveries which functions run, including those that only a debugger runs.
+  ///
+  /// Not before the first deployment if one is to come: its events wait for it.
+  private func updateTriggers() async throws {
+    guard fleet.isDeployed || deployer.source == nil else { return }
+    try await deliveries.updateFunctions(fleet.endpoints)
+  }
+
+  /// The largest manifest, with as many functions as a deployment may have.
+  private static let registrationBytesMax = 4 << 20
+  private static let sayAliveInterval = Duration.seconds(60)
+}

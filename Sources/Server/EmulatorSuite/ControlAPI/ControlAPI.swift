@@ -1,0 +1,113 @@
+import Deployment
+import DocumentModel
+import Events
+import Foundation
+import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
+import Identity
+import Invocation
+import Logging
+import NIOCore
+import RuntimeSupport
+import TriggerDelivery
+import WorkerPool
+
+/// The hub: Firebase's discovery endpoints and Hearth's control API under `/hearth/v1/`.
+///
+/// It can deploy code, so requests from a foreign origin or for a host that is not loopback are
+/// refused before anything else happens.
+struct ControlAPI: Sendable {
+  let project: String
+  let version: String
+  let originGuard: LoopbackGuard
+  let description: @Sendable () -> SuiteDescription
+  let fleet: WorkerFleet
+  let logs: FunctionLogStore
+  let deliveries: DeliveryService
+  let deployer: Deployer
+  let transfer: DataTransfer
+  let deliveryRequest: DeliveryRequest
+  let time: VirtualTime
+  let triggers: TriggerSwitch
+  let logger: Logger
+
+  /// Answers one request.
+  func respond(to request: Request, _ context: HTTPContext) async -> Response {
+    do {
+      let (route, captures) = try permittedRoute(of: request, context)
+      return try await route.handler(
+        self,
+        ControlRequest(request: request, context: context, captures: captures)
+      )
+    } catch let refusal as Refusal {
+      return refusal.response
+    } catch {
+      if !(error is any StatusConvertible) {
+        logger.error("A control request failed", metadata: ["error": "\(error)"])
+      }
+      return .error(error)
+    }
+  }
+
+  /// The one place that decides who may do what.
+  private func permittedRoute(
+    of request: Request,
+    _ context: HTTPContext
+  ) throws -> (route: ControlRoute, captures: [String]) {
+    if let response = originGuard.refusal(of: request) { throw Refusal(response: response) }
+    let segments = request.pathSegments ?? []
+    guard let found = ControlRoute.find(request.method, segments, in: Self.routes) else {
+      throw StatusError(.notFound, "The hub has no \(request.method) \(request.uri.path).")
+    }
+    if found.route.access == .thisMachine, !context.isFromThisMachine {
+      throw StatusError(
+        .permissionDenied,
+        "Only this machine may run functions in a debugger and ask for their settings."
+      )
+    }
+    return found
+  }
+
+  private struct Refusal: Error {
+    var response: Response
+  }
+
+  // MARK: - Replies
+
+  /// A reply of JSON lines, sent as they are written.
+  ///
+  /// The producer ends the reply; it is cancelled when the client leaves.
+  func lines(
+    for client: ClientWatch,
+    _ produce:
+      @escaping @Sendable (_ write: @escaping @Sendable (any Encodable & Sendable) -> Void)
+      async -> Void
+  ) -> Response {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: ByteBuffer.self,
+      bufferingPolicy: .bufferingNewest(Self.linesMax)
+    )
+    let body = ResponseBody { writer in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+          await client.whileConnected {
+            await produce { value in
+              // Strings, numbers and booleans always encode.
+              guard let line = try? JSONEncoder().encode(value) else { return }
+              continuation.yield(ByteBuffer(bytes: line + [0x0A]))
+            }
+          }
+          continuation.finish()
+        }
+        for await buffer in stream { try await writer.write(buffer) }
+        group.cancelAll()
+      }
+      try await writer.finish(nil)
+    }
+    return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: body)
+  }
+
+  /// The lines of a reply that may wait for a slow reader.
+  static let linesMax = 10_000
+}

@@ -1,0 +1,192 @@
+package import WorkerPool
+
+/// Where a service listens.
+package struct ServiceAddress: Codable, Sendable, Hashable {
+  package var host: String
+  package var port: Int
+
+  /// An address as clients dial it.
+  package init(host: String, port: Int) {
+    self.host = host
+    self.port = port
+  }
+}
+
+/// The running suite: `DATA/server.json`, the line of `start --json`, `GET /hearth/v1/suite`.
+package struct SuiteDescription: Codable, Sendable, Hashable {
+  package var project: String
+  package var pid: Int32
+  /// Addresses by service: `hub`, `functions`, `firestore`, `vectors`.
+  package var services: [String: ServiceAddress]
+  /// Why the suite takes no more writes, and what to do; nil while all is well.
+  package var problem: String?
+
+  /// A suite that listens.
+  package init(project: String, pid: Int32, services: [String: ServiceAddress]) {
+    self.project = project
+    self.pid = pid
+    self.services = services
+  }
+}
+
+extension SuiteDescription {
+  /// The environment variables by which clients find this suite's services.
+  package var clientEnvironment: [String: String] {
+    var environment = ["GCLOUD_PROJECT": project, "GOOGLE_CLOUD_PROJECT": project]
+    for (service, variable) in Self.variables {
+      environment[variable] = services[service].map { "\($0.host):\($0.port)" }
+    }
+    if let vectors = services["vectors"] {
+      environment["HEARTH_VECTORS_HOST"] = "http://\(vectors.host):\(vectors.port)"
+    }
+    return environment
+  }
+
+  /// The variables by service, with Firebase's names where they exist.
+  private static let variables = [
+    "hub": "FIREBASE_EMULATOR_HUB", "firestore": "FIRESTORE_EMULATOR_HOST",
+    "functions": "FUNCTIONS_EMULATOR_HOST", "tasks": "CLOUD_TASKS_EMULATOR_HOST",
+    "auth": "FIREBASE_AUTH_EMULATOR_HOST", "database": "FIREBASE_DATABASE_EMULATOR_HOST",
+    "storage": "FIREBASE_STORAGE_EMULATOR_HOST",
+  ]
+}
+
+/// A deployed function as `hearth functions list` shows it.
+package struct FunctionDescription: Codable, Sendable, Hashable {
+  package var name: String
+  package var kind: Kind
+  /// What fires the function: an event kind and a pattern; nil for functions with a URL.
+  package var trigger: String?
+  /// The URL at which the function is called; nil for triggered functions.
+  package var url: String?
+  /// The names of the secrets that the function declares; nil for none.
+  package var secrets: [String]?
+  /// The debugger's process that runs the function now, or nil.
+  package var debugger: Int32?
+  /// The function's worker processes; nil when none runs.
+  package var workers: [WorkerStatus]?
+  /// The invocations that run at this moment, and those that wait for a worker.
+  package var running: Int?
+  package var waiting: Int?
+
+  /// What makes a function run.
+  package enum Kind: String, Codable, Sendable, Hashable {
+    case callable, http, trigger, schedule, task
+  }
+
+  /// A function with its trigger or URL.
+  package init(name: String, kind: Kind, trigger: String?, url: String?) {
+    self.name = name
+    self.kind = kind
+    self.trigger = trigger
+    self.url = url
+  }
+}
+
+/// One line of a deployment's progress; the last is `deployed` or `failed`.
+package struct DeployLine: Codable, Sendable, Hashable {
+  package var kind: Kind
+  package var text: String
+
+  /// What the line says.
+  package enum Kind: String, Codable, Sendable, Hashable {
+    case progress, deployed, failed
+  }
+
+  /// A line as `POST /hearth/v1/deployments` streams it.
+  package init(_ kind: Kind, _ text: String) {
+    self.kind = kind
+    self.text = text
+  }
+}
+
+/// A deployment as `hearth functions deployments` shows it.
+package struct DeploymentDescription: Codable, Sendable, Hashable {
+  package var id: String
+  /// When the deployment was made, in RFC 3339; nil for those of older versions.
+  package var time: String?
+  /// Whether the deployment serves now.
+  package var isCurrent: Bool
+  package var functions: [String]
+  /// What was done, unless everything was deployed.
+  package var note: String?
+  /// The version of the manifest by which its binary describes the functions.
+  package var protocolVersion: String
+}
+
+/// A delivery as `hearth events` shows it.
+package struct EventDescription: Codable, Sendable, Hashable {
+  package var id: String
+  /// The state of the stored delivery, or `running`.
+  package var state: String
+  package var function: String
+  /// The document's path, or another subject of the event.
+  package var document: String
+  package var kind: String
+  package var attempts: Int
+  package var crashes: Int
+  /// The commit time, in RFC 3339.
+  package var time: String
+  /// When the delivery is tried next; nil unless it is pending.
+  package var due: String?
+  package var settled: String?
+  package var error: String?
+  /// The id of the delivery that made a function write what this event is about.
+  package var cause: String?
+
+  /// A delivery by its parts.
+  package init(
+    id: String,
+    state: String,
+    function: String,
+    document: String,
+    kind: String,
+    attempts: Int,
+    crashes: Int,
+    time: String,
+    due: String?,
+    settled: String?,
+    error: String?,
+    cause: String? = nil
+  ) {
+    self.id = id
+    self.state = state
+    self.function = function
+    self.document = document
+    self.kind = kind
+    self.attempts = attempts
+    self.crashes = crashes
+    self.time = time
+    self.due = due
+    self.settled = settled
+    self.error = error
+    self.cause = cause
+  }
+}
+
+/// How a fired event ended.
+package struct FireOutcome: Codable, Sendable, Hashable {
+  package var succeeded: Bool
+  package var milliseconds: Int
+  package var error: String?
+
+  /// The outcome of one invocation.
+  package init(succeeded: Bool, milliseconds: Int, error: String?) {
+    self.succeeded = succeeded
+    self.milliseconds = milliseconds
+    self.error = error
+  }
+}
+
+/// How many events a request acted on.
+package struct EventCount: Codable, Sendable, Hashable {
+  package var count: Int
+}
+
+/// The suite's time.
+package struct ClockDescription: Codable, Sendable, Hashable {
+  /// The present time, in RFC 3339.
+  package var now: String
+  /// How far the time has jumped ahead of the machine's.
+  package var aheadSeconds: Double
+}

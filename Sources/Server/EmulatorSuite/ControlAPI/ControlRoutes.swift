@@ -1,0 +1,144 @@
+import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
+import RuntimeSupport
+import TriggerDelivery
+
+/// A request to the hub, with what its route needs.
+struct ControlRequest: Sendable {
+  var request: Request
+  var context: HTTPContext
+  /// The request's segments in the places of the route's stars.
+  var captures: [String]
+
+  var query: QueryParameters { request.query }
+  var client: ClientWatch { context.client }
+}
+
+/// One method and path of the hub, who may use it, and its handler.
+struct ControlRoute: Sendable {
+  /// Who may use a route, once the origin is known not to be a foreign page.
+  enum Access: Sendable {
+    case anyClient
+    /// Only clients of the machine that the suite runs on.
+    case thisMachine
+  }
+
+  typealias Handler = @Sendable (ControlAPI, ControlRequest) async throws -> Response
+
+  let method: HTTPRequest.Method
+  /// The segments of the path; `*` stands for any one segment.
+  let path: [Substring]
+  let access: Access
+  let handler: Handler
+
+  init(
+    _ method: HTTPRequest.Method,
+    _ path: String,
+    for access: Access = .anyClient,
+    _ handler: @escaping Handler
+  ) {
+    self.method = method
+    self.path = path.split(separator: "/")
+    self.access = access
+    self.handler = handler
+  }
+
+  /// The route of a request and its captures; nil when there is none.
+  ///
+  /// Of several matching routes the one with the fewest stars is taken, so their order does not
+  /// matter.
+  static func find(
+    _ method: HTTPRequest.Method,
+    _ segments: [String],
+    in routes: [ControlRoute]
+  ) -> (route: ControlRoute, captures: [String])? {
+    var found: (route: ControlRoute, captures: [String])?
+    for route in routes where route.method == method {
+      guard let captures = route.match(segments) else { continue }
+      if captures.count < found?.captures.count ?? .max { found = (route, captures) }
+    }
+    return found
+  }
+
+  private func match(_ segments: [String]) -> [String]? {
+    guard segments.count == path.count else { return nil }
+    var captures: [String] = []
+    for (wanted, segment) in zip(path, segments) {
+      if wanted == "*" {
+        captures.append(segment)
+      } else if wanted != segment {
+        return nil
+      }
+    }
+    return captures
+  }
+}
+
+extension ControlAPI {
+  /// All routes of the hub: Firebase's own endpoints, then Hearth's.
+  static let routes: [ControlRoute] = [
+    ControlRoute(.get, "") { api, _ in try api.hub() },
+    ControlRoute(.get, "emulators") { api, _ in try api.emulators() },
+    ControlRoute(.post, "_admin/export") { try await $0.transfer.exportForFirebase($1.request) },
+    ControlRoute(.put, "functions/disableBackgroundTriggers") { api, _ in
+      try await api.setTriggers(enabled: false)
+    },
+    ControlRoute(.put, "functions/enableBackgroundTriggers") { api, _ in
+      try await api.setTriggers(enabled: true)
+    },
+
+    ControlRoute(.get, "hearth/v1/suite") { api, _ in try .json(encoding: api.description()) },
+    ControlRoute(.get, "hearth/v1/functions") { api, _ in try .json(encoding: api.functions()) },
+    ControlRoute(.delete, "hearth/v1/functions") { try await $0.deleteFunctions($1.query) },
+    ControlRoute(.post, "hearth/v1/functions/*/fire") {
+      try await $0.fire($1.captures[0], $1.request)
+    },
+    ControlRoute(.post, "hearth/v1/functions/*/run") { try await $0.runSchedule($1.captures[0]) },
+
+    ControlRoute(.get, "hearth/v1/deployments") { api, _ in
+      try .json(encoding: await api.deployer.deployments())
+    },
+    ControlRoute(.post, "hearth/v1/deployments") { try $0.deploy($1.query, $1.client) },
+    ControlRoute(.post, "hearth/v1/deployments/rollback") { try await $0.rollBack($1.query) },
+
+    // These run code with the functions' secrets.
+    ControlRoute(.get, "hearth/v1/workers/environment", for: .thisMachine) {
+      try await $0.workerEnvironment($1.query)
+    },
+    ControlRoute(.post, "hearth/v1/workers", for: .thisMachine) {
+      try await $0.attachWorker($1.request, $1.client)
+    },
+    ControlRoute(.delete, "hearth/v1/workers/*", for: .thisMachine) {
+      try await $0.releaseWorker($1.captures[0])
+    },
+
+    ControlRoute(.get, "hearth/v1/logs") { try await $0.logLines($1.query, $1.client) },
+    ControlRoute(.get, "hearth/v1/events") { try await $0.events($1.query) },
+    ControlRoute(.get, "hearth/v1/events/*") { api, request in
+      try await api.event(api.id(request.captures[0]))
+    },
+    ControlRoute(.post, "hearth/v1/events/discard") { try await $0.discardAll($1.query) },
+    ControlRoute(.post, "hearth/v1/events/*/discard") { api, request in
+      try await api.discard(api.id(request.captures[0]))
+    },
+    ControlRoute(.post, "hearth/v1/events/retry") { try await $0.retryAll($1.query) },
+    ControlRoute(.post, "hearth/v1/events/*/retry") { api, request in
+      try await api.retry(api.id(request.captures[0]))
+    },
+
+    ControlRoute(.post, "hearth/v1/export") { try await $0.transfer.export($1.request) },
+    ControlRoute(.post, "hearth/v1/import") { try await $0.transfer.import($1.request) },
+    ControlRoute(.post, "hearth/v1/settle") { try await $0.settle($1.query) },
+    ControlRoute(.get, "hearth/v1/clock") { api, _ in try .json(encoding: api.clock()) },
+    ControlRoute(.post, "hearth/v1/clock") { try await $0.advanceClock($1.request) },
+    ControlRoute(.get, "hearth/v1/faults") { api, _ in
+      try .json(encoding: await api.deliveries.currentFaults)
+    },
+    ControlRoute(.put, "hearth/v1/faults") { try await $0.setFaults($1.request) },
+    ControlRoute(.delete, "hearth/v1/faults") { api, _ in
+      await api.deliveries.setFaults(nil)
+      return .json("{}")
+    },
+  ]
+}

@@ -1,0 +1,83 @@
+import DocumentModel
+import Events
+import FirestoreProtos
+import FirestoreWire
+import Foundation
+import RuntimeSupport
+import SwiftProtobuf
+
+/// The body of `POST /hearth/v1/functions/{name}/fire`: an event that no write caused.
+struct FiredEvent {
+  var change: DocumentChange
+
+  /// Reads `{"document": PATH, "data": JSON, "before": JSON}`; throws `INVALID_ARGUMENT`.
+  ///
+  /// A document is plain JSON, or Firestore's own form when its only top key is `fields`. Whole
+  /// numbers become integers. Both sides get `time` as their times.
+  init(json: [UInt8], database: DatabaseName, time: Timestamp) throws {
+    let body: Google_Protobuf_Struct
+    do {
+      body = try Google_Protobuf_Struct(jsonUTF8Bytes: json)
+    } catch {
+      throw StatusError.invalidArgument("The body is not a JSON object: \(error)")
+    }
+    let path = ResourcePath(slashSeparated: body.fields["document"]?.stringValue ?? "")
+    guard path.isDocument, !path.segments.contains("") else {
+      throw StatusError.invalidArgument(
+        "\"\(path)\" is not a document's path; write one such as chats/c1."
+      )
+    }
+    let name = DocumentName(database: database, path: path)
+    func document(_ key: String) throws -> FirestoreDocument? {
+      guard let json = body.fields[key] else { return nil }
+      guard case .structValue(let object) = json.kind else {
+        throw StatusError.invalidArgument("\"\(key)\" is not a JSON object.")
+      }
+      return FirestoreDocument(
+        name: name,
+        fields: try Self.fields(object),
+        createTime: time,
+        updateTime: time
+      )
+    }
+    let before = try document("before")
+    let after = try document("data")
+    guard before != nil || after != nil else {
+      throw StatusError.invalidArgument("Give \"data\", \"before\" or both.")
+    }
+    change = DocumentChange(name: name, before: before, after: after)
+  }
+
+  private static func fields(_ object: Google_Protobuf_Struct) throws -> [String: FirestoreValue] {
+    guard object.fields.count == 1, case .structValue(let inner) = object.fields["fields"]?.kind
+    else { return object.fields.mapValues(value) }
+    let json: [UInt8] = try Google_Protobuf_Struct.with {
+      $0.fields["fields"] = .init(structValue: inner)
+    }
+    .jsonUTF8Bytes()
+    do {
+      let message = try Google_Firestore_V1_MapValue(jsonUTF8Bytes: json)
+      return try message.fields.mapValues(WireFormat.value)
+    } catch let error as any StatusConvertible {
+      throw error
+    } catch {
+      throw StatusError.invalidArgument(
+        "\"fields\" is not in Firestore's form, such as {\"text\": {\"stringValue\": \"hi\"}}."
+      )
+    }
+  }
+
+  private static func value(_ json: Google_Protobuf_Value) -> FirestoreValue {
+    switch json.kind {
+    case .nullValue, nil: .null
+    case .boolValue(let flag): .boolean(flag)
+    case .numberValue(let number):
+      // JSON has one kind of number; a whole and exact number was meant as an integer.
+      number == number.rounded() && abs(number) <= 0x1p53
+        ? .integer(Int64(number)) : .double(number)
+    case .stringValue(let text): .string(text)
+    case .listValue(let list): .array(list.values.map(value))
+    case .structValue(let object): .map(object.fields.mapValues(value))
+    }
+  }
+}

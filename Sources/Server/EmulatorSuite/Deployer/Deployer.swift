@@ -1,0 +1,129 @@
+import Deployment
+import Invocation
+import Logging
+import RuntimeSupport
+import TriggerDelivery
+import WorkerPool
+
+/// Deploys, and then tells the triggers which functions exist.
+struct Deployer: Sendable {
+  let controller: DeploymentController
+  let deliveries: DeliveryService
+  let fleet: WorkerFleet
+  /// The source; nil when `firebase.json` names no functions.
+  let source: FunctionsSource?
+  let logger: Logger
+
+  /// Serves the last deployment again; false when there has been none or it does not start.
+  func restore() async -> Bool {
+    do {
+      guard let record = try await controller.restore() else { return false }
+      try await update(record)
+      return true
+    } catch {
+      logger.error(
+        "The last deployment cannot be served",
+        metadata: ["error": "\(Self.text(error))"]
+      )
+      return false
+    }
+  }
+
+  /// Deploys and reports each step; the last line says how it ended.
+  ///
+  /// Returns the problem, if there was one.
+  @discardableResult
+  func deploy(
+    builds: Bool,
+    only: Set<String>? = nil,
+    report: @escaping @Sendable (DeployLine) -> Void
+  ) async -> String? {
+    do {
+      let text = try await deployOnce(builds: builds, only: only) { line in
+        report(DeployLine(.progress, line))
+      }
+      report(DeployLine(.deployed, text))
+      return nil
+    } catch {
+      let text = Self.text(error)
+      report(DeployLine(.failed, text))
+      return text
+    }
+  }
+
+  /// Deploys and returns a sentence about it.
+  func deployOnce(
+    builds: Bool,
+    only: Set<String>? = nil,
+    progress: @escaping @Sendable (String) -> Void
+  ) async throws -> String {
+    guard let source else {
+      throw DeploymentError(
+        "firebase.json names no functions; add {\"functions\": {\"source\": \"FOLDER\"}} and "
+          + "start again."
+      )
+    }
+    let record = try await controller.deploy(
+      source,
+      builds: builds,
+      only: only,
+      progress: progress
+    )
+    try await update(record)
+    let names = (only ?? Set(record.manifest.endpoints.keys)).sorted().joined(separator: ", ")
+    return "Deployed \(record.id): \(names)"
+  }
+
+  /// Serves an earlier deployment again; nil means the previous one.
+  func rollBack(to id: String?) async throws -> DeploymentDescription {
+    try await serving(await controller.rollBack(to: id))
+  }
+
+  /// Stops serving the functions of these names.
+  func delete(_ names: Set<String>) async throws -> DeploymentDescription {
+    try await serving(await controller.delete(names))
+  }
+
+  /// Restarts the functions with the present `.env` files; false when there are none.
+  func reload() async throws -> Bool {
+    guard let record = try await controller.reload() else { return false }
+    _ = try await serving(record)
+    return true
+  }
+
+  /// The deployments that can be served again, newest first.
+  func deployments() async throws -> [DeploymentDescription] {
+    let (current, all) = try await controller.deployments()
+    return all.map { DeploymentDescription($0, isCurrent: $0.id == current) }
+  }
+
+  private func serving(_ record: DeploymentRecord) async throws -> DeploymentDescription {
+    try await update(record)
+    return DeploymentDescription(record, isCurrent: true)
+  }
+
+  /// Tells the triggers which functions exist, keeping those of debuggers.
+  private func update(_ record: DeploymentRecord) async throws {
+    try await deliveries.updateFunctions(
+      record.manifest.endpoints.merging(fleet.debuggedEndpoints) { $1 }
+    )
+  }
+
+  static func text(_ error: any Error) -> String {
+    (error as? any StatusConvertible)?.statusMessage ?? "\(error)"
+  }
+}
+
+extension DeploymentDescription {
+  /// A kept deployment as the control API shows it.
+  init(_ record: DeploymentRecord, isCurrent: Bool) {
+    self.init(
+      id: record.id,
+      time: record.time,
+      isCurrent: isCurrent,
+      functions: record.manifest.endpoints.keys.sorted(),
+      note: record.note,
+      protocolVersion: record.manifest.specVersion
+    )
+  }
+}

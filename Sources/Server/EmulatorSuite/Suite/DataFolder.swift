@@ -1,0 +1,71 @@
+import Foundation
+import RuntimeSupport
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The folder that keeps what a suite stores, made on demand.
+struct DataFolder: Sendable {
+  let path: String
+  let isEphemeral: Bool
+
+  /// Creates the folder, or a temporary one whose name carries this process's id.
+  ///
+  /// It first removes temporary folders of processes that are gone. Throws `FAILED_PRECONDITION`
+  /// when a folder cannot be made or written.
+  init(configuration: SuiteConfiguration) throws {
+    isEphemeral = configuration.isEphemeral
+    if isEphemeral {
+      Self.reap()
+      path =
+        FileManager.default.temporaryDirectory
+        .appending(path: "\(Self.ephemeralPrefix)\(getpid())-\(RandomID.make(length: 6))").path
+    } else {
+      path = URL(filePath: configuration.dataFolder).standardizedFileURL.path
+    }
+    do {
+      try FileManager.default.createDirectory(
+        atPath: path,
+        withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700]
+      )
+    } catch {
+      throw StatusError(
+        .failedPrecondition,
+        "The data folder \(path) cannot be made: \(error.localizedDescription) "
+          + "Name another one with --data."
+      )
+    }
+    guard access(path, W_OK) == 0 else {
+      throw StatusError(
+        .failedPrecondition,
+        "The data folder \(path) is not writable. Mend its permissions or name another one "
+          + "with --data."
+      )
+    }
+  }
+
+  /// Removes a temporary folder with its contents; any other folder stays as it is.
+  func removeIfEphemeral() throws {
+    guard isEphemeral else { return }
+    try FileManager.default.removeItem(atPath: path)
+  }
+
+  private static let ephemeralPrefix = "hearth-ephemeral-"
+
+  private static func reap() {
+    let folder = FileManager.default.temporaryDirectory
+    // A temporary folder that cannot be listed or removed is left to the next start.
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    for name in names where name.hasPrefix(ephemeralPrefix) {
+      let owner = name.dropFirst(ephemeralPrefix.count).prefix { $0 != "-" }
+      guard let pid = pid_t(owner), kill(pid, 0) != 0, errno == ESRCH else { continue }
+      try? FileManager.default.removeItem(at: folder.appending(path: name))
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import DataExport
+import Deployment
+import FirestoreEmulator
+import FunctionsGateway
+import HTTP2Server
+import HTTPSupport
+import HummingbirdCore
+import Invocation
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+import TaskQueues
+import TriggerDelivery
+import VectorEmulator
+import WorkerPool
+
+/// The ports of the suite, and what answers on them.
+extension Suite {
+  func firestoreDoor(_ parts: SuiteParts) -> HTTPService {
+    let service = FirestoreService(
+      store: parts.documents,
+      project: configuration.project,
+      exporter: { [folder, transfer = parts.transfer] request in
+        let base = request.directory.hasPrefix("/") ? "" : folder.path + "/exports/"
+        let path = "\(base)\(request.directory)/\(request.name)"
+        return try await transfer.exporter.export(request.database, to: path).path
+      },
+      originGuard: originGuard,
+      logger: logger(for: "firestore")
+    )
+    return service.httpService(
+      address: address(.firestore),
+      onListening: { [self] in noteListening(.firestore, $0) },
+      screen: screen(wrongDoor(of: .firestore))
+    )
+  }
+
+  func vectorDoor(_ parts: SuiteParts) -> HTTPService {
+    let door = VectorDoor(catalogue: parts.vectors, logger: logger(for: "vectors"))
+    return http(.vectors) { request, _ in await door.respond(to: request) }
+  }
+
+  func functionsDoor(_ parts: SuiteParts) -> HTTPService {
+    let door = FunctionsDoor(
+      project: configuration.project,
+      functions: { [fleet = parts.fleet] in fleet.endpoints },
+      invoker: parts.fleet,
+      folder: configuration.functions?.source.folder,
+      originGuard: originGuard,
+      isEnabled: { [triggers] in triggers.isEnabled },
+      publish: { [deliveries = parts.deliveries] in try await deliveries.publish([$0]) },
+      logger: logger(for: "functions")
+    )
+    return http(.functions, short: door) { await door.respond(to: $0, $1) }
+  }
+
+  func taskDoor(_ parts: SuiteParts) -> HTTPService {
+    let door = TaskQueueDoor(
+      project: configuration.project,
+      backend: parts.deliveries,
+      functionURL: { [self] location, queue in
+        let functions = addresses.withLock { $0[.functions] }
+        return "http://\(functions?.host ?? ""):\(functions?.port ?? 0)/"
+          + "\(configuration.project)/\(location)/\(queue)"
+      },
+      now: { [time = parts.time] in time.now },
+      logger: logger(for: "tasks")
+    )
+    return http(.tasks) { request, _ in await door.respond(to: request) }
+  }
+
+  func hubDoor() -> HTTPService {
+    http(.hub) { [self] request, context in
+      guard let api = control.withLock({ $0 }) else {
+        return .error(.unavailable, "The suite is starting; try again in a moment.")
+      }
+      return await api.respond(to: request, context)
+    }
+  }
+
+  private func http(
+    _ service: SuiteService,
+    short: (any ShortResponder)? = nil,
+    responder: @escaping HTTPService.Responder
+  ) -> HTTPService {
+    let wrongDoor = wrongDoor(of: service)
+    return HTTPService(
+      address: address(service),
+      http2: wrongDoor.http2Router().configure,
+      logger: logger(for: service.rawValue),
+      onListening: { [self] in noteListening(service, $0) },
+      screen: screen(wrongDoor),
+      short: short,
+      responder: responder
+    )
+  }
+
+  private func wrongDoor(of service: SuiteService) -> WrongDoor {
+    WrongDoor(
+      of: service,
+      project: configuration.project,
+      addresses: { [self] in addresses.withLock { $0 } },
+      logger: logger(for: service.rawValue)
+    )
+  }
+
+  /// Refuses names that a foreign page may own, while the suite listens to this machine only.
+  private func screen(_ wrongDoor: WrongDoor) -> HTTPService.Screen {
+    let isLoopback = configuration.host.hasPrefix("127.") || configuration.host == "localhost"
+    let nameGuard = LoopbackGuard()
+    return { request in
+      (isLoopback ? nameGuard.refusal(ofNameIn: request) : nil) ?? wrongDoor.refusal(of: request)
+    }
+  }
+
+  private func address(_ service: SuiteService) -> ServerAddress {
+    .tcp(host: configuration.host, port: configuration.ports[service] ?? 0)
+  }
+}

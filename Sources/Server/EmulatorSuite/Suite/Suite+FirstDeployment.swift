@@ -1,0 +1,118 @@
+import Deployment
+import Foundation
+import HTTPSupport
+import Invocation
+import JSONText
+import SQLiteStorage
+import StorageEngine
+import Synchronization
+import TriggerDelivery
+import WorkerPool
+
+/// What happens once every service listens.
+extension Suite {
+  /// Serves the last deployment, opens the control API, then builds and deploys the functions.
+  func deployFirst(_ parts: SuiteParts) async throws {
+    let suite = description
+    let deployer = deployer(parts, suite)
+    let api = controlAPI(parts, deployer, suite)
+    let isRestored = await deployer.restore()
+    guard !Task.isCancelled else { return }
+    control.withLock { $0 = api }
+    try ServerFile.write(suite, folder: folder.path, version: configuration.version)
+    report(.listening(suite))
+    // Changes during the first build count.
+    let watch = await sourceWatch(project: suite.project)
+    let problem = await firstProblem(deployer, isRestored: isRestored)
+    // A build that Ctrl-C interrupts has not failed.
+    guard !Task.isCancelled else { return }
+    report(.ready(suite, functions: api.functions(), problem: problem))
+    guard let watch else { return }
+    do {
+      try await deployer.follow(watch, report: report)
+    } catch is CancellationError {
+      // The suite is stopping.
+    }
+  }
+
+  /// Deploys the functions if the configuration asks for it; returns what went wrong.
+  private func firstProblem(_ deployer: Deployer, isRestored: Bool) async -> String? {
+    guard let functions = configuration.firstFunctions else { return nil }
+    let report = self.report
+    let problem = await deployer.deploy(builds: functions.builds) { line in
+      if line.kind == .progress { report(.deployProgress(line.text)) }
+    }
+    return problem.map { isRestored ? "\($0)\nThe last deployment keeps serving." : $0 }
+  }
+
+  private func deployer(_ parts: SuiteParts, _ suite: SuiteDescription) -> Deployer {
+    Deployer(
+      controller: DeploymentController(
+        configuration: .init(
+          project: suite.project,
+          folder: folder.path + "/deployments",
+          environment: workerEnvironment(suite)
+        ),
+        now: { Date() },
+        logger: logger(for: "deployment")
+      ) { [fleet = parts.fleet] in try await fleet.replaceFunctions($0) },
+      deliveries: parts.deliveries,
+      fleet: parts.fleet,
+      source: configuration.functions?.source,
+      logger: logger(for: "deployment")
+    )
+  }
+
+  private func controlAPI(
+    _ parts: SuiteParts,
+    _ deployer: Deployer,
+    _ suite: SuiteDescription
+  ) -> ControlAPI {
+    ControlAPI(
+      project: suite.project,
+      version: configuration.version,
+      originGuard: originGuard,
+      description: { [storage] in
+        var current = suite
+        current.problem = storage.failure?.message
+        return current
+      },
+      fleet: parts.fleet,
+      logs: parts.logs,
+      deliveries: parts.deliveries,
+      deployer: deployer,
+      transfer: parts.transfer,
+      deliveryRequest: DeliveryRequest(
+        project: suite.project,
+        location: FunctionEndpoint.defaultRegion
+      ),
+      time: parts.time,
+      triggers: triggers,
+      logger: logger(for: "hub")
+    )
+  }
+
+  /// A watch of the functions' present sources, if the configuration asks for one.
+  private func sourceWatch(project: String) async -> SourceWatch? {
+    guard let functions = configuration.functions, functions.isWatched else { return nil }
+    let watch = SourceWatch(functions.source, project: project, excluding: [folder.path])
+    await watch.begin()
+    return watch
+  }
+
+  /// The variables that tell every worker about the suite.
+  private func workerEnvironment(_ suite: SuiteDescription) -> [String: String] {
+    func address(_ service: SuiteService) -> String {
+      suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
+    }
+    return [
+      "GCLOUD_PROJECT": suite.project,
+      "FIREBASE_CONFIG": #"{"projectId":\#(jsonQuoted(suite.project))}"#,
+      "FUNCTIONS_EMULATOR": "true",
+      "FIRESTORE_EMULATOR_HOST": address(.firestore),
+      "CLOUD_TASKS_EMULATOR_HOST": address(.tasks),
+      "FIREBASE_EMULATOR_HUB": address(.hub),
+      "HEARTH_VECTORS_HOST": "http://\(address(.vectors))",
+    ]
+  }
+}

@@ -1,0 +1,231 @@
+import DataExport
+import Deployment
+import DocumentModel
+import DocumentStore
+import EventLog
+import FirestoreEmulator
+import Foundation
+import FunctionsGateway
+import HTTP2Server
+import HTTPSupport
+import HummingbirdCore
+import Invocation
+package import Logging
+import QueryEngine
+import RuntimeSupport
+import SQLiteStorage
+import ServiceLifecycle
+import StorageEngine
+import Synchronization
+import TaskQueues
+import TriggerDelivery
+import VectorEmulator
+import VectorIndex
+import WorkerPool
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The whole suite in one process: storage, the emulators, the workers and the control API.
+///
+/// `run()` returns after a graceful shutdown: running functions get 1.5 seconds and are then
+/// cancelled, and their events stay pending. The storage is closed last.
+package final class Suite: Service {
+  let configuration: SuiteConfiguration
+  let report: @Sendable (SuiteReport) -> Void
+  private let logger: Logger
+  let folder: DataFolder
+  let storage: SQLiteStore
+  let addresses = Mutex<[SuiteService: ServiceAddress]>([:])
+  private let listening: AsyncStream<Void>
+  private let listener: AsyncStream<Void>.Continuation
+  /// The control API; nil until the last deployment is served.
+  let control = Mutex<ControlAPI?>(nil)
+  let triggers = TriggerSwitch()
+
+  /// Opens the data folder.
+  ///
+  /// Throws a `StatusConvertible` when the folder is unwritable, in use by another suite, corrupt
+  /// or of a newer version, and then leaves it untouched. `report` is called on any thread.
+  package init(
+    configuration: SuiteConfiguration,
+    logger: Logger,
+    report: @escaping @Sendable (SuiteReport) -> Void
+  ) throws {
+    self.configuration = configuration
+    self.logger = logger
+    self.report = report
+    folder = try DataFolder(configuration: configuration)
+    storage = try SQLiteStore(
+      folder: folder.path,
+      configuration: .init(isDurable: !configuration.isEphemeral),
+      logger: logger
+    ) { failure in
+      logger.critical("\(failure.message)")
+    }
+    (listening, listener) = AsyncStream.makeStream()
+  }
+
+  package func run() async throws {
+    do {
+      try await serve()
+    } catch let error as CorruptDataError {
+      try await close()
+      throw StatusError(
+        .dataLoss,
+        "the data folder \(folder.path) is damaged (\(error)); restore a copy of it, or move it "
+          + "away to start anew"
+      )
+    } catch {
+      try await close()
+      throw error
+    }
+    try await close()
+  }
+
+  private func close() async throws {
+    ServerFile.remove(description, folder: folder.path)
+    try await storage.close()
+    try folder.removeIfEphemeral()
+  }
+
+  /// Serves until the suite is told to stop: storage first, then the doors, then the functions.
+  private func serve() async throws {
+    let parts = try await SuiteParts(
+      configuration: configuration,
+      folder: folder.path,
+      storage: storage,
+      log: report,
+      logger: logger(for:)
+    )
+    try await importAtStart(parts.transfer.importer, from: storage)
+    try await group(parts).run()
+    try await exportAtEnd(parts.transfer.exporter)
+  }
+
+  /// The services in an order in which each finds what it needs.
+  ///
+  /// They stop in reverse order: the workers go first, while the data that their functions use is
+  /// still served.
+  private func group(_ parts: SuiteParts) -> ServiceGroup {
+    let deployment = FirstDeployment { [self] in
+      for await _ in listening.prefix(SuiteService.allCases.count) {}
+      // The wait also ends when a service could not listen.
+      guard !Task.isCancelled else { return }
+      try await deployFirst(parts)
+    }
+    return ServiceGroup(
+      configuration: .init(
+        services: [
+          essential(parts.tailer),
+          essential(parts.retention),
+          essential(parts.documents),
+          essential(firestoreDoor(parts), .firestore),
+          essential(VectorLoader(catalogue: parts.vectors)),
+          essential(vectorDoor(parts), .vectors),
+          essential(parts.deliveries),
+          essential(functionsDoor(parts), .functions),
+          essential(taskDoor(parts), .tasks),
+          essential(hubDoor(), .hub),
+          essential(deployment),
+          essential(parts.fleet),
+        ],
+        logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
+      )
+    )
+  }
+
+  /// A service whose failure ends the others as a stop does: in order, and without noise.
+  private func essential(
+    _ service: any Service
+  ) -> ServiceGroupConfiguration.ServiceConfiguration {
+    .init(service: service, failureTerminationBehavior: .gracefullyShutdownGroup)
+  }
+
+  private func essential(
+    _ service: HTTPService,
+    _ name: SuiteService
+  ) -> ServiceGroupConfiguration.ServiceConfiguration {
+    essential(
+      ListeningService(
+        name: name,
+        body: service,
+        elsewhere: configuration.movable.contains(name)
+          ? service.listening(at: .tcp(host: configuration.host, port: 0)) : nil,
+        logger: logger(for: name.rawValue)
+      )
+    )
+  }
+
+  /// Which pages may reach routes that can do harm.
+  var originGuard: LoopbackGuard {
+    LoopbackGuard(allowing: configuration.host == "127.0.0.1" ? [] : [configuration.host])
+  }
+
+  func noteListening(_ service: SuiteService, _ address: ServerAddress) {
+    addresses.withLock {
+      $0[service] = ServiceAddress(host: configuration.host, port: address.port ?? 0)
+    }
+    listener.yield()
+  }
+
+  func logger(for label: String) -> Logger {
+    var logger = Logger(label: label)
+    logger.logLevel = self.logger.logLevel
+    return logger
+  }
+
+  var description: SuiteDescription {
+    SuiteDescription(
+      project: configuration.project,
+      pid: getpid(),
+      services: Dictionary(
+        uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
+      )
+    )
+  }
+}
+
+/// A service with a port, whose failure to get it names the flag that helps.
+private struct ListeningService: Service {
+  let name: SuiteService
+  let body: HTTPService
+  /// The service that runs when the port is taken, if another port will do.
+  let elsewhere: HTTPService?
+  let logger: Logger
+
+  func run() async throws {
+    do {
+      try await body.run()
+    } catch let error as ListenError where error.reason == .inUse {
+      if let elsewhere {
+        logger.notice("\(error.address) is in use, so \(name.title) takes a free port")
+        return try await elsewhere.run()
+      }
+      throw StatusError(
+        error.statusCode,
+        "\(error.address) is in use by another program, so \(name.title) cannot listen there; "
+          + "stop that program, or choose another port with --\(name.rawValue)-port (0 takes a "
+          + "free one)."
+      )
+    }
+  }
+}
+
+/// Work done once after the services are up, which a shutdown may interrupt.
+///
+/// The service stays until shutdown, because a service that ends earlier ends the group.
+private struct FirstDeployment: Service {
+  let body: @Sendable () async throws -> Void
+
+  func run() async throws {
+    try await cancelWhenGracefulShutdown { try await body() }
+    // Cancellation means that another service has failed, and that failure is reported.
+    try? await gracefulShutdown()
+  }
+}

@@ -1,0 +1,89 @@
+import DataExport
+import DocumentModel
+import DocumentStore
+import EventLog
+import Foundation
+import Invocation
+import Logging
+import QueryEngine
+import SQLiteStorage
+import TriggerDelivery
+import VectorIndex
+import WorkerPool
+
+/// The parts of a suite below its doors, which keep data and run functions.
+struct SuiteParts {
+  let time = VirtualTime()
+  let tailer: EventTailer
+  let retention: EventRetention
+  let documents: DocumentDatabase
+  let vectors: VectorCatalogue
+  let transfer: DataTransfer
+  let logs: FunctionLogStore
+  let fleet: WorkerFleet
+  let deliveries: DeliveryService
+
+  /// Reads the indexes and vectors from storage; nothing runs yet.
+  init(
+    configuration: SuiteConfiguration,
+    folder: String,
+    storage: SQLiteStore,
+    log report: @escaping @Sendable (SuiteReport) -> Void,
+    logger: (String) -> Logger
+  ) async throws {
+    let now: @Sendable () -> Timestamp = { [time] in time.now }
+    tailer = EventTailer(storage: storage, logger: logger("events"))
+    let retention = EventRetention(
+      storage: storage,
+      tailer: tailer,
+      clock: ContinuousClock(),
+      now: now,
+      holders: configuration.firstFunctions == nil ? [] : [DeliveryService.cursorName],
+      logger: logger("events"),
+      willTrim: PastVersions.forget
+    )
+    self.retention = retention
+    let queries = QueryRunner(logger: logger("firestore"))
+    try await queries.load(from: storage)
+    documents = DocumentDatabase(
+      storage: storage,
+      queryRunner: queries,
+      tailer: tailer,
+      now: now,
+      clock: ContinuousClock(),
+      exceededCursor: { retention.exceeded },
+      logger: logger("firestore")
+    )
+    vectors = VectorCatalogue(storage: storage)
+    try await vectors.loadIndexes()
+    // An import writes records, so it waits until the stored ones are loaded; a usual start does
+    // not.
+    if configuration.importFolder != nil { try await vectors.loadRecords() }
+    transfer = DataTransfer(
+      project: configuration.project,
+      exporter: DataExporter(store: documents, vectors: vectors, version: configuration.version),
+      importer: DataImporter(
+        store: documents,
+        vectors: vectors,
+        storage: storage,
+        project: configuration.project,
+        now: now
+      ),
+      logger: logger("hub")
+    )
+    logs = FunctionLogStore(folder: folder + "/logs", now: { Date() }) { report(.log($0)) }
+    fleet = WorkerFleet(
+      configuration: .init(environment: configuration.environment),
+      log: logs,
+      logger: logger("workers")
+    )
+    deliveries = DeliveryService(
+      storage: storage,
+      tailer: tailer,
+      invoker: fleet,
+      configuration: .init(project: configuration.project, isOrdered: configuration.isOrdered),
+      now: now,
+      logger: logger("triggers")
+    )
+  }
+}

@@ -1,0 +1,87 @@
+import HTTP2Server
+import HTTPSupport
+import HummingbirdCore
+import Logging
+import RuntimeSupport
+
+/// Tells a client at the wrong service's port where the right service is.
+///
+/// A wrong port is the commonest mistake of a first day, and a bare 404 hides it. Each pair of
+/// services is logged once, because a client with a wrong port retries for ever.
+final class WrongDoor: Sendable {
+  private let service: SuiteService
+  private let project: String
+  private let addresses: @Sendable () -> [SuiteService: ServiceAddress]
+  private let logger: Logger
+  private let logged = OnceEach()
+
+  /// Watches the door of `service`; `addresses` is asked when a client is wrong.
+  init(
+    of service: SuiteService,
+    project: String,
+    addresses: @escaping @Sendable () -> [SuiteService: ServiceAddress],
+    logger: Logger
+  ) {
+    self.service = service
+    self.project = project
+    self.addresses = addresses
+    self.logger = logger
+  }
+
+  /// The 404 for an HTTP request that another service would answer, or nil.
+  func refusal(of request: Request) -> Response? {
+    guard let wanted = Self.service(answering: request.uri.path, project: project),
+      wanted != service
+    else { return nil }
+    return .error(.notFound, note(wanted))
+  }
+
+  /// The sentence for a gRPC method that another service has, or nil.
+  func hint(forMethod path: String) -> String? {
+    guard path.hasPrefix("/google.firestore."), service != .firestore else { return nil }
+    return note(.firestore)
+  }
+
+  /// A server without methods, for doors without gRPC, that answers with the hint.
+  func http2Router() -> HTTP2Router {
+    HTTP2Router(services: [], elsewhere: hint, logger: logger)
+  }
+
+  private func note(_ wanted: SuiteService) -> String {
+    let address = addresses()[wanted].map { "\($0.host):\($0.port)" } ?? "another port"
+    if logged.isNew(wanted.rawValue) {
+      logger.warning(
+        """
+        Requests for \(wanted.title) at the port of \(service.title). Correct the client's address: \
+        \(wanted.title) answers at \(address).
+        """
+      )
+    }
+    return "This is the port of \(service.title); \(wanted.title) answers at \(address)."
+  }
+
+  /// The service that a path belongs to, if the path leaves no doubt.
+  ///
+  /// A project's id has at least six characters, so `v1` and the like are never project ids.
+  static func service(answering path: String, project: String) -> SuiteService? {
+    let segments = path.split(separator: "/", omittingEmptySubsequences: true)
+    switch segments.first {
+    case "v1", "v1beta1":
+      return segments.count > 3 && segments[1] == "projects" && segments[3] == "databases"
+        ? .firestore : nil
+    case "emulator":
+      return segments.count > 2 && segments[1] == "v1" && segments[2] == "projects"
+        ? .firestore : nil
+    case "hearth", "emulators", "_admin": return .hub
+    case "ix", "indexes": return .vectors
+    case "queueStats": return .tasks
+    case "v2", "projects":
+      let rest = segments.drop { $0 == "v2" }.dropFirst()
+      return rest.count > 3 && rest.dropFirst(1).first == "locations"
+        && rest.dropFirst(3).first == "queues" ? .tasks : nil
+    case let first? where first == project:
+      return segments.count >= 3 && segments[1].contains("-") ? .functions : nil
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,243 @@
+package import Events
+import Foundation
+package import HTTPSupport
+package import HTTPTypes
+package import HummingbirdCore
+package import Invocation
+package import Logging
+package import NIOCore
+import RuntimeSupport
+
+/// The port of the functions.
+///
+/// It takes the calls of clients, and the routes by which Firebase's tools and emulators list
+/// functions and hand in events.
+package struct FunctionsDoor: ShortResponder {
+  private let gateway: InvocationGateway
+  private let functions: @Sendable () -> [String: FunctionEndpoint]
+  private let invoker: any FunctionInvoker
+  private let folder: String?
+  private let originGuard: LoopbackGuard
+  private let isEnabled: @Sendable () async -> Bool
+  private let publish: @Sendable (CloudEvent) async throws -> Void
+
+  /// A door to the functions of one project.
+  ///
+  /// - Parameters:
+  ///   - project: The project that calls name in their path.
+  ///   - functions: The functions there are; asked with each request.
+  ///   - invoker: What runs them.
+  ///   - folder: Where they come from, for the list.
+  ///   - originGuard: Who may hand in events.
+  ///   - isEnabled: Whether functions get events at this moment.
+  ///   - publish: Hands an event of another service to the functions that wait for it.
+  ///   - makeID: Makes the ids of invocations.
+  ///   - logger: Hears of calls to other projects and of invocations without a status.
+  package init(
+    project: String,
+    functions: @escaping @Sendable () -> [String: FunctionEndpoint],
+    invoker: any FunctionInvoker,
+    folder: String? = nil,
+    originGuard: LoopbackGuard,
+    isEnabled: @escaping @Sendable () async -> Bool,
+    publish: @escaping @Sendable (CloudEvent) async throws -> Void,
+    makeID: @escaping @Sendable () -> String = { RandomID.make() },
+    logger: Logger
+  ) {
+    gateway = InvocationGateway(
+      project: project,
+      functions: functions,
+      invoker: invoker,
+      makeID: makeID,
+      logger: logger
+    )
+    self.functions = functions
+    self.invoker = invoker
+    self.folder = folder
+    self.originGuard = originGuard
+    self.isEnabled = isEnabled
+    self.publish = publish
+  }
+
+  /// Whether a request is a call that needs no task of its own.
+  package func takes(_ head: HTTPRequest) -> Bool { gateway.takes(head) }
+
+  /// Answers a call whose body is short and has arrived.
+  package func answer(
+    _ head: HTTPRequest,
+    _ body: ByteBuffer,
+    on eventLoop: any EventLoop,
+    reply: @escaping @Sendable (InvocationReply) -> Void
+  ) -> @Sendable () -> Void {
+    gateway.answer(head, body, on: eventLoop, reply: reply)
+  }
+
+  /// Answers any other request; a call's invocation is cancelled when its client goes away.
+  package func respond(to request: Request, _ context: HTTPContext) async -> Response {
+    let segments = request.pathSegments ?? []
+    if segments == ["backends"] { return backends(request) }
+    // A project's id is longer than this word, so this is not a call.
+    guard segments.first == "functions", segments.count >= 4, segments[1] == "projects" else {
+      return await gateway.respond(to: request, context)
+    }
+    // Events make functions write, so no page of another site may send them.
+    if let refusal = originGuard.refusal(of: request) { return refusal }
+    do {
+      switch (request.method, segments[3], segments.count) {
+      case (.post, "triggers", 5): return try await trigger(segments[4], request)
+      case (.post, "trigger_multicast", 4): return try await multicast(request)
+      default: return .text(.notFound, "There is no \(request.method) \(request.uri.path).")
+      }
+    } catch {
+      return .error(error)
+    }
+  }
+
+  // MARK: - The list
+
+  /// `GET /backends`, which Firebase's user interface reads from its own page.
+  ///
+  /// The environment is left empty, because any page may read this.
+  private func backends(_ request: Request) -> Response {
+    let policy = CORSPolicy(methods: "GET")
+    if let preflight = policy.preflight(request.head) {
+      return Response(status: preflight.status, headers: preflight.headerFields)
+    }
+    let triggers = functions().sorted { $0.key < $1.key }.map(EmulatedTrigger.init)
+    let backend = Backends.Backend(directory: folder ?? "", env: [:], functionTriggers: triggers)
+    // Strings and numbers always encode.
+    var response =
+      (try? Response.json(encoding: Backends(backends: [backend])))
+      ?? .error(.internal, "The functions cannot be listed.")
+    policy.apply(to: &response.head, for: request.head)
+    return response
+  }
+
+  private struct Backends: Encodable {
+    struct Backend: Encodable {
+      var directory: String
+      var env: [String: String]
+      var functionTriggers: [EmulatedTrigger]
+    }
+    var backends: [Backend]
+  }
+
+  /// A function as Firebase's tools describe it.
+  private struct EmulatedTrigger: Encodable {
+    struct Empty: Encodable {}
+    struct Event: Encodable {
+      var eventType: String
+      var eventFilters: [String: String]
+      var eventFilterPathPatterns: [String: String]?
+      var retry: Bool
+    }
+    var id: String
+    var name: String
+    var entryPoint: String
+    var platform: String
+    var region: String
+    var timeoutSeconds: Int?
+    var labels: [String: String]
+    var httpsTrigger: Empty?
+    var eventTrigger: Event?
+    var schedule: FunctionEndpoint.ScheduleTrigger?
+    var taskQueueTrigger: FunctionEndpoint.TaskQueueTrigger?
+
+    init(_ name: String, _ endpoint: FunctionEndpoint) {
+      region = endpoint.regions[0]
+      id = "\(region)-\(name)"
+      self.name = name
+      entryPoint = endpoint.entryPoint
+      platform = endpoint.platform
+      timeoutSeconds = endpoint.timeoutSeconds
+      labels = endpoint.callableTrigger == nil ? [:] : ["deployment-callable": "true"]
+      if endpoint.httpsTrigger != nil || endpoint.callableTrigger != nil { httpsTrigger = Empty() }
+      eventTrigger = endpoint.eventTrigger.map {
+        Event(
+          eventType: $0.eventType,
+          eventFilters: $0.eventFilters,
+          eventFilterPathPatterns: $0.eventFilterPathPatterns,
+          retry: $0.retry
+        )
+      }
+      schedule = endpoint.scheduleTrigger
+      taskQueueTrigger = endpoint.taskQueueTrigger
+    }
+  }
+
+  // MARK: - Events
+
+  /// Runs one event function with an unchanged event, and passes on its answer.
+  private func trigger(_ key: String, _ request: Request) async throws -> Response {
+    let triggers = functions().filter { $0.value.eventTrigger != nil }
+    guard let name = Self.name(of: key, among: triggers) else {
+      let names = triggers.keys.sorted().joined(separator: ", ")
+      return .text(.notFound, "Function \(key) does not exist, valid functions are: \(names)")
+    }
+    guard await isEnabled() else { return Response(status: .noContent) }
+    var body = try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax)
+    if request.headers[.contentType] == "application/protobuf" {
+      // Google's emulator sends the message as text.
+      body = Self.decodedBase64(body) ?? body
+    }
+    var head = request.head
+    head.path = "/"
+    let id = RandomID.make()
+    let reply = try await invoker.invoke(
+      InvocationRequest(id: id, function: name, head: head, body: body)
+    )
+    let answer = try await reply.body.collect(upTo: InvocationLimits.bodyBytesMax)
+    return Response(
+      status: reply.head.status,
+      headers: reply.head.headerFields,
+      body: ResponseBody(byteBuffer: answer)
+    )
+  }
+
+  /// Accepts an event for the functions that wait for it; the answer does not wait for them.
+  private func multicast(_ request: Request) async throws -> Response {
+    let body = try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax)
+    let event = try MulticastEvent(
+      Array(body.readableBytesView),
+      isCloudEvent: request.headers[.contentType]?.contains("cloudevent") ?? false
+    )
+    if await isEnabled() { try await publish(event.cloudEvent) }
+    return .json(#"{"status":"multicast_acknowledged"}"#)
+  }
+
+  /// The function that a key belongs to; the longer one when one name begins with another.
+  static func name(of key: String, among triggers: [String: FunctionEndpoint]) -> String? {
+    triggers.filter { isKey(key, of: $0.key, in: $0.value.regions) }.keys
+      .max { $0.utf8.count < $1.utf8.count }
+  }
+
+  /// Whether a key belongs to a function.
+  ///
+  /// It is `REGION-NAME`, followed for events by a generation and a channel.
+  static func isKey(_ key: String, of name: String, in regions: [String]) -> Bool {
+    regions.contains { region in
+      let prefix = "\(region)-\(name)"
+      guard key.hasPrefix(prefix) else { return false }
+      let rest = key.dropFirst(prefix.count)
+      return rest.isEmpty
+        || rest.first == "-" && !rest.dropFirst().isEmpty
+          && rest.dropFirst().prefix { $0 != "-" }.allSatisfy(\.isNumber)
+    }
+  }
+
+  private static func decodedBase64(_ body: ByteBuffer) -> ByteBuffer? {
+    Data(base64Encoded: String(buffer: body)).map { ByteBuffer(bytes: $0) }
+  }
+
+}
+
+extension Response {
+  /// A plain-text reply.
+  fileprivate static func text(_ status: HTTPResponse.Status, _ text: String) -> Response {
+    Response(
+      status: status,
+      headers: [.contentType: "text/plain; charset=utf-8"],
+      body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+    )
+  }
+}

@@ -1,0 +1,61 @@
+import Events
+import Foundation
+import RuntimeSupport
+
+/// What other emulators post to `trigger_multicast`.
+///
+/// It is a CloudEvent as JSON, or an event of the first generation, whose type is translated to the
+/// name that functions of the second generation wait for.
+struct MulticastEvent {
+  var cloudEvent: CloudEvent
+
+  /// Reads an event; throws `INVALID_ARGUMENT` when it has no type.
+  init(_ body: [UInt8], isCloudEvent: Bool) throws {
+    // Only an object can have a type.
+    let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]
+    guard let object, let type = object[isCloudEvent ? "type" : "eventType"] as? String else {
+      throw StatusError.invalidArgument(
+        "The body must be a JSON object with \(isCloudEvent ? "type" : "eventType")."
+      )
+    }
+    let data = try object["data"].map {
+      Array(try JSONSerialization.data(withJSONObject: $0, options: .fragmentsAllowed))
+    }
+    cloudEvent = CloudEvent(
+      id: (object[isCloudEvent ? "id" : "eventId"] as? String) ?? RandomID.make(),
+      source: Self.source(object, isCloudEvent: isCloudEvent),
+      type: isCloudEvent ? type : Self.currentTypes[type] ?? type,
+      subject: object["subject"] as? String,
+      time: (object["time"] ?? object["timestamp"]) as? String,
+      dataContentType: "application/json",
+      dataSchema: object["dataschema"] as? String,
+      extensions: isCloudEvent ? Self.extensions(object) : [:],
+      data: data ?? []
+    )
+  }
+
+  private static func source(_ object: [String: Any], isCloudEvent: Bool) -> String {
+    if isCloudEvent { return object["source"] as? String ?? "//unknown" }
+    guard let resource = object["resource"] as? [String: Any] else {
+      return object["resource"] as? String ?? "//unknown"
+    }
+    return "//\(resource["service"] as? String ?? "unknown")/\(resource["name"] as? String ?? "")"
+  }
+
+  private static func extensions(_ object: [String: Any]) -> [String: String] {
+    object.compactMapValues { $0 as? String }.filter { !attributes.contains($0.key) }
+  }
+
+  private static let attributes: Set = [
+    "specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema",
+    "data", "data_base64",
+  ]
+
+  /// The names of the second generation, by the names of the first that emulators send.
+  ///
+  /// Cloud Storage's names are missing, because its emulator sends each event in both forms.
+  private static let currentTypes = [
+    "providers/firebase.auth/eventTypes/user.create": "google.firebase.auth.user.v1.created",
+    "providers/firebase.auth/eventTypes/user.delete": "google.firebase.auth.user.v1.deleted",
+  ]
+}

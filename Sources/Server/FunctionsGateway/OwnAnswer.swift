@@ -1,0 +1,71 @@
+import HTTPSupport
+import HTTPTypes
+import Invocation
+import NIOCore
+import RuntimeSupport
+
+/// An answer of the gateway itself, in the form that the caller reads.
+struct OwnAnswer: Equatable {
+  var code: StatusCode
+  var message: String
+  /// A status other than the code's.
+  var httpStatus: Int?
+  /// Whether the connection closes, because the unread rest of the body is not worth reading.
+  var closes: Bool
+  /// Whether the worker crashed with the request.
+  var isCrash: Bool
+
+  init(
+    _ code: StatusCode,
+    _ message: String,
+    httpStatus: Int? = nil,
+    closes: Bool = false,
+    isCrash: Bool = false
+  ) {
+    self.code = code
+    self.message = message
+    self.httpStatus = httpStatus
+    self.closes = closes
+    self.isCrash = isCrash
+  }
+
+  /// The refusal of a body that is too long.
+  static func tooLarge(_ bytesMax: Int) -> OwnAnswer {
+    OwnAnswer(
+      .invalidArgument,
+      "The request's body is longer than \(bytesMax) bytes.",
+      httpStatus: 413,
+      closes: true
+    )
+  }
+
+  private static let statusHeader = fieldName("x-google-status")
+
+  /// The reply, including CORS headers.
+  func reply(to request: HTTPRequest, isHTTP: Bool = false) -> InvocationReply {
+    let policy: CORSPolicy = isHTTP ? .httpFunctions : .callables
+    if let preflight = policy.preflight(request) {
+      return InvocationReply(head: preflight, body: .whole(ByteBuffer()))
+    }
+    var head = HTTPResponse(status: .numbered(httpStatus ?? code.httpStatus))
+    var body = ByteBuffer(bytes: json)
+    if !isHTTP, request.method == .post, CallableWire.wantsStream(request) {
+      head = HTTPResponse(status: .ok)
+      head.headerFields[.contentType] = CallableWire.streamType
+      head.headerFields[.cacheControl] = "no-cache"
+      body = frame
+    } else {
+      head.headerFields[.contentType] = "application/json; charset=utf-8"
+      if isHTTP, isCrash { head.headerFields[Self.statusHeader] = "crash" }
+    }
+    head.headerFields[.contentLength] = String(body.readableBytes)
+    policy.apply(to: &head, for: request)
+    if closes { head.headerFields[.connection] = "close" }
+    return InvocationReply(head: head, body: .whole(body))
+  }
+
+  /// The answer as the last event of a stream.
+  var frame: ByteBuffer { CallableWire.frame(json) }
+
+  private var json: [UInt8] { CallableWire.error(code, message) }
+}

@@ -1,0 +1,162 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+import Identity
+import Invocation
+import OutboundHTTP
+
+/// `hearth call`: invokes a callable and prints its bare result.
+struct Call: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Invoke a callable function and print its result.",
+    discussion: """
+      The result goes to stdout as JSON; an error of the function goes to stderr with its \
+      details, exit code 1. Without --as and --admin the caller is not signed in.
+
+        hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
+        hearth call backfillEmbeddings --admin --data @job.json
+        echo '{"query": "x"}' | hearth call semanticSearch --as alice --data -
+        hearth call chat --stream --data '{"text": "Hello"}'
+      """
+  )
+
+  @OptionGroup var suite: SuiteLocation
+
+  @Argument(help: "The function's name.")
+  var name: String
+
+  @Option(
+    name: .customLong("data"),
+    help: ArgumentHelp("The data, as JSON, @FILE or - for stdin.", valueName: "json")
+  )
+  var payload = "null"
+
+  @Option(
+    name: .customLong("as"),
+    help: ArgumentHelp("Act as this user, with a test token.", valueName: "uid")
+  )
+  var user: String?
+
+  @Flag(help: "Act as the administrator (Bearer owner).")
+  var admin = false
+
+  @Flag(help: "Print each chunk as it comes, one a line, before the result.")
+  var stream = false
+
+  func validate() throws {
+    guard !(admin && user != nil) else { throw ValidationError("Give --as or --admin, not both.") }
+  }
+
+  func run() async throws {
+    let client = try await suite.connect()
+    let data = try JSONInput.read(payload, option: "--data")
+    let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
+    guard let function = functions.first(where: { $0.name == name }) else {
+      let names = functions.filter { $0.kind == .callable }.map(\.name)
+      throw CommandFailure(
+        names.isEmpty
+          ? "No function \(name) is deployed, nor any other callable; `hearth deploy` deploys."
+          : "No function \(name) is deployed. Callables: \(names.joined(separator: ", "))."
+      )
+    }
+    guard function.kind == .callable, let url = function.url else {
+      throw CommandFailure(
+        "\(name) is not a callable; `hearth fire \(name)` sends it an event."
+      )
+    }
+    var headers: OutboundHeaders = ["content-type": "application/json"]
+    if let user { headers["authorization"] = "Bearer " + (try await token(for: user, client)) }
+    if admin { headers["authorization"] = "Bearer owner" }
+    var request = OutboundRequest(method: "POST", url: url, headers: headers)
+    request.body = Array(#"{"data":"#.utf8) + data + Array("}".utf8)
+    request.timeout = nil
+    if stream {
+      try await reportStream(request)
+    } else {
+      try report(try await OutboundClient().send(request))
+    }
+  }
+
+  /// Prints the chunks of an event stream as they come, then the result.
+  private func reportStream(_ request: OutboundRequest) async throws {
+    var request = request
+    request.headers["accept"] = CallableWire.streamType
+    request.responseBytesMax = .max
+    let response = try await OutboundClient().stream(request)
+    let prefix = "data: "
+    for try await line in response.body.lines(lineBytesMax: Self.eventBytesMax)
+    where line.hasPrefix(prefix) {
+      let event = OutboundResponse(status: response.status, body: Array(line.utf8.dropFirst(6)))
+      let fields = try? JSONSerialization.jsonObject(with: Data(event.body)) as? [String: Any]
+      guard let chunk = fields?["message"] else { return try report(event) }
+      Terminal.print(try Self.json(chunk, options: []))
+    }
+    throw CommandFailure("HTTP \(response.status): the stream ended without a result.")
+  }
+
+  /// The longest chunk or result, equal to the gateway's limit.
+  private static let eventBytesMax = InvocationLimits.bodyBytesMax
+
+  private func token(for user: String, _ client: ControlClient) async throws -> String {
+    let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
+    return try UnsignedToken.mint(uid: user, project: description.project)
+  }
+
+  private func report(_ response: OutboundResponse) throws {
+    // A body that is not JSON is shown unchanged.
+    let reply = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]
+    if response.isSuccess, let result = reply?["result"] {
+      Terminal.print(try Self.pretty(result))
+      return
+    }
+    guard let error = reply?["error"] as? [String: Any], let status = error["status"] as? String
+    else { throw CommandFailure("HTTP \(response.status): \(response.text)") }
+    var text = "\(status): \(error["message"] as? String ?? "")"
+    if let details = error["details"] { text += "\ndetails: \(try Self.pretty(details))" }
+    throw CommandFailure(text)
+  }
+
+  private static func pretty(_ json: Any) throws -> String {
+    try Self.json(json, options: .prettyPrinted)
+  }
+
+  private static func json(
+    _ json: Any,
+    options: JSONSerialization.WritingOptions
+  ) throws -> String {
+    let options = options.union([.sortedKeys, .fragmentsAllowed, .withoutEscapingSlashes])
+    return String(
+      decoding: try JSONSerialization.data(withJSONObject: json, options: options),
+      as: UTF8.self
+    )
+  }
+}
+
+/// JSON given on the command line: the text itself, `@FILE`, or `-` for stdin.
+enum JSONInput {
+  /// The JSON's bytes, checked; a malformed text is a usage failure that says where.
+  static func read(_ text: String, option: String) throws -> [UInt8] {
+    let bytes: Data
+    if text == "-" {
+      bytes = FileHandle.standardInput.readDataToEndOfFile()
+    } else if text.hasPrefix("@") {
+      let path = String(text.dropFirst())
+      do {
+        bytes = try Data(contentsOf: URL(filePath: path))
+      } catch {
+        throw CommandFailure("\(option): \(path) cannot be read.", .usage)
+      }
+    } else {
+      bytes = Data(text.utf8)
+    }
+    do {
+      _ = try JSONSerialization.jsonObject(with: bytes, options: .fragmentsAllowed)
+    } catch {
+      throw CommandFailure(
+        "\(option) is not JSON. Quote it for the shell: \(option) '{\"key\": \"value\"}'",
+        .usage
+      )
+    }
+    return Array(bytes)
+  }
+}

@@ -1,0 +1,204 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+import Invocation
+import Logging
+import RuntimeSupport
+import ServiceLifecycle
+import UnixSignals
+
+/// `hearth exec`: runs a command beside a suite of its own.
+struct Exec: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Run a command beside a fresh suite, then stop it.",
+    discussion: """
+      Starts a suite on free ports that keeps nothing, deploys the functions of this folder, runs \
+      the command with the addresses in its environment (FIRESTORE_EMULATOR_HOST, GCLOUD_PROJECT, \
+      FIREBASE_EMULATOR_HUB, FUNCTIONS_EMULATOR_HOST, CLOUD_TASKS_EMULATOR_HOST and so on), waits \
+      until every event that it caused is delivered, and exits as the command did: with its \
+      status, or 128 and the number of the signal that ended it. Any number can run side by side.
+
+        hearth exec -- pytest -q
+        hearth exec --no-build --import ./seed -- sh -c 'python3 write.py && python3 check.py'
+        hearth exec --executable .build/debug/my-functions --strict -- swift test
+
+      Ctrl-C goes to the command. The suite's own warnings and the functions' are on stderr.
+      """
+  )
+
+  @OptionGroup(title: "Functions") var functions: FunctionsOptions
+
+  @Option(help: "The project's id; by default that of .firebaserc, else demo-psst.")
+  var project: String?
+
+  @Option(
+    name: .customLong("import"),
+    help: ArgumentHelp("Read an export before the command runs.", valueName: "folder")
+  )
+  var importFolder: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "How long to wait for events after the command has ended; 0 does not wait.",
+      valueName: "seconds"
+    )
+  )
+  var settleTimeout = 30.0
+
+  @Flag(
+    help: "Exit with 1 when the command succeeded but events failed, died or did not settle."
+  )
+  var strict = false
+
+  @Flag(help: "Show the build, all of the log, and decisions.")
+  var verbose = false
+
+  @Argument(
+    parsing: .postTerminator,
+    help: ArgumentHelp("The command, after --.", valueName: "command")
+  )
+  var command: [String] = []
+
+  func validate() throws {
+    guard !command.isEmpty else {
+      throw ValidationError("Name the command after --, as in: hearth exec -- pytest -q")
+    }
+    guard (0...86_400).contains(settleTimeout) else {
+      throw ValidationError("--settle-timeout is \(settleTimeout); give 0 to 86400 seconds.")
+    }
+  }
+
+  func run() async throws {
+    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let level: Logger.Level = verbose ? .debug : .warning
+    LoggingSystem.bootstrap { label in
+      var handler = TerminalLogHandler(label: label, format: .text)
+      handler.logLevel = level
+      return handler
+    }
+    let configuration = SuiteConfiguration(
+      project: project ?? files.defaultProject ?? "demo-psst",
+      ports: Dictionary(uniqueKeysWithValues: SuiteService.allCases.map { ($0, 0) }),
+      isEphemeral: true,
+      functions: functions.configuration(files, isWatched: false),
+      importFolder: importFolder.map(absolutePath),
+      environment: ProcessInfo.processInfo.environment,
+      version: Version.current
+    )
+    let status = try await session(configuration)
+    guard status == 0 else { throw ExitCode(status) }
+  }
+
+  /// Runs the suite and the command to their ends and returns the exit status.
+  private func session(_ configuration: SuiteConfiguration) async throws -> Int32 {
+    let (readiness, ready) = AsyncStream.makeStream(of: Ready.self)
+    let verbose = self.verbose
+    do {
+      let suite = try Suite(configuration: configuration, logger: Logger(label: "hearth")) {
+        switch $0 {
+        case .ready(let suite, _, let problem): ready.yield(Ready(suite: suite, problem: problem))
+        case .deployProgress(let line): if verbose { Terminal.note("  " + line) }
+        case .log(let entry) where verbose || Self.isShown(entry.level):
+          Terminal.note(LogLine(entry).text(coloured: Terminal.isColoured))
+        default: break
+        }
+      }
+      let group = ServiceGroup(
+        configuration: .init(
+          services: [.init(service: suite)],
+          logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
+        )
+      )
+      let child = AttachedCommand(command)
+      return try await withThrowingTaskGroup(of: Result<Int32, any Error>?.self) { tasks in
+        tasks.addTask {
+          defer { ready.finish() }
+          try await group.run()
+          return nil
+        }
+        tasks.addTask {
+          let outcome: Result<Int32, any Error>
+          do {
+            outcome = .success(
+              try await child.interruptible { try await run(child, readiness) }
+            )
+          } catch {
+            outcome = .failure(error)
+          }
+          // However the command ended, the suite stops in its usual order.
+          await group.triggerGracefulShutdown()
+          return outcome
+        }
+        var outcome: Result<Int32, any Error>?
+        for try await ended in tasks { outcome = ended ?? outcome }
+        return try outcome?.get() ?? 1
+      }
+    } catch let error as any StatusConvertible {
+      throw CommandFailure("Cannot start: \(error.statusMessage)")
+    }
+  }
+
+  private struct Ready: Sendable {
+    var suite: SuiteDescription
+    var problem: String?
+  }
+
+  /// Runs the command once the functions are ready, and waits for the events that it caused.
+  private func run(_ child: AttachedCommand, _ readiness: AsyncStream<Ready>) async throws -> Int32
+  {
+    var ready: Ready?
+    for await first in readiness {
+      ready = first
+      break
+    }
+    // If the suite ended before it was ready, its own error says more.
+    guard let ready, let hub = ready.suite.services["hub"] else { return 1 }
+    if let problem = ready.problem {
+      throw CommandFailure("The deployment failed, so the command was not run: \(problem)")
+    }
+    let status = try await child.run(environment: ready.suite.clientEnvironment)
+    let client = ControlClient(address: "\(hub.host):\(hub.port)")
+    let isWell = try await check(client)
+    return status == 0 && strict && !isWell ? 1 : status
+  }
+
+  /// Whether all events settled well; reports those that did not.
+  private func check(_ client: ControlClient) async throws -> Bool {
+    var isWell = true
+    if settleTimeout > 0 {
+      do {
+        _ = try await client.data(
+          "POST",
+          "/hearth/v1/settle?timeoutSeconds=\(settleTimeout)",
+          timeout: .seconds(settleTimeout + 30)
+        )
+      } catch let failure as CommandFailure {
+        Terminal.note("hearth: " + failure.message)
+        isWell = false
+      }
+    }
+    for (state, verb) in [("failed", "failed"), ("dead", "died")] {
+      let events = try await client.get(
+        "/hearth/v1/events?state=\(state)&limit=1000",
+        as: [EventDescription].self
+      )
+      guard !events.isEmpty else { continue }
+      isWell = false
+      let shown = events.prefix(Self.eventsShownMax).map { event in
+        let error = event.error?.split(separator: "\n").first.map { ": \($0)" } ?? ""
+        return "  \(event.id) on \(event.document)\(error)"
+      }
+      let more = events.count > shown.count ? ["  and \(events.count - shown.count) more"] : []
+      let lines = ["hearth: \(counted(events.count, "event")) \(verb)"] + shown + more
+      Terminal.note(lines.joined(separator: "\n"))
+    }
+    return isWell
+  }
+
+  private static func isShown(_ level: String) -> Bool {
+    (Logger.Level(rawValue: level) ?? .info) >= .warning
+  }
+
+  /// The most events reported one by one; all events of one cause read alike.
+  private static let eventsShownMax = 10
+}

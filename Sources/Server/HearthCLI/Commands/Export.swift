@@ -1,0 +1,67 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+/// `hearth export`: writes the suite's data to a folder.
+struct Export: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Write all documents and vectors to a folder.",
+    discussion: """
+      The documents are as they were at one moment, while writes go on. The folder appears in one \
+      step, when everything is on the disk; until then an earlier export there is untouched. It is \
+      laid out as Firebase's exports are, with one document a line in Firestore's JSON form, so \
+      that it can be read, compared and kept beside the code.
+
+        hearth export ./seed            a new folder
+        hearth export ./seed --force    replaces the export that is there
+        hearth start --ephemeral --import ./seed --export-on-exit
+      """
+  )
+
+  @OptionGroup var suite: SuiteLocation
+
+  @Argument(help: ArgumentHelp("The folder to write.", valueName: "folder"))
+  var folder: String
+
+  @Flag(help: "Replace the export that is there; anything else than an export never is.")
+  var force = false
+
+  func run() async throws {
+    let client = try await suite.connect()
+    let summary: TransferSummary
+    do {
+      summary = try await client.transfer(
+        "/hearth/v1/export",
+        ExportOrder(path: absolutePath(folder), force: force)
+      )
+    } catch let failure as CommandFailure
+      where failure.message.hasSuffix("already holds an export.")
+    {
+      throw CommandFailure(failure.message + " --force replaces it.", failure.code)
+    }
+    Terminal.print(Self.text(summary))
+  }
+
+  /// The result of an export, for a person.
+  static func text(_ summary: TransferSummary) -> String {
+    "Exported \(counted(summary.documents, "document")) and "
+      + "\(counted(summary.vectors, "vector")) to \(summary.path)"
+  }
+}
+
+extension ControlClient {
+  /// Starts an export or import and waits until it ends, however long it takes.
+  func transfer(_ path: String, _ order: some Encodable) async throws -> TransferSummary {
+    let body = Array(try JSONEncoder().encode(order))
+    let reply = try await data("POST", path, body: body, timeout: .seconds(86_400))
+    return try JSONDecoder().decode(TransferSummary.self, from: Data(reply))
+  }
+}
+
+/// An absolute path for one relative to the working directory.
+func absolutePath(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
+
+/// A number with its noun, in the plural unless the number is one.
+func counted(_ number: Int, _ noun: String) -> String {
+  number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
+}

@@ -1,0 +1,103 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+/// `hearth faults`: does on purpose what production sometimes does to events.
+struct Faults: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Deliver events twice, late or out of order, as production may.",
+    discussion: """
+      A seed decides which events are hit, so the same writes meet the same faults again. Whatever \
+      the faults, functions that are ready for production leave the same data behind. Nothing is \
+      lost: what is dropped is delivered later.
+
+        hearth faults set --seed 7 --duplicates 0.3 --drops 0.1 --reordering
+        hearth faults
+        hearth faults clear
+      """,
+    subcommands: [Show.self, Set.self, Clear.self],
+    defaultSubcommand: Show.self
+  )
+
+  /// `hearth faults show`.
+  struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show the faults that are set, as JSON; null for none.",
+      discussion: "  hearth faults show"
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    func run() async throws {
+      let body = try await suite.connect().data("GET", "/hearth/v1/faults")
+      Terminal.print(String(decoding: body, as: UTF8.self))
+    }
+  }
+
+  /// `hearth faults set`.
+  struct Set: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Set faults for the events from now on.",
+      discussion: "  hearth faults set --seed 7 --duplicates 0.3 --reordering"
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Option(help: "What decides which events are hit; random when left out.")
+    var seed: UInt64?
+
+    @Option(help: "The part of events that come twice, from 0 to 1.")
+    var duplicates = 0.0
+
+    @Option(help: "The part of events whose first try is lost, from 0 to 1.")
+    var drops = 0.0
+
+    @Flag(help: "Let events of one document overtake each other.")
+    var reordering = false
+
+    func validate() throws {
+      for (name, part) in [("duplicates", duplicates), ("drops", drops)] {
+        guard (0...1).contains(part) else {
+          throw ValidationError("--\(name) is \(part); give a part from 0 to 1.")
+        }
+      }
+      guard duplicates > 0 || drops > 0 || reordering else {
+        throw ValidationError("Give --duplicates, --drops or --reordering.")
+      }
+    }
+
+    func run() async throws {
+      struct Order: Encodable {
+        var seed: UInt64
+        var duplicates: Double
+        var drops: Double
+        var reordering: Bool
+      }
+      let client = try await suite.connect()
+      // A small seed, which every JSON reader can represent.
+      let seed = self.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
+      let order = Order(seed: seed, duplicates: duplicates, drops: drops, reordering: reordering)
+      _ = try await client.data(
+        "PUT",
+        "/hearth/v1/faults",
+        body: Array(try JSONEncoder().encode(order))
+      )
+      Terminal.print("Faults are set; --seed \(seed) repeats them.")
+    }
+  }
+
+  /// `hearth faults clear`.
+  struct Clear: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Deliver events as ever.",
+      discussion: "  hearth faults clear"
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    func run() async throws {
+      _ = try await suite.connect().data("DELETE", "/hearth/v1/faults")
+      Terminal.print("No faults.")
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import ArgumentParser
+import Deployment
+import Foundation
+
+extension Functions {
+  /// `hearth functions config`: variables and secrets on this machine.
+  struct Config: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show and change the variables and secrets that functions are given here.",
+      discussion: """
+          hearth functions config get
+          hearth functions config set CHAT_MODEL=gpt-4o-mini
+          hearth functions config set --secret OPENAI_KEY < key.txt
+          hearth functions config unset CHAT_MODEL
+
+        Variables are in .env, .env.PROJECT and .env.local of the functions' folder, and every \
+        function sees them. Secrets are in .secret.local, and only the functions that declare a \
+        secret see it. `set` and `unset` change .env.local and .secret.local.
+        """,
+      subcommands: [Get.self, Set.self, Unset.self],
+      defaultSubcommand: Get.self
+    )
+
+    /// Where the files are.
+    struct Source: ParsableArguments {
+      @Option(help: "The project; by default that of .firebaserc, else demo-psst.")
+      var project: String?
+
+      func configuration() throws -> LocalConfiguration {
+        let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+        guard let folder = files.functionsSource else {
+          throw CommandFailure(
+            "firebase.json names no functions; run this beside one with functions.source."
+          )
+        }
+        return LocalConfiguration(
+          folder: folder,
+          project: project ?? files.defaultProject ?? "demo-psst"
+        )
+      }
+    }
+
+    /// `hearth functions config get`.
+    struct Get: AsyncParsableCommand {
+      static let configuration = CommandConfiguration(
+        abstract: "Print one value, or all with where they come from.",
+        discussion: """
+            hearth functions config get CHAT_MODEL
+            hearth functions config get --reveal
+          """
+      )
+
+      @OptionGroup var source: Source
+
+      @Argument(help: "The name; all when left out.")
+      var name: String?
+
+      @Flag(help: "Print secrets, too.")
+      var reveal = false
+
+      func run() async throws {
+        let settings = try telling { try source.configuration().settings() }
+        func value(_ setting: LocalConfiguration.Setting) -> String {
+          guard setting.isSecret, !reveal else { return setting.value }
+          return setting.value.isEmpty ? "(not set)" : "(set)"
+        }
+        guard let name else {
+          guard !settings.isEmpty else {
+            Terminal.note("Nothing is set; `hearth functions config set NAME=VALUE` does.")
+            return
+          }
+          Terminal.print(
+            Terminal.table(
+              ["NAME", "VALUE", "FROM"],
+              settings.map { [$0.name, value($0), $0.source] }
+            )
+          )
+          return
+        }
+        let found = settings.filter { $0.name == name }
+        guard !found.isEmpty else { throw CommandFailure("\(name) is not set.") }
+        // A secret takes precedence in the functions that declare it.
+        if let setting = found.last { Terminal.print(value(setting)) }
+      }
+    }
+
+    /// `hearth functions config set`.
+    struct Set: AsyncParsableCommand {
+      static let configuration = CommandConfiguration(
+        abstract: "Set variables, or secrets with --secret.",
+        discussion: """
+            hearth functions config set CHAT_MODEL=gpt-4o-mini
+            hearth functions config set --secret OPENAI_KEY < key.txt
+
+          A name without a value takes it from standard input, where no history of a shell keeps \
+          it; line ends at its end are left out.
+          """
+      )
+
+      @OptionGroup var source: Source
+
+      @Argument(help: "NAME=VALUE, or NAME to read the value from standard input.")
+      var assignments: [String]
+
+      @Flag(help: "Keep them in .secret.local, for the functions that declare them.")
+      var secret = false
+
+      func validate() throws {
+        let valueless = assignments.filter { !$0.contains("=") }
+        guard valueless.count <= 1 else {
+          throw ValidationError("Standard input holds one value; give the others as NAME=VALUE.")
+        }
+      }
+
+      func run() async throws {
+        let configuration = try source.configuration()
+        for assignment in assignments {
+          let parts = assignment.split(
+            separator: "=",
+            maxSplits: 1,
+            omittingEmptySubsequences: false
+          )
+          let name = String(parts[0])
+          let value = parts.count == 2 ? String(parts[1]) : try valueOfStandardInput()
+          let file = try telling { try configuration.set(name, to: value, isSecret: secret) }
+          Terminal.note("\(name) is set in \(file).")
+        }
+        Terminal.note(Config.advice)
+      }
+
+      private func valueOfStandardInput() throws -> String {
+        let data = try FileHandle.standardInput.readToEnd() ?? Data()
+        guard var text = String(data: data, encoding: .utf8) else {
+          throw CommandFailure("Standard input is not UTF-8.")
+        }
+        while text.last?.isNewline == true { text.removeLast() }
+        return text
+      }
+    }
+
+    /// `hearth functions config unset`.
+    struct Unset: AsyncParsableCommand {
+      static let configuration = CommandConfiguration(
+        abstract: "Remove variables from .env.local, or secrets from .secret.local.",
+        discussion: "  hearth functions config unset CHAT_MODEL"
+      )
+
+      @OptionGroup var source: Source
+
+      @Argument(help: "The names.")
+      var names: [String]
+
+      @Flag(help: "Remove them from .secret.local.")
+      var secret = false
+
+      func run() async throws {
+        let configuration = try source.configuration()
+        for name in names {
+          let file = try telling { try configuration.unset(name, isSecret: secret) }
+          guard let file else {
+            let other = try telling { try configuration.settings().last { $0.name == name } }
+            let hint = other.map { "; it is in \($0.source)" } ?? ""
+            throw CommandFailure("\(name) is not set there\(hint).")
+          }
+          Terminal.note("\(name) is gone from \(file).")
+        }
+        Terminal.note(Config.advice)
+      }
+    }
+
+    /// When a change takes effect.
+    static let advice = "Running functions see it after `hearth deploy`."
+  }
+}
+
+/// Turns a deployment's error into the command's own.
+private func telling<Value>(_ body: () throws -> Value) throws -> Value {
+  do {
+    return try body()
+  } catch let error as DeploymentError {
+    throw CommandFailure(error.message)
+  }
+}

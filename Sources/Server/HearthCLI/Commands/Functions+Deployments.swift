@@ -1,0 +1,103 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+/// Past deployments: listing them, rolling back, removing functions.
+extension Functions {
+  /// `hearth functions deployments`.
+  struct Deployments: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List the deployments that can be served again, newest first.",
+      discussion: """
+        The current one and the last three others are kept, and whatever binaries they need.
+
+          hearth functions deployments
+        """
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+      let client = try await suite.connect()
+      let body = try await client.data("GET", "/hearth/v1/deployments")
+      guard !json else {
+        Terminal.print(String(decoding: body, as: UTF8.self))
+        return
+      }
+      let deployments = try JSONDecoder().decode([DeploymentDescription].self, from: Data(body))
+      guard !deployments.isEmpty else {
+        Terminal.print("Nothing is deployed yet; `hearth deploy` builds and deploys.")
+        return
+      }
+      Terminal.print(
+        Terminal.table(
+          ["", "DEPLOYMENT", "TIME", "FUNCTIONS"],
+          deployments.map {
+            let names = $0.functions.joined(separator: ", ")
+            let note = $0.note.map { "(\($0)) " } ?? ""
+            return [$0.isCurrent ? "*" : "", $0.id, $0.time ?? "", note + names]
+          }
+        )
+      )
+    }
+  }
+
+  /// `hearth functions rollback`.
+  struct Rollback: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Serve an earlier deployment again.",
+      discussion: """
+        Without an id the deployment that the current one replaced. It takes over in one step, as \
+        a new one does; when it does not start, what serves now goes on. Settings in .env files \
+        are those of today.
+
+          hearth functions rollback
+          hearth functions rollback 20261121T061502-x7Kp
+        """
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Argument(help: "The deployment's id, from `hearth functions deployments`.")
+    var id: String?
+
+    func run() async throws {
+      let client = try await suite.connect()
+      let to = id.map { "?to=\($0.percentEncoded)" } ?? ""
+      let reply = try await client.data("POST", "/hearth/v1/deployments/rollback\(to)")
+      let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
+      Terminal.print("Serving \(now.id) again: \(now.functions.joined(separator: ", "))")
+    }
+  }
+
+  /// `hearth functions delete`.
+  struct Delete: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Serve some functions no longer, until the next deployment.",
+      discussion: """
+        Calls and events in flight finish. Events for a deleted function go to the dead ones, \
+        where `hearth events retry` finds them. The next `hearth deploy` brings back whatever the \
+        package still declares, `hearth functions rollback` all of it at once.
+
+          hearth functions delete embedMessage semanticSearch
+        """
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Argument(help: "The functions' names.")
+    var names: [String]
+
+    func run() async throws {
+      let client = try await suite.connect()
+      let list = names.joined(separator: ",").percentEncoded
+      let reply = try await client.data("DELETE", "/hearth/v1/functions?names=\(list)")
+      let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
+      let rest = now.functions.isEmpty ? "nothing" : now.functions.joined(separator: ", ")
+      Terminal.print("Deleted \(names.joined(separator: ", ")). Served now: \(rest).")
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import ArgumentParser
+import Foundation
+
+/// `hearth init`: writes a small functions package.
+struct Init: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Write a small package of functions that builds, tests, starts and deploys.",
+    discussion: """
+      A trigger, a callable, a test of both, firebase.json and a README, in a folder that is new \
+      or empty. The package depends on Hearth by the path of the checkout that this command was \
+      built in, by --hearth-path, or by --hearth-url.
+
+        hearth init my-backend
+        hearth init my-backend --hearth-path ../hearth
+        hearth init my-backend --hearth-url https://git.example.com/hearth
+      """
+  )
+
+  @Argument(help: ArgumentHelp("The folder to write; made when it is missing.", valueName: "dir"))
+  var folder: String
+
+  @Option(help: ArgumentHelp("A checkout of Hearth to depend on.", valueName: "folder"))
+  var hearthPath: String?
+
+  @Option(help: ArgumentHelp("A repository of Hearth to depend on.", valueName: "address"))
+  var hearthURL: String?
+
+  @Option(help: ArgumentHelp("The branch of --hearth-url.", valueName: "name"))
+  var hearthBranch = "main"
+
+  func validate() throws {
+    guard hearthPath == nil || hearthURL == nil else {
+      throw ValidationError("Give --hearth-path or --hearth-url, not both.")
+    }
+  }
+
+  func run() async throws {
+    let path = absolutePath(folder)
+    let starter = StarterFiles(
+      name: StarterFiles.name(from: URL(filePath: path).lastPathComponent),
+      hearth: try dependency()
+    )
+    try checkEmpty(path)
+    do {
+      for (name, text) in starter.files {
+        let file = URL(filePath: path).appending(path: name)
+        try FileManager.default.createDirectory(
+          at: file.deletingLastPathComponent(),
+          withIntermediateDirectories: true
+        )
+        try text.write(to: file, atomically: true, encoding: .utf8)
+      }
+    } catch {
+      throw CommandFailure("\(path) cannot be written: \(error.localizedDescription)")
+    }
+    let names = starter.files.map { "  " + $0.path }.joined(separator: "\n")
+    Terminal.print(
+      """
+      Wrote \(starter.files.count) files to \(path):
+      \(names)
+
+      Next:
+        cd \(folder)
+        swift test               the first build takes minutes, later ones seconds
+        hearth start --watch     the functions beside their emulators
+      """
+    )
+  }
+
+  private func dependency() throws -> StarterFiles.Dependency {
+    if let hearthURL { return .address(hearthURL, branch: hearthBranch) }
+    if let hearthPath {
+      let path = absolutePath(hearthPath)
+      guard Self.isCheckout(path) else {
+        throw CommandFailure("\(path) is no checkout of Hearth: no Package.swift there says so.")
+      }
+      return .path(path)
+    }
+    guard let path = Self.checkoutOfThisBinary() else {
+      throw CommandFailure(
+        "Say where Hearth is, with --hearth-path FOLDER or --hearth-url ADDRESS: the folder that "
+          + "this command was built in is not here."
+      )
+    }
+    return .path(path)
+  }
+
+  private func checkEmpty(_ path: String) throws {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return }
+    guard isFolder.boolValue else { throw CommandFailure("\(path) is a file, not a folder.") }
+    let names: [String]
+    do {
+      names = try FileManager.default.contentsOfDirectory(atPath: path)
+    } catch {
+      throw CommandFailure("\(path) cannot be read: \(error.localizedDescription)")
+    }
+    guard names.allSatisfy({ $0 == ".git" }) else {
+      throw CommandFailure("\(path) is not empty; name a folder that is new or empty.")
+    }
+  }
+
+  /// The checkout above the running binary's build folder, or nil.
+  private static func checkoutOfThisBinary() -> String? {
+    guard var folder = Bundle.main.executableURL?.resolvingSymlinksInPath() else { return nil }
+    for _ in 0..<foldersAboveMax {
+      folder.deleteLastPathComponent()
+      if isCheckout(folder.path) { return folder.path }
+    }
+    return nil
+  }
+
+  private static func isCheckout(_ path: String) -> Bool {
+    // A folder without a readable manifest is not a checkout.
+    let manifest = try? String(contentsOfFile: path + "/Package.swift", encoding: .utf8)
+    return manifest?.contains("name: \"hearth\"") ?? false
+  }
+
+  /// The levels above `CHECKOUT/.build/x86_64-unknown-linux-gnu/release/hearth`, and one to spare.
+  private static let foldersAboveMax = 5
+}

@@ -1,0 +1,89 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+import Invocation
+import Logging
+
+/// `hearth logs`, also `hearth functions logs`: what functions wrote.
+struct Logs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Print what functions logged, oldest first.",
+    discussion: """
+      Also called `hearth functions logs`. Lines are kept across restarts; --since takes a time \
+      such as 2026-11-21T07:00:00Z, or how long ago: 30s, 10m, 2h, 1d. Crashes are lines of level \
+      error, with the places in the code that led there.
+
+        hearth logs --follow
+        hearth logs embedMessage --level warning --since 10m
+        hearth logs --function embedMessage --json | jq .message
+      """
+  )
+
+  @OptionGroup var suite: SuiteLocation
+
+  @Argument(help: "The function's name; all functions when left out.")
+  var name: String?
+
+  @Option(name: .customLong("function"), help: "Only this function, as the argument.")
+  var function: String?
+
+  @Option(help: "Only this level and graver ones: debug, info, notice, warning, error …")
+  var level: String?
+
+  @Option(help: ArgumentHelp("Only lines since then.", valueName: "time|duration"))
+  var since: String?
+
+  @Option(help: "At most so many lines of the past.")
+  var limit = 200
+
+  @Flag(help: "Go on with new lines as they come.")
+  var follow = false
+
+  @Flag(help: "Print each line as a JSON object.")
+  var json = false
+
+  func validate() throws {
+    if let name, let function, name != function {
+      throw ValidationError("\(name) and --function \(function) are two functions; give one.")
+    }
+    if let level, Logger.Level(rawValue: level) == nil {
+      let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValidationError("\"\(level)\" is no level; the levels are \(names).")
+    }
+    if let since, Self.time(since, now: Date()) == nil {
+      throw ValidationError("--since is a time such as 2026-11-21T07:00:00Z, or 30s, 10m, 2h, 1d.")
+    }
+  }
+
+  func run() async throws {
+    let client = try await suite.connect()
+    var query = "?limit=\(limit)&follow=\(follow)"
+    let name = self.name ?? function
+    if let name { query += "&function=\(name.percentEncoded)" }
+    if let level { query += "&level=\(level)" }
+    if let time = since.flatMap({ Self.time($0, now: Date()) }) {
+      query += "&since=\(time.percentEncoded)"
+    }
+    var isEmpty = true
+    try await client.lines("GET", "/hearth/v1/logs\(query)") { line in
+      isEmpty = false
+      guard !json else { return Terminal.print(line) }
+      let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
+      Terminal.print(LogLine(entry).text(coloured: false))
+    }
+    guard isEmpty, !json else { return }
+    let isChosen = level != nil || since != nil
+    Terminal.note(
+      isChosen ? "No such lines." : name.map { "\($0) has logged nothing." } ?? "No log lines."
+    )
+  }
+
+  /// A time in RFC 3339, from a time or from how long ago it is; nil for anything else.
+  static func time(_ text: String, now: Date) -> String? {
+    if let seconds = TimeSpan.seconds(text) { return (now - seconds).formatted(.iso8601) }
+    // The suite would not accept any other form either.
+    let withFraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    let date = (try? Date(text, strategy: .iso8601)) ?? (try? Date(text, strategy: withFraction))
+    return date == nil ? nil : text
+  }
+}

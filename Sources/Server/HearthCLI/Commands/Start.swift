@@ -1,0 +1,288 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+import Logging
+import RuntimeSupport
+import ServiceLifecycle
+import UnixSignals
+
+/// `hearth start`: runs the suite until it is told to stop.
+struct Start: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Start the suite and deploy the functions of this folder.",
+    discussion: """
+      Serves the last deployment at once, then builds the functions that firebase.json names and \
+      swaps them in. Ctrl-C stops: running functions get 1.5 seconds; events that they did not \
+      finish are delivered again after the next start.
+
+        hearth start
+        hearth start --project demo-app --data /tmp/app --no-build
+        hearth start --watch
+        hearth start --ephemeral --json --firestore-port 0 --functions-port 0
+        hearth start --ephemeral --import ./seed --export-on-exit
+      """
+  )
+
+  @OptionGroup var ports: Ports
+
+  @Option(help: "The project's id; by default that of .firebaserc, else demo-psst.")
+  var project: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The folder that keeps documents, vectors, events and deployments.",
+      valueName: "folder"
+    )
+  )
+  var data = ".hearth"
+
+  @Flag(help: "Keep everything in a temporary folder and remove it at the end.")
+  var ephemeral = false
+
+  @Flag(
+    help: ArgumentHelp(
+      "Deliver the events of one document in any order and at the same time, as production may.",
+      discussion: "By default a function gets them one after the other; see `hearth faults`, too."
+    )
+  )
+  var unorderedEvents = false
+
+  @Option(
+    name: .customLong("import"),
+    help: ArgumentHelp(
+      "Read an export before anyone is served.",
+      discussion: """
+        Documents of the same name in the data folder are replaced, all others stay; no function \
+        fires. See `hearth import`.
+        """,
+      valueName: "folder"
+    )
+  )
+  var importFolder: String?
+
+  @Option(
+    name: .customLong("export-on-exit"),
+    defaultAsFlag: "",
+    help: ArgumentHelp(
+      "Write an export when the suite stops, also by Ctrl-C; by default to the folder of --import.",
+      discussion: """
+        Replaces the export that is there, in one step. When it fails, the old one stays and the \
+        exit code is 1. See `hearth export`.
+        """,
+      valueName: "folder"
+    )
+  )
+  var exportOnExit: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The address to listen on.",
+      discussion: """
+        For a phone or another machine: 0.0.0.0, or this machine's address. Whoever reaches it can \
+        read, write and call everything.
+        """,
+      valueName: "address"
+    )
+  )
+  var host = "127.0.0.1"
+
+  @OptionGroup(title: "Functions") var functions: FunctionsOptions
+
+  @Flag(
+    help: ArgumentHelp(
+      "Build and deploy whenever the functions' sources change.",
+      discussion: """
+        Follows the package's targets but its tests, packages it depends on by path, and .env \
+        files, which need no build. What fails is shown, and the version before keeps serving.
+        """
+    )
+  )
+  var watch = false
+
+  @Flag(
+    help: "Print one JSON line with the addresses once the functions are deployed or failed to be."
+  )
+  var json = false
+
+  @Flag(help: "Also log decisions, not only results.")
+  var verbose = false
+
+  @Option(help: "How the log on stderr looks; by default text on a terminal, else json.")
+  var logFormat: LogFormat?
+
+  func validate() throws {
+    guard exportOnExit != "" || importFolder != nil else {
+      throw ValidationError("--export-on-exit needs a folder, unless --import names one.")
+    }
+  }
+
+  func run() async throws {
+    let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+    let verbose = self.verbose
+    let format = logFormat ?? (Terminal.isInteractive ? .text : .json)
+    LoggingSystem.bootstrap { label in
+      var handler = TerminalLogHandler(label: label, format: format)
+      handler.logLevel = verbose ? .debug : .info
+      return handler
+    }
+    let configuration = SuiteConfiguration(
+      project: project ?? files.defaultProject ?? "demo-psst",
+      host: host,
+      ports: ports.byService,
+      movable: ports.movable,
+      dataFolder: data,
+      isEphemeral: ephemeral,
+      functions: functions.configuration(files, isWatched: watch),
+      isOrdered: !unorderedEvents,
+      importFolder: importFolder.map(absolutePath),
+      exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
+      environment: ProcessInfo.processInfo.environment,
+      version: Version.current
+    )
+    let report = StartReport(json: json, format: format)
+    if !LocalNetwork.isLoopback(host) {
+      let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
+      report.note(LocalNetwork.warning(host: host, ports: ports), .warning)
+    }
+    do {
+      let suite = try Suite(
+        configuration: configuration,
+        logger: Logger(label: "hearth"),
+        report: report.receive
+      )
+      let group = ServiceGroup(
+        configuration: .init(
+          services: [.init(service: suite)],
+          gracefulShutdownSignals: [.sigterm, .sigint],
+          logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
+        )
+      )
+      try await group.run()
+      report.note("Stopped.")
+    } catch let error as ExportOnExitError {
+      throw CommandFailure(error.statusMessage)
+    } catch let error as any StatusConvertible {
+      throw CommandFailure("Cannot start: \(error.statusMessage)")
+    }
+  }
+
+  /// A port flag for each service; 0 asks for a free one.
+  struct Ports: ParsableArguments {
+    @Option(help: "Port of the hub.")
+    var hubPort = 4400
+    @Option(help: "Port of the functions.")
+    var functionsPort = 5001
+    @Option(help: "Port of Firestore, gRPC and REST.")
+    var firestorePort = 8080
+    @Option(help: "Port of the task queues. (default: 9499, or a free one when that is taken)")
+    var tasksPort: Int?
+    @Option(help: "Port of the vector index.")
+    var vectorsPort = 5080
+
+    /// The ports by service name.
+    var byService: [SuiteService: Int] {
+      [
+        .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
+        .tasks: tasksPort ?? 9499, .vectors: vectorsPort,
+      ]
+    }
+
+    /// Services that may move to a free port, as in Firebase's suite.
+    ///
+    /// The other services' ports stay, because people often type them.
+    var movable: Set<SuiteService> { tasksPort == nil ? [.tasks] : [] }
+
+    func validate() throws {
+      for (service, port) in byService where !(0...65_535).contains(port) {
+        throw ValidationError("--\(service.rawValue)-port is \(port); give 0 to 65535.")
+      }
+    }
+  }
+}
+
+/// Shows the suite's reports to a person, or with `--json` to a program.
+struct StartReport: Sendable {
+  var json: Bool
+  var format: LogFormat
+
+  /// Prints one report.
+  func receive(_ report: SuiteReport) {
+    switch report {
+    case .listening: note("The services are up.")
+    case .imported(let summary): note(Import.text(summary))
+    case .importSkipped(let folder):
+      note("Nothing to import: there is no \(folder) yet; it is written at the end.")
+    case .importUnfinished(let folder, let time):
+      note(
+        "The import of \(folder) begun at \(time) was cut short, so the data are partly its own. "
+          + "`hearth import \(folder)` finishes it.",
+        .warning
+      )
+    case .exported(let summary): note(Export.text(summary))
+    case .deployProgress(let line): note("  " + line, .info)
+    case .watched(let text, let isProblem): note(text, isProblem ? .error : .notice)
+    case .ready(let description, let functions, let problem):
+      if let problem { note("The deployment failed: \(problem)", .error) }
+      Terminal.print(
+        json
+          ? Self.line(description)
+          : Self.table(description, functions: functions, problem: problem)
+      )
+    case .log(let entry):
+      Terminal.note(LogLine(entry).formatted(format))
+    }
+  }
+
+  /// Reports the start's progress: bare words for a person, a log line for a program.
+  func note(_ text: String, _ level: Logger.Level = .notice) {
+    guard format == .text else {
+      let message = text.trimmingCharacters(in: .whitespaces)
+      let line = LogLine(service: "hearth", level: level, message: message)
+      return Terminal.note(line.formatted(format))
+    }
+    switch level {
+    case .warning: Terminal.note(Terminal.paint(text, .yellow))
+    case .error: Terminal.note(Terminal.paint(text, .red))
+    case .info: Terminal.note(Terminal.paint(text, .dim))
+    default: Terminal.note(text)
+    }
+  }
+
+  private static func line(_ suite: SuiteDescription) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // A description of strings and numbers always encodes.
+    return (try? encoder.encode(suite)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+
+  private static func table(
+    _ suite: SuiteDescription,
+    functions: [FunctionDescription],
+    problem: String?
+  ) -> String {
+    func address(_ service: SuiteService) -> String {
+      suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""
+    }
+    var rows = SuiteService.allCases.map { [$0.title, address($0), "running"] }
+    if functions.isEmpty, let index = SuiteService.allCases.firstIndex(of: .functions) {
+      rows[index][2] = problem == nil ? "nothing deployed" : "deployment failed"
+    }
+    var parts = ["\n" + Terminal.table(["SERVICE", "ADDRESS", "STATE"], rows)]
+    if !functions.isEmpty { parts.append(Functions.List.table(functions)) }
+    parts.append(
+      """
+      Clients need:
+        export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
+        export CLOUD_TASKS_EMULATOR_HOST=\(address(.tasks))
+        export GCLOUD_PROJECT=\(suite.project)
+      In the app:
+        Firestore.firestore().useEmulator(withHost: "\(suite.services["firestore"]?.host ?? "")", \
+      port: \(suite.services["firestore"]?.port ?? 0))
+        Functions.functions().useEmulator(withHost: "\(suite.services["functions"]?.host ?? "")", \
+      port: \(suite.services["functions"]?.port ?? 0))
+      Ctrl-C stops.
+      """
+    )
+    return parts.joined(separator: "\n\n")
+  }
+}

@@ -1,0 +1,187 @@
+import EmulatorSuite
+import Foundation
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+extension Doctor {
+  /// What the suite needs from the machine it runs on.
+  enum Machine {
+    /// Checks the toolchain and the libraries that a build links.
+    static func toolchain() async -> [Finding] {
+      var findings: [Finding] = []
+      if let swift = path(of: "swift") {
+        let version = await output(of: swift, ["--version"]).flatMap(self.version)
+        let isOld = version.map { ($0.major, $0.minor) < oldestSwift } ?? false
+        let name = version.map { "\($0.major).\($0.minor)" } ?? "of unknown version"
+        findings.append(
+          Finding(
+            "swift",
+            isWell: !isOld,
+            isOld
+              ? "\(name) at \(swift) is too old; install 6.3 or newer from "
+                + "https://www.swift.org/install"
+              : "\(name) at \(swift)"
+          )
+        )
+      } else {
+        findings.append(
+          Finding(
+            "swift",
+            .mend,
+            "not on the PATH; install it from https://www.swift.org/install"
+          )
+        )
+      }
+      return findings + (await libraries())
+    }
+
+    private static let oldestSwift = (6, 3)
+
+    /// The first `N.M` after the word "version".
+    private static func version(_ text: String) -> (major: Int, minor: Int)? {
+      guard let range = text.firstRange(of: "version ") else { return nil }
+      let parts = text[range.upperBound...].prefix { $0.isNumber || $0 == "." }.split(
+        separator: "."
+      )
+      guard parts.count >= 2, let major = Int(parts[0]), let minor = Int(parts[1]) else {
+        return nil
+      }
+      return (major, minor)
+    }
+
+    /// Checks the libraries that functions link; on Darwin they come with the system.
+    private static func libraries() async -> [Finding] {
+      #if canImport(Darwin)
+        return []
+      #else
+        var missing: [String] = []
+        for (name, header, package) in [
+          ("libcurl", "curl/curl.h", "libcurl4-openssl-dev"),
+          ("sqlite3", "sqlite3.h", "libsqlite3-dev"), ("zlib", "zlib.h", "zlib1g-dev"),
+        ] {
+          let folders = ["/usr/include", "/usr/local/include"] + multiarchFolders()
+          if folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(header)") })
+          {
+            continue
+          }
+          if let tool = path(of: "pkg-config"), await output(of: tool, ["--exists", name]) != nil {
+            continue
+          }
+          missing.append(package)
+        }
+        return [
+          Finding(
+            "libraries",
+            isWell: missing.isEmpty,
+            missing.isEmpty
+              ? "libcurl, sqlite3, zlib"
+              : "missing for builds; install them with: apt-get install "
+                + missing.joined(separator: " ")
+          )
+        ]
+      #endif
+    }
+
+    /// Debian's folders such as `/usr/include/x86_64-linux-gnu`.
+    private static func multiarchFolders() -> [String] {
+      // A system without the folder has its headers elsewhere.
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/include")) ?? []
+      return names.filter { $0.contains("-linux-") }.map { "/usr/include/\($0)" }
+    }
+
+    private static func path(of program: String) -> String? {
+      ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":")
+        .map { "\($0)/\(program)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    /// A program's output; nil when it cannot be run or fails.
+    private static func output(of program: String, _ arguments: [String]) async -> String? {
+      let process = Process()
+      process.executableURL = URL(filePath: program)
+      process.arguments = arguments
+      let output = Pipe()
+      process.standardOutput = output
+      process.standardError = FileHandle.nullDevice
+      process.standardInput = FileHandle.nullDevice
+      // It does not matter here why the program does not run.
+      guard (try? process.run()) != nil else { return nil }
+      return await withCheckedContinuation { continuation in
+        // The thread ends with the program; such queries take a moment.
+        Thread.detachNewThread {
+          let text = output.fileHandleForReading.readDataToEndOfFile()
+          process.waitUntilExit()
+          let succeeded = process.terminationStatus == 0
+          continuation.resume(returning: succeeded ? String(decoding: text, as: UTF8.self) : nil)
+        }
+      }
+    }
+
+    /// Whether the data folder can be written, and has room.
+    static func dataFolder(_ path: String) -> Finding {
+      let exists = FileManager.default.fileExists(atPath: path)
+      guard !exists || FileManager.default.isWritableFile(atPath: path) else {
+        return Finding(
+          "data folder",
+          .mend,
+          "\(path) is not writable; mend it with: chmod -R u+rwX \(path)"
+        )
+      }
+      // A file system that does not report its free space gets no complaint.
+      let attributes = try? FileManager.default.attributesOfFileSystem(
+        forPath: exists ? path : FileManager.default.currentDirectoryPath
+      )
+      if let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value, free < roomMin {
+        return Finding(
+          "data folder",
+          .mend,
+          "\(path) has \(free >> 20) MB left on its disk; without room every write is refused"
+        )
+      }
+      return Finding("data folder", .ok, exists ? path : "\(path) is made by the first start")
+    }
+
+    /// The least room; a build alone takes more.
+    private static let roomMin: Int64 = 256 << 20
+
+    /// Whether each default port can be bound; checked only while no suite runs.
+    static func ports() -> [Finding] {
+      SuiteConfiguration.defaultPorts.sorted { $0.value < $1.value }.map { service, port in
+        let isFree = Self.canBind(port)
+        return Finding(
+          "port \(port)",
+          isWell: isFree,
+          isFree
+            ? "free for \(service.title)"
+            : "in use by another program; end it, or start with --\(service.rawValue)-port"
+        )
+      }
+    }
+
+    private static func canBind(_ port: Int) -> Bool {
+      #if canImport(Glibc)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      #else
+        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+      #endif
+      guard descriptor >= 0 else { return false }
+      defer { close(descriptor) }
+      var reuse: Int32 = 1
+      setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size))
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = in_port_t(port).bigEndian
+      address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+      return withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
+      }
+    }
+  }
+}

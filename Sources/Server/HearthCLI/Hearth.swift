@@ -1,0 +1,93 @@
+import ArgumentParser
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// `hearth`: the command line of the emulator suite.
+@main
+struct Hearth: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hearth",
+    abstract: "Run Swift functions and the Firebase services they use, on your own machine.",
+    discussion: """
+      A first session:
+
+        hearth start                     the suite, with the functions of this folder
+        hearth functions list            what is deployed, and where it answers
+        hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
+        hearth logs embedMessage
+        hearth events list               every event and what became of it
+
+      Commands find the running suite by --hub, FIREBASE_EMULATOR_HUB, .hearth/server.json in \
+      this folder, then Firebase's locator file of the project.
+
+      Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage, 3 no running suite found.
+      """,
+    version: Version.current,
+    subcommands: [
+      Init.self, Start.self, Exec.self, Deploy.self, Call.self, Fire.self, Functions.self,
+      Logs.self, Events.self, Clock.self, Faults.self, Export.self, Import.self, Doctor.self,
+    ]
+  )
+
+  static func main() async {
+    do {
+      var command = try await asyncParseAsRoot()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch let failure as CommandFailure {
+      Terminal.printError(failure.message)
+      Exit.leave(failure.code)
+    } catch let code as ExitCode {
+      Exit.leave(status: code.rawValue)
+    } catch {
+      let code = exitCode(for: error)
+      let text = fullMessage(for: error)
+      guard code != .success else {
+        Terminal.print(text)
+        Exit.leave(.done)
+      }
+      Terminal.printError(text)
+      Exit.leave(code == .validationFailure ? .usage : .failed)
+    }
+  }
+}
+
+/// A command that could not do its work; its message is printed as it stands.
+struct CommandFailure: Error {
+  var message: String
+  var code: Exit
+
+  /// A failure with advice on what to do about it.
+  init(_ message: String, _ code: Exit = .failed) {
+    self.message = message
+    self.code = code
+  }
+}
+
+/// The exit codes that scripts can rely on.
+enum Exit: Int32 {
+  case done = 0
+  case failed = 1
+  case usage = 2
+  case noServer = 3
+
+  /// Ends the process.
+  static func leave(_ code: Exit) -> Never { leave(status: code.rawValue) }
+
+  /// Ends the process with another program's status.
+  static func leave(status: Int32) -> Never { exit(status) }
+}
+
+/// The version that `--version` and the hub report.
+enum Version {
+  static let current = "0.1.0"
+}

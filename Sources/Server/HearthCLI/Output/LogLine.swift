@@ -1,0 +1,126 @@
+import ArgumentParser
+import Invocation
+import Logging
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How `start` writes its log.
+enum LogFormat: String, ExpressibleByArgument, CaseIterable {
+  /// For people: time, level, source, message, then the details.
+  case text
+  /// For programs: one object per line, with the members of `/hearth/v1/logs`.
+  case json
+}
+
+/// A line of the log, of a function or of the suite itself.
+struct LogLine: Encodable {
+  /// The time in RFC 3339.
+  var time: String
+  var level: String
+  /// The function that wrote it; nil for the suite's own lines.
+  var function: String?
+  /// The part of the suite that wrote it; nil for functions' lines.
+  var service: String?
+  var message: String
+  var invocation: String?
+  var metadata: [String: String] = [:]
+
+  /// A function's line.
+  init(_ entry: FunctionLogEntry) {
+    time = entry.time
+    level = entry.level
+    function = entry.function
+    message = entry.message
+    invocation = entry.invocation
+    metadata = entry.metadata
+  }
+
+  /// A line that a part of the suite writes now.
+  init(service: String, level: Logger.Level, message: String, metadata: [String: String] = [:]) {
+    time = Date().ISO8601Format(.init(includingFractionalSeconds: true))
+    self.level = level.rawValue
+    self.service = service
+    self.message = message
+    self.metadata = metadata
+  }
+
+  /// The line in a format, for stderr.
+  func formatted(_ format: LogFormat) -> String {
+    format == .json ? json : text(coloured: Terminal.isColoured)
+  }
+
+  private var json: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // Strings alone always encode.
+    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? message
+  }
+
+  /// The line for a person.
+  ///
+  /// The time shows only hours to milliseconds; further lines of the message are indented below the
+  /// first.
+  func text(coloured: Bool) -> String {
+    let clock = String(time.dropFirst(11).prefix(12)).trimmingSuffix("Z")
+    let source = function ?? service ?? ""
+    var facts = metadata.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+    if let invocation { facts.append("invocation=\(invocation)") }
+    let trailer = facts.isEmpty ? "" : "  " + facts.joined(separator: " ")
+    let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
+    let first = lines.first ?? ""
+    let rest = lines.dropFirst().map { "\n    \($0)" }.joined()
+    guard coloured else {
+      return "\(clock) \(level.uppercased()) \(source): \(first)\(trailer)\(rest)"
+    }
+    let colour: Terminal.Colour =
+      switch level {
+      case "critical", "error": .red
+      case "warning": .yellow
+      case "notice": .green
+      default: .dim
+      }
+    return Terminal.paint(clock, .dim) + " " + Terminal.paint(level.uppercased(), colour) + " "
+      + Terminal.paint(source, .cyan) + ": " + first + Terminal.paint(trailer, .dim) + rest
+  }
+}
+
+extension String {
+  fileprivate func trimmingSuffix(_ suffix: String) -> String {
+    hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
+  }
+}
+
+/// Writes the suite's own log lines to stderr.
+struct TerminalLogHandler: LogHandler {
+  var metadata: Logger.Metadata = [:]
+  var logLevel: Logger.Level = .info
+  private let label: String
+  private let format: LogFormat
+
+  /// A handler for the logger of one room.
+  init(label: String, format: LogFormat) {
+    self.label = label
+    self.format = format
+  }
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    let all = self.metadata.merging(event.metadata ?? [:]) { $1 }
+    Terminal.note(
+      LogLine(
+        service: label,
+        level: event.level,
+        message: "\(event.message)",
+        metadata: all.mapValues { "\($0)" }
+      ).formatted(format)
+    )
+  }
+}

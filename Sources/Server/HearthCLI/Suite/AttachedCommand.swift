@@ -1,0 +1,89 @@
+import ArgumentParser
+import Subprocess
+import Synchronization
+import UnixSignals
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// A command that shares this process's terminal and gets the signals meant for it.
+final class AttachedCommand: Sendable {
+  private let words: [String]
+  /// The process while it runs.
+  private let process = Mutex<ProcessIdentifier?>(nil)
+
+  /// A command by its words, the program first.
+  init(_ words: [String]) {
+    self.words = words
+  }
+
+  /// Runs the command to its end and returns its status, or 128 plus the signal that ended it.
+  func run(environment: [String: String]) async throws -> Int32 {
+    let outcome: ExecutionResult<Void, FileDescriptorOutput, FileDescriptorOutput>
+    do {
+      outcome = try await Subprocess.run(
+        .name(words[0]),
+        arguments: Arguments(Array(words.dropFirst())),
+        environment: .inherit.updating(
+          Dictionary(
+            uniqueKeysWithValues: environment.map {
+              (Environment.Key(stringLiteral: $0.key), $0.value)
+            }
+          )
+        ),
+        input: .currentStandardInput,
+        output: .currentStandardOutput,
+        error: .currentStandardError
+      ) { execution in
+        process.withLock { $0 = execution.processIdentifier }
+      }
+    } catch let error as SubprocessError {
+      process.withLock { $0 = nil }
+      Terminal.printError("\(words[0]) cannot be run: \(error)")
+      return Self.cannotRun
+    }
+    process.withLock { $0 = nil }
+    switch outcome.terminationStatus {
+    case .exited(let code): return code
+    case .signaled(let signal): return 128 + signal
+    }
+  }
+
+  /// Runs `body`; a signal goes to the running command, or ends `body` if none runs.
+  ///
+  /// Returns 128 plus the signal's number when a signal ended `body`.
+  func interruptible(_ body: @escaping @Sendable () async throws -> Int32) async throws -> Int32 {
+    let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup)
+    return try await withThrowingTaskGroup(of: Int32?.self) { group in
+      group.addTask { try await body() }
+      group.addTask {
+        for await signal in signals where !self.passOn(signal) { return 128 + signal.rawValue }
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next().flatMap { $0 } ?? 1
+    }
+  }
+
+  /// Sends a signal to the running command; false when there is none.
+  private func passOn(_ signal: UnixSignal) -> Bool {
+    process.withLock { process in
+      guard let process else { return false }
+      // The terminal has already sent Ctrl-C to the command, as to everything in the foreground.
+      if signal == .sigterm || !Self.isForeground { kill(process.value, signal.rawValue) }
+      return true
+    }
+  }
+
+  private static var isForeground: Bool {
+    isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp()
+  }
+
+  /// The status that shells return for a program that does not exist.
+  private static let cannotRun: Int32 = 127
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import Deployment
+import EmulatorSuite
+import Foundation
+
+/// Which functions a suite deploys, and how they are built; for `start` and `exec`.
+struct FunctionsOptions: ParsableArguments {
+  @Flag(name: .customLong("no-build"), help: "Deploy the binary that was built last.")
+  var skipsBuild = false
+
+  @Option(
+    name: .customLong("configuration"),
+    help: """
+      How the functions are built: debug or release. (default: what firebase.json says in \
+      functions.configuration, else release)
+      """
+  )
+  var buildConfiguration: BuildConfiguration?
+
+  @Option(
+    help: ArgumentHelp(
+      "Deploy this binary instead of building one.",
+      valueName: "file"
+    )
+  )
+  var executable: String?
+
+  @Flag(
+    name: .customLong("no-functions"),
+    help: "Serve what was deployed before; `hearth deploy` brings new functions."
+  )
+  var skipsFunctions = false
+
+  /// SwiftPM's build configurations.
+  enum BuildConfiguration: String, ExpressibleByArgument, CaseIterable {
+    case debug, release
+  }
+
+  /// What to deploy; nil when neither an option nor `firebase.json` names functions.
+  func configuration(
+    _ files: ProjectFiles,
+    isWatched: Bool
+  ) -> SuiteConfiguration.Functions? {
+    if let executable {
+      return .init(
+        source: .executable(path: absolutePath(executable), folder: files.folder),
+        builds: false,
+        deploysAtStart: !skipsFunctions,
+        isWatched: isWatched
+      )
+    }
+    guard let source = files.functionsSource else { return nil }
+    return .init(
+      source: .package(
+        path: source,
+        product: files.functionsProduct,
+        configuration: (buildConfiguration ?? files.functionsConfiguration ?? .release).rawValue
+      ),
+      builds: !skipsBuild,
+      deploysAtStart: !skipsFunctions,
+      isWatched: isWatched
+    )
+  }
+}

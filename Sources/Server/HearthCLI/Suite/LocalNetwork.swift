@@ -1,0 +1,60 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// What it means to listen beyond this machine, for the user who asked for it.
+enum LocalNetwork {
+  /// Whether a host is reachable from this machine only.
+  static func isLoopback(_ host: String) -> Bool {
+    host == "localhost" || host == "::1" || host.hasPrefix("127.")
+  }
+
+  /// What `--host` opens, and what a phone needs; one line per point.
+  static func warning(host: String, ports: [(name: String, port: Int)]) -> String {
+    let isAny = host == "0.0.0.0" || host == "::"
+    let addresses = isAny ? addresses() : [host]
+    let phone = addresses.isEmpty ? "none found" : addresses.joined(separator: ", ")
+    let fixed = ports.filter { $0.port != 0 }.map { "\($0.name) \($0.port)" }.joined(
+      separator: ", "
+    )
+    return """
+      Listening on \(host): every machine that reaches it can read and write all data, call every \
+      function as anybody, and send events. Use it in a network you trust.
+      Deploying, rolling back, exporting and the rest of the hub need a request to \
+      \(isAny ? "localhost, 127.0.0.1" : host) by name, and never come from a web page of another \
+      origin; that is no password.
+      On a phone use \(phone)\(fixed.isEmpty ? "" : " with the ports \(fixed)").
+      Over plain HTTP the SDKs for Apple's systems (12.17 and newer) send no ID, App Check or \
+      messaging token to a host other than localhost, so callables see a caller who is not signed \
+      in; Android and iOS also need cleartext traffic allowed for this host.
+      """
+  }
+
+  /// The IPv4 addresses at which other machines may reach this one.
+  static func addresses() -> [String] {
+    var list: UnsafeMutablePointer<ifaddrs>?
+    guard getifaddrs(&list) == 0 else { return [] }
+    defer { freeifaddrs(list) }
+    var found: [String] = []
+    var next = list
+    while let interface = next {
+      next = interface.pointee.ifa_next
+      guard let address = interface.pointee.ifa_addr, address.pointee.sa_family == AF_INET else {
+        continue
+      }
+      var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+      let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      guard
+        getnameinfo(address, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
+      else { continue }
+      let bytes = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+      let name = String(decoding: bytes, as: UTF8.self)
+      if !isLoopback(name) { found.append(name) }
+    }
+    return found
+  }
+}

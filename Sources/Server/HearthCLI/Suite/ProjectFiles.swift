@@ -1,0 +1,83 @@
+import Foundation
+
+/// The settings in a Firebase project's `firebase.json` and `.firebaserc` in one folder.
+struct ProjectFiles {
+  /// The folder that holds the files; their relative paths start here.
+  var folder: String
+  /// The package with the functions, absolute; nil when `firebase.json` names none.
+  var functionsSource: String?
+  /// The executable product of that package; nil for its only one.
+  var functionsProduct: String?
+  /// How that package is built by default; nil when `firebase.json` does not say.
+  var functionsConfiguration: FunctionsOptions.BuildConfiguration?
+  /// The default project of `.firebaserc`.
+  var defaultProject: String?
+
+  /// Reads the files of a folder; missing files are empty, malformed ones throw a `CommandFailure`.
+  init(folder: String) throws {
+    self.folder = folder
+    if let firebase: FirebaseJSON = try Self.read("firebase.json", in: folder) {
+      let functions = firebase.functions?.only
+      functionsSource = functions?.source.map { source in
+        source.hasPrefix("/")
+          ? source : URL(filePath: folder).appending(path: source).standardizedFileURL.path
+      }
+      functionsProduct = functions?.product
+      if let name = functions?.configuration {
+        guard let known = FunctionsOptions.BuildConfiguration(rawValue: name) else {
+          throw CommandFailure(
+            "\(folder)/firebase.json: functions.configuration is \"\(name)\"; set debug or release."
+          )
+        }
+        functionsConfiguration = known
+      }
+    }
+    let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
+    defaultProject = firebaserc?.projects?["default"]
+  }
+
+  private static func read<File: Decodable>(_ name: String, in folder: String) throws -> File? {
+    let path = folder + "/" + name
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    do {
+      return try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
+    } catch DecodingError.dataCorrupted {
+      throw CommandFailure("\(path) is not JSON; correct it.")
+    } catch DecodingError.typeMismatch(_, let context) {
+      let key = context.codingPath.map(\.stringValue).joined(separator: ".")
+      let what = key.isEmpty ? "what it holds" : "\"\(key)\""
+      throw CommandFailure("\(path): \(what) is of the wrong type; correct it.")
+    } catch {
+      throw CommandFailure("\(path) cannot be read: \(error.localizedDescription)")
+    }
+  }
+
+  private struct FirebaseJSON: Decodable {
+    var functions: OneOrMany?
+  }
+
+  private struct Functions: Decodable {
+    var source: String?
+    var product: String?
+    var configuration: String?
+  }
+
+  /// `functions` may be one object or a list of code bases, of which the first is served.
+  private struct OneOrMany: Decodable {
+    var only: Functions?
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      // Decoding decides which of the two it is; the error of the object says more.
+      if let list = try? container.decode([Functions].self) {
+        only = list.first
+      } else {
+        only = try container.decode(Functions.self)
+      }
+    }
+  }
+
+  private struct FirebaseRC: Decodable {
+    var projects: [String: String]?
+  }
+}

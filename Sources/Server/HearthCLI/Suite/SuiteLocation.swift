@@ -1,0 +1,167 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+import OutboundHTTP
+
+/// The options by which every command but `start` finds the running suite.
+struct SuiteLocation: ParsableArguments {
+  @Option(help: ArgumentHelp("Address of the hub, such as 127.0.0.1:4400.", valueName: "host:port"))
+  var hub: String?
+
+  @Option(
+    name: .customLong("data-folder"),
+    help: ArgumentHelp(
+      "The suite's data folder, where server.json names its addresses.",
+      valueName: "folder"
+    )
+  )
+  var dataFolder = ".hearth"
+
+  @Option(help: "The project; by default that of .firebaserc.")
+  var project: String?
+
+  /// A client of the running suite; throws with exit code 3 when none runs.
+  func connect() async throws -> ControlClient {
+    var tried: [String] = []
+    for candidate in candidates() {
+      let client = ControlClient(address: candidate.address)
+      // The port of a suite that is gone may now belong to another suite.
+      if let suite = await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
+        return client
+      }
+      tried.append("\(candidate.address) (\(candidate.source))")
+    }
+    let looked = tried.isEmpty ? "" : " Tried \(tried.joined(separator: ", "))."
+    throw CommandFailure(
+      "No running suite found.\(looked) Start one with `hearth start`, or name it with --hub.",
+      .noServer
+    )
+  }
+
+  private struct Candidate {
+    var source: String
+    var address: String
+    /// The process that must answer, if a file names it.
+    var pid: Int32?
+  }
+
+  /// The places where a suite may be, most specific first.
+  private func candidates() -> [Candidate] {
+    if let hub { return [Candidate(source: "--hub", address: hub)] }
+    let environment = ProcessInfo.processInfo.environment
+    if let hub = environment["FIREBASE_EMULATOR_HUB"] {
+      return [Candidate(source: "FIREBASE_EMULATOR_HUB", address: hub)]
+    }
+    var found: [Candidate] = []
+    if let suite = ServerFile.read(folder: dataFolder), let hub = suite.services["hub"] {
+      found.append(
+        Candidate(
+          source: "\(dataFolder)/server.json",
+          address: "\(hub.host):\(hub.port)",
+          pid: suite.pid
+        )
+      )
+    }
+    // Without a readable .firebaserc there is no project to look for.
+    if let project = project ?? (try? ProjectFiles(folder: "."))?.defaultProject,
+      let origin = ServerFile.locatorOrigin(project: project)
+    {
+      found.append(Candidate(source: "locator file", address: origin))
+    }
+    return found
+  }
+}
+
+extension String {
+  /// The text as one segment of a path or one value of a query.
+  var percentEncoded: String {
+    // Only lone surrogates have no encoding, and a Swift string holds none.
+    addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(["-", ".", "_", "~"])) ?? self
+  }
+}
+
+/// A client of the suite's control API.
+struct ControlClient {
+  /// The address, `host:port`.
+  let address: String
+  private let http = OutboundClient()
+
+  /// A client of the hub at `address`, with or without `http://`.
+  init(address: String) {
+    self.address = address.hasPrefix("http://") ? String(address.dropFirst(7)) : address
+  }
+
+  /// The suite that answers at the address, or nil.
+  func suite() async -> SuiteDescription? {
+    // Any failure means the same: no suite answers.
+    guard let response = try? await send("GET", "/hearth/v1/suite", timeout: .seconds(2)),
+      response.isSuccess
+    else { return nil }
+    return try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
+  }
+
+  /// Sends a request and returns the reply's body; an error reply becomes a `CommandFailure`.
+  func data(
+    _ method: String,
+    _ path: String,
+    body: [UInt8] = [],
+    timeout: Duration = .seconds(120)
+  ) async throws -> [UInt8] {
+    let response = try await send(method, path, body: body, timeout: timeout)
+    guard response.isSuccess else { throw Self.failure(response.status, response.body) }
+    return response.body
+  }
+
+  /// Sends a request and decodes the reply.
+  func get<Reply: Decodable>(_ path: String, as type: Reply.Type) async throws -> Reply {
+    try JSONDecoder().decode(Reply.self, from: Data(try await data("GET", path)))
+  }
+
+  /// Sends a request and passes on the lines of the reply as they come.
+  func lines(
+    _ method: String,
+    _ path: String,
+    _ body: (String) throws -> Void
+  ) async throws {
+    var request = request(method, path)
+    request.timeout = nil
+    let response = try await http.stream(request)
+    guard (200..<300).contains(response.status) else {
+      throw Self.failure(response.status, try await response.body.collect(upTo: 1 << 20))
+    }
+    for try await line in response.body.lines() where !line.isEmpty { try body(line) }
+  }
+
+  private func send(
+    _ method: String,
+    _ path: String,
+    body: [UInt8] = [],
+    timeout: Duration
+  ) async throws -> OutboundResponse {
+    var request = request(method, path)
+    request.body = body
+    request.timeout = timeout
+    return try await http.send(request)
+  }
+
+  private func request(_ method: String, _ path: String) -> OutboundRequest {
+    OutboundRequest(
+      method: method,
+      url: "http://\(address)\(path)",
+      headers: ["content-type": "application/json"]
+    )
+  }
+
+  private static func failure(_ status: Int, _ body: [UInt8]) -> CommandFailure {
+    struct ErrorBody: Decodable {
+      struct Detail: Decodable { var message: String }
+      var error: Detail
+    }
+    if let parsed = try? JSONDecoder().decode(ErrorBody.self, from: Data(body)) {
+      return CommandFailure(parsed.error.message)
+    }
+    return CommandFailure(
+      "The suite answered HTTP \(status): \(String(decoding: body, as: UTF8.self))"
+    )
+  }
+}

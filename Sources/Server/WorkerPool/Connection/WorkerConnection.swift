@@ -1,0 +1,308 @@
+import HTTPTypes
+import Invocation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// The owner that a connection tells about the outcome of its exchange.
+protocol ExchangeOwner: AnyObject, Sendable {
+  /// The worker has finished the exchange; the connection is idle again if `isReusable`.
+  func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool)
+  /// The connection ended before the reply did.
+  func exchangeBroke(_ exchange: WorkerCall)
+  /// Nothing of the exchange was sent.
+  func exchangeNotSent(_ exchange: WorkerCall)
+}
+
+/// An HTTP/1.1 connection to a worker's socket, which carries one exchange at a time.
+final class WorkerConnection: Sendable {
+  private let channel: any Channel
+  private let handler: NIOLoopBound<WorkerConnectionHandler>
+
+  /// Where a worker listens.
+  enum Address {
+    case socket(String)
+    /// A port of this machine.
+    case port(Int)
+  }
+
+  private init(channel: any Channel, handler: NIOLoopBound<WorkerConnectionHandler>) {
+    self.channel = channel
+    self.handler = handler
+  }
+
+  /// Connects; the future fails when nobody listens.
+  static func connect(
+    to address: Address,
+    on eventLoop: any EventLoop,
+    _ configuration: WorkerFleet.Configuration
+  ) -> EventLoopFuture<WorkerConnection> {
+    let bootstrap = ClientBootstrap(group: eventLoop)
+    let connected =
+      switch address {
+      case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
+      case .port(let port): bootstrap.connect(host: "127.0.0.1", port: port)
+      }
+    return connected.flatMapThrowing { channel in
+      // Header names and values come from HTTPTypes, which has checked them.
+      try channel.pipeline.syncOperations.addHTTPClientHandlers(
+        enableOutboundHeaderValidation: false
+      )
+      let handler = WorkerConnectionHandler(configuration)
+      try channel.pipeline.syncOperations.addHandler(handler)
+      let connection = WorkerConnection(
+        channel: channel,
+        handler: NIOLoopBound(handler, eventLoop: channel.eventLoop)
+      )
+      handler.connection = connection
+      return connection
+    }
+  }
+
+  /// Sends the exchange's request; the owner hears of its outcome.
+  func send(_ exchange: WorkerCall, for owner: any ExchangeOwner) {
+    if channel.eventLoop.inEventLoop {
+      handler.value.start(exchange, for: owner)
+    } else {
+      channel.eventLoop.execute { self.handler.value.start(exchange, for: owner) }
+    }
+  }
+
+  /// Sends a request's body as it arrives, each piece once the previous one has left.
+  fileprivate func upload(
+    _ pieces: AsyncThrowingStream<ByteBuffer, any Error>,
+    of exchange: WorkerCall
+  ) {
+    // The exchange owns the task, which ends with the body, or with the first piece after the
+    // exchange. It is not cancelled, because that would end the client's connection as well as this
+    // read; the door that made the body waits until nobody reads it.
+    Task {
+      do {
+        for try await piece in pieces {
+          guard try await send(piece, of: exchange) else { return }
+        }
+        channel.eventLoop.execute { self.handler.value.uploadEnded(of: exchange) }
+      } catch {
+        exchange.abandon(error)
+      }
+    }
+  }
+
+  /// Whether the exchange still wanted the piece.
+  private func send(_ piece: ByteBuffer, of exchange: WorkerCall) async throws -> Bool {
+    let promise = channel.eventLoop.makePromise(of: Bool.self)
+    channel.eventLoop.execute { self.handler.value.upload(piece, of: exchange, promise) }
+    return try await promise.futureResult.get()
+  }
+
+  /// Notes that nobody waits for this exchange any more.
+  func cancel(_ exchange: WorkerCall) {
+    channel.eventLoop.execute { self.handler.value.cancel(exchange) }
+  }
+
+  /// Resumes reading, because there is room for more of the body.
+  func resumeReading() {
+    channel.eventLoop.execute { self.handler.value.resumeReading() }
+  }
+
+  /// Whether the connection is on an event loop; any connection will do when none is given.
+  func isOf(_ eventLoop: (any EventLoop)?) -> Bool {
+    eventLoop.map { $0 === channel.eventLoop } ?? true
+  }
+
+  /// Whether the connection is open.
+  var isActive: Bool { channel.isActive }
+
+  /// Ends the connection.
+  func close() {
+    channel.close(promise: nil)
+  }
+}
+
+/// Carries out what `ConnectionStateMachine` decides.
+final class WorkerConnectionHandler: ChannelDuplexHandler {
+  typealias InboundIn = HTTPClientResponsePart
+  typealias OutboundIn = HTTPClientRequestPart
+  typealias OutboundOut = HTTPClientRequestPart
+
+  /// Set before the first exchange; cleared when the channel closes, which ends the cycle.
+  var connection: WorkerConnection?
+  private let configuration: WorkerFleet.Configuration
+  private var machine: ConnectionStateMachine
+  private var context: ChannelHandlerContext?
+  private var exchange: WorkerCall?
+  private var owner: (any ExchangeOwner)?
+  private var head: HTTPResponse?
+  private var stream: ReplyStream?
+  private var isPaused = false
+  /// Whether the end of the request is still to be written.
+  private var isUploading = false
+
+  init(_ configuration: WorkerFleet.Configuration) {
+    self.configuration = configuration
+    self.machine = ConnectionStateMachine(wholeBytesMax: configuration.wholeReplyBytesMax)
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    connection = nil
+  }
+
+  func start(_ exchange: WorkerCall, for owner: any ExchangeOwner) {
+    guard let context, let connection, context.channel.isActive, machine.isIdle else {
+      owner.exchangeNotSent(exchange)
+      return
+    }
+    guard exchange.started(on: connection) else {
+      owner.exchangeEnded(exchange, on: connection, isReusable: true)
+      return
+    }
+    _ = machine.start()
+    self.exchange = exchange
+    self.owner = owner
+    let request = exchange.request
+    write(context, .head(HTTPRequestHead(request)))
+    switch request.body {
+    case .whole(let body):
+      if body.readableBytes > 0 { write(context, .body(.byteBuffer(body))) }
+      context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    case .stream(let pieces):
+      isUploading = true
+      context.flush()
+      connection.upload(pieces, of: exchange)
+    }
+  }
+
+  func upload(_ piece: ByteBuffer, of uploading: WorkerCall, _ promise: EventLoopPromise<Bool>) {
+    guard let context, uploading === exchange, isUploading else {
+      promise.succeed(false)
+      return
+    }
+    let written = context.eventLoop.makePromise(of: Void.self)
+    // A failed write ends the connection, which tells the exchange's owner.
+    written.futureResult.whenComplete { result in
+      promise.succeed((try? result.get()) != nil)
+    }
+    context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece))), promise: written)
+  }
+
+  func uploadEnded(of uploaded: WorkerCall) {
+    guard let context, uploaded === exchange, isUploading else { return }
+    isUploading = false
+    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+  }
+
+  func cancel(_ cancelled: WorkerCall) {
+    guard let context, cancelled === exchange else { return }
+    switch machine.cancel() {
+    case .none: break
+    case .halfClose:
+      resumeReading()
+      context.close(mode: .output, promise: nil)
+    }
+  }
+
+  func resumeReading() {
+    guard isPaused else { return }
+    isPaused = false
+    context?.read()
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if !isPaused { context.read() }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head): received(head)
+    case .body(let piece):
+      if case .forward(let piece) = machine.body(piece), stream?.push(piece) == false {
+        isPaused = true
+      }
+    case .end: receivedEnd(context)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    ended()
+    context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    ended()
+    context.close(promise: nil)
+  }
+
+  private func received(_ received: HTTPResponseHead) {
+    let length = received.headers.first(name: "content-length").flatMap(Int.init)
+    let action = machine.head(
+      ConnectionStateMachine.Head(
+        statusCode: Int(received.status.code),
+        contentLength: length,
+        isKeepAlive: received.isKeepAlive
+      )
+    )
+    switch action {
+    case .ignore: break
+    case .keep: head = HTTPResponse(received)
+    case .deliver:
+      guard let connection else { return }
+      let stream = ReplyStream(bufferedBytesMax: configuration.streamBufferBytesMax) {
+        connection.resumeReading()
+      }
+      self.stream = stream
+      exchange?.deliver(HTTPResponse(received), stream)
+    }
+  }
+
+  private func receivedEnd(_ context: ChannelHandlerContext) {
+    var (action, isReusable) = machine.end()
+    guard action != .none, let finished = exchange else { return }
+    // A worker that has answered reads no more of the request, and the next request cannot begin
+    // before its end.
+    if isUploading { isReusable = false }
+    let head = head
+    // The connection is freed before the caller hears, so that the caller's next call can use it.
+    forget { exchange, owner, connection in
+      owner.exchangeEnded(exchange, on: connection, isReusable: isReusable)
+    }
+    switch action {
+    case .deliverWhole(let body):
+      if let head { finished.deliver(head, body) }
+    case .finishStream: finished.finish()
+    case .none, .finishAbandoned: break
+    }
+    if !isReusable { context.close(promise: nil) }
+  }
+
+  private func ended() {
+    switch machine.closed() {
+    case .none: break
+    case .breakExchange: forget { exchange, owner, _ in owner.exchangeBroke(exchange) }
+    case .finishAbandoned:
+      forget { exchange, owner, connection in
+        owner.exchangeEnded(exchange, on: connection, isReusable: false)
+      }
+    }
+  }
+
+  /// Clears the exchange's state first, because the owner may start the next exchange at once.
+  private func forget(
+    _ tell: (WorkerCall, any ExchangeOwner, WorkerConnection) -> Void
+  ) {
+    guard let exchange, let owner, let connection else { return }
+    self.exchange = nil
+    self.owner = nil
+    isUploading = false
+    head = nil
+    stream = nil
+    resumeReading()
+    tell(exchange, owner, connection)
+  }
+
+  private func write(_ context: ChannelHandlerContext, _ part: HTTPClientRequestPart) {
+    context.write(wrapOutboundOut(part), promise: nil)
+  }
+}

@@ -1,0 +1,217 @@
+package import Invocation
+package import Logging
+package import NIOCore
+import RuntimeSupport
+import ServiceLifecycle
+import Synchronization
+
+/// Runs the deployed functions in worker processes.
+///
+/// Each function has its own workers, its own bounded queue and its own back-off, so that a
+/// function which crashes, hangs or is flooded costs the others nothing. Nothing starts before
+/// `run` runs.
+package final class WorkerFleet: FunctionInvoker, Service {
+  struct State {
+    var deployed: [String: FunctionVersion] = [:] { didSet { choose() } }
+    /// The processes of debuggers; of two with the same function the later one has it.
+    var attachments: [Attachment] = [] { didSet { choose() } }
+    /// The version that runs each function.
+    private(set) var current: [String: FunctionVersion] = [:]
+    private(set) var endpoints: [String: FunctionEndpoint] = [:]
+    var isReplacing = false
+    var isStopping = false
+
+    private mutating func choose() {
+      current = attachments.reduce(into: deployed) { current, attachment in
+        if !attachment.isLeaving { current.merge(attachment.versions) { $1 } }
+      }
+      endpoints = current.mapValues(\.function.endpoint)
+    }
+  }
+
+  let context: FleetContext
+  let state = Mutex(State())
+
+  /// A fleet without functions.
+  package init(
+    configuration: Configuration = Configuration(),
+    log: FunctionLogStore,
+    clock: some Clock<Duration> = ContinuousClock(),
+    logger: Logger
+  ) {
+    context = FleetContext(configuration, time: PoolTime(clock), log: log, logger: logger)
+  }
+
+  // MARK: Invocations
+
+  package func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    let version = try version(of: request.function)
+    let exchange = WorkerCall(request)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        guard exchange.begin({ continuation.resume(with: $0) }) else {
+          continuation.resume(throwing: CancellationError())
+          return
+        }
+        version.submit(exchange)
+      }
+    } onCancel: {
+      exchange.abandon()
+    }
+  }
+
+  package func begin(
+    _ request: InvocationRequest,
+    near eventLoop: any EventLoop,
+    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+  ) -> @Sendable () -> Void {
+    do {
+      let version = try version(of: request.function)
+      let exchange = WorkerCall(request, near: eventLoop)
+      // A new exchange always begins.
+      _ = exchange.begin(completion)
+      version.submit(exchange)
+      return { exchange.abandon() }
+    } catch {
+      completion(.failure(error))
+      return {}
+    }
+  }
+
+  private func version(of function: String) throws(InvocationError) -> FunctionVersion {
+    let (version, isStopping) = state.withLock { ($0.current[function], $0.isStopping) }
+    if isStopping { throw InvocationError(.drained, "The server is stopping.") }
+    guard let version else {
+      throw InvocationError(.notFound, "No function named \(function) is deployed.")
+    }
+    return version
+  }
+
+  // MARK: Functions
+
+  /// The functions of the current deployment and of debuggers, by name.
+  ///
+  /// Computed at deployment, because the gateway asks with every call.
+  package var endpoints: [String: FunctionEndpoint] { state.withLock { $0.endpoints } }
+
+  /// The status of each function of the current deployment, ordered by name.
+  package func statuses() -> [FunctionStatus] {
+    let versions = state.withLock { Array($0.current.values) }
+    return versions.map(\.status).sorted { $0.name < $1.name }
+  }
+
+  /// Replaces all functions at once, after a worker of each binary has answered.
+  ///
+  /// One worker proves a binary with a set of variables. Functions with `minInstances`, and those
+  /// that have workers now, get theirs before the change, the others on their first use. Running
+  /// invocations finish in their old workers; the new workers run the waiting ones. Throws, with
+  /// the old functions still in place, when a new worker does not start or a replacement is in
+  /// progress.
+  package func replaceFunctions(_ functions: [DeployedFunction]) async throws {
+    try state.withLock { state in
+      if state.isStopping { throw StatusError(.unavailable, "The server is stopping.") }
+      if state.isReplacing {
+        throw StatusError(.failedPrecondition, "Another deployment is under way.")
+      }
+      state.isReplacing = true
+    }
+    defer { state.withLock { $0.isReplacing = false } }
+    let versions = functions.map { FunctionVersion($0, in: context) }
+    let proving = proving(versions)
+    for version in proving { version.warmUp() }
+    do {
+      for version in proving { try await version.firstWorkerReady() }
+    } catch {
+      for version in versions { version.retire(successor: nil) }
+      throw error
+    }
+    try switchOver(to: versions)
+  }
+
+  /// The versions of a deployment that need a worker before it serves.
+  private func proving(_ versions: [FunctionVersion]) -> [FunctionVersion] {
+    struct Program: Hashable {
+      var executable: String
+      var environment: [String: String]
+    }
+    let old = state.withLock { $0.deployed }
+    var proven: Set<Program> = []
+    return versions.filter { version in
+      let function = version.function
+      let program = Program(executable: function.executable, environment: function.environment)
+      let isFirst = proven.insert(program).inserted
+      return isFirst || (function.endpoint.minInstances ?? 0) > 0
+        || (old[function.name]?.status.workersReady ?? 0) > 0
+    }
+  }
+
+  private func switchOver(to versions: [FunctionVersion]) throws {
+    let new = Dictionary(versions.map { ($0.function.name, $0) }, uniquingKeysWith: { $1 })
+    let old = state.withLock { state -> [String: FunctionVersion]? in
+      if state.isStopping { return nil }
+      defer { state.deployed = new }
+      return state.deployed
+    }
+    guard let old else {
+      for version in versions { version.retire(successor: nil) }
+      throw StatusError(.unavailable, "The server is stopping.")
+    }
+    for (name, version) in old { version.retire(successor: new[name]) }
+    context.logger.notice(
+      "The functions were replaced",
+      metadata: ["functions": "\(new.keys.sorted().joined(separator: " "))"]
+    )
+  }
+
+  // MARK: Life
+
+  /// Runs the workers until graceful shutdown or cancellation.
+  ///
+  /// At shutdown new invocations are refused, running ones get `drainGrace` and are then cancelled,
+  /// and the workers are ended. Returns when no process is left.
+  package func run() async throws {
+    _ = try context.makeSocketFolder()
+    await withGracefulShutdownHandler {
+      await withTaskCancellationHandler {
+        await withDiscardingTaskGroup { group in
+          group.addTask { await self.context.alarm.run { self.context.advance() } }
+          await withDiscardingTaskGroup { workers in
+            for await worker in self.context.launches {
+              workers.addTask { await worker.execute() }
+            }
+          }
+          group.cancelAll()
+        }
+      } onCancel: {
+        self.stop(after: .zero)
+        self.context.closeLaunches()
+      }
+    } onGracefulShutdown: {
+      self.stop(after: self.context.configuration.drainGrace)
+    }
+    context.closeLaunches()
+    for version in context.versions { version.abort() }
+    context.removeSocketFolder()
+  }
+
+  /// Refuses new invocations, and ends the workers when the running ones end or time is up.
+  ///
+  /// Graceful shutdown does this by itself; an earlier call starts the grace earlier.
+  package func stop(after grace: Duration) {
+    let current = state.withLock { state in
+      state.isStopping = true
+      defer {
+        state.deployed = [:]
+        state.attachments = []
+      }
+      return state.current
+    }
+    let versions = context.versions
+    for version in versions { version.retire(successor: nil, drainAfter: grace) }
+    context.closeLaunchesWhenEmpty()
+    context.logger.debug(
+      "The workers are being stopped",
+      metadata: ["functions.count": "\(current.count)"]
+    )
+  }
+}

@@ -1,0 +1,52 @@
+import Invocation
+import RuntimeSupport
+
+extension FunctionEndpoint {
+  /// Whether the function's requests come from the event log, which delivers them again.
+  var isFedByTheServer: Bool {
+    eventTrigger != nil || scheduleTrigger != nil || taskQueueTrigger != nil
+  }
+}
+
+extension FunctionScheduler {
+  /// The bounds of one function: its own options, and the pool's settings for the rest.
+  struct Limits {
+    var concurrency: Int
+    /// Whether an invocation that has waited in vain comes again by itself.
+    var isFedByTheServer: Bool
+    var instancesMin: Int
+    var instancesMax: Int
+    var queueMax: Int
+    var queueBytesMax: Int
+    var startTimeout: Duration
+    var cancelGrace: Duration
+    var terminateGrace: Duration
+    var idleTimeout: Duration
+    var backOff: BackOff
+
+    /// The bounds of `endpoint`, each at least a sensible minimum.
+    init(_ endpoint: FunctionEndpoint, _ configuration: WorkerFleet.Configuration) {
+      concurrency = max(1, endpoint.concurrency ?? FunctionEndpoint.concurrencyDefault)
+      isFedByTheServer = endpoint.isFedByTheServer
+      instancesMin = max(0, endpoint.minInstances ?? 0)
+      instancesMax = max(1, instancesMin, endpoint.maxInstances ?? configuration.instancesMax)
+      queueMax = configuration.queueMax
+      queueBytesMax = configuration.queueBytesMax
+      startTimeout = configuration.startTimeout
+      cancelGrace = configuration.cancelGrace
+      terminateGrace = configuration.terminateGrace
+      idleTimeout = configuration.idleTimeout
+      backOff = configuration.restartBackOff
+    }
+
+    /// Adapts the bounds to one worker that stands still at times and must not be ended.
+    mutating func suspend(for time: Duration) {
+      instancesMin = 1
+      instancesMax = 1
+      startTimeout = time
+      cancelGrace = time
+      terminateGrace = time
+      idleTimeout = time
+    }
+  }
+}

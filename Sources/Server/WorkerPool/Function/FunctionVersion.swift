@@ -1,0 +1,378 @@
+import Invocation
+import Logging
+import NIOCore
+import RuntimeSupport
+import Synchronization
+
+/// One deployed version of one function: its scheduler with its workers and exchanges.
+final class FunctionVersion: Sendable {
+  private struct State {
+    var scheduler: FunctionScheduler
+    var workers: [FunctionScheduler.WorkerID: WorkerProcess] = [:]
+    var exchanges: [FunctionScheduler.InvocationID: WorkerCall] = [:]
+    var exchangesMade: UInt64 = 0
+    var start: StartOutcome = .pending([])
+    var isRemoved = false
+    /// The version that takes what comes too late for this one.
+    var successor: FunctionVersion?
+  }
+
+  /// How the first start of a worker went.
+  private enum StartOutcome {
+    case pending([CheckedContinuation<Void, any Error>])
+    case known(Result<Void, any Error>)
+  }
+
+  let function: DeployedFunction
+  let context: FleetContext
+  /// The debugger's process that runs the function instead of workers, or nil.
+  let debugger: DebuggerWorker?
+  private let timeout: Duration
+  private let state: Mutex<State>
+
+  /// A version without workers.
+  init(
+    _ function: DeployedFunction,
+    in context: FleetContext,
+    debugger: DebuggerWorker? = nil
+  ) {
+    self.function = function
+    self.context = context
+    self.debugger = debugger
+    var limits = FunctionScheduler.Limits(function.endpoint, context.configuration)
+    if debugger == nil {
+      timeout = function.endpoint.timeoutSeconds.map { .seconds($0) } ?? WorkerFleet.timeoutDefault
+    } else {
+      timeout = WorkerFleet.debuggerPatience
+      limits.suspend(for: timeout)
+    }
+    state = Mutex(State(scheduler: FunctionScheduler(limits: limits)))
+    context.add(self)
+  }
+
+  // MARK: Invocations
+
+  /// Takes on an exchange, through which its caller hears the outcome.
+  func submit(_ exchange: WorkerCall) {
+    let now = context.time.now()
+    let asked = debugger == nil ? exchange.request.timeout : nil
+    submit(exchange, deadline: now + min(asked ?? timeout, timeout))
+  }
+
+  /// Takes on an exchange that waited for the previous version.
+  func submit(_ exchange: WorkerCall, deadline: Duration) {
+    var next: FunctionVersion?
+    act { state, now in
+      // The caller found this version a moment before the change to the next.
+      if state.scheduler.isRetired, let successor = state.successor {
+        next = successor
+        return []
+      }
+      state.exchangesMade += 1
+      let id = FunctionScheduler.InvocationID(number: state.exchangesMade)
+      guard exchange.assign(self, id) else { return [] }
+      state.exchanges[id] = exchange
+      return state.scheduler.submit(
+        id,
+        bytes: exchange.request.wholeBody.readableBytes,
+        deadline: deadline,
+        now: now
+      )
+    }
+    next?.submit(exchange, deadline: deadline)
+  }
+
+  func ended(_ id: FunctionScheduler.InvocationID) {
+    act { state, now in
+      state.exchanges[id] = nil
+      return state.scheduler.ended(id, now: now)
+    }
+  }
+
+  func cancelled(_ id: FunctionScheduler.InvocationID) {
+    act { state, now in
+      let actions = state.scheduler.cancelled(id, now: now)
+      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+      return actions
+    }
+  }
+
+  func broke(_ id: FunctionScheduler.InvocationID) {
+    act { state, now in
+      let actions = state.scheduler.broke(id, now: now)
+      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+      return actions
+    }
+  }
+
+  func notSent(_ id: FunctionScheduler.InvocationID) {
+    act { state, now in
+      let actions = state.scheduler.notSent(id, now: now)
+      let fails = actions.contains { if case .fail(id, _) = $0 { true } else { false } }
+      if !state.scheduler.knows(id), !fails { state.exchanges[id] = nil }
+      return actions
+    }
+  }
+
+  // MARK: Workers
+
+  /// Starts the workers that must exist before the first invocation, at least one.
+  func warmUp() {
+    act { $0.scheduler.warmUp(now: $1) }
+  }
+
+  /// Returns once a worker has answered, or throws why the first one did not.
+  func firstWorkerReady() async throws {
+    try await withCheckedThrowingContinuation { continuation in
+      let known = state.withLock { state -> Result<Void, any Error>? in
+        switch state.start {
+        case .known(let result): return result
+        case .pending(let waiters):
+          state.start = .pending(waiters + [continuation])
+          return nil
+        }
+      }
+      if let known { continuation.resume(with: known) }
+    }
+  }
+
+  func workerReady(_ worker: WorkerProcess) {
+    context.ready(worker)
+    act { $0.scheduler.workerReady(worker.id, now: $1) }
+    startEnded(.success(()))
+  }
+
+  func workerExited(_ worker: WorkerProcess, detail: String) {
+    context.exited(worker)
+    act { state, now in
+      state.workers[worker.id] = nil
+      let actions = state.scheduler.workerExited(worker.id, detail: detail, now: now)
+      let failed = Set(actions.compactMap { if case .fail(let id, _) = $0 { id } else { nil } })
+      state.exchanges = state.exchanges.filter { id, _ in
+        state.scheduler.knows(id) || failed.contains(id)
+      }
+      return actions
+    }
+    startEnded(
+      .failure(
+        StatusError(
+          .failedPrecondition,
+          "The worker of \(function.name) did not start: \(detail)\(worker.lastOutput)"
+        )
+      )
+    )
+  }
+
+  /// Notes that the worker uses more memory than it may.
+  func workerTooLarge(_ worker: WorkerProcess) {
+    act { $0.scheduler.workerTooLarge(worker.id, now: $1) }
+  }
+
+  /// Gives up the worker that has been idle longest, or a busy one once it is done.
+  func yieldWorker(mayBeBusy: Bool) -> WorkerProcess? {
+    var yielded: WorkerProcess?
+    act { state, now in
+      let (id, actions) = state.scheduler.yieldWorker(mayBeBusy: mayBeBusy, now: now)
+      yielded = id.flatMap { state.workers[$0] }
+      return actions
+    }
+    return yielded
+  }
+
+  /// Since when a worker has been idle, or nil.
+  var idleSince: Duration? {
+    debugger == nil ? state.withLock { $0.scheduler.idleSince } : nil
+  }
+
+  /// How many workers and invocations there are now.
+  var status: FunctionStatus {
+    state.withLock { state in
+      let workers = state.scheduler.workerCounts
+      return FunctionStatus(
+        name: function.name,
+        deploymentID: function.deploymentID,
+        workersReady: workers.ready,
+        workers: workers.all,
+        running: state.scheduler.runningCount,
+        waiting: state.scheduler.waitingCount,
+        processes: state.workers.values.compactMap(\.status).sorted { $0.pid < $1.pid }
+      )
+    }
+  }
+
+  // MARK: Time and the end
+
+  /// Does what is due.
+  func advance() {
+    act { $0.scheduler.advance(to: $1) }
+  }
+
+  /// Takes no more, hands waiting exchanges to `successor`, and lets the workers go when done.
+  func retire(successor: FunctionVersion?, drainAfter: Duration? = nil) {
+    var left: [(WorkerCall, Duration)] = []
+    act { state, now in
+      state.successor = successor
+      let (waiting, actions) = state.scheduler.retire(
+        drainBy: drainAfter.map { now + $0 },
+        now: now
+      )
+      for entry in waiting {
+        guard let exchange = state.exchanges.removeValue(forKey: entry.id) else { continue }
+        left.append((exchange, entry.deadline))
+      }
+      return actions
+    }
+    for (exchange, deadline) in left {
+      if let successor, debugger != nil {
+        // The exchange had no deadline here.
+        successor.submit(exchange)
+      } else if let successor {
+        successor.submit(exchange, deadline: deadline)
+      } else {
+        exchange.fail(error(.drained, exchange))
+      }
+    }
+  }
+
+  /// Ends all workers; their callers are told the reason.
+  func endWorkers(saying detail: String) {
+    for worker in state.withLock({ Array($0.workers.values) }) { worker.end(saying: detail) }
+  }
+
+  /// Fails everything that is left, when nothing runs the workers any more.
+  func abort() {
+    let exchanges = state.withLock { state in
+      defer { state.exchanges = [:] }
+      return state.exchanges.values
+    }
+    for exchange in exchanges { exchange.fail(error(.drained, exchange)) }
+    context.remove(self)
+  }
+}
+
+extension FunctionVersion {
+  /// Changes the state under the lock, then carries out the scheduler's decisions outside it.
+  private func act(
+    _ change: (inout State, Duration) -> [FunctionScheduler.Action]
+  ) {
+    let now = context.time.now()
+    var steps: [Step] = []
+    let (wake, isFinished) = state.withLock { state -> (Duration?, Bool) in
+      let actions = change(&state, now)
+      if !actions.isEmpty {
+        steps.reserveCapacity(actions.count)
+        for action in actions { resolve(action, &state, &steps) }
+      }
+      guard state.scheduler.isFinished, !state.isRemoved else {
+        return (state.scheduler.wake, false)
+      }
+      state.isRemoved = true
+      return (nil, true)
+    }
+    for step in steps { perform(step) }
+    if let wake { context.alarm.set(wake) }
+    if isFinished { context.remove(self) }
+  }
+
+  /// An action with the objects that it concerns.
+  private enum Step {
+    case start(WorkerProcess)
+    case command(WorkerProcess, WorkerProcess.Command)
+    case kill(WorkerProcess, FunctionScheduler.KillReason)
+    case run(WorkerCall, WorkerProcess)
+    case cancel(WorkerCall)
+    case fail(WorkerCall, FunctionScheduler.Failure)
+  }
+
+  private func resolve(
+    _ action: FunctionScheduler.Action,
+    _ state: inout State,
+    _ steps: inout [Step]
+  ) {
+    switch action {
+    case .start(let id):
+      let worker = WorkerProcess(id: id, of: self)
+      state.workers[id] = worker
+      steps.append(.start(worker))
+    case .check(let id):
+      if let worker = state.workers[id] { steps.append(.command(worker, .probe)) }
+    case .terminate(let id):
+      if let worker = state.workers[id] { steps.append(.command(worker, .terminate)) }
+    case .kill(let id, let reason):
+      if let worker = state.workers[id] { steps.append(.kill(worker, reason)) }
+    case .run(let id, on: let worker):
+      if let exchange = state.exchanges[id], let worker = state.workers[worker] {
+        steps.append(.run(exchange, worker))
+      }
+    case .cancel(let id):
+      if let exchange = state.exchanges[id] { steps.append(.cancel(exchange)) }
+    case .fail(let id, let failure):
+      if let exchange = state.exchanges[id] { steps.append(.fail(exchange, failure)) }
+      if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+    }
+  }
+
+  private func perform(_ step: Step) {
+    switch step {
+    case .start(let worker): context.requestStart(worker)
+    case .command(let worker, let command): worker.send(command)
+    case .kill(let worker, let reason):
+      let end = worker.end(for: reason)
+      context.log.append(function: function.name, level: end.level, message: end.message)
+      worker.end(saying: end.detail)
+    case .run(let exchange, let worker): worker.run(exchange)
+    case .cancel(let exchange): exchange.cancelOnConnection()
+    case .fail(let exchange, let failure):
+      let error = error(failure, exchange)
+      if case .crashed = failure {
+        context.log.append(
+          function: function.name,
+          level: "critical",
+          message: error.message,
+          invocation: exchange.request.id
+        )
+      }
+      exchange.fail(error)
+    }
+  }
+
+  private func startEnded(_ result: Result<Void, any Error>) {
+    let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+      guard case .pending(let waiters) = state.start else { return [] }
+      state.start = .known(result)
+      return waiters
+    }
+    for waiter in waiters { waiter.resume(with: result) }
+  }
+
+  private func error(
+    _ failure: FunctionScheduler.Failure,
+    _ exchange: WorkerCall
+  ) -> InvocationError {
+    let id = exchange.request.id
+    let name = function.name
+    switch failure {
+    case .overloaded:
+      let waiting = state.withLock { $0.scheduler.waitingCount }
+      return InvocationError(
+        .overloaded,
+        "\(name) has \(waiting) invocations waiting already; try again later, or raise its "
+          + "concurrency or maxInstances."
+      )
+    case .timedOut:
+      let seconds = min(exchange.request.timeout ?? timeout, timeout)
+      return InvocationError(.timedOut, "\(name) did not finish within \(seconds) (\(id)).")
+    case .drained:
+      return InvocationError(.drained, "\(name) was stopped before it finished (\(id)).")
+    case .crashed(let detail) where debugger != nil && function.endpoint.isFedByTheServer:
+      // The event is not at fault when somebody stops a debugger.
+      return InvocationError(.drained, "\(name) did not finish \(id): \(detail).")
+    case .crashed(let detail):
+      return InvocationError(.crashed, "\(name) crashed while it ran \(id): \(detail).")
+    case .cannotStart(let detail):
+      return InvocationError(.cannotStart, "No worker of \(name) could be started: \(detail).")
+    case .failed(let detail):
+      return InvocationError(.failed, "\(name) has no reply to \(id): \(detail).")
+    }
+  }
+}

@@ -1,0 +1,166 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// What the system knows about a worker's process and the processes it has started.
+///
+/// Only this type of the room asks the platform. On Linux it reads `/proc`; on Darwin it asks
+/// `libproc`, and finds a worker's processes by their group only.
+enum ProcessFacts {
+  /// The memory that a process does not share with a file, or nil once the process is gone.
+  static func memoryBytes(of process: pid_t) -> Int? {
+    #if canImport(Darwin)
+      var usage = rusage_info_v2()
+      let status = withUnsafeMutablePointer(to: &usage) { pointer in
+        pointer.withMemoryRebound(to: rusage_info_t?.self, capacity: 1) {
+          proc_pid_rusage(process, RUSAGE_INFO_V2, $0)
+        }
+      }
+      return status == 0 ? Int(usage.ri_phys_footprint) : nil
+    #else
+      guard let status = contents("/proc/\(process)/status") else { return nil }
+      // Memory mapped from files can be reclaimed, so the machine does not run out of it.
+      let kibibytes = number(after: "RssAnon:", in: status) + number(after: "RssShmem:", in: status)
+      return kibibytes * 1024
+    #endif
+  }
+
+  /// The descendants of a process that have not left it, without the process itself.
+  static func descendants(of process: pid_t) -> [pid_t] {
+    var found: [pid_t] = []
+    #if canImport(Darwin)
+      var members: [pid_t] = Array(repeating: 0, count: descendantsMax)
+      let bytes = proc_listpids(
+        UInt32(PROC_PGRP_ONLY),
+        UInt32(process),
+        &members,
+        Int32(members.count * MemoryLayout<pid_t>.size)
+      )
+      found = members.prefix(max(0, Int(bytes)) / MemoryLayout<pid_t>.size)
+        .filter { $0 > 0 && $0 != process }
+    #else
+      var unasked = [process]
+      while let next = unasked.popLast(), found.count < descendantsMax {
+        let children = names(in: "/proc/\(next)/task").flatMap {
+          numbers(contents("/proc/\(next)/task/\($0)/children") ?? [])
+        }
+        found += children
+        unasked += children
+      }
+    #endif
+    return found
+  }
+
+  /// Whether the process has ended; its parent may still have to collect it.
+  static func hasExited(_ process: pid_t) -> Bool {
+    var info = siginfo_t()
+    guard waitid(P_PID, id_t(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 else { return true }
+    return info.si_signo != 0
+  }
+
+  /// Ends all processes that inherited the variable with a value for which `isToGo` is true.
+  ///
+  /// This reaches processes that have left the worker's group and session. It does not find a
+  /// process that has cleared its environment, or any process on Darwin. It reads the environment
+  /// of every process of the machine, so it takes milliseconds.
+  static func endAll(inheriting variable: String, where isToGo: (String) -> Bool) {
+    #if !canImport(Darwin)
+      // Each round ends processes that others have started meanwhile.
+      for _ in 0..<roundsMax {
+        let marked = names(in: "/proc").compactMap { pid_t($0) }.filter {
+          $0 != getpid() && value(of: variable, in: $0).map(isToGo) == true
+        }
+        if marked.isEmpty { return }
+        for process in marked { kill(process, SIGKILL) }
+      }
+    #endif
+  }
+
+  /// Makes the system end this process first, should the machine's memory run out.
+  static func offer(_ process: pid_t) {
+    #if !canImport(Darwin)
+      let path = "/proc/\(process)/oom_score_adj"
+      let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+      if descriptor >= 0 {
+        _ = write(descriptor, "1000", 4)
+        close(descriptor)
+      }
+    #endif
+  }
+
+  /// The most descendants counted; a worker with more is counted in part.
+  private static let descendantsMax = 256
+  private static let roundsMax = 20
+}
+
+#if !canImport(Darwin)
+  extension ProcessFacts {
+    private static func contents(_ path: String) -> [UInt8]? {
+      let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { return nil }
+      defer { close(descriptor) }
+      var bytes: [UInt8] = []
+      withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+        while true {
+          let count = read(descriptor, buffer.baseAddress, buffer.count)
+          guard count > 0 else { return }
+          bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+      }
+      return bytes
+    }
+
+    private static func names(in folder: String) -> [String] {
+      guard let stream = opendir(folder) else { return [] }
+      defer { closedir(stream) }
+      var names: [String] = []
+      while let entry = readdir(stream) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name.utf8.first != UInt8(ascii: ".") { names.append(name) }
+      }
+      return names
+    }
+
+    private static func numbers(_ text: [UInt8]) -> [pid_t] {
+      text.split(whereSeparator: { $0 == 0x20 || $0 == 0x0A }).compactMap {
+        pid_t(String(decoding: $0, as: UTF8.self))
+      }
+    }
+
+    private static func number(after label: StaticString, in text: [UInt8]) -> Int {
+      let start = label.withUTF8Buffer { label -> Int? in
+        for line in text.split(separator: 0x0A) where line.starts(with: label) {
+          return line.startIndex + label.count
+        }
+        return nil
+      }
+      guard let start else { return 0 }
+      let digits = text[start...].drop { $0 == 0x20 || $0 == 0x09 }.prefix { 48...57 ~= $0 }
+      return digits.reduce(0) { $0 * 10 + Int($1 - 48) }
+    }
+
+    private static func value(of variable: String, in process: pid_t) -> String? {
+      guard let environment = contents("/proc/\(process)/environ") else { return nil }
+      let label = Array("\(variable)=".utf8)
+      return environment.withUnsafeBytes { bytes -> String? in
+        guard let base = bytes.baseAddress else { return nil }
+        var start = 0
+        while start < bytes.count {
+          let rest = bytes.count - start
+          let end = memchr(base + start, 0, rest).map { UnsafeRawPointer($0) - base } ?? bytes.count
+          if rest > label.count, memcmp(base + start, label, label.count) == 0 {
+            return String(decoding: bytes[(start + label.count)..<end], as: UTF8.self)
+          }
+          start = end + 1
+        }
+        return nil
+      }
+    }
+  }
+#endif

@@ -1,0 +1,119 @@
+import DequeModule
+import Invocation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Turns a worker's lines into log entries, within the bounds.
+struct WorkerOutput {
+  /// A line on its way to the log.
+  struct Entry: Equatable {
+    var level: String
+    var message: String
+    var invocation: String?
+    var metadata: [String: String] = [:]
+  }
+
+  /// Lines kept to explain a failed start.
+  static let tailMax = 20
+
+  private static let flushWait = Duration.seconds(1)
+
+  private var limiter: OutputLimiter
+  private var tailLines = Deque<String>()
+  private var crash = CrashReport()
+
+  /// The output of a worker that has written nothing.
+  init(_ configuration: WorkerFleet.Configuration) {
+    limiter = OutputLimiter(
+      lines: .init(perSecond: configuration.linesPerSecond, burst: configuration.linesBurst),
+      bytes: .init(perSecond: configuration.logBytesPerSecond, burst: configuration.logBytesBurst)
+    )
+  }
+
+  /// The last lines, oldest first.
+  var tail: [String] { Array(tailLines) }
+
+  /// The entries for a line; none when there are too many.
+  ///
+  /// Lines without text are left out. A crash report comes as one entry, with its last line.
+  mutating func take(_ line: LineSplitter.Line, isError: Bool, now: Duration) -> [Entry] {
+    var entries: [Entry] = []
+    if line.bytesDropped > 0 {
+      let amount = Self.amount(line.bytesDropped)
+      entries.append(
+        Entry(level: "warning", message: "… \(amount) more of that line were dropped.")
+      )
+      return entries
+    }
+    guard line.bytes.contains(where: { $0 != UInt8(ascii: " ") }) else { return [] }
+    if isError {
+      switch crash.take(String(decoding: line.bytes, as: UTF8.self)) {
+      case .passes: break
+      case .taken: return []
+      case .complete(let report): return [remembered(Entry(level: "error", message: report))]
+      }
+    }
+    switch limiter.judge(bytes: line.bytes.count, now: now) {
+    case .drop: return []
+    case .passAfter(let dropped): entries.append(Self.entry(dropped))
+    case .pass: break
+    }
+    return entries + [remembered(Self.entry(line, isError: isError))]
+  }
+
+  /// The entries at the process's end: how much was dropped, and an interrupted crash report.
+  mutating func finish() -> [Entry] {
+    dropped() + (crash.end().map { [remembered(Entry(level: "error", message: $0))] } ?? [])
+  }
+
+  /// Reports what was dropped, if no line has come for a while that could report it.
+  mutating func flush(now: Duration) -> [Entry] {
+    now - limiter.last < Self.flushWait ? [] : dropped()
+  }
+
+  private mutating func dropped() -> [Entry] {
+    limiter.takeDropped().map { [Self.entry($0)] } ?? []
+  }
+
+  private static func entry(_ dropped: OutputLimiter.Dropped) -> Entry {
+    let amount = amount(dropped.bytes)
+    return Entry(
+      level: "warning",
+      message: "\(dropped.lines) lines too many (\(amount)) were dropped; log less."
+    )
+  }
+
+  private static func amount(_ bytes: Int) -> String {
+    bytes < 1 << 20 ? "\(bytes) bytes" : MemoryWatch.text(bytes)
+  }
+
+  private mutating func remembered(_ entry: Entry) -> Entry {
+    tailLines.append(entry.message)
+    if tailLines.count > Self.tailMax { tailLines.removeFirst() }
+    return entry
+  }
+
+  private static func entry(_ line: LineSplitter.Line, isError: Bool) -> Entry {
+    // Other lines that begin with a brace are the function's own output, as is everything below.
+    if !isError, line.bytes.first == UInt8(ascii: "{"),
+      let report = try? JSONDecoder().decode(WorkerLogLine.self, from: Data(line.bytes))
+    {
+      return Entry(
+        level: report.severity.lowercased(),
+        message: report.message,
+        invocation: report.executionID,
+        metadata: report.metadata ?? [:]
+      )
+    }
+    let text = String(decoding: line.bytes, as: UTF8.self)
+    let isFatal = isError && text.contains("Fatal error: ")
+    return Entry(
+      level: isFatal ? "error" : isError ? "warning" : "info",
+      message: line.isCut ? text + " … (cut)" : text
+    )
+  }
+}

@@ -1,0 +1,111 @@
+import DocumentModel
+import Events
+
+extension CommitRecord {
+  private static let version: UInt8 = 2
+  /// The version whose records had only changes, and no cause.
+  private static let firstVersion: UInt8 = 1
+  private static let hasBefore: UInt8 = 1
+  private static let hasAfter: UInt8 = 2
+
+  /// The stored form, without the sequence, which is the key.
+  var encoded: [UInt8] {
+    var encoder = BinaryEncoder()
+    encoder.append(byte: Self.version)
+    encoder.append(signed: commitTime.microseconds)
+    encoder.append(database.project)
+    encoder.append(database.database)
+    encoder.append(auth)
+    encoder.append(UInt64(changes.count))
+    for change in changes { encoder.append(change) }
+    encoder.append(UInt64(occurrences.count))
+    for occurrence in occurrences { encoder.append(occurrence) }
+    encoder.append(optional: cause)
+    return encoder.bytes
+  }
+
+  /// Reads the stored form.
+  init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
+    var decoder = BinaryDecoder(encoded)
+    let version = try decoder.byte()
+    guard version == Self.version || version == Self.firstVersion else {
+      throw CorruptDataError("event record of unknown version \(version)")
+    }
+    let commitTime = Timestamp(microseconds: try decoder.signed())
+    let database = DatabaseName(project: try decoder.text(), database: try decoder.text())
+    let auth = try decoder.auth()
+    var changes: [DocumentChange] = []
+    for _ in 0..<(try decoder.count()) { changes.append(try decoder.change(in: database)) }
+    var occurrences: [Occurrence] = []
+    var cause: String?
+    if version != Self.firstVersion {
+      for _ in 0..<(try decoder.count()) { occurrences.append(try decoder.occurrence()) }
+      cause = try decoder.optionalText()
+    }
+    guard decoder.isAtEnd else { throw CorruptDataError("event record has more than it says") }
+    self.init(
+      sequence: sequence,
+      commitTime: commitTime,
+      database: database,
+      changes: changes,
+      occurrences: occurrences,
+      auth: auth,
+      cause: cause
+    )
+  }
+
+  fileprivate static func sides(_ change: DocumentChange) -> UInt8 {
+    (change.before == nil ? 0 : hasBefore) | (change.after == nil ? 0 : hasAfter)
+  }
+
+  fileprivate static func includes(_ side: Side, _ sides: UInt8) -> Bool {
+    sides & (side == .before ? hasBefore : hasAfter) != 0
+  }
+
+  fileprivate enum Side {
+    case before, after
+  }
+}
+
+extension BinaryEncoder {
+  /// Writes the name once, without the database, which the record names for all changes.
+  fileprivate mutating func append(_ change: DocumentChange) {
+    append(UInt64(change.name.path.segments.count))
+    for segment in change.name.path.segments { append(segment) }
+    append(byte: CommitRecord.sides(change))
+    for document in [change.before, change.after] {
+      guard let document else { continue }
+      append(signed: document.createTime.microseconds)
+      append(signed: document.updateTime.microseconds)
+      append(document.fields)
+    }
+  }
+}
+
+extension BinaryDecoder {
+  fileprivate mutating func change(
+    in database: DatabaseName
+  ) throws(CorruptDataError) -> DocumentChange {
+    var segments: [String] = []
+    for _ in 0..<(try count()) { segments.append(try text()) }
+    let name = DocumentName(database: database, path: ResourcePath(segments))
+    let sides = try byte()
+    return DocumentChange(
+      name: name,
+      before: CommitRecord.includes(.before, sides) ? try document(name) : nil,
+      after: CommitRecord.includes(.after, sides) ? try document(name) : nil
+    )
+  }
+
+  private mutating func document(_ name: DocumentName) throws(CorruptDataError) -> FirestoreDocument
+  {
+    let created = Timestamp(microseconds: try signed())
+    let updated = Timestamp(microseconds: try signed())
+    return FirestoreDocument(
+      name: name,
+      fields: try fields(),
+      createTime: created,
+      updateTime: updated
+    )
+  }
+}

@@ -1,0 +1,208 @@
+package import DocumentModel
+package import Logging
+import ServiceLifecycle
+package import StorageEngine
+import Synchronization
+
+/// Trims the log: records go when they are old enough and every cursor has passed them.
+///
+/// Past `bytesMax` they go as soon as every cursor has passed them; when a cursor keeps the log
+/// above the bound, `exceeded` names it and the document store refuses writes.
+package final class EventRetention: Service, Sendable {
+  /// Adds what must go with a record to the batch that deletes the record.
+  package typealias WillTrim = @Sendable (CommitRecord, inout StorageBatch) -> Void
+
+  /// Records trimmed in one batch, for which a commit may have to wait.
+  static let batchMax = 256
+  /// Ticks per age: a record outlives its age by a sixtieth at most.
+  static let ticksPerAge = 60
+  /// The tick while writes are refused, when only cursors move and nothing announces it.
+  static let exceededTick: Duration = .seconds(1)
+  /// Keys measured in one read at the start.
+  static let measurePage = 4096
+
+  private struct State {
+    var bytes = 0
+    /// The sequence up to which records are counted in `bytes`.
+    var measuredThrough: UInt64 = 0
+    var exceeded: String?
+  }
+
+  private let storage: any OrderedStorage
+  private let tailer: EventTailer
+  private let clock: any Clock<Duration>
+  private let now: @Sendable () -> Timestamp
+  private let policy: RetentionPolicy
+  private let holders: [String]
+  private let logger: Logger
+  private let willTrim: WillTrim?
+  private let state = Mutex(State())
+  private let kicks: AsyncStream<Void>
+  private let kick: AsyncStream<Void>.Continuation
+
+  /// Retention for a store's log; it works while `run` runs.
+  ///
+  /// `holders` are cursors that keep every record until they exist.
+  package init(
+    storage: any OrderedStorage,
+    tailer: EventTailer,
+    clock: any Clock<Duration>,
+    now: @escaping @Sendable () -> Timestamp,
+    age: Duration = .seconds(3600),
+    bytesMax: Int = 256 << 20,
+    holders: [String] = [],
+    logger: Logger,
+    willTrim: WillTrim? = nil
+  ) {
+    self.storage = storage
+    self.tailer = tailer
+    self.clock = clock
+    self.now = now
+    self.policy = RetentionPolicy(age: age, bytesMax: bytesMax)
+    self.holders = holders
+    self.logger = logger
+    self.willTrim = willTrim
+    (kicks, kick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// The cursor that keeps the log above its bound, or nil while all is well.
+  package var exceeded: String? { state.withLock { $0.exceeded } }
+
+  /// The log's size in bytes, as far as it was measured.
+  package var bytes: Int { state.withLock { $0.bytes } }
+
+  /// Measures the log, then trims it when records are due, until cancelled or shut down.
+  package func run() async throws {
+    do {
+      try await measure()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await self.follow() }
+        group.addTask { await self.tick() }
+        group.addTask { try await self.trimWhenKicked() }
+        // The first task to end does so because of a shutdown, a cancellation or an error.
+        defer { group.cancelAll() }
+        try await group.next()
+      }
+    } catch let error as StorageError where error.kind == .closed {
+      logger.debug("The store was closed under the event log's retention")
+    }
+  }
+
+  private func measure() async throws {
+    while true {
+      let after = state.withLock { $0.measuredThrough }
+      let page = try await storage.read { snapshot in
+        try CommitLog.measure(after: after, limit: Self.measurePage, in: snapshot)
+      }
+      state.withLock { state in
+        state.bytes += page.bytes
+        state.measuredThrough = page.last
+      }
+      if page.count < Self.measurePage { return }
+    }
+  }
+
+  private func follow() async throws {
+    for try await entries in tailer.entries(after: state.withLock { $0.measuredThrough }) {
+      let isAbove = state.withLock { state in
+        for entry in entries {
+          state.bytes += entry.bytes
+          state.measuredThrough = entry.record.sequence
+        }
+        return state.bytes > policy.bytesMax
+      }
+      if isAbove { kick.yield() }
+    }
+  }
+
+  private func tick() async {
+    while !Task.isCancelled {
+      kick.yield()
+      // A cancelled sleep ends the loop, which is all that cancellation asks for.
+      try? await clock.sleep(for: policy.age / Self.ticksPerAge)
+    }
+  }
+
+  private func trimWhenKicked() async throws {
+    for await _ in kicks.cancelOnGracefulShutdown() {
+      do {
+        while try await trimBatch() {}
+        while exceeded != nil, !Task.isShuttingDownGracefully {
+          // Writes are refused, so nothing else tells that the cursor has moved on.
+          try await clock.sleep(for: Self.exceededTick)
+          while try await trimBatch() {}
+        }
+      } catch let error as StorageError where error.kind == .full {
+        logger.warning("The disk is full; old events are kept until there is room")
+      }
+    }
+  }
+
+  /// Trims one batch; true when there may be more.
+  private func trimBatch() async throws -> Bool {
+    let (entries, slowest) = try await storage.read { snapshot in
+      (
+        try CommitLog.entries(after: 0, limit: Self.batchMax, in: snapshot),
+        try self.slowestCursor(in: snapshot)
+      )
+    }
+    let (bytes, measured) = state.withLock { ($0.bytes, $0.measuredThrough) }
+    let count = policy.trimmable(
+      entries,
+      bytes: bytes,
+      // Records that were not measured yet must not be subtracted.
+      upTo: min(slowest?.sequence ?? .max, measured),
+      now: now()
+    )
+    if let last = entries.prefix(count).last {
+      var batch = StorageBatch()
+      CommitLog.trim(through: last.record, in: &batch)
+      for entry in entries.prefix(count) { willTrim?(entry.record, &batch) }
+      try await storage.commit(batch, durability: .relaxed)
+      logger.debug("Trimmed events", metadata: ["event.sequence": "\(last.record.sequence)"])
+    }
+    let trimmed = entries.prefix(count).reduce(0) { $0 + $1.bytes }
+    return state.withLock { state in
+      state.bytes -= trimmed
+      let isAbove = state.bytes > policy.bytesMax
+      // The cursor is to blame only when it holds back a record that would otherwise go.
+      let next = count < entries.count ? entries[count].record.sequence : nil
+      let isHeld = next.map { $0 > slowest?.sequence ?? .max } ?? false
+      state.exceeded = isAbove && isHeld ? slowest?.name : nil
+      return count > 0 && count == entries.count
+    }
+  }
+
+  private func slowestCursor(
+    in snapshot: any StorageSnapshot
+  ) throws -> (name: String, sequence: UInt64)? {
+    var cursors = try EventCursor.all(in: snapshot)
+    for holder in holders where cursors[holder] == nil { cursors[holder] = 0 }
+    return cursors.min { ($0.value, $0.key) < ($1.value, $1.key) }
+      .map { (name: $0.key, sequence: $0.value) }
+  }
+}
+
+/// Which records may go.
+struct RetentionPolicy: Sendable {
+  var age: Duration
+  var bytesMax: Int
+
+  /// How many of the oldest `entries` may go when all records together have `bytes`.
+  ///
+  /// Records after `upTo` never go; of the others, old records and those above the bound go.
+  func trimmable(_ entries: [EventEntry], bytes: Int, upTo: UInt64, now: Timestamp) -> Int {
+    let ageMicroseconds = age / .microseconds(1)
+    var left = bytes
+    var count = 0
+    for entry in entries {
+      guard entry.record.sequence <= upTo else { break }
+      let isOld =
+        Double(now.microseconds - entry.record.commitTime.microseconds) >= ageMicroseconds
+      guard isOld || left > bytesMax else { break }
+      left -= entry.bytes
+      count += 1
+    }
+    return count
+  }
+}

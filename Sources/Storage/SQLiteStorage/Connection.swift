@@ -1,0 +1,214 @@
+import CSQLite
+import StorageEngine
+
+/// One SQLite connection with its prepared statements.
+// Unchecked: one thread at a time uses it; the reader pool lends it, or the writer's queue owns it.
+final class Connection: @unchecked Sendable {
+  private let handle: OpaquePointer
+  let path: String
+  private var statements: [Keyspace: [[Statement]]] = [:]
+  private var existing: Set<Keyspace> = []
+  private var plain: [String: Statement] = [:]
+  /// Pages in the write-ahead log after this connection's last commit.
+  private(set) var logPages = 0
+  private(set) var isOpen = true
+
+  /// How long to wait for a lock that only another program can hold, such as a `sqlite3` shell.
+  static let busyMilliseconds: Int32 = 5000
+
+  /// Opens the file, creating it if `create` is set, in SQLite's file system named `vfs`.
+  init(path: String, create: Bool = false, vfs: String?, pragmas: String) throws {
+    self.path = path
+    var handle: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0)
+    let code = sqlite3_open_v2(path, &handle, flags, vfs)
+    guard code == SQLITE_OK, let handle else {
+      defer { sqlite3_close_v2(handle) }
+      throw Self.error(code, handle, path)
+    }
+    self.handle = handle
+    sqlite3_extended_result_codes(handle, 1)
+    sqlite3_busy_timeout(handle, Self.busyMilliseconds)
+    try execute(pragmas)
+    // The store decides on checkpoints. Registering a hook also turns off SQLite's own.
+    sqlite3_wal_hook(
+      handle,
+      { context, _, _, pages in
+        guard let context else { return SQLITE_OK }
+        Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
+        return SQLITE_OK
+      },
+      // Unretained: the handle that calls the hook is closed before this object is freed.
+      Unmanaged.passUnretained(self).toOpaque()
+    )
+  }
+
+  deinit {
+    close()
+  }
+
+  /// Closes the file; only `isOpen` may be used afterwards.
+  func close() {
+    guard isOpen else { return }
+    isOpen = false
+    plain = [:]
+    statements = [:]
+    sqlite3_close_v2(handle)
+  }
+
+  /// Whether a transaction is open.
+  var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+  /// Runs statements that return nothing and are not worth preparing.
+  func execute(_ sql: String) throws {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code) }
+  }
+
+  /// Runs a prepared statement that returns nothing.
+  func run(_ sql: String, _ argument: Int64? = nil) throws {
+    let statement = try prepared(sql)
+    defer { statement.reset() }
+    if let argument { try statement.bind(1, argument) }
+    _ = try statement.step()
+  }
+
+  /// The first column of the first row as a number, or nil without a row.
+  func number(_ sql: String) throws -> Int64? {
+    let statement = try prepared(sql)
+    defer { statement.reset() }
+    return try statement.step() ? statement.number(0) : nil
+  }
+
+  private func prepared(_ sql: String) throws -> Statement {
+    if let statement = plain[sql] { return statement }
+    let statement = try Statement(sql, self)
+    plain[sql] = statement
+    return statement
+  }
+
+  /// Leaves a transaction, whatever state an error left it in.
+  func rollBack() {
+    guard isInTransaction else { return }
+    // Many errors roll back by themselves; if this fails too, the caller gives up the connection.
+    try? execute("rollback")
+  }
+
+  /// How far a checkpoint goes.
+  enum Checkpoint {
+    /// Moves what it can without waiting for anyone.
+    case passive
+    /// Waits a moment for readers of the log, so that the next commit starts the log over.
+    case restart
+    /// Like `restart`, and also gives back the log's space.
+    case truncate
+
+    fileprivate var mode: Int32 {
+      switch self {
+      case .passive: SQLITE_CHECKPOINT_PASSIVE
+      case .restart: SQLITE_CHECKPOINT_RESTART
+      case .truncate: SQLITE_CHECKPOINT_TRUNCATE
+      }
+    }
+  }
+
+  /// The wait for readers; a longer read holds up a checkpoint, but not the commits.
+  static let readersWaitMilliseconds: Int32 = 200
+
+  /// Moves pages from the log to the file; true when it went as far as asked.
+  func checkpoint(_ kind: Checkpoint = .passive) throws -> Bool {
+    if kind == .restart { sqlite3_busy_timeout(handle, Self.readersWaitMilliseconds) }
+    defer { if kind == .restart { sqlite3_busy_timeout(handle, Self.busyMilliseconds) } }
+    var log: Int32 = 0
+    var moved: Int32 = 0
+    let code = sqlite3_wal_checkpoint_v2(handle, nil, kind.mode, &log, &moved)
+    guard code == SQLITE_OK || code & 0xFF == SQLITE_BUSY else { throw error(code) }
+    return code == SQLITE_OK && log == moved
+  }
+
+  /// Sets whether this connection, if it is the last to close, leaves the log in place.
+  func keepLogOnClose(_ keeps: Bool = true) {
+    hearth_keep_log_on_close(handle, keeps ? 1 : 0)
+  }
+
+  // MARK: Keyspaces
+
+  /// Whether the keyspace has a table, as the open transaction sees it.
+  func exists(_ keyspace: Keyspace) throws -> Bool {
+    if existing.contains(keyspace) { return true }
+    let table = try prepared("select 1 from sqlite_schema where type = 'table' and name = ?1")
+    defer { table.reset() }
+    try table.bind(1, "keyspace_\(keyspace.name)")
+    guard try table.step() else { return false }
+    existing.insert(keyspace)
+    return true
+  }
+
+  /// Makes the keyspace's table; call `forget` when the transaction is rolled back.
+  func create(_ keyspace: Keyspace) throws {
+    try execute(
+      """
+      create table keyspace_\(keyspace.name) (k blob primary key, v blob not null, n integer not null)
+      without rowid
+      """
+    )
+    existing.insert(keyspace)
+  }
+
+  /// Forgets keyspaces whose tables were rolled back.
+  func forget(_ keyspaces: Set<Keyspace>) {
+    for keyspace in keyspaces {
+      existing.remove(keyspace)
+      statements[keyspace] = nil
+    }
+  }
+
+  /// Lends a statement for an existing keyspace; a nested use of the same kind gets another one.
+  func with<Result>(
+    _ kind: Statement.Kind,
+    _ keyspace: Keyspace,
+    _ body: (Statement) throws -> Result
+  ) throws -> Result {
+    let statement = try take(kind, keyspace)
+    defer {
+      statement.reset()
+      // The entry is gone when the body's transaction was rolled back and the keyspace forgotten.
+      statements[keyspace]?[kind.rawValue].append(statement)
+    }
+    return try body(statement)
+  }
+
+  private func take(_ kind: Statement.Kind, _ keyspace: Keyspace) throws -> Statement {
+    if statements[keyspace] == nil {
+      statements[keyspace] = Array(repeating: [], count: Statement.Kind.allCases.count)
+    }
+    if let statement = statements[keyspace]?[kind.rawValue].popLast() { return statement }
+    return try Statement(kind.sql(table: "keyspace_\(keyspace.name)"), self)
+  }
+
+  // MARK: Errors
+
+  func error(_ code: Int32) -> StorageError { Self.error(code, handle, path) }
+
+  func prepare(_ sql: String) throws -> OpaquePointer {
+    var statement: OpaquePointer?
+    let code = sqlite3_prepare_v3(
+      handle,
+      sql,
+      -1,
+      UInt32(SQLITE_PREPARE_PERSISTENT),
+      &statement,
+      nil
+    )
+    guard code == SQLITE_OK, let statement else { throw error(code) }
+    return statement
+  }
+
+  private static func error(_ code: Int32, _ handle: OpaquePointer?, _ path: String) -> StorageError
+  {
+    let text = handle.flatMap { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
+    let words = text.map { String(cString: $0) } ?? "code \(code)"
+    let systemNumber = handle.map { hearth_system_errno($0) } ?? 0
+    return StorageError(sqliteCode: code, words: words, systemNumber: systemNumber, path: path)
+  }
+}

@@ -1,0 +1,65 @@
+import StorageEngine
+
+/// The file's identity: its owner, its version, and how it is created.
+enum DatabaseFile {
+  /// "HRTH", in SQLite's field for the program that a file belongs to.
+  static let applicationID: UInt32 = 0x4852_5448
+  /// The layout described by `create`.
+  static let version: UInt32 = 1
+
+  static let selectSequence = "select value from meta where name = 'sequence'"
+  static let updateSequence = "update meta set value = ?1 where name = 'sequence'"
+
+  static func lostSequence(_ path: String) -> String {
+    "\(path) has lost its last sequence; restore a copy"
+  }
+
+  /// Refuses a file that is not Hearth's or is cut short, before SQLite can touch it.
+  ///
+  /// A missing or empty file passes; it is a store that is yet to be made.
+  static func check(_ path: String, in files: FileAccess) throws {
+    guard try files.exists(path) else { return }
+    // While the file is being created, its journal can still undo everything.
+    if try files.exists("\(path)-journal") { return }
+    let (header, size) = try files.read(path, bytes: 100)
+    guard header.starts(with: "SQLite format 3\0".utf8), size >= header.count else {
+      throw corrupt(path, "is not a database")
+    }
+    guard number(header, 68) == applicationID else {
+      throw corrupt(path, "belongs to another program")
+    }
+    guard number(header, 60) == version else {
+      throw corrupt(path, "has version \(number(header, 60)) and this program reads \(version)")
+    }
+    // While the log holds pages, the file may be shorter than its header says.
+    if try files.exists("\(path)-wal") { return }
+    let pageBytes = Int(header[16]) << 8 | Int(header[17])
+    let bytes = Int(number(header, 28)) * (pageBytes == 1 ? 65_536 : pageBytes)
+    guard size >= bytes else { throw corrupt(path, "has \(size) bytes of \(bytes)") }
+  }
+
+  /// Makes the tables in one transaction when the file is empty.
+  ///
+  /// Runs before the write-ahead log is turned on, so that the identity is in the file itself.
+  static func create(_ connection: Connection) throws {
+    guard try connection.number("select count(*) from sqlite_schema") == 0 else { return }
+    try connection.execute(
+      """
+      begin immediate;
+      pragma application_id = \(applicationID);
+      pragma user_version = \(version);
+      create table meta (name text primary key, value integer not null) without rowid;
+      insert into meta values ('sequence', 0);
+      commit;
+      """
+    )
+  }
+
+  private static func corrupt(_ path: String, _ what: String) -> StorageError {
+    StorageError(.corrupt, "\(path) \(what); move it away or choose another data folder")
+  }
+
+  private static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}

@@ -1,0 +1,62 @@
+import StorageEngine
+
+/// A read transaction that knows which commit it shows; usable until `end`.
+final class SQLiteSnapshot: StorageSnapshot {
+  let sequence: UInt64
+  private let connection: Connection
+  private var isEnded = false
+
+  /// Begins a transaction on a connection that has none.
+  init(_ connection: Connection) throws {
+    self.connection = connection
+    try connection.run("begin")
+    // The transaction's first read fixes its view.
+    guard let number = try connection.number(DatabaseFile.selectSequence), number >= 0 else {
+      throw StorageError(.corrupt, DatabaseFile.lostSequence(connection.path))
+    }
+    sequence = UInt64(number)
+  }
+
+  func get(_ keyspace: Keyspace, _ key: [UInt8]) throws -> StoredValue? {
+    guard try isReadable(keyspace) else { return nil }
+    return try connection.with(.get, keyspace) { statement in
+      try key.withUnsafeBytes { key in
+        try statement.bindInPlace(1, key)
+        guard try statement.step() else { return nil }
+        return StoredValue(bytes: statement.bytes(0), version: statement.sequence(1))
+      }
+    }
+  }
+
+  func scan(
+    _ keyspace: Keyspace,
+    from: [UInt8]?,
+    to: [UInt8]?,
+    descending: Bool,
+    _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
+  ) throws {
+    guard try isReadable(keyspace) else { return }
+    let kind = Statement.Kind.scan(from: from != nil, to: to != nil, descending: descending)
+    try connection.with(kind, keyspace) { statement in
+      if let from { try statement.bind(1, from) }
+      if let to { try statement.bind(2, to) }
+      while try statement.step() {
+        let value = StoredValue(bytes: statement.bytes(1), version: statement.sequence(2))
+        guard try body(statement.bytes(0), value) else { return }
+      }
+    }
+  }
+
+  /// Ends the view; later uses throw.
+  func end() {
+    isEnded = true
+    connection.rollBack()
+  }
+
+  private func isReadable(_ keyspace: Keyspace) throws -> Bool {
+    guard !isEnded else {
+      throw StorageError(.closed, "a snapshot was used after the read that it belongs to")
+    }
+    return try connection.exists(keyspace)
+  }
+}

@@ -1,0 +1,130 @@
+import CSQLite
+import StorageEngine
+
+/// A prepared statement; its connection's cache owns it, and only that connection uses it.
+final class Statement {
+  private let handle: OpaquePointer
+  // Unowned: the connection owns the caches and ends all statements before itself.
+  private unowned let connection: Connection
+
+  init(_ sql: String, _ connection: Connection) throws {
+    self.connection = connection
+    handle = try connection.prepare(sql)
+  }
+
+  deinit {
+    sqlite3_finalize(handle)
+  }
+
+  /// Binds bytes that the caller keeps in place until the statement is reset.
+  func bindInPlace(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws {
+    // A null pointer would bind NULL, and an empty array may have no address.
+    if bytes.isEmpty {
+      try check(sqlite3_bind_zeroblob(handle, index, 0))
+    } else {
+      try check(sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil))
+    }
+  }
+
+  /// Binds a copy of the bytes.
+  func bind(_ index: Int32, _ bytes: [UInt8]) throws {
+    if bytes.isEmpty {
+      try check(sqlite3_bind_zeroblob(handle, index, 0))
+    } else {
+      let code = bytes.withUnsafeBytes {
+        hearth_bind_blob_copy(handle, index, $0.baseAddress, Int32(clamping: $0.count))
+      }
+      try check(code)
+    }
+  }
+
+  /// Binds a copy of text.
+  func bind(_ index: Int32, _ text: String) throws {
+    try check(hearth_bind_text_copy(handle, index, text))
+  }
+
+  /// Binds a number.
+  func bind(_ index: Int32, _ number: Int64) throws {
+    try check(sqlite3_bind_int64(handle, index, number))
+  }
+
+  /// Runs up to the next row; false at the end.
+  func step() throws -> Bool {
+    let code = sqlite3_step(handle)
+    if code == SQLITE_ROW { return true }
+    guard code == SQLITE_DONE else { throw connection.error(code) }
+    return false
+  }
+
+  /// A sequence; damaged files can yield any number, and none may crash the process.
+  func sequence(_ column: Int32) -> UInt64 {
+    UInt64(bitPattern: sqlite3_column_int64(handle, column))
+  }
+
+  func number(_ column: Int32) -> Int64 {
+    sqlite3_column_int64(handle, column)
+  }
+
+  func bytes(_ column: Int32) -> [UInt8] {
+    // The order matters: asking for the address may convert, and the size is the outcome's.
+    let address = sqlite3_column_blob(handle, column)
+    let count = Int(sqlite3_column_bytes(handle, column))
+    return Array(UnsafeRawBufferPointer(start: address, count: count))
+  }
+
+  /// Makes the statement ready for the next use and releases bound bytes.
+  func reset() {
+    // The code repeats the error of the last step, which that step has thrown.
+    sqlite3_reset(handle)
+    sqlite3_clear_bindings(handle)
+  }
+
+  private func check(_ code: Int32) throws {
+    guard code == SQLITE_OK else { throw connection.error(code) }
+  }
+}
+
+extension Statement {
+  /// The statements that a keyspace needs; ranges have one for each combination of bounds.
+  enum Kind: Int, CaseIterable {
+    case get, version, put, delete
+    case deleteAll, deleteFrom, deleteTo, deleteFromTo
+    case scanAll, scanFrom, scanTo, scanFromTo
+    case scanAllDescending, scanFromDescending, scanToDescending, scanFromToDescending
+
+    static func deleteRange(from: Bool, to: Bool) -> Kind {
+      from ? (to ? .deleteFromTo : .deleteFrom) : (to ? .deleteTo : .deleteAll)
+    }
+
+    static func scan(from: Bool, to: Bool, descending: Bool) -> Kind {
+      descending
+        ? from
+          ? (to ? .scanFromToDescending : .scanFromDescending)
+          : (to ? .scanToDescending : .scanAllDescending)
+        : from ? (to ? .scanFromTo : .scanFrom) : (to ? .scanTo : .scanAll)
+    }
+
+    /// `?1` is the key or lower bound, `?2` the value or upper bound, `?3` the version.
+    func sql(table: String) -> String {
+      let scan = "select k, v, n from \(table)"
+      return switch self {
+      case .get: "select v, n from \(table) where k = ?1"
+      case .version: "select n from \(table) where k = ?1"
+      case .put: "insert or replace into \(table) (k, v, n) values (?1, ?2, ?3)"
+      case .delete: "delete from \(table) where k = ?1"
+      case .deleteAll: "delete from \(table)"
+      case .deleteFrom: "delete from \(table) where k >= ?1"
+      case .deleteTo: "delete from \(table) where k < ?2"
+      case .deleteFromTo: "delete from \(table) where k >= ?1 and k < ?2"
+      case .scanAll: "\(scan) order by k"
+      case .scanFrom: "\(scan) where k >= ?1 order by k"
+      case .scanTo: "\(scan) where k < ?2 order by k"
+      case .scanFromTo: "\(scan) where k >= ?1 and k < ?2 order by k"
+      case .scanAllDescending: "\(scan) order by k desc"
+      case .scanFromDescending: "\(scan) where k >= ?1 order by k desc"
+      case .scanToDescending: "\(scan) where k < ?2 order by k desc"
+      case .scanFromToDescending: "\(scan) where k >= ?1 and k < ?2 order by k desc"
+      }
+    }
+  }
+}

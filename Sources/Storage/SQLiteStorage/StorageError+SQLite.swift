@@ -1,0 +1,55 @@
+import CSQLite
+import StorageEngine
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// An error that SQLite reported, as the cause of a `StorageError`.
+struct SQLiteFailure: Error, CustomStringConvertible {
+  /// The extended result code.
+  var code: Int32
+  var description: String
+
+  /// Whether the system failed to make written data durable, after which nothing is certain.
+  var isSyncFailure: Bool {
+    // The extended codes SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC are macros of C expressions.
+    code == SQLITE_IOERR | (4 << 8) || code == SQLITE_IOERR | (5 << 8)
+  }
+}
+
+extension StorageError {
+  /// Whether the disk had no room but lost nothing that it had accepted.
+  var isOnlyFull: Bool {
+    kind == .full && (cause as? SQLiteFailure)?.isSyncFailure != true
+  }
+
+  init(sqliteCode code: Int32, words: String, systemNumber: Int32, path: String) {
+    let cause = SQLiteFailure(code: code, description: "SQLite: \(words) (\(code))")
+    // No space on the disk, in the user's quota, or in what the process may write to one file.
+    let noSpace = [ENOSPC, EDQUOT, EFBIG].contains(systemNumber)
+    switch code & 0xFF {
+    case SQLITE_FULL:
+      self.init(.full, "no space is left for \(path); free some and retry", cause: cause)
+    case SQLITE_IOERR where noSpace, SQLITE_CANTOPEN where noSpace:
+      self.init(.full, "no space is left for \(path); free some and retry", cause: cause)
+    case SQLITE_IOERR where systemNumber == EROFS, SQLITE_READONLY, SQLITE_PERM:
+      self.init(.full, "\(path) cannot be written; check its permissions", cause: cause)
+    case SQLITE_CORRUPT, SQLITE_NOTADB:
+      self.init(.corrupt, "\(path) is damaged; move it away or restore a copy", cause: cause)
+    case SQLITE_CANTOPEN:
+      let reason = systemNumber == 0 ? words : systemError(systemNumber)
+      self.init(.failed, "cannot open \(path): \(reason)", cause: cause)
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      self.init(.failed, "\(path) is locked by another program; close it and retry", cause: cause)
+    case SQLITE_TOOBIG:
+      self.init(.failed, "a key or value is larger than SQLite holds", cause: cause)
+    default:
+      self.init(.failed, "\(path): \(words)", cause: cause)
+    }
+  }
+}

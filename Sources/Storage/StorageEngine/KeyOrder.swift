@@ -1,0 +1,22 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The order of keys in every engine: unsigned bytewise, a prefix before its continuations.
+package enum KeyOrder {
+  /// Negative when `left` comes first, positive when `right` comes first, 0 when they are equal.
+  package static func compare(_ left: [UInt8], _ right: [UInt8]) -> Int {
+    let order = left.withUnsafeBytes { a in
+      right.withUnsafeBytes { b -> Int in
+        let shared = min(a.count, b.count)
+        guard shared > 0, let x = a.baseAddress, let y = b.baseAddress else { return 0 }
+        return Int(memcmp(x, y, shared))
+      }
+    }
+    return order != 0 ? order : left.count - right.count
+  }
+}

@@ -1,0 +1,297 @@
+import Foundation
+import PackagePlugin
+
+/// `swift package tidy`: holds the sources to the edges and floors that the house declares.
+///
+/// The compiler accepts an import of any module that happens to be built; this does not. It checks
+/// for every target that each import is a declared dependency, that each dependency is imported, and
+/// that each edge leads to a lower floor. It checks that emulator, triggers and functions do not import
+/// one another, that the floors are those that `docs/architecture.md` shows, that no type has the name
+/// of its module or of another type in sight, and that a target owns every Swift file below the house's
+/// folders. Prints one line a finding and fails when there is any.
+@main
+struct Tidy: CommandPlugin {
+  func performCommand(context: PluginContext, arguments: [String]) throws {
+    let root = context.package.directoryURL
+    let targets = context.package.targets.compactMap { $0 as? any SourceModuleTarget }
+    let sources = targets.map { Sources($0, root: root) }
+    var findings = strayFiles(below: root, ownedBy: targets) + wrongFloors(root: root)
+    for source in sources {
+      findings += source.unreadable
+      findings += undeclaredImports(in: source)
+      findings += unusedEdges(of: source)
+      findings += upwardEdges(of: source.target, root: root)
+    }
+    findings += ambiguousNames(in: sources)
+    guard findings.isEmpty else {
+      for finding in findings.sorted() { Diagnostics.error(finding) }
+      return
+    }
+    print("tidy: \(targets.count) targets, no findings")
+  }
+
+  private func undeclaredImports(in source: Sources) -> [String] {
+    let target = source.target
+    let allowed = source.dependencies.reduce(
+      into: House.toolchainModules.union([target.name])
+    ) { $0.formUnion($1.modules) }
+    return source.files.flatMap { file in
+      file.imports.filter { !allowed.contains($0.module) }.map { found in
+        "\(file.path):\(found.line): \(target.name) imports \(found.module), which Package.swift does "
+          + "not list among its dependencies"
+      }
+    }
+  }
+
+  /// Dependencies that no file imports; tests inherit those of their rooms, which is no fault.
+  private func unusedEdges(of source: Sources) -> [String] {
+    guard source.target.kind != .test else { return [] }
+    let imported = Set(source.files.flatMap { $0.imports.map(\.module) })
+    return source.dependencies.filter { $0.modules.isDisjoint(with: imported) }.map { edge in
+      "Package.swift: \(source.target.name) lists \(edge.name), which none of its files imports"
+    }
+  }
+
+  /// Types that shadow their module, and types of one name that meet in a file.
+  private func ambiguousNames(in sources: [Sources]) -> [String] {
+    let typesOfModules = Dictionary(
+      sources.map { ($0.target.name, Set($0.files.flatMap(\.sharedTypes))) }
+    ) { $0.union($1) }
+    return sources.flatMap { source in
+      let name = source.target.name
+      let own = Set(source.files.flatMap(\.types))
+      var findings: [String] = []
+      if own.contains(name) {
+        findings.append("\(source.folder): the type \(name) has the name of its module; rename it")
+      }
+      for file in source.files {
+        var seen = Dictionary(own.map { ($0, name) }) { first, _ in first }
+        for module in Set(file.imports.map(\.module)).sorted() where module != name {
+          for type in (typesOfModules[module] ?? []).sorted() {
+            if let other = seen.updateValue(module, forKey: type), file.mentions(type) {
+              findings.append("\(file.path): \(type) is a type of \(other) and of \(module)")
+            }
+          }
+        }
+      }
+      return findings
+    }
+  }
+
+  /// Where the floors that the documentation shows differ from those that are checked here.
+  private func wrongFloors(root: URL) -> [String] {
+    let page = "docs/architecture.md"
+    guard let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8) else {
+      return ["\(page): is missing, or not UTF-8; it shows the floors"]
+    }
+    var shown: [String: Int] = [:]
+    for line in text.split(separator: "\n") {
+      let cells = line.split(separator: "|").map { $0.drop { $0 == " " } }
+      guard cells.count >= 2, let floor = cells[0].first?.wholeNumberValue else { continue }
+      for (index, word) in cells[1].split(separator: "`", omittingEmptySubsequences: false)
+        .enumerated() where index % 2 == 1
+      {
+        shown[String(word)] = floor
+      }
+    }
+    let checked = House.floors.filter { !House.application.contains($0.key) }
+    return Set(shown.keys).union(checked.keys).filter { shown[$0] != checked[$0] }.map { room in
+      "\(page): \(room) is on floor \(shown[room].map(String.init) ?? "none") there, and on "
+        + "\(checked[room].map(String.init) ?? "none") in House.floors of Tidy.swift"
+    }
+  }
+
+  private func upwardEdges(of target: any SourceModuleTarget, root: URL) -> [String] {
+    let folder = target.directoryURL.path(relativeTo: root)
+    if folder.hasPrefix("Tests") || folder.hasPrefix(House.templates) { return [] }
+    guard let floor = House.floors[target.name] else {
+      return ["Package.swift: \(target.name) has no floor; add it to House.floors in Tidy.swift"]
+    }
+    var findings: [String] = []
+    for case .target(let room) in target.dependencies {
+      if let other = House.floors[room.name], other >= floor {
+        findings.append(
+          "Package.swift: \(target.name) (floor \(floor)) imports \(room.name) (floor \(other)); "
+            + "rooms import lower floors only"
+        )
+      }
+      let wing = folder.prefix { $0 != "/" }
+      let otherWing = room.directoryURL.path(relativeTo: root).prefix { $0 != "/" }
+      if House.wings.contains(String(wing)), House.wings.contains(String(otherWing)),
+        wing != otherWing
+      {
+        findings.append(
+          "Package.swift: \(target.name) in \(wing)/ imports \(room.name) in \(otherWing)/; "
+            + "they meet only through Sources/"
+        )
+      }
+    }
+    return findings
+  }
+
+  private func strayFiles(below root: URL, ownedBy targets: [any SourceModuleTarget]) -> [String] {
+    let owned = Set(
+      targets.flatMap { target in
+        target.sourceFiles.map { $0.url.standardizedFileURL.path }
+      }
+    )
+    var findings: [String] = []
+    for folder in House.wings.union(["Sources", "Tests"]) {
+      let files = FileManager.default.enumerator(
+        at: root.appending(path: folder),
+        includingPropertiesForKeys: nil
+      )
+      while let file = files?.nextObject() as? URL {
+        let path = file.standardizedFileURL.path
+        guard path.hasSuffix(".swift"), !path.contains("/Sources/Tooling/Plugins/"),
+          !owned.contains(path)
+        else { continue }
+        findings.append("\(file.path(relativeTo: root)): no target owns this file")
+      }
+    }
+    return findings
+  }
+}
+
+/// The Swift files of a target, read once.
+private struct Sources {
+  let target: any SourceModuleTarget
+  let folder: String
+  var files: [SourceFile] = []
+  var unreadable: [String] = []
+
+  init(_ target: any SourceModuleTarget, root: URL) {
+    self.target = target
+    folder = target.directoryURL.path(relativeTo: root)
+    for file in target.sourceFiles where file.type == .source && file.url.pathExtension == "swift" {
+      let path = file.url.path(relativeTo: root)
+      if let text = try? String(contentsOf: file.url, encoding: .utf8) {
+        files.append(SourceFile(path: path, text: text))
+      } else {
+        unreadable.append("\(path): unreadable or not UTF-8")
+      }
+    }
+  }
+
+  /// What `Package.swift` lists, with the modules that each brings.
+  var dependencies: [(name: String, modules: Set<String>)] {
+    target.dependencies.compactMap { dependency in
+      switch dependency {
+      case .target(let room): (room.name, [room.name])
+      case .product(let product): (product.name, Set(product.targets.map(\.name)))
+      @unknown default: nil
+      }
+    }
+  }
+}
+
+/// What the checks want to know of a file.
+private struct SourceFile {
+  let path: String
+  private(set) var imports: [(module: String, line: Int)] = []
+  /// The types at the top of the file, and those of them that other modules see.
+  private(set) var types: Set<String> = []
+  private(set) var sharedTypes: Set<String> = []
+  private let text: String
+
+  init(path: String, text: String) {
+    self.path = path
+    self.text = text
+    // What stands in a multi-line string is data, such as a package that a test writes.
+    var isInString = false
+    for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
+      .enumerated()
+    {
+      if line.ranges(of: "\"\"\"").count % 2 == 1 { isInString.toggle() }
+      guard !isInString else { continue }
+      if let module = Self.importedModule(line) { imports.append((module, number + 1)) }
+      // Nested types are indented, and only met through their parents.
+      if let first = line.first, first != " ", let (type, isShared) = Self.declaredType(line) {
+        types.insert(type)
+        if isShared { sharedTypes.insert(type) }
+      }
+    }
+  }
+
+  /// Whether the file uses a name as a word of its own.
+  func mentions(_ name: String) -> Bool {
+    text.ranges(of: name).contains { range in
+      let before =
+        range.lowerBound > text.startIndex
+        ? text[text.index(before: range.lowerBound)] : " "
+      let after = range.upperBound < text.endIndex ? text[range.upperBound] : " "
+      return ![before, after].contains { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
+    }
+  }
+
+  /// The module of an import line, without attributes, access level, kind and submodule.
+  private static func importedModule(_ line: Substring) -> String? {
+    var words = line.split(separator: " ").filter { !$0.hasPrefix("@") }
+    if let first = words.first, House.accessLevels.contains(String(first)) { words.removeFirst() }
+    guard words.first == "import", words.count >= 2 else { return nil }
+    let path = House.importKinds.contains(String(words[1])) && words.count > 2 ? words[2] : words[1]
+    return path.split(separator: ".").first.map(String.init)
+  }
+
+  /// The type that a line declares, and whether other modules see it.
+  private static func declaredType(_ line: Substring) -> (name: String, isShared: Bool)? {
+    let words = line.split(separator: " ").filter { !$0.hasPrefix("@") && $0 != "final" }
+    guard let kind = words.firstIndex(where: { House.typeKinds.contains(String($0)) }), kind < 3,
+      kind + 1 < words.count, words[..<kind].allSatisfy({ !$0.hasPrefix("//") }),
+      !words[..<kind].contains("private"), !words[..<kind].contains("fileprivate")
+    else { return nil }
+    let name = words[kind + 1].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+    let isShared = words[..<kind].contains("public") || words[..<kind].contains("package")
+    return (String(name), isShared)
+  }
+}
+
+extension URL {
+  /// The path below a folder; the whole one elsewhere.
+  fileprivate func path(relativeTo root: URL) -> String {
+    let path = standardizedFileURL.path
+    let prefix = root.standardizedFileURL.path + "/"
+    return path.hasPrefix(prefix) ? String(path.dropFirst(prefix.count)) : path
+  }
+}
+
+/// The plan of the house; `docs/architecture.md` shows the floors as a table.
+private enum House {
+  /// What `hearth init` writes: a stranger's package, which has no floor here.
+  static let templates = "Sources/Server/HearthCLI/Templates"
+  static let wings: Set<String> = ["emulator", "triggers", "functions"]
+
+  static let floors: [String: Int] = [
+    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0,
+    "DocumentModel": 1, "JSONText": 1, "RuntimeSupport": 1, "FirestoreProtos": 1,
+    "Identity": 2, "Events": 2, "Schedules": 2, "StorageEngine": 2, "OutboundHTTP": 2,
+    "Invocation": 2,
+    "EventLog": 3, "SQLiteStorage": 3, "QueryEngine": 3, "VectorIndex": 3,
+    "HTTPSupport": 3, "HTTP2Server": 3, "FirestoreWire": 3, "GoogleAccess": 3,
+    "DocumentStore": 4, "WorkerPool": 4, "FirestoreClient": 4,
+    "FirestoreEmulator": 5, "VectorEmulator": 5, "DataExport": 5,
+    "TriggerDelivery": 5, "TaskQueues": 5,
+    "FunctionsGateway": 5, "FunctionsRuntime": 5, "Deployment": 5,
+    "EmulatorSuite": 6,
+    "HearthCLI": 7, "FunctionsTesting": 7,
+    // The application stands beside the house: its floors count from what it imports.
+    "PsstModels": 5, "PsstServices": 6, "PsstFunctions": 7, "PsstWorker": 8,
+  ]
+  static let application: Set<String> = [
+    "PsstModels", "PsstServices", "PsstFunctions", "PsstWorker",
+  ]
+
+  static let accessLevels: Set<String> = [
+    "public", "package", "internal", "fileprivate", "private",
+  ]
+  static let importKinds: Set<String> = [
+    "struct", "class", "enum", "protocol", "typealias", "func", "let", "var",
+  ]
+  static let typeKinds: Set<String> = [
+    "struct", "class", "enum", "protocol", "actor", "typealias",
+  ]
+  static let toolchainModules: Set<String> = [
+    "Swift", "Foundation", "FoundationEssentials", "Synchronization", "Dispatch", "Testing",
+    "Glibc", "Musl", "Darwin", "System", "Android", "_Concurrency",
+  ]
+}

@@ -1,0 +1,71 @@
+#!/bin/sh
+# Checks what is written about the code: the page of each room links only to what is there, and the
+# tutorial shows what `hearth init` writes. `check-docs.sh page CATALOG GRAPHS` checks one page.
+set -eu
+
+if [ "${1:-}" = page ]; then
+  catalog=$2
+  graphs=$3
+  room=$(basename "$catalog" .docc)
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  mkdir "$work/graphs"
+  for graph in "$graphs/$room.symbols.json" "$graphs/$room@"*.symbols.json; do
+    [ ! -e "$graph" ] || ln -s "$graph" "$work/graphs"
+  done
+  [ -e "$work/graphs/$room.symbols.json" ] || {
+    echo "$catalog: no room is called $room; a page has the name of its room." >&2
+    exit 1
+  }
+  docc convert "$catalog" --additional-symbol-graph-dir "$work/graphs" --output-dir "$work/site" \
+    --fallback-display-name "$room" --fallback-bundle-identifier "$room" \
+    --warnings-as-errors >"$work/log" 2>&1 && exit 0
+  # One write, so that pages checked at the same time do not mix their lines.
+  { echo "$catalog:"; grep -v '^$' "$work/log"; } >"$work/problems"
+  cat "$work/problems" >&2
+  exit 1
+fi
+
+# The lines of a template as they are in a package that `hearth init` has written.
+written() {
+  sed 's/^import StarterFunctions$/import Functions/' "$1" >"$work/source"
+  { grep '^import ' "$work/source" | LC_ALL=C sort; grep -v '^import ' "$work/source"; } >"$2"
+}
+
+# Fails when a file of the tutorial has a line that its template has not, in the same order.
+check_step() {
+  written "$templates/$2" "$work/template"
+  written "$resources/$1" "$work/step"
+  if diff "$work/template" "$work/step" | grep '^>' >"$work/strange"; then
+    echo "$resources/$1: not in $templates/$2:" >&2
+    cat "$work/strange" >&2
+    failed=1
+  fi
+  # What a reader has at the end is what `hearth init` has written.
+  if [ "${3:-}" = whole ] && ! cmp -s "$work/template" "$work/step"; then
+    echo "$resources/$1: differs from $templates/$2" >&2
+    failed=1
+  fi
+}
+
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+templates=Sources/Server/HearthCLI/Templates
+resources=Sources/Author/FunctionsRuntime/FunctionsRuntime.docc/Resources
+
+check_step welcome-1.swift.txt StarterFunctions/WelcomeFunctions.swift
+check_step welcome-2.swift.txt StarterFunctions/WelcomeFunctions.swift
+check_step welcome-3.swift.txt StarterFunctions/WelcomeFunctions.swift whole
+check_step welcome-broken.swift.txt StarterFunctions/WelcomeFunctions.swift
+check_step tests-1.swift.txt StarterFunctionsTests/WelcomeTests.swift
+check_step tests-2.swift.txt StarterFunctionsTests/WelcomeTests.swift whole
+check_step worker.swift.txt StarterWorker/main.swift whole
+
+swift package dump-symbol-graph --minimum-access-level internal --skip-synthesized-members \
+  --skip-inherited-docs >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+graphs=$(sed -n 's/^Files written to //p' "$work/log")
+find Sources emulator triggers functions Tests -name '*.docc' -type d >"$work/pages"
+xargs -P 4 -I CATALOG sh "$0" page CATALOG "$graphs" <"$work/pages" || failed=1
+[ "$failed" = 0 ] || exit 1
+echo "docs: $(wc -l <"$work/pages") pages and the tutorial, no findings"

@@ -1,0 +1,83 @@
+#!/bin/sh
+# Installs hearth, its completions and its manual: `install.sh install CONFIGURATION PREFIX [DESTDIR]`.
+# `install.sh uninstall CONFIGURATION PREFIX [DESTDIR]` removes them.
+set -eu
+
+action=$1
+configuration=$2
+prefix=$3
+case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+root=${4:-}$prefix
+
+bin=$root/bin/hearth
+zsh=$root/share/zsh/site-functions/_hearth
+bash=$root/share/bash-completion/completions/hearth
+fish=$root/share/fish/vendor_completions.d/hearth.fish
+man=$root/share/man/man1
+# Names the checkout, on which `hearth init` makes new packages depend.
+checkout=$root/share/hearth/checkout
+
+# Writes what comes in to a file, which nobody sees before it is whole.
+place() {
+  mkdir -p "${2%/*}"
+  cat >"$2.new"
+  chmod "$1" "$2.new"
+  mv -f "$2.new" "$2"
+}
+
+if [ "$action" = uninstall ]; then
+  rm -f "$bin" "$zsh" "$bash" "$fish" "$man/hearth.1" "$man"/hearth.*.1 "$checkout"
+  [ ! -d "${checkout%/*}" ] || rmdir "${checkout%/*}"
+  echo "Removed $bin, its completions and its manual."
+  exit 0
+fi
+
+case $configuration in
+  release) time="about eight minutes on two cores" ;;
+  *) time="about five minutes on two cores" ;;
+esac
+echo "Building hearth ($configuration; the first time $time, later seconds) ..."
+swift build -c "$configuration" --product hearth
+swift build -c "$configuration" --product generate-manual
+built=.build/$configuration
+
+pages=$(mktemp -d)
+trap 'rm -rf "$pages"' EXIT
+"$built/generate-manual" "$built/hearth" --multi-page --output-directory "$pages"
+for shell in zsh bash fish; do
+  "$built/hearth" --generate-completion-script $shell >"$pages/completion.$shell"
+done
+
+place 755 "$bin" <"$built/hearth"
+place 644 "$zsh" <"$pages/completion.zsh"
+place 644 "$bash" <"$pages/completion.bash"
+place 644 "$fish" <"$pages/completion.fish"
+rm -f "$man/hearth.1" "$man"/hearth.*.1
+for page in "$pages"/*.1; do
+  # The generator leaves empty lines, of which mdoc warns.
+  sed 's/^$/.Pp/' "$page" | place 644 "$man/${page##*/}"
+done
+# A package for other machines has no checkout beside it.
+[ -n "${4:-}" ] || pwd | place 644 "$checkout"
+
+echo "Installed:"
+echo "  $bin"
+for file in "$zsh" "$bash" "$fish"; do echo "  $file"; done
+echo "  $man/hearth.1 and a page for each command, such as hearth.start.1"
+[ -n "${4:-}" ] || echo "  $checkout"
+
+[ -z "${4:-}" ] || exit 0
+case ":$PATH:" in
+  *":$prefix/bin:"*) ;;
+  *)
+    case ${SHELL:-} in
+      */fish) echo "Add it to the PATH:  fish_add_path $prefix/bin" ;;
+      */zsh) echo "Add to ~/.zshrc:  export PATH=\"$prefix/bin:\$PATH\"" ;;
+      *) echo "Add to ~/.bashrc:  export PATH=\"$prefix/bin:\$PATH\"" ;;
+    esac
+    ;;
+esac
+case ${SHELL:-} in
+  # zsh alone looks in no folder of the user by itself.
+  */zsh) echo "For completions, before compinit in ~/.zshrc:  fpath=(${zsh%/*} \$fpath)" ;;
+esac

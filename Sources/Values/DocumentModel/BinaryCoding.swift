@@ -1,0 +1,262 @@
+/// Stored bytes that do not decode: the data folder is corrupt or of a newer version.
+package struct CorruptDataError: Error, CustomStringConvertible {
+  package var description: String
+
+  /// An error that says what was being read.
+  package init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// Writes values, documents and records in the compact form that storage holds.
+///
+/// Little-endian varints, length-prefixed text, one tag byte a value. Private to Hearth: clients
+/// see protobuf or JSON.
+package struct BinaryEncoder: Sendable {
+  package private(set) var bytes: [UInt8] = []
+
+  /// An empty buffer.
+  package init() {}
+
+  /// Appends one byte.
+  package mutating func append(byte: UInt8) { bytes.append(byte) }
+
+  /// Appends an unsigned number in 1 to 10 bytes.
+  package mutating func append(_ number: UInt64) {
+    var rest = number
+    while rest >= 0x80 {
+      bytes.append(UInt8(rest & 0x7F) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(rest))
+  }
+
+  /// Appends a signed number; small magnitudes are short.
+  package mutating func append(signed number: Int64) {
+    append(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
+  }
+
+  /// Appends a length and bytes.
+  package mutating func append(data: some Collection<UInt8>) {
+    append(UInt64(data.count))
+    bytes.append(contentsOf: data)
+  }
+
+  /// Appends text with its length in UTF-8 bytes.
+  package mutating func append(_ text: String) {
+    append(data: text.utf8)
+  }
+
+  /// Appends a double's bits.
+  package mutating func append(_ double: Double) {
+    withUnsafeBytes(of: double.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  /// Appends a document's full name.
+  package mutating func append(_ name: DocumentName) {
+    append(name.database.project)
+    append(name.database.database)
+    append(UInt64(name.path.segments.count))
+    for segment in name.path.segments { append(segment) }
+  }
+
+  /// Appends a value.
+  package mutating func append(_ value: FirestoreValue) {
+    switch value {
+    case .null: bytes.append(0)
+    case .boolean(let flag): bytes.append(flag ? 2 : 1)
+    case .integer(let number):
+      bytes.append(3)
+      append(signed: number)
+    case .double(let number):
+      bytes.append(4)
+      append(number)
+    case .timestamp(let time):
+      bytes.append(5)
+      append(signed: time.microseconds)
+    case .string(let text):
+      bytes.append(6)
+      append(text)
+    case .bytes(let data):
+      bytes.append(7)
+      append(data: data)
+    case .reference(let name):
+      bytes.append(8)
+      append(name)
+    case .geoPoint(let point):
+      bytes.append(9)
+      append(point.latitude)
+      append(point.longitude)
+    case .array(let elements):
+      bytes.append(10)
+      append(UInt64(elements.count))
+      for element in elements { append(element) }
+    case .vector(let elements):
+      bytes.append(11)
+      append(UInt64(elements.count))
+      for element in elements { append(element) }
+    case .map(let fields):
+      bytes.append(12)
+      append(fields)
+    }
+  }
+
+  /// Appends a map's entries.
+  package mutating func append(_ fields: [String: FirestoreValue]) {
+    append(UInt64(fields.count))
+    for (key, value) in fields {
+      append(key)
+      append(value)
+    }
+  }
+
+  /// Appends a document with its name and times.
+  package mutating func append(_ document: FirestoreDocument) {
+    append(byte: 1)
+    append(document.name)
+    append(signed: document.createTime.microseconds)
+    append(signed: document.updateTime.microseconds)
+    append(document.fields)
+  }
+}
+
+/// Reads what `BinaryEncoder` wrote; every read is checked and throws `CorruptDataError`.
+package struct BinaryDecoder: Sendable {
+  private let bytes: [UInt8]
+  private var index = 0
+  private var depth = 0
+
+  /// A bound so that corrupt bytes cannot exhaust the stack; writes refuse more than 20 levels.
+  private static let depthMax = 100
+
+  /// A reader of a whole stored value.
+  package init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  package var isAtEnd: Bool { index == bytes.count }
+
+  /// Reads one byte.
+  package mutating func byte() throws(CorruptDataError) -> UInt8 {
+    guard index < bytes.count else { throw CorruptDataError("stored value ends early") }
+    defer { index += 1 }
+    return bytes[index]
+  }
+
+  /// Reads an unsigned number.
+  package mutating func number() throws(CorruptDataError) -> UInt64 {
+    var result: UInt64 = 0
+    var shift: UInt64 = 0
+    while true {
+      let next = try byte()
+      guard shift < 63 || (shift == 63 && next <= 1) else {
+        throw CorruptDataError("number of more than 64 bits")
+      }
+      result |= UInt64(next & 0x7F) << shift
+      if next < 0x80 { return result }
+      shift += 7
+    }
+  }
+
+  /// Reads a signed number.
+  package mutating func signed() throws(CorruptDataError) -> Int64 {
+    let raw = try number()
+    return Int64(bitPattern: raw >> 1) ^ -Int64(bitPattern: raw & 1)
+  }
+
+  /// Reads a count, at most the number of bytes left, so that garbage cannot reserve memory.
+  package mutating func count() throws(CorruptDataError) -> Int {
+    let raw = try number()
+    guard raw <= UInt64(bytes.count - index) else { throw CorruptDataError("count beyond the end") }
+    return Int(raw)
+  }
+
+  /// Reads length-prefixed bytes.
+  package mutating func data() throws(CorruptDataError) -> [UInt8] {
+    let length = try count()
+    defer { index += length }
+    return Array(bytes[index..<index + length])
+  }
+
+  /// Reads text.
+  package mutating func text() throws(CorruptDataError) -> String {
+    let length = try count()
+    let slice = bytes[index..<index + length]
+    index += length
+    guard let text = String(validating: slice, as: UTF8.self) else {
+      throw CorruptDataError("text that is not UTF-8")
+    }
+    return text
+  }
+
+  /// Reads a double.
+  package mutating func double() throws(CorruptDataError) -> Double {
+    guard bytes.count - index >= 8 else { throw CorruptDataError("stored value ends early") }
+    var bits: UInt64 = 0
+    for offset in 0..<8 { bits |= UInt64(bytes[index + offset]) << UInt64(offset * 8) }
+    index += 8
+    return Double(bitPattern: bits)
+  }
+
+  /// Reads a document's full name.
+  package mutating func documentName() throws(CorruptDataError) -> DocumentName {
+    let database = DatabaseName(project: try text(), database: try text())
+    var segments: [String] = []
+    for _ in 0..<(try count()) { segments.append(try text()) }
+    return DocumentName(database: database, path: ResourcePath(segments))
+  }
+
+  /// Reads a value.
+  package mutating func value() throws(CorruptDataError) -> FirestoreValue {
+    depth += 1
+    defer { depth -= 1 }
+    guard depth <= Self.depthMax else { throw CorruptDataError("values nested too deep") }
+    switch try byte() {
+    case 0: return .null
+    case 1: return .boolean(false)
+    case 2: return .boolean(true)
+    case 3: return .integer(try signed())
+    case 4: return .double(try double())
+    case 5: return .timestamp(Timestamp(microseconds: try signed()))
+    case 6: return .string(try text())
+    case 7: return .bytes(try data())
+    case 8: return .reference(try documentName())
+    case 9: return .geoPoint(GeoPoint(latitude: try double(), longitude: try double()))
+    case 10:
+      var elements: [FirestoreValue] = []
+      for _ in 0..<(try count()) { elements.append(try value()) }
+      return .array(elements)
+    case 11:
+      var elements: [Double] = []
+      for _ in 0..<(try count()) { elements.append(try double()) }
+      return .vector(elements)
+    case 12: return .map(try fields())
+    case let tag: throw CorruptDataError("unknown value tag \(tag)")
+    }
+  }
+
+  /// Reads a map's entries.
+  package mutating func fields() throws(CorruptDataError) -> [String: FirestoreValue] {
+    var fields: [String: FirestoreValue] = [:]
+    for _ in 0..<(try count()) {
+      let key = try text()
+      fields[key] = try value()
+    }
+    return fields
+  }
+
+  /// Reads a document.
+  package mutating func document() throws(CorruptDataError) -> FirestoreDocument {
+    let version = try byte()
+    guard version == 1 else { throw CorruptDataError("unknown document version \(version)") }
+    let name = try documentName()
+    let created = Timestamp(microseconds: try signed())
+    let updated = Timestamp(microseconds: try signed())
+    return FirestoreDocument(
+      name: name,
+      fields: try fields(),
+      createTime: created,
+      updateTime: updated
+    )
+  }
+}

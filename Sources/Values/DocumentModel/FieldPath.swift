@@ -1,0 +1,133 @@
+/// A path to a field, descending maps only.
+///
+/// Written with dots between segments; a segment outside `[A-Za-z_][A-Za-z0-9_]*` stands between
+/// backquotes, with a backslash before a backquote or backslash.
+public struct FieldPath: Sendable, Hashable {
+  /// Raw map keys, outermost first; never empty.
+  public var segments: [String]
+
+  /// A path of raw keys; the caller must pass at least one.
+  public init(_ segments: [String]) {
+    precondition(!segments.isEmpty, "a field path has at least one segment")
+    self.segments = segments
+  }
+
+  /// The document's own name in filters, orders and projections: `__name__`.
+  public static let documentID = FieldPath(["__name__"])
+
+  /// Whether this is `__name__`.
+  public var isDocumentID: Bool { segments == ["__name__"] }
+
+  /// Whether this path is `other` or lies below it.
+  public func isBelowOrEqual(to other: FieldPath) -> Bool {
+    segments.count >= other.segments.count
+      && zip(segments, other.segments).allSatisfy { $0.isIdentical(to: $1) }
+  }
+
+  /// Whether the segments are the same bytes.
+  public static func == (left: FieldPath, right: FieldPath) -> Bool {
+    left.segments.areIdentical(to: right.segments)
+  }
+}
+
+extension FieldPath: CustomStringConvertible {
+  /// The canonical spelling.
+  public var description: String {
+    segments.map { segment in
+      if Self.isSimple(segment) { return segment }
+      var quoted = "`"
+      for character in segment.unicodeScalars {
+        if character == "`" || character == "\\" { quoted.unicodeScalars.append("\\") }
+        quoted.unicodeScalars.append(character)
+      }
+      return quoted + "`"
+    }.joined(separator: ".")
+  }
+
+  /// Reads the canonical spelling; nil on a syntax error.
+  public init?(_ text: String) {
+    var segments: [String] = []
+    var scalars = text.unicodeScalars[...]
+    while true {
+      var segment = String.UnicodeScalarView()
+      if scalars.first == "`" {
+        scalars.removeFirst()
+        while let scalar = scalars.popFirst(), scalar != "`" {
+          if scalar == "\\" {
+            guard let escaped = scalars.popFirst() else { return nil }
+            segment.append(escaped)
+          } else {
+            segment.append(scalar)
+          }
+          if scalars.isEmpty { return nil }
+        }
+        guard !segment.isEmpty else { return nil }
+      } else {
+        while let scalar = scalars.first, scalar != "." {
+          segment.append(scalar)
+          scalars.removeFirst()
+        }
+        guard Self.isSimple(String(segment)) else { return nil }
+      }
+      segments.append(String(segment))
+      guard let separator = scalars.popFirst() else { break }
+      guard separator == "." else { return nil }
+    }
+    self.segments = segments
+  }
+
+  private static func isSimple(_ segment: String) -> Bool {
+    guard let first = segment.utf8.first else { return false }
+    func isLetter(_ byte: UInt8) -> Bool {
+      (65...90).contains(byte) || (97...122).contains(byte) || byte == 95
+    }
+    return isLetter(first)
+      && segment.utf8.allSatisfy { isLetter($0) || (48...57).contains($0) }
+  }
+}
+
+extension FieldPath: Comparable {
+  /// Compares segment by segment in UTF-8 order; a shorter path comes before those below it.
+  public static func < (left: FieldPath, right: FieldPath) -> Bool {
+    for (a, b) in zip(left.segments, right.segments) {
+      let order = ValueOrder.compareBytes(a.utf8, b.utf8)
+      if order != .equal { return order == .less }
+    }
+    return left.segments.count < right.segments.count
+  }
+}
+
+extension [String: FirestoreValue] {
+  /// The value at a path, or nil where a segment is missing or not a map.
+  public subscript(path: FieldPath) -> FirestoreValue? {
+    var current = self[path.segments[0]]
+    for segment in path.segments.dropFirst() {
+      guard case .map(let fields) = current else { return nil }
+      current = fields[segment]
+    }
+    return current
+  }
+
+  /// Sets or, with nil, deletes the value at a path.
+  ///
+  /// Setting makes the maps on the way and replaces what is not a map; deleting below something
+  /// that is not a map changes nothing.
+  public mutating func set(_ value: FirestoreValue?, at path: FieldPath) {
+    set(value, at: path.segments[...])
+  }
+
+  private mutating func set(_ value: FirestoreValue?, at segments: ArraySlice<String>) {
+    guard let first = segments.first else { return }
+    let rest = segments.dropFirst()
+    if rest.isEmpty {
+      self[first] = value
+    } else if case .map(var fields) = self[first] {
+      fields.set(value, at: rest)
+      self[first] = .map(fields)
+    } else if value != nil {
+      var fields: [String: FirestoreValue] = [:]
+      fields.set(value, at: rest)
+      self[first] = .map(fields)
+    }
+  }
+}

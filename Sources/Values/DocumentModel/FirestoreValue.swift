@@ -1,0 +1,93 @@
+/// One Firestore value.
+///
+/// Equality is exact: `3` and `3.0` differ, `-0.0` and `0.0` differ, every NaN equals every NaN.
+/// Queries and array transforms compare with `ValueOrder` instead. Text is equal when its bytes
+/// are. A map cannot hold two keys that differ only in Unicode normalization, because Swift's
+/// dictionaries, here and in the wire format, take them for one.
+public indirect enum FirestoreValue: Sendable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  case double(Double)
+  case timestamp(Timestamp)
+  case string(String)
+  case bytes([UInt8])
+  case reference(DocumentName)
+  case geoPoint(GeoPoint)
+  case array([FirestoreValue])
+  /// A vector, on the wire a map with `__type__` = `__vector__` and `value` = array of doubles.
+  case vector([Double])
+  case map([String: FirestoreValue])
+}
+
+extension FirestoreValue: Hashable {
+  /// Exact equality, as described for the type.
+  public static func == (left: FirestoreValue, right: FirestoreValue) -> Bool {
+    switch (left, right) {
+    case (.null, .null): true
+    case (.boolean(let a), .boolean(let b)): a == b
+    case (.integer(let a), .integer(let b)): a == b
+    case (.double(let a), .double(let b)): Self.identity(a) == Self.identity(b)
+    case (.timestamp(let a), .timestamp(let b)): a == b
+    case (.string(let a), .string(let b)): a.isIdentical(to: b)
+    case (.bytes(let a), .bytes(let b)): a == b
+    case (.reference(let a), .reference(let b)): a == b
+    case (.geoPoint(let a), .geoPoint(let b)):
+      Self.identity(a.latitude) == Self.identity(b.latitude)
+        && Self.identity(a.longitude) == Self.identity(b.longitude)
+    case (.array(let a), .array(let b)): a == b
+    case (.vector(let a), .vector(let b)): a.map(Self.identity) == b.map(Self.identity)
+    case (.map(let a), .map(let b)): a == b && Self.haveIdenticalKeys(a, b)
+    default: false
+    }
+  }
+
+  /// Hashes what `==` compares.
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(0)
+    case .boolean(let value): hasher.combine(value)
+    case .integer(let value): hasher.combine(value)
+    case .double(let value): hasher.combine(Self.identity(value))
+    case .timestamp(let value): hasher.combine(value)
+    // Identical strings hash alike; equivalent strings may do so too.
+    case .string(let value): hasher.combine(value)
+    case .bytes(let value): hasher.combine(value)
+    case .reference(let value): hasher.combine(value)
+    case .geoPoint(let value):
+      hasher.combine(Self.identity(value.latitude))
+      hasher.combine(Self.identity(value.longitude))
+    case .array(let value): hasher.combine(value)
+    case .vector(let value): hasher.combine(value.map(Self.identity))
+    case .map(let value): hasher.combine(value)
+    }
+  }
+
+  /// Whether two maps that are equal as dictionaries spell their keys alike.
+  private static func haveIdenticalKeys(
+    _ a: [String: FirestoreValue],
+    _ b: [String: FirestoreValue]
+  ) -> Bool {
+    a.keys.allSatisfy { key in
+      b.index(forKey: key).map { b[$0].key.isIdentical(to: key) } ?? false
+    }
+  }
+
+  private static func identity(_ double: Double) -> UInt64 {
+    double.isNaN ? Double.nan.bitPattern : double.bitPattern
+  }
+}
+
+/// A point on the globe; latitude −90 to 90 and longitude −180 to 180, in degrees.
+public struct GeoPoint: Sendable, Hashable, Codable {
+  /// Degrees north.
+  public var latitude: Double
+  /// Degrees east.
+  public var longitude: Double
+
+  /// An unchecked point; a write refuses a point out of range.
+  public init(latitude: Double, longitude: Double) {
+    self.latitude = latitude
+    self.longitude = longitude
+  }
+}

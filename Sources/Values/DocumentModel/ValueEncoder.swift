@@ -1,0 +1,169 @@
+/// Makes a document's fields from an `Encodable` Swift value.
+///
+/// It mirrors `ValueDecoder`: `Date` becomes a timestamp, `Data` bytes, `URL` a string, every
+/// integer type an integer, and a nil property no field at all. `FirestoreValue` can hold what
+/// Swift has no type for, such as a vector.
+public struct ValueEncoder: Sendable {
+  private var options = ValueCodingOptions()
+
+  /// An encoder to Firestore's types.
+  public init() {}
+
+  /// An encoder to values of another form.
+  package init(dialect: ValueDialect) {
+    self.options.dialect = dialect
+  }
+
+  /// Encodes the fields of a document.
+  ///
+  /// Throws `ValueCodingError`, also when the value is not a container of named fields.
+  public func encodeFields(_ value: some Encodable) throws -> [String: FirestoreValue] {
+    guard case .map(let fields) = try encode(value) else {
+      throw ValueCodingError(path: "", reason: "a document needs named fields")
+    }
+    return fields
+  }
+
+  /// Encodes one value.
+  ///
+  /// Throws `ValueCodingError`, which names the path of the property at fault.
+  public func encode(_ value: some Encodable) throws -> FirestoreValue {
+    do {
+      let writer = ValueWriter(codingPath: [], options: options)
+      try writer.write(value)
+      return writer.slot.value
+    } catch let error as EncodingError {
+      throw ValueCodingError(error)
+    }
+  }
+}
+
+/// A place that a value is being written to; containers fill it while their type encodes itself.
+private final class ValueSlot {
+  enum Content {
+    case single(FirestoreValue)
+    case array([ValueSlot])
+    case map([String: ValueSlot])
+  }
+
+  var content: Content?
+
+  /// The written value; a type that writes nothing at all counts as an empty map.
+  var value: FirestoreValue {
+    switch content {
+    case nil: .map([:])
+    case .single(let value): value
+    case .array(let slots): .array(slots.map(\.value))
+    case .map(let slots): .map(slots.mapValues(\.value))
+    }
+  }
+}
+
+private struct ValueWriter: Encoder {
+  let slot = ValueSlot()
+  let codingPath: [any CodingKey]
+  let options: ValueCodingOptions
+
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  // Documents nest 20 deep, so anything deeper is a type whose `encode(to:)` never ends.
+  private static let depthMax = 200
+
+  func write<T: Encodable>(_ value: T) throws {
+    guard codingPath.count <= Self.depthMax else {
+      throw ValueCodingError(at: codingPath, "is nested more than \(Self.depthMax) levels deep")
+    }
+    guard let representable = value as? any ValueRepresentable else {
+      return try value.encode(to: self)
+    }
+    guard let written = representable.written(options.dialect) else {
+      throw ValueCodingError(at: codingPath, "is out of the range that can be stored")
+    }
+    slot.content = .single(written)
+  }
+
+  func nested(_ key: any CodingKey) -> ValueWriter {
+    ValueWriter(codingPath: codingPath + [key], options: options)
+  }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+    // A second container of the same kind adds to the first, as a class and its superclass do.
+    if case .map = slot.content {} else { slot.content = .map([:]) }
+    return KeyedEncodingContainer(ValueKeyedWriter<Key>(writer: self))
+  }
+
+  func unkeyedContainer() -> any UnkeyedEncodingContainer {
+    if case .array = slot.content {} else { slot.content = .array([]) }
+    return ValueUnkeyedWriter(writer: self)
+  }
+
+  func singleValueContainer() -> any SingleValueEncodingContainer { self }
+}
+
+extension ValueWriter: SingleValueEncodingContainer {
+  func encodeNil() { slot.content = .single(.null) }
+  func encode<T: Encodable>(_ value: T) throws { try write(value) }
+}
+
+private struct ValueKeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
+  let writer: ValueWriter
+
+  var codingPath: [any CodingKey] { writer.codingPath }
+
+  func encodeNil(forKey key: Key) { nested(key).encodeNil() }
+  func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try nested(key).write(value) }
+
+  func nestedContainer<NestedKey: CodingKey>(
+    keyedBy type: NestedKey.Type,
+    forKey key: Key
+  ) -> KeyedEncodingContainer<NestedKey> {
+    nested(key).container(keyedBy: type)
+  }
+
+  func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+    nested(key).unkeyedContainer()
+  }
+
+  func superEncoder() -> any Encoder { nested(ValueCodingKey.super) }
+  func superEncoder(forKey key: Key) -> any Encoder { nested(key) }
+
+  private func nested(_ key: any CodingKey) -> ValueWriter {
+    let nested = writer.nested(key)
+    guard case .map(var slots) = writer.slot.content else { return nested }
+    writer.slot.content = nil
+    slots[key.stringValue] = nested.slot
+    writer.slot.content = .map(slots)
+    return nested
+  }
+}
+
+private struct ValueUnkeyedWriter: UnkeyedEncodingContainer {
+  let writer: ValueWriter
+
+  var codingPath: [any CodingKey] { writer.codingPath }
+
+  var count: Int {
+    if case .array(let slots) = writer.slot.content { slots.count } else { 0 }
+  }
+
+  func encodeNil() { nested().encodeNil() }
+  func encode<T: Encodable>(_ value: T) throws { try nested().write(value) }
+
+  func nestedContainer<NestedKey: CodingKey>(
+    keyedBy type: NestedKey.Type
+  ) -> KeyedEncodingContainer<NestedKey> {
+    nested().container(keyedBy: type)
+  }
+
+  func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { nested().unkeyedContainer() }
+  func superEncoder() -> any Encoder { nested() }
+
+  private func nested() -> ValueWriter {
+    let nested = writer.nested(ValueCodingKey(index: count))
+    guard case .array(var slots) = writer.slot.content else { return nested }
+    writer.slot.content = nil
+    slots.append(nested.slot)
+    writer.slot.content = .array(slots)
+    return nested
+  }
+}

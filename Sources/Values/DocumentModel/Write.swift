@@ -1,0 +1,65 @@
+/// One write of a commit, as `google.firestore.v1.Write` describes it.
+package struct Write: Sendable, Hashable {
+  package var operation: Operation
+  package var precondition: Precondition
+
+  /// A write; without a precondition it always applies.
+  package init(_ operation: Operation, precondition: Precondition = .none) {
+    self.operation = operation
+    self.precondition = precondition
+  }
+
+  /// What a write does.
+  package enum Operation: Sendable, Hashable {
+    /// Replaces the document or, with a mask, the masked fields; then applies the transforms.
+    ///
+    /// A masked path that is absent from `fields` is deleted. An empty mask touches no field but
+    /// makes the document exist. A legacy top-level transform is an update with an empty mask.
+    case update(
+      DocumentName,
+      fields: [String: FirestoreValue],
+      mask: [FieldPath]?,
+      transforms: [FieldTransform]
+    )
+    case delete(DocumentName)
+    /// Checks the precondition and changes nothing (`Write.verify`, which client SDKs send).
+    case verify(DocumentName)
+  }
+
+  /// The document concerned.
+  package var name: DocumentName {
+    switch operation {
+    case .update(let name, _, _, _), .delete(let name), .verify(let name): name
+    }
+  }
+}
+
+/// What must hold for the stored document before a write applies.
+package enum Precondition: Sendable, Hashable {
+  case none
+  case exists(Bool)
+  case updateTime(Timestamp)
+}
+
+/// A change computed from the stored value.
+package struct FieldTransform: Sendable, Hashable {
+  package var path: FieldPath
+  package var kind: Kind
+
+  /// A transform of the field at `path`.
+  package init(_ path: FieldPath, _ kind: Kind) {
+    self.path = path
+    self.kind = kind
+  }
+
+  /// What a transform computes.
+  package enum Kind: Sendable, Hashable {
+    case requestTime
+    /// The operand must be a number; the store refuses any other value with `INVALID_ARGUMENT`.
+    case increment(FirestoreValue)
+    case maximum(FirestoreValue)
+    case minimum(FirestoreValue)
+    case appendMissingElements([FirestoreValue])
+    case removeAllFromArray([FirestoreValue])
+  }
+}

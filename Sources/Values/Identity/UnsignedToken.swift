@@ -1,0 +1,68 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Mints the tokens that emulators accept: the unsigned mock tokens of Firebase's clients.
+package enum UnsignedToken {
+  /// A token that signs `uid` in, in the form `header.payload.`.
+  ///
+  /// The payload is what a client's `mockUserToken` makes: `iss`, `aud`, `iat`, `exp`, `auth_time`,
+  /// `sub`, `user_id` and `firebase`. The members of `claims`, which must encode as an object, are
+  /// added and replace those of the same name. `issuedAt` is in seconds since 1970.
+  package static func mint(
+    uid: String,
+    project: String = "demo-project",
+    claims: some Encodable = NoClaims(),
+    issuedAt: Int64 = 0
+  ) throws -> String {
+    let payload = Payload(uid: uid, project: project, issuedAt: issuedAt, claims: claims)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let header = Base64URL.encode(Array(#"{"alg":"none","type":"JWT"}"#.utf8))
+    return "\(header).\(Base64URL.encode(try encoder.encode(payload)))."
+  }
+
+  /// Claims that add nothing to the standard ones.
+  package struct NoClaims: Encodable {
+    /// An empty set of claims.
+    package init() {}
+  }
+
+  private struct Payload<Claims: Encodable>: Encodable {
+    var uid: String
+    var project: String
+    var issuedAt: Int64
+    var claims: Claims
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: Key.self)
+      try container.encode("https://securetoken.google.com/\(project)", forKey: .iss)
+      try container.encode(project, forKey: .aud)
+      try container.encode(issuedAt, forKey: .iat)
+      try container.encode(issuedAt + 3600, forKey: .exp)
+      try container.encode(issuedAt, forKey: .authTime)
+      try container.encode(uid, forKey: .sub)
+      try container.encode(uid, forKey: .userID)
+      try container.encode(Provider(), forKey: .firebase)
+      try claims.encode(to: encoder)
+    }
+
+    enum Key: String, CodingKey {
+      case iss, aud, iat, exp, sub, firebase
+      case authTime = "auth_time"
+      case userID = "user_id"
+    }
+  }
+
+  private struct Provider: Encodable {
+    var identities: [String: [String]] = [:]
+    var provider = "custom"
+
+    enum CodingKeys: String, CodingKey {
+      case identities
+      case provider = "sign_in_provider"
+    }
+  }
+}

@@ -1,0 +1,25 @@
+/// The bounds of functions and of requests to them, which are Cloud Functions' own.
+package enum InvocationLimits {
+  /// The longest body of a call or an event.
+  package static let bodyBytesMax = 10 << 20
+  /// The longest body of a request to an HTTP function.
+  package static let uploadBytesMax = 32 << 20
+
+  /// The time of one invocation on an event.
+  package static let eventSecondsMax = 540
+  /// The time of one scheduled run or task.
+  package static let backgroundSecondsMax = 1800
+  /// The time of one request of a client.
+  package static let requestSecondsMax = 3600
+
+  /// Invocations that one worker runs at once.
+  package static let concurrencyMax = 1000
+  /// Workers of one function.
+  package static let instancesMax = 1000
+  /// The sizes of memory of one worker.
+  package static let memoryMebibytes = 128...32_768
+  /// Tries of a scheduled run after the first.
+  package static let scheduleRetriesMax = 5
+  /// The longest time in a retry policy: 31 days, as long as Cloud Tasks keeps a task.
+  package static let retrySecondsMax = 31.0 * 86_400
+}

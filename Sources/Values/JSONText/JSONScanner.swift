@@ -1,0 +1,176 @@
+/// The next token of a text; the contents of a list or object follow as tokens of their own.
+@usableFromInline
+package enum JSONToken {
+  case null
+  case boolean(Bool)
+  /// A number, and where it starts.
+  case number(JSONNumber, Int)
+  case string(String)
+  case arrayStart
+  case objectStart
+}
+
+/// How to treat half a surrogate pair, which JavaScript can send but Swift's strings cannot hold.
+@usableFromInline
+package enum LoneSurrogates: Sendable {
+  /// The half becomes U+FFFD.
+  case replaced
+  /// The text is refused.
+  case refused
+}
+
+/// Takes a text (RFC 8259) apart into tokens.
+///
+/// It holds the place, never the values, which `JSONParser` makes; other rooms need only the
+/// parser.
+@usableFromInline
+package struct JSONScanner {
+  /// The deepest nesting, beyond which a client is probing; it also bounds readers' recursion.
+  package static let depthMax = 128
+
+  let bytes: UnsafeRawBufferPointer
+  // A copy, because a buffer's own count costs a test in each step of the loops.
+  let count: Int
+  let loneSurrogates: LoneSurrogates
+  /// The place of the next byte.
+  package internal(set) var index = 0
+  private var depth = 0
+  // Whether a list or object was opened and nothing in it was taken yet.
+  private var isAtOpening = false
+
+  /// A scanner at the start of a text, which must outlive it.
+  @usableFromInline
+  package init(_ bytes: UnsafeRawBufferPointer, loneSurrogates: LoneSurrogates) {
+    self.bytes = bytes
+    count = bytes.count
+    self.loneSurrogates = loneSurrogates
+  }
+
+  /// Takes the next token.
+  @usableFromInline
+  package mutating func token() throws(JSONSyntaxError) -> JSONToken {
+    skipSpace()
+    switch byte {
+    case UInt8(ascii: "{"):
+      try enter()
+      return .objectStart
+    case UInt8(ascii: "["):
+      try enter()
+      return .arrayStart
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "t"): return try word("true", .boolean(true))
+    case UInt8(ascii: "f"): return try word("false", .boolean(false))
+    case UInt8(ascii: "n"): return try word("null", .null)
+    default:
+      let start = index
+      return .number(try number(), start)
+    }
+  }
+
+  /// Whether the list has another element, which then comes next; false once its end was taken.
+  @usableFromInline
+  package mutating func hasElement() throws(JSONSyntaxError) -> Bool {
+    try hasPart(before: UInt8(ascii: "]"))
+  }
+
+  /// The name of the object's next member, whose value then comes next; nil after its end.
+  @usableFromInline
+  package mutating func name() throws(JSONSyntaxError) -> String? {
+    guard try hasPart(before: UInt8(ascii: "}")) else { return nil }
+    skipSpace()
+    guard byte == UInt8(ascii: "\"") else { throw unexpected() }
+    let name = try string()
+    skipSpace()
+    guard take(":") else { throw unexpected() }
+    skipSpace()
+    return name
+  }
+
+  /// The rest of a list that was just opened, if it holds only numbers and at least one.
+  ///
+  /// Takes the end of the list as well; takes nothing of any other list.
+  @usableFromInline
+  package mutating func numbers() throws(JSONSyntaxError) -> [Double]? {
+    let start = index
+    var numbers: [Double] = []
+    repeat {
+      skipSpace()
+      guard isAtNumber else {
+        index = start
+        return nil
+      }
+      numbers.append(try number().double)
+      skipSpace()
+    } while take(",")
+    guard take("]") else { throw unexpected() }
+    leave()
+    return numbers
+  }
+
+  /// Throws unless the text ends here.
+  @usableFromInline
+  package mutating func finish() throws(JSONSyntaxError) {
+    skipSpace()
+    guard index == count else { throw unexpected() }
+  }
+
+  private mutating func enter() throws(JSONSyntaxError) {
+    guard depth < Self.depthMax else {
+      throw JSONSyntaxError(offset: index, reason: "nested more than \(Self.depthMax) levels deep")
+    }
+    index += 1
+    depth += 1
+    isAtOpening = true
+  }
+
+  private mutating func leave() {
+    depth -= 1
+    isAtOpening = false
+  }
+
+  /// Takes what precedes the next element or member; false once the end was taken.
+  private mutating func hasPart(before end: UInt8) throws(JSONSyntaxError) -> Bool {
+    skipSpace()
+    if byte == end {
+      index += 1
+      leave()
+      return false
+    }
+    guard isAtOpening || take(",") else { throw unexpected() }
+    isAtOpening = false
+    return true
+  }
+
+  private mutating func word(
+    _ word: StaticString,
+    _ token: JSONToken
+  ) throws(JSONSyntaxError) -> JSONToken {
+    for offset in 0..<word.utf8CodeUnitCount {
+      guard byte == word.utf8Start[offset] else { throw unexpected() }
+      index += 1
+    }
+    return token
+  }
+
+  /// The next byte; 0, which occurs nowhere in JSON, at the end.
+  @inline(__always) var byte: UInt8 { index < count ? bytes[index] : 0 }
+
+  @inline(__always)
+  mutating func take(_ character: Unicode.Scalar) -> Bool {
+    guard byte == UInt8(ascii: character) else { return false }
+    index += 1
+    return true
+  }
+
+  @inline(__always)
+  mutating func skipSpace() {
+    while byte <= 0x20, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { index += 1 }
+  }
+
+  func unexpected() -> JSONSyntaxError {
+    JSONSyntaxError(
+      offset: index,
+      reason: index < count ? "an unexpected character" : "an unexpected end"
+    )
+  }
+}

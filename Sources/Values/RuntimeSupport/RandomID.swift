@@ -1,0 +1,62 @@
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Random identifiers of the shape that Firestore clients make.
+package enum RandomID {
+  private static let alphabet = Array(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8
+  )
+
+  /// `length` characters of `[A-Za-z0-9]`; 20 is the length of an automatic document id.
+  package static func make(
+    length: Int = 20,
+    using generator: inout some RandomNumberGenerator
+  ) -> String {
+    var characters: [UInt8] = []
+    characters.reserveCapacity(length)
+    while characters.count < length {
+      // All bits are used: ten pieces of six, as large as an index.
+      var bits = generator.next()
+      for _ in 0..<10 where characters.count < length {
+        let index = Int(bits & 0x3f)
+        bits >>= 6
+        // Indexes past the alphabet's end are dropped, which keeps the characters equally likely.
+        if index < alphabet.count { characters.append(alphabet[index]) }
+      }
+    }
+    return String(decoding: characters, as: UTF8.self)
+  }
+
+  /// `length` characters of `[A-Za-z0-9]` from the system's generator.
+  package static func make(length: Int = 20) -> String {
+    stock.withLock { make(length: length, using: &$0) }
+  }
+
+  private static let stock = Mutex(Stock())
+
+  /// The system's random numbers, fetched many at once because each fetch is a system call.
+  private struct Stock: RandomNumberGenerator {
+    /// How many numbers `getentropy` gives at once.
+    private static let size = 32
+    private var numbers: [UInt64] = []
+
+    mutating func next() -> UInt64 {
+      if let number = numbers.popLast() { return number }
+      numbers = Array(unsafeUninitializedCapacity: Self.size) { buffer, count in
+        let bytes = Self.size * MemoryLayout<UInt64>.size
+        let isFilled = buffer.baseAddress.map { getentropy($0, bytes) == 0 } ?? false
+        count = isFilled ? Self.size : 0
+      }
+      if let number = numbers.popLast() { return number }
+      var system = SystemRandomNumberGenerator()
+      return system.next()
+    }
+  }
+}

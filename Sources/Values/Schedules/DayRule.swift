@@ -1,0 +1,35 @@
+import DocumentModel
+
+/// The days of a month that a schedule names; weekdays count from Sunday, 0.
+enum DayRule: Sendable, Hashable {
+  /// Days that are in both sets.
+  case both(monthDays: NumberSet, weekdays: NumberSet)
+  /// Days that are in one of the sets, which is how cron reads two restricted fields.
+  case either(monthDays: NumberSet, weekdays: NumberSet)
+  /// The first, second … of these weekdays in a month, counted from 1.
+  case ordinals(NumberSet, weekdays: NumberSet)
+
+  /// The first matching day of a month that is not before `day`.
+  func first(inMonth month: Int64, year: Int64, from day: Int) -> Int? {
+    let count = Int(Timestamp.daysIn(month: month, year: year))
+    // 1970-01-01 was a Thursday.
+    let firstWeekday = Int((Timestamp.days(year: year, month: month, day: 1) % 7 + 11) % 7)
+    var day = day
+    while day <= count {
+      if contains(day, weekday: (firstWeekday + day - 1) % 7) { return day }
+      day += 1
+    }
+    return nil
+  }
+
+  private func contains(_ day: Int, weekday: Int) -> Bool {
+    switch self {
+    case .both(let monthDays, let weekdays):
+      monthDays.contains(day) && weekdays.contains(weekday)
+    case .either(let monthDays, let weekdays):
+      monthDays.contains(day) || weekdays.contains(weekday)
+    case .ordinals(let ordinals, let weekdays):
+      ordinals.contains((day - 1) / 7 + 1) && weekdays.contains(weekday)
+    }
+  }
+}

@@ -1,0 +1,265 @@
+package import DocumentModel
+package import FirestoreProtos
+package import RuntimeSupport
+import SwiftProtobuf
+
+extension WireFormat {
+  private typealias Structured = Google_Firestore_V1_StructuredQuery
+
+  /// Reads a structured query below a parent, `…/documents` or a document's name.
+  ///
+  /// Checks the message's shape; the query runner checks what its parts mean together.
+  package static func query(
+    _ proto: Google_Firestore_V1_StructuredQuery,
+    parent: String
+  ) throws(StatusError) -> Query {
+    let (database, path) = try Self.parent(parent)
+    guard !proto.hasFindNearest else {
+      throw StatusError(.unimplemented, "find_nearest is not supported yet.")
+    }
+    let selector = try selector(proto.from)
+    guard proto.offset >= 0 else { throw .invalidArgument("offset is negative") }
+    guard !proto.hasLimit || proto.limit.value >= 0 else {
+      throw .invalidArgument("limit is negative")
+    }
+    var projection: [FieldPath] = []
+    for field in proto.select.fields { projection.append(try fieldPath(field.fieldPath)) }
+    return Query(
+      database: database,
+      parent: path,
+      collectionID: selector.collectionID.isEmpty ? nil : selector.collectionID,
+      allDescendants: selector.allDescendants,
+      filter: proto.hasWhere ? try filter(proto.where) : nil,
+      orders: try orders(proto.orderBy),
+      start: proto.hasStartAt ? try cursor(proto.startAt) : nil,
+      end: proto.hasEndAt ? try cursor(proto.endAt) : nil,
+      offset: Int(proto.offset),
+      limit: proto.hasLimit ? Int(proto.limit.value) : nil,
+      projection: projection.isEmpty ? nil : projection
+    )
+  }
+
+  /// Reads the orders of ListDocuments, such as `age desc, name`.
+  package static func orders(clause: String) throws(StatusError) -> [Query.Order] {
+    guard !clause.isEmpty else { return [] }
+    var orders: [Query.Order] = []
+    for item in clause.split(separator: ",", omittingEmptySubsequences: false) {
+      let words = item.split(separator: " ")
+      guard let first = words.first, words.count <= 2 else { throw invalidClause(clause) }
+      let direction = words.count == 2 ? words[1].lowercased() : "asc"
+      guard direction == "asc" || direction == "desc" else { throw invalidClause(clause) }
+      orders.append(
+        Query.Order(try fieldPath(String(first)), descending: direction == "desc")
+      )
+    }
+    return orders
+  }
+
+  /// The message of a query; its parent's name is `parent(of:)`.
+  package static func proto(_ query: Query) -> Google_Firestore_V1_StructuredQuery {
+    .with { proto in
+      proto.from = [
+        .with {
+          $0.collectionID = query.collectionID ?? ""
+          $0.allDescendants = query.allDescendants
+        }
+      ]
+      if let filter = query.filter { proto.where = Self.proto(filter) }
+      proto.orderBy = query.orders.map { order in
+        .with {
+          $0.field = reference(order.path)
+          $0.direction = order.descending ? .descending : .ascending
+        }
+      }
+      if let start = query.start { proto.startAt = Self.proto(start) }
+      if let end = query.end { proto.endAt = Self.proto(end) }
+      proto.offset = Int32(clamping: query.offset)
+      if let limit = query.limit { proto.limit = .init(Int32(clamping: limit)) }
+      if let projection = query.projection { proto.select.fields = projection.map(reference) }
+    }
+  }
+
+  /// The name below which a query looks, for the request's `parent`.
+  package static func parent(of query: Query) -> String {
+    parent(database: query.database, path: query.parent)
+  }
+
+  private static func invalidClause(_ clause: String) -> StatusError {
+    .invalidArgument("Invalid order by clause \"\(clause)\".")
+  }
+
+  private static func selector(
+    _ selectors: [Structured.CollectionSelector]
+  ) throws(StatusError) -> Structured.CollectionSelector {
+    guard selectors.count <= 1 else {
+      throw .invalidArgument(
+        "StructuredQuery.from cannot have more than one collection selector."
+      )
+    }
+    guard let selector = selectors.first else {
+      throw .invalidArgument("StructuredQuery.from must have a collection selector.")
+    }
+    if !selector.collectionID.isEmpty {
+      try checkCollectionID(selector.collectionID)
+    } else if !selector.allDescendants {
+      throw .invalidArgument(
+        "A collection selector without a collection id must select all descendants."
+      )
+    }
+    return selector
+  }
+
+  private static func orders(
+    _ protos: [Structured.Order]
+  ) throws(StatusError) -> [Query.Order] {
+    var orders: [Query.Order] = []
+    for proto in protos {
+      if case .UNRECOGNIZED = proto.direction {
+        throw .invalidArgument("Unknown Order direction.")
+      }
+      orders.append(
+        Query.Order(
+          try fieldPath(proto.field.fieldPath),
+          descending: proto.direction == .descending
+        )
+      )
+    }
+    return orders
+  }
+
+  private static func cursor(
+    _ proto: Google_Firestore_V1_Cursor
+  ) throws(StatusError) -> Query.Cursor {
+    var values: [FirestoreValue] = []
+    for member in proto.values { values.append(try value(member)) }
+    return Query.Cursor(values, before: proto.before)
+  }
+
+  /// Bounded recursion: messages are decoded only so deep.
+  private static func filter(_ proto: Structured.Filter) throws(StatusError) -> Query.Filter {
+    switch proto.filterType {
+    case .compositeFilter(let composite): try filter(composite)
+    case .fieldFilter(let field): try filter(field)
+    case .unaryFilter(let unary): try filter(unary)
+    case nil: throw .invalidArgument("Unknown Filter type.")
+    }
+  }
+
+  private static func filter(
+    _ proto: Structured.CompositeFilter
+  ) throws(StatusError) -> Query.Filter {
+    guard proto.op == .and || proto.op == .or else {
+      throw .invalidArgument("Unsupported CompositeFilter operator.")
+    }
+    guard !proto.filters.isEmpty else {
+      throw .invalidArgument("CompositeFilter must have at least one filter.")
+    }
+    var members: [Query.Filter] = []
+    for member in proto.filters { members.append(try filter(member)) }
+    return proto.op == .and ? .and(members) : .or(members)
+  }
+
+  private static func filter(_ proto: Structured.FieldFilter) throws(StatusError) -> Query.Filter {
+    let path = try fieldPath(proto.field.fieldPath)
+    guard let fieldOperator = fieldOperators.first(where: { $0.proto == proto.op }) else {
+      throw .invalidArgument("Unknown FieldFilter operator.")
+    }
+    guard let listName = fieldOperator.listName else {
+      return .field(path, fieldOperator.model, try value(proto.value))
+    }
+    guard case .arrayValue(let array) = proto.value.valueType else {
+      throw .invalidArgument("'\(listName)' requires an ArrayValue.")
+    }
+    guard !array.values.isEmpty else {
+      throw .invalidArgument("'\(listName)' requires an non-empty ArrayValue.")
+    }
+    // Each member is an operand of its own, so a member may be an array.
+    var operands: [FirestoreValue] = []
+    for member in array.values { operands.append(try value(member)) }
+    return .field(path, fieldOperator.model, .array(operands))
+  }
+
+  private static func filter(_ proto: Structured.UnaryFilter) throws(StatusError) -> Query.Filter {
+    guard case .field(let field) = proto.operandType else {
+      throw .invalidArgument("Unsupported UnaryFilter operand type (non-FIELD).")
+    }
+    let path = try fieldPath(field.fieldPath)
+    switch proto.op {
+    case .isNull: return .unary(path, .isNull)
+    case .isNan: return .unary(path, .isNaN)
+    case .isNotNull: return .unary(path, .isNotNull)
+    case .isNotNan: return .unary(path, .isNotNaN)
+    default: throw .invalidArgument("Unknown UnaryFilter operator.")
+    }
+  }
+
+  private struct FieldOperator {
+    var proto: Structured.FieldFilter.Operator
+    var model: Query.FieldOperator
+    /// An operator's name in messages, if its operand is a list.
+    var listName: String?
+  }
+
+  private static let fieldOperators: [FieldOperator] = [
+    FieldOperator(proto: .lessThan, model: .lessThan),
+    FieldOperator(proto: .lessThanOrEqual, model: .lessThanOrEqual),
+    FieldOperator(proto: .greaterThan, model: .greaterThan),
+    FieldOperator(proto: .greaterThanOrEqual, model: .greaterThanOrEqual),
+    FieldOperator(proto: .equal, model: .equal),
+    FieldOperator(proto: .notEqual, model: .notEqual),
+    FieldOperator(proto: .arrayContains, model: .arrayContains),
+    FieldOperator(proto: .in, model: .in, listName: "IN"),
+    FieldOperator(
+      proto: .arrayContainsAny,
+      model: .arrayContainsAny,
+      listName: "ARRAY_CONTAINS_ANY"
+    ),
+    FieldOperator(proto: .notIn, model: .notIn, listName: "NOT_IN"),
+  ]
+
+  private static func reference(_ path: FieldPath) -> Structured.FieldReference {
+    .with { $0.fieldPath = path.description }
+  }
+
+  private static func proto(_ cursor: Query.Cursor) -> Google_Firestore_V1_Cursor {
+    .with {
+      $0.values = cursor.values.map { proto($0) }
+      $0.before = cursor.before
+    }
+  }
+
+  private static func proto(_ filter: Query.Filter) -> Structured.Filter {
+    .with { proto in
+      switch filter {
+      case .and(let members): proto.compositeFilter = composite(.and, members)
+      case .or(let members): proto.compositeFilter = composite(.or, members)
+      case .field(let path, let fieldOperator, let operand):
+        proto.fieldFilter = .with {
+          $0.field = reference(path)
+          $0.op = fieldOperators.first { $0.model == fieldOperator }?.proto ?? .unspecified
+          $0.value = Self.proto(operand)
+        }
+      case .unary(let path, let unaryOperator):
+        proto.unaryFilter = .with {
+          $0.field = reference(path)
+          switch unaryOperator {
+          case .isNull: $0.op = .isNull
+          case .isNaN: $0.op = .isNan
+          case .isNotNull: $0.op = .isNotNull
+          case .isNotNaN: $0.op = .isNotNan
+          }
+        }
+      }
+    }
+  }
+
+  private static func composite(
+    _ op: Structured.CompositeFilter.Operator,
+    _ members: [Query.Filter]
+  ) -> Structured.CompositeFilter {
+    .with {
+      $0.op = op
+      $0.filters = members.map { proto($0) }
+    }
+  }
+}

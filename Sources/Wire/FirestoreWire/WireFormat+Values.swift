@@ -1,0 +1,229 @@
+package import DocumentModel
+package import FirestoreProtos
+package import RuntimeSupport
+package import SwiftProtobuf
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension WireFormat {
+  /// The most dimensions a vector may have.
+  package static let vectorDimensionsMax = 2048
+
+  private static let typeKey = "__type__"
+  private static let vectorType = "__vector__"
+  private static let vectorKey = "value"
+
+  /// Reads a value of a document, filter or cursor.
+  ///
+  /// Refuses members that only pipelines know, and a value without a member.
+  package static func value(
+    _ proto: Google_Firestore_V1_Value
+  ) throws(StatusError) -> FirestoreValue {
+    switch proto.valueType {
+    case .nullValue: .null
+    case .booleanValue(let flag): .boolean(flag)
+    case .integerValue(let number): .integer(number)
+    case .doubleValue(let number): .double(number)
+    case .timestampValue(let time): .timestamp(try timestamp(time))
+    case .stringValue(let text): .string(text)
+    case .bytesValue(let data): .bytes(Array(data))
+    case .referenceValue(let name):
+      .reference(try ResourceNameParser(name, label: "Resource name").document())
+    case .geoPointValue(let point): .geoPoint(try geoPoint(point))
+    case .arrayValue(let array): .array(try elements(array))
+    case .mapValue(let map): try mapOrVector(map.fields)
+    case .fieldReferenceValue: throw unsupported("FIELD_REFERENCE_VALUE")
+    case .variableReferenceValue: throw unsupported("VARIABLE_REFERENCE_VALUE")
+    case .functionValue: throw unsupported("FUNCTION_VALUE")
+    case .pipelineValue: throw unsupported("PIPELINE_VALUE")
+    case nil: throw .invalidArgument("Cannot convert firestore.v1.Value with type unset.")
+    }
+  }
+
+  /// Reads a document's fields; the store checks their names.
+  package static func fields(
+    _ protos: [String: Google_Firestore_V1_Value]
+  ) throws(StatusError) -> [String: FirestoreValue] {
+    var fields: [String: FirestoreValue] = [:]
+    fields.reserveCapacity(protos.count)
+    for (key, proto) in protos {
+      fields[key] = try value(proto)
+    }
+    return fields
+  }
+
+  /// Reads an array's elements, none of which may be an array itself.
+  package static func elements(
+    _ proto: Google_Firestore_V1_ArrayValue
+  ) throws(StatusError) -> [FirestoreValue] {
+    var elements: [FirestoreValue] = []
+    elements.reserveCapacity(proto.values.count)
+    for element in proto.values {
+      if case .arrayValue = element.valueType {
+        throw .invalidArgument("Cannot convert an array value in an array value.")
+      }
+      elements.append(try value(element))
+    }
+    return elements
+  }
+
+  /// Reads a whole document; a time that is not set reads as 1970.
+  package static func document(
+    _ proto: Google_Firestore_V1_Document
+  ) throws(StatusError) -> FirestoreDocument {
+    FirestoreDocument(
+      name: try documentName(proto.name),
+      fields: try fields(proto.fields),
+      createTime: try timestamp(proto.createTime),
+      updateTime: try timestamp(proto.updateTime)
+    )
+  }
+
+  /// Reads a time and rounds it down to the microsecond.
+  package static func timestamp(
+    _ proto: Google_Protobuf_Timestamp
+  ) throws(StatusError) -> Timestamp {
+    guard (0...999_999_999).contains(proto.nanos) else {
+      throw .invalidArgument("Timestamp nanos exceeds limit for field.")
+    }
+    guard let time = Timestamp(seconds: proto.seconds, nanoseconds: proto.nanos) else {
+      throw .invalidArgument("Timestamp seconds exceeds limit for field.")
+    }
+    return time
+  }
+
+  /// Reads a time that refers to a commit and so must not be finer than a microsecond.
+  package static func commitTimestamp(
+    _ proto: Google_Protobuf_Timestamp
+  ) throws(StatusError) -> Timestamp {
+    let time = try timestamp(proto)
+    guard proto.nanos.isMultiple(of: 1000) else {
+      throw .invalidArgument("timestamp cannot have more than microseconds precision")
+    }
+    return time
+  }
+
+  /// The message of a value.
+  package static func proto(_ value: FirestoreValue) -> Google_Firestore_V1_Value {
+    .with { proto in
+      switch value {
+      case .null: proto.nullValue = .nullValue
+      case .boolean(let flag): proto.booleanValue = flag
+      case .integer(let number): proto.integerValue = number
+      case .double(let number): proto.doubleValue = number
+      case .timestamp(let time): proto.timestampValue = Self.proto(time)
+      case .string(let text): proto.stringValue = text
+      case .bytes(let bytes): proto.bytesValue = Data(bytes)
+      case .reference(let name): proto.referenceValue = name.description
+      case .geoPoint(let point):
+        proto.geoPointValue = .with {
+          $0.latitude = point.latitude
+          $0.longitude = point.longitude
+        }
+      case .array(let elements): proto.arrayValue = Self.proto(elements: elements)
+      case .vector(let elements):
+        proto.mapValue.fields = [
+          typeKey: .with { $0.stringValue = vectorType },
+          vectorKey: .with {
+            $0.arrayValue.values = elements.map { element in .with { $0.doubleValue = element } }
+          },
+        ]
+      case .map(let fields): proto.mapValue = .with { $0.fields = Self.proto(fields) }
+      }
+    }
+  }
+
+  /// The messages of a map's or document's fields.
+  package static func proto(_ fields: [String: FirestoreValue]) -> [String:
+    Google_Firestore_V1_Value]
+  {
+    fields.mapValues { proto($0) }
+  }
+
+  /// The message of an array.
+  package static func proto(elements: [FirestoreValue]) -> Google_Firestore_V1_ArrayValue {
+    .with { $0.values = elements.map { proto($0) } }
+  }
+
+  /// The message of a document.
+  package static func proto(_ document: FirestoreDocument) -> Google_Firestore_V1_Document {
+    .with {
+      $0.name = document.name.description
+      $0.fields = proto(document.fields)
+      $0.createTime = proto(document.createTime)
+      $0.updateTime = proto(document.updateTime)
+    }
+  }
+
+  /// The message of a time.
+  package static func proto(_ time: Timestamp) -> Google_Protobuf_Timestamp {
+    .with {
+      $0.seconds = time.seconds
+      $0.nanos = time.nanoseconds
+    }
+  }
+
+  private static func unsupported(_ member: String) -> StatusError {
+    .invalidArgument("Value type is not supported: \(member)")
+  }
+
+  private static func geoPoint(_ proto: Google_Type_LatLng) throws(StatusError) -> GeoPoint {
+    try check("latitude", proto.latitude, limit: 90)
+    try check("longitude", proto.longitude, limit: 180)
+    return GeoPoint(latitude: proto.latitude, longitude: proto.longitude)
+  }
+
+  private static func check(
+    _ coordinate: String,
+    _ degrees: Double,
+    limit: Double
+  ) throws(StatusError) {
+    // NaN is in no range.
+    guard (-limit...limit).contains(degrees) else {
+      let text = degrees.isNaN ? "NaN" : "\(degrees)"
+      throw .invalidArgument(
+        "Geo point \(coordinate) '\(text)' outside permitted range \(-limit) to \(limit)."
+      )
+    }
+  }
+
+  /// A map, or the vector that a map with `__type__` stands for.
+  private static func mapOrVector(
+    _ protos: [String: Google_Firestore_V1_Value]
+  ) throws(StatusError) -> FirestoreValue {
+    guard let type = protos[typeKey] else {
+      for key in protos.keys where ResourceID.isReserved(key) {
+        throw .invalidArgument("field name '\(key)' is reserved.")
+      }
+      return .map(try fields(protos))
+    }
+    guard case .stringValue(vectorType) = type.valueType else {
+      throw .invalidArgument("field name '\(typeKey)' is reserved.")
+    }
+    guard case .arrayValue(let array) = protos[vectorKey]?.valueType else {
+      throw .invalidArgument("Vector map is missing key '\(vectorKey)'.")
+    }
+    guard protos.count == 2 else {
+      throw .invalidArgument("Vector Value map has extraneous entries.")
+    }
+    guard !array.values.isEmpty else {
+      throw .invalidArgument("Cannot have a zero length vector.")
+    }
+    guard array.values.count <= vectorDimensionsMax else {
+      throw .invalidArgument("Vectors must be at most \(vectorDimensionsMax) dimensions.")
+    }
+    var vector: [Double] = []
+    vector.reserveCapacity(array.values.count)
+    for element in array.values {
+      guard case .doubleValue(let number) = element.valueType else {
+        throw .invalidArgument("Vector must only contain values of type 'double'")
+      }
+      vector.append(number)
+    }
+    return .vector(vector)
+  }
+}

@@ -1,0 +1,199 @@
+package import OutboundHTTP
+package import RuntimeSupport
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// The access token of one source of credentials, kept and renewed.
+///
+/// However many callers wait, one of them fetches and the others share its result. A token is
+/// renewed some minutes before its end; while that fails, the old token is still used. A fetch that
+/// fails for a temporary reason is tried again with growing waits, within `Configuration`'s bounds.
+package final class GoogleCredentials: AccessTokenSource {
+  /// The bounds of fetching.
+  package struct Configuration: Sendable {
+    /// Requests for one token, the first included.
+    package var attemptsMax: Int
+    /// The waits between requests.
+    package var backOff: BackOff
+    /// How long one request may take.
+    package var timeout: Duration
+    /// How long before its end a token is renewed; Google's libraries use 3 min 45 s.
+    package var renewalSeconds: Double
+
+    /// The bounds, with every default visible.
+    package init(
+      attemptsMax: Int = 4,
+      backOff: BackOff = BackOff(initial: .milliseconds(200), maximum: .seconds(5)),
+      timeout: Duration = .seconds(10),
+      renewalSeconds: Double = 225
+    ) {
+      self.attemptsMax = attemptsMax
+      self.backOff = backOff
+      self.timeout = timeout
+      self.renewalSeconds = renewalSeconds
+    }
+  }
+
+  private let exchange: TokenExchange
+  private let configuration: Configuration
+  private let now: @Sendable () -> Date
+  private let sleep: @Sendable (Duration) async throws -> Void
+  private let shared = Mutex(Shared())
+
+  private struct Shared {
+    var held: FetchedToken?
+    /// The time until which a failed renewal is not tried again while the old token serves.
+    var renewsFrom = Date.distantPast
+    var isFetching = false
+    var email: String?
+    var waiters: [UInt64: CheckedContinuation<Void, any Error>] = [:]
+    var lastWaiter: UInt64 = 0
+  }
+
+  private enum Step {
+    case take(String)
+    case fetch
+    case wait(UInt64)
+  }
+
+  /// Credentials that fetch their first token when it is asked for.
+  package init(
+    source: CredentialsSource,
+    http: any HTTPTransport,
+    configuration: Configuration = Configuration(),
+    now: @escaping @Sendable () -> Date = { Date() },
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  ) {
+    exchange = TokenExchange(source: source, http: http, timeout: configuration.timeout)
+    self.configuration = configuration
+    self.now = now
+    self.sleep = sleep
+  }
+
+  package func token() async throws -> String {
+    while true {
+      switch nextStep() {
+      case .take(let token): return token
+      case .fetch: return try await fetch()
+      case .wait(let id): try await wait(as: id)
+      }
+    }
+  }
+
+  package func reject(_ token: String) {
+    shared.withLock { if $0.held?.token == token { $0.held = nil } }
+  }
+
+  package func serviceAccountEmail() async throws -> String {
+    if let email = shared.withLock({ $0.email }) { return email }
+    let email = try await patiently { try await exchange.serviceAccountEmail() }
+    shared.withLock { $0.email = email }
+    return email
+  }
+
+  private func nextStep() -> Step {
+    let time = now()
+    return shared.withLock { shared in
+      if let held = shared.held, held.isValid(at: time) {
+        let isFresh = held.isValid(at: time.addingTimeInterval(configuration.renewalSeconds))
+        if isFresh || shared.isFetching || time < shared.renewsFrom { return .take(held.token) }
+      }
+      guard shared.isFetching else {
+        shared.isFetching = true
+        return .fetch
+      }
+      shared.lastWaiter += 1
+      return .wait(shared.lastWaiter)
+    }
+  }
+
+  /// Waits until the fetch in progress has ended; throws what it threw.
+  private func wait(as id: UInt64) async throws {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<Void, any Error>) in
+        let isFetching = shared.withLock { shared in
+          guard shared.isFetching, !Task.isCancelled else { return false }
+          shared.waiters[id] = waiter
+          return true
+        }
+        // The fetch has ended meanwhile: look again.
+        if !isFetching { waiter.resume() }
+      }
+    } onCancel: {
+      shared.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+    }
+    try Task.checkCancellation()
+  }
+
+  private func fetch() async throws -> String {
+    do {
+      let token = try await patiently { try await exchange.fetch(at: now()) }
+      finish(.success(()), held: token)
+      return token.token
+    } catch {
+      // When the fetching caller gives up, the waiting callers look again, and one of them fetches.
+      let isGivenUp = Task.isCancelled
+      let valid = finish(isGivenUp ? .success(()) : .failure(error), held: nil)
+      guard !isGivenUp, let valid else { throw error }
+      return valid.token
+    }
+  }
+
+  /// Resumes the waiting callers and returns the present token if it is still valid.
+  @discardableResult
+  private func finish(_ result: Result<Void, any Error>, held: FetchedToken?) -> FetchedToken? {
+    let time = now()
+    let (waiters, valid) = shared.withLock { shared in
+      shared.isFetching = false
+      if let held {
+        shared.held = held
+      } else {
+        shared.renewsFrom = time.addingTimeInterval(Self.renewalPauseSeconds)
+      }
+      defer { shared.waiters = [:] }
+      return (shared.waiters, shared.held.flatMap { $0.isValid(at: time) ? $0 : nil })
+    }
+    for waiter in waiters.values { waiter.resume(with: result) }
+    return valid
+  }
+
+  /// Asks again and again while the failure may be temporary.
+  private func patiently<Answer>(_ ask: () async throws -> Answer) async throws -> Answer {
+    var failures = 0
+    while true {
+      do {
+        return try await ask()
+      } catch let error as TokenFailure {
+        failures += 1
+        guard error.mayPass, failures < configuration.attemptsMax, !Task.isCancelled else {
+          throw error.error
+        }
+        try await sleep(configuration.backOff.delay(afterFailures: failures))
+      }
+    }
+  }
+
+  private static let renewalPauseSeconds = 10.0
+}
+
+/// A token and the time until which it is good.
+struct FetchedToken: Sendable, CustomStringConvertible, CustomReflectable {
+  var token: String
+  var end: Date
+
+  func isValid(at time: Date) -> Bool { time < end }
+
+  var description: String { "a token until \(end)" }
+  var customMirror: Mirror { Mirror(self, children: ["end": end]) }
+}
+
+/// Why there is no token, and whether another try may help.
+struct TokenFailure: Error {
+  var error: StatusError
+  var mayPass: Bool
+}

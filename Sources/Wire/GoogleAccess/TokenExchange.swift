@@ -1,0 +1,158 @@
+import OutboundHTTP
+import RuntimeSupport
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Asks the metadata server or Google's token endpoint once for a token.
+struct TokenExchange: Sendable {
+  let source: CredentialsSource
+  let http: any HTTPTransport
+  let timeout: Duration
+
+  /// Fetches a token; throws `TokenFailure`, or a `StatusError` for credentials that are wrong.
+  func fetch(at time: Date) async throws -> FetchedToken {
+    let (request, place) = try await request(at: time)
+    let response = try await send(request, to: place)
+    guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body)),
+      !answer.access_token.isEmpty
+    else {
+      throw TokenFailure(
+        error: StatusError(.internal, "No access token: \(place) answered something else."),
+        mayPass: false
+      )
+    }
+    return FetchedToken(
+      token: answer.access_token,
+      end: time.addingTimeInterval(answer.expires_in ?? Self.lifetimeSeconds)
+    )
+  }
+
+  /// The service account's address; throws like `fetch(at:)`, and for a user's credentials.
+  func serviceAccountEmail() async throws -> String {
+    switch source {
+    case .metadataServer(let host):
+      let response = try await send(metadata(host, "email"), to: "the metadata server \(host)")
+      return response.text.filter { !$0.isWhitespace }
+    case .file(let path):
+      guard case .serviceAccount(let key) = try CredentialsFile(path: path).content else {
+        throw StatusError(
+          .failedPrecondition,
+          "The credentials file \(path) is a user's; this needs the key of a service account."
+        )
+      }
+      return key.email
+    }
+  }
+
+  private func send(
+    _ request: OutboundRequest,
+    to place: String
+  ) async throws(TokenFailure) -> OutboundResponse {
+    let response: OutboundResponse
+    do {
+      response = try await http.send(request)
+    } catch {
+      let failure = error as? OutboundHTTPError
+      let isCancelled = failure.map { $0.kind == .cancelled } ?? (error is CancellationError)
+      throw TokenFailure(
+        error: StatusError(
+          // Callers must not retry on this status, because enough tries were made here.
+          isCancelled ? .cancelled : .failedPrecondition,
+          "No access token: \(place) does not answer (\(failure?.message ?? "\(error)")).\(advice)"
+        ),
+        mayPass: !isCancelled && failure?.kind != .invalidRequest
+      )
+    }
+    guard response.isSuccess else { throw refusal(response, place) }
+    return response
+  }
+
+  private func metadata(
+    _ host: String,
+    _ name: String,
+    query: [(name: String, value: String)] = []
+  ) -> OutboundRequest {
+    var request = OutboundRequest(
+      url: OutboundURL.make(
+        base: "http://\(host)/computeMetadata/v1/instance/service-accounts/default/\(name)",
+        query: query
+      ),
+      headers: ["Metadata-Flavor": "Google"]
+    )
+    request.timeout = timeout
+    return request
+  }
+
+  private func request(at time: Date) async throws(StatusError) -> (OutboundRequest, String) {
+    switch source {
+    case .metadataServer(let host):
+      let request = metadata(host, "token", query: [("scopes", ServiceAccountKey.scope)])
+      return (request, "the metadata server \(host)")
+    case .file(let path):
+      let file = try CredentialsFile(path: path)
+      switch file.content {
+      case .serviceAccount(let key):
+        let form = [
+          ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
+          ("assertion", try await key.assertion(at: time)),
+        ]
+        return (post(form, to: key.tokenAddress), "the token endpoint for \(key.email)")
+      case .user(let clientID, let clientSecret, let refreshToken):
+        let form = [
+          ("grant_type", "refresh_token"), ("client_id", clientID),
+          ("client_secret", clientSecret), ("refresh_token", refreshToken),
+        ]
+        return (post(form, to: CredentialsFile.tokenAddress), "the token endpoint")
+      }
+    }
+  }
+
+  private func post(_ form: [(String, String)], to address: String) -> OutboundRequest {
+    let body = form.map { "\($0)=\(OutboundURL.encode($1))" }.joined(separator: "&")
+    var request = OutboundRequest(
+      method: "POST",
+      url: address,
+      headers: ["Content-Type": "application/x-www-form-urlencoded"],
+      body: Array(body.utf8)
+    )
+    request.timeout = timeout
+    return request
+  }
+
+  private func refusal(_ response: OutboundResponse, _ place: String) -> TokenFailure {
+    let reason = try? JSONDecoder().decode(Refusal.self, from: Data(response.body))
+    let words = [reason?.error, reason?.error_description].compactMap { $0?.prefix(200) }
+      .joined(separator: ": ")
+    let mayPass = response.status >= 500 || response.status == 429 || response.status == 408
+    return TokenFailure(
+      error: StatusError(
+        mayPass ? .failedPrecondition : .unauthenticated,
+        "No access token: \(place) answered \(response.status)\(words.isEmpty ? "" : ", \(words)")."
+      ),
+      mayPass: mayPass
+    )
+  }
+
+  private var advice: String {
+    guard case .metadataServer = source else { return "" }
+    return " Away from Google's machines set GOOGLE_APPLICATION_CREDENTIALS to a key file."
+  }
+
+  // These names are OAuth's.
+  private struct Answer: Decodable {
+    var access_token: String
+    var expires_in: Double?
+  }
+
+  private struct Refusal: Decodable {
+    var error: String?
+    var error_description: String?
+  }
+
+  /// Google's own lifetime, for an answer that does not state one.
+  private static let lifetimeSeconds = 3600.0
+}

@@ -1,0 +1,272 @@
+import Logging
+import NIOCore
+import NIOHPACK
+import RuntimeSupport
+
+/// One gRPC call: reads its stream, runs its method's handler in a task and writes the replies.
+///
+/// `@unchecked Sendable`: all properties are touched on the connection's event loop only; the
+/// call's task holds a reference just to come back to it.
+final class GRPCCall: HTTP2Call, @unchecked Sendable {
+  /// The longest timeout, as good as none, which keeps the clock's arithmetic from overflowing.
+  private static let timeoutMax = Duration.seconds(30 * 24 * 3600)
+
+  /// The length of a quick request; such a request names about ten documents.
+  private static let quickBytesMax = 1024
+
+  private let server: GRPCConnection
+  private let stream: HTTP2Stream
+  private let method: GRPCMethod
+  private let codec: GRPCCodec
+  private let context: GRPCContext
+  private var state: GRPCStreamState
+  private var task: Task<Void, Never>?
+  private var writer: GRPCStreamWriter?
+  private var requests: GRPCMethod.Requests?
+  private var isPaused = false
+  private var deadlineTimer: Scheduled<Void>?
+
+  /// Begins a call whose head was accepted.
+  init(
+    _ head: GRPCRequestHead,
+    headers: HPACKHeaders,
+    method: GRPCMethod,
+    stream: HTTP2Stream,
+    server: GRPCConnection
+  ) {
+    self.server = server
+    self.stream = stream
+    self.method = method
+    codec = GRPCCodec(limit: server.limit, compressesReplies: head.acceptsCompressed)
+    context = GRPCContext(
+      path: head.path,
+      metadata: headers,
+      deadline: head.timeout.map { ContinuousClock.now + min($0, Self.timeoutMax) },
+      remoteAddress: server.remoteAddress
+    )
+    state = GRPCStreamState(
+      takesOneRequest: method.takesOneRequest,
+      decoder: GRPCMessageDecoder(limit: server.limit, takesCompressed: head.isCompressed)
+    )
+    if let timeout = head.timeout {
+      let time = TimeAmount(min(timeout, Self.timeoutMax))
+      deadlineTimer = server.loop.scheduleTask(in: time) { self.deadlinePassed() }
+    }
+    if case .bidirectional(let handler) = method { runBidirectional(handler) }
+  }
+
+  // MARK: The stream
+
+  var wantsMore: Bool { !isPaused }
+  var heldBytes: Int { state.heldBytes }
+
+  func received(_ bytes: ByteBuffer) {
+    state.received(bytes)
+    advance()
+  }
+
+  func receivedEnd() {
+    state.receivedEnd()
+    advance()
+  }
+
+  func hasRoom() {
+    sendQueued()
+  }
+
+  func refuseForSize() {
+    fail(StatusError(.resourceExhausted, "The calls of this connection hold too many bytes."))
+  }
+
+  func closed() {
+    state.closed()
+    deadlineTimer?.cancel()
+    deadlineTimer = nil
+    cancel()
+    task = nil
+    writer = nil
+    requests = nil
+  }
+
+  private func advance() {
+    while !isPaused, let action = state.next() {
+      switch action {
+      case .call(let request): run(request)
+      case .deliver(let message):
+        isPaused = requests?.yield(message, bytes: message.bytes.readableBytes) == false
+      case .finishRequests: requests?.finish()
+      case .fail(let error): fail(error)
+      }
+    }
+  }
+
+  private func resumeReading() {
+    guard isPaused else { return }
+    isPaused = false
+    advance()
+    stream.resumeReading()
+  }
+
+  private func deadlinePassed() {
+    deadlineTimer = nil
+    if state.isEnded {
+      // The end is written, but the client does not take it, and its time is over.
+      stream.reset(.cancel)
+    } else {
+      fail(StatusError(.deadlineExceeded, "The deadline of the call has passed."))
+    }
+  }
+
+  private func fail(_ error: StatusError) {
+    end(error)
+    cancel()
+  }
+
+  private func cancel() {
+    task?.cancel()
+    writer?.close()
+    requests?.finish(.failure(CancellationError()))
+  }
+
+  // MARK: The call's task
+
+  private func run(_ request: GRPCMessage) {
+    let codec = codec
+    let context = context
+    switch method {
+    case .unary(let place, let handler):
+      start(on: self.place(place, for: request)) {
+        try await handler(request, codec, context)
+      }
+    case .serverStreaming(let place, let handler):
+      let writer = makeWriter()
+      start(on: self.place(place, for: request)) {
+        try await handler(request, codec, writer, context)
+        return nil
+      }
+    case .bidirectional: break
+    }
+  }
+
+  /// Where the handler runs: only short requests may run on the connection's thread.
+  private func place(_ place: GRPCPlace, for request: GRPCMessage) -> GRPCPlace {
+    let isShort = request.bytes.readableBytes <= Self.quickBytesMax && !request.isCompressed
+    return isShort ? place : .pool
+  }
+
+  private func runBidirectional(
+    _ handler:
+      @escaping @Sendable (GRPCMethod.Requests, GRPCCodec, GRPCStreamWriter, GRPCContext)
+      async throws -> Void
+  ) {
+    let writer = makeWriter()
+    let codec = codec
+    let context = context
+    let loop = server.loop
+    let requests = GRPCMethod.Requests {
+      loop.execute { self.resumeReading() }
+    }
+    self.requests = requests
+    start(on: .pool) {
+      try await handler(requests, codec, writer, context)
+      return nil
+    }
+  }
+
+  /// Runs the handler in a task owned by this call.
+  ///
+  /// The call cancels the task when its stream or its time ends; a handler that heeds cancellation
+  /// ends with it.
+  private func start(
+    on place: GRPCPlace,
+    _ body: @escaping @Sendable () async throws -> ByteBuffer?
+  ) {
+    let executor: (any TaskExecutor)? =
+      switch place {
+      case .pool: nil
+      case .connection: server.executor
+      }
+    stream.connection.runningCalls += 1
+    let loop = server.loop
+    task = Task(executorPreference: executor) {
+      let outcome: Result<ByteBuffer?, any Error>
+      do {
+        outcome = .success(try await body())
+      } catch {
+        outcome = .failure(error)
+      }
+      if loop.inEventLoop {
+        self.finish(outcome)
+      } else {
+        loop.execute { self.finish(outcome) }
+      }
+    }
+  }
+
+  private func makeWriter() -> GRPCStreamWriter {
+    let loop = server.loop
+    let writer = GRPCStreamWriter {
+      if loop.inEventLoop {
+        self.sendQueued()
+      } else {
+        loop.execute { self.sendQueued() }
+      }
+    }
+    self.writer = writer
+    return writer
+  }
+
+  private func finish(_ outcome: Result<ByteBuffer?, any Error>) {
+    stream.connection.runningCalls -= 1
+    for frame in writer?.take() ?? [] { write(frame) }
+    switch outcome {
+    case .success(let reply):
+      if let reply { write(reply) }
+      end(nil)
+    case .failure(let error):
+      end(state.isEnded ? nil : status(of: error))
+    }
+  }
+
+  private func status(of error: any Error) -> StatusError {
+    switch error {
+    case let error as any StatusConvertible:
+      return StatusError(error.statusCode, error.statusMessage)
+    case is CancellationError:
+      return StatusError(.cancelled, "The call was cancelled.")
+    default:
+      server.logger.error(
+        "A call failed without a status",
+        metadata: ["grpc.path": "\(context.path)", "error": "\(error)"]
+      )
+      return StatusError(.internal, "Internal error.")
+    }
+  }
+
+  // MARK: Outbound
+
+  private func sendQueued() {
+    guard let writer, !stream.isOver else { return }
+    if !stream.isFull {
+      for frame in writer.take() { write(frame) }
+      stream.flush()
+    }
+    writer.setWritable(!stream.isFull)
+  }
+
+  private func write(_ frame: ByteBuffer) {
+    guard let isFirst = state.sending() else { return }
+    if isFirst {
+      stream.writeHead(codec.compressesReplies ? GRPCTrailers.compressedHead : GRPCTrailers.head)
+    }
+    stream.write(frame)
+  }
+
+  /// Ends the call, unless it has already ended; nil means success.
+  private func end(_ status: StatusError?) {
+    guard let trailersOnly = state.end() else { return }
+    let status = status ?? StatusError(.ok, "")
+    stream.end(.trailers(GRPCTrailers.make(status, trailersOnly: trailersOnly)))
+    stream.flush()
+  }
+}

@@ -1,0 +1,100 @@
+import DequeModule
+import NIOCore
+import Synchronization
+
+/// The requests of a call on their way from its stream to its handler, which may be slower.
+final class GRPCRequestQueue<Element: Sendable>: Sendable {
+  /// What is held for a busy handler before the stream's window stays shut.
+  ///
+  /// Bounded in bytes and in number, because a message may be empty.
+  private static var bytesMax: Int { 64 * 1024 }
+  private static var countMax: Int { 16 }
+
+  private struct State {
+    var elements: Deque<(element: Element, bytes: Int)> = []
+    var bytes = 0
+    var end: Result<Void, any Error>?
+    var waiting: CheckedContinuation<Element?, any Error>?
+    var isPaused = false
+
+    var isFull: Bool { bytes >= bytesMax || elements.count >= countMax }
+
+    mutating func takeWaiting() -> CheckedContinuation<Element?, any Error>? {
+      defer { waiting = nil }
+      return waiting
+    }
+  }
+
+  private let state = Mutex(State())
+  private let resume: @Sendable () -> Void
+
+  /// A queue that calls `resume`, on any thread, when it has been full and has room again.
+  init(resume: @escaping @Sendable () -> Void) {
+    self.resume = resume
+  }
+
+  /// Queues a request and says whether more should follow.
+  func yield(_ element: Element, bytes: Int) -> Bool {
+    let (waiting, wantsMore) = state.withLock { state in
+      guard state.end == nil else {
+        return (nil as CheckedContinuation<Element?, any Error>?, true)
+      }
+      if let waiting = state.takeWaiting() { return (waiting, true) }
+      state.elements.append((element, bytes))
+      state.bytes += bytes
+      state.isPaused = state.isFull
+      return (nil, !state.isPaused)
+    }
+    waiting?.resume(returning: element)
+    return wantsMore
+  }
+
+  /// Ends the queue, because no more follow or the call is over; queued requests are still read.
+  func finish(_ end: Result<Void, any Error> = .success(())) {
+    let waiting = state.withLock { state in
+      if state.end == nil { state.end = end }
+      return state.takeWaiting()
+    }
+    waiting?.resume(with: end.map { nil })
+  }
+
+  /// The next request, or nil after the last; one task at a time.
+  func next() async throws -> Element? {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let (outcome, resumes) = state.withLock { state -> (Result<Element?, any Error>?, Bool) in
+          if let (element, bytes) = state.elements.popFirst() {
+            state.bytes -= bytes
+            let resumes = state.isPaused && !state.isFull
+            if resumes { state.isPaused = false }
+            return (.success(element), resumes)
+          }
+          if let end = state.end { return (end.map { nil }, false) }
+          state.waiting = continuation
+          return (nil, false)
+        }
+        if let outcome { continuation.resume(with: outcome) }
+        if resumes { resume() }
+      }
+    } onCancel: {
+      finish(.failure(CancellationError()))
+    }
+  }
+}
+
+/// The queue as its handler sees it.
+struct GRPCRequests<Element: Sendable>: AsyncSequence, Sendable {
+  let queue: GRPCRequestQueue<Element>
+
+  func makeAsyncIterator() -> Iterator {
+    Iterator(queue: queue)
+  }
+
+  struct Iterator: AsyncIteratorProtocol {
+    fileprivate let queue: GRPCRequestQueue<Element>
+
+    mutating func next() async throws -> Element? {
+      try await queue.next()
+    }
+  }
+}

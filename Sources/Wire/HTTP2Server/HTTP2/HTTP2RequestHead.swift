@@ -1,0 +1,100 @@
+import HTTPTypes
+import NIOHPACK
+
+/// The head of a request, checked by RFC 9113, 8.2 and 8.3, with the fields in use here.
+struct HTTP2RequestHead {
+  private(set) var method = ""
+  private(set) var scheme = ""
+  private(set) var path = ""
+  private(set) var authority: String?
+  private(set) var contentType: String?
+  private(set) var te: String?
+  private(set) var encoding: String?
+  private(set) var acceptedEncodings: String?
+  private(set) var timeout: String?
+  /// The size as RFC 9113, 6.5.2, counts it, with 32 bytes added for each field.
+  private(set) var bytes = 0
+  /// All headers, including pseudo headers.
+  let headers: HPACKHeaders
+
+  /// The error for a malformed head, whose stream is reset.
+  struct Malformed: Error {}
+
+  /// Reads a stream's first header block.
+  init(_ headers: HPACKHeaders) throws(Malformed) {
+    self.headers = headers
+    var isPastPseudo = false
+    for (name, value, _) in headers {
+      bytes += name.utf8.count + value.utf8.count + 32
+      if name.utf8.first == UInt8(ascii: ":") {
+        guard !isPastPseudo else { throw Malformed() }
+        try readPseudo(name, value)
+      } else {
+        isPastPseudo = true
+        try readField(name, value)
+      }
+      guard Self.isClean(value) else { throw Malformed() }
+    }
+    guard !method.isEmpty else { throw Malformed() }
+    if method != "CONNECT" {
+      guard !scheme.isEmpty, !path.isEmpty else { throw Malformed() }
+    }
+  }
+
+  /// Whether a block is a valid trailing header block.
+  static func areTrailers(_ headers: HPACKHeaders) -> Bool {
+    headers.allSatisfy { name, value, _ in
+      name.utf8.first != UInt8(ascii: ":") && isLowercase(name) && isClean(value)
+    }
+  }
+
+  private mutating func readPseudo(_ name: String, _ value: String) throws(Malformed) {
+    switch name {
+    case ":path":
+      guard path.isEmpty else { throw Malformed() }
+      path = value
+    case ":method":
+      guard method.isEmpty, value == "POST" || HTTPRequest.Method(value) != nil else {
+        throw Malformed()
+      }
+      method = value
+    case ":scheme":
+      guard scheme.isEmpty else { throw Malformed() }
+      scheme = value
+    case ":authority":
+      guard authority == nil else { throw Malformed() }
+      authority = value
+    default:
+      throw Malformed()
+    }
+  }
+
+  private mutating func readField(_ name: String, _ value: String) throws(Malformed) {
+    switch name {
+    case "content-type": contentType = value
+    case "te":
+      guard value == "trailers" else { throw Malformed() }
+      te = value
+    case "grpc-timeout": timeout = value
+    case "grpc-encoding": encoding = value
+    case "grpc-accept-encoding":
+      acceptedEncodings = acceptedEncodings.map { "\($0),\(value)" } ?? value
+    case "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade":
+      throw Malformed()
+    default:
+      guard Self.isLowercase(name) else { throw Malformed() }
+    }
+  }
+
+  private static func isLowercase(_ name: String) -> Bool {
+    !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        byte > 0x20 && byte < 0x7F && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+          && byte != UInt8(ascii: ":")
+      }
+  }
+
+  private static func isClean(_ value: String) -> Bool {
+    value.utf8.allSatisfy { $0 != 0 && $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
+  }
+}

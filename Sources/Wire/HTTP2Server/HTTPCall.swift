@@ -1,0 +1,178 @@
+import HTTPTypes
+package import HummingbirdCore
+package import NIOCore
+import NIOHPACK
+
+/// Answers a request that is not gRPC's, with a response even for errors.
+///
+/// Runs in the stream's own task, which is cancelled when the stream ends.
+package typealias HTTP2Responder = @Sendable (Request, any Channel) async -> Response
+
+/// One plain HTTP request on a stream.
+///
+/// `@unchecked Sendable`: all properties are touched on the connection's event loop only; the
+/// task holds a reference just to come back to it.
+final class HTTPCall: HTTP2Call, @unchecked Sendable {
+  private let server: GRPCConnection
+  private let stream: HTTP2Stream
+  private var task: Task<Void, Never>?
+  private var writer: GRPCStreamWriter?
+  private let body: GRPCRequestQueue<ByteBuffer>
+  /// Keeps the call alive for its queue; emptied at the stream's end, which breaks the cycle.
+  private let own: NIOLoopBoundBox<HTTPCall?>
+  private var isPaused = false
+
+  /// Begins the responder's task.
+  init(
+    _ head: HTTP2RequestHead,
+    stream: HTTP2Stream,
+    server: GRPCConnection,
+    responder: @escaping HTTP2Responder
+  ) {
+    self.server = server
+    self.stream = stream
+    let loop = server.loop
+    let own = NIOLoopBoundBox<HTTPCall?>(nil, eventLoop: loop)
+    body = GRPCRequestQueue {
+      loop.execute { own.value?.resumeReading() }
+    }
+    let writer = GRPCStreamWriter {
+      loop.execute { own.value?.sendQueued() }
+    }
+    self.writer = writer
+    self.own = own
+    own.value = self
+    run(head, writer, responder)
+  }
+
+  private func run(
+    _ head: HTTP2RequestHead,
+    _ writer: GRPCStreamWriter,
+    _ responder: @escaping HTTP2Responder
+  ) {
+    let request = Request(
+      head: HTTPRequest(head),
+      body: RequestBody(asyncSequence: GRPCRequests(queue: body))
+    )
+    let channel = server.channel
+    let loop = server.loop
+    stream.connection.runningCalls += 1
+    // The call owns the task and cancels it when its stream ends.
+    task = Task {
+      let response = await responder(request, channel)
+      let isBodiless = request.method == .head
+      let head = ByteBuffer(response.head)
+      loop.execute {
+        self.stream.writeHead(head, end: isBodiless)
+        // The first bytes of the body may take long to come.
+        self.stream.flush()
+      }
+      var isWhole = true
+      if !isBodiless {
+        do {
+          try await response.body.write(HTTP2BodyWriter(writer: writer))
+        } catch {
+          isWhole = false
+        }
+      }
+      let complete = isWhole
+      loop.execute { self.finish(isWhole: complete) }
+    }
+  }
+
+  private func finish(isWhole: Bool) {
+    stream.connection.runningCalls -= 1
+    guard isWhole else { return stream.reset(.internalError) }
+    for bytes in writer?.take() ?? [] { stream.write(bytes) }
+    stream.end(.data)
+    stream.flush()
+  }
+
+  var wantsMore: Bool { !isPaused }
+  /// The stream's window bounds what the queue holds.
+  var heldBytes: Int { 0 }
+
+  func received(_ bytes: ByteBuffer) {
+    if !body.yield(bytes, bytes: bytes.readableBytes) { isPaused = true }
+  }
+
+  func receivedEnd() {
+    body.finish()
+  }
+
+  func hasRoom() {
+    sendQueued()
+  }
+
+  func refuseForSize() {
+    stream.reset(.enhanceYourCalm)
+  }
+
+  func closed() {
+    own.value = nil
+    task?.cancel()
+    task = nil
+    writer?.close()
+    writer = nil
+    body.finish(.failure(CancellationError()))
+  }
+
+  private func resumeReading() {
+    isPaused = false
+    stream.resumeReading()
+  }
+
+  private func sendQueued() {
+    guard let writer, !stream.isOver else { return }
+    if !stream.isFull {
+      for bytes in writer.take() { stream.write(bytes) }
+      stream.flush()
+    }
+    writer.setWritable(!stream.isFull)
+  }
+}
+
+/// Hands a response's body to its stream.
+private struct HTTP2BodyWriter: ResponseBodyWriter {
+  let writer: GRPCStreamWriter
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    try await writer.send(buffer)
+  }
+
+  consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}
+
+extension HTTPRequest {
+  /// The request's head for a stream's head, which has been checked.
+  fileprivate init(_ head: HTTP2RequestHead) {
+    self.init(
+      method: Method(head.method) ?? .get,
+      scheme: head.scheme,
+      authority: head.authority ?? head.headers.first(name: "host"),
+      path: head.path
+    )
+    for (name, value, _) in head.headers where !name.hasPrefix(":") {
+      guard let name = HTTPField.Name(name) else { continue }
+      headerFields.append(HTTPField(name: name, value: value))
+    }
+  }
+}
+
+extension ByteBuffer {
+  /// Fields that HTTP/2 does not use.
+  private static let connectionFields: Set<String> = [
+    "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
+  ]
+
+  /// The header block for a response's head.
+  fileprivate init(_ head: HTTPResponse) {
+    self.init()
+    writeStatusField(head.status.code)
+    for field in head.headerFields {
+      let name = field.name.canonicalName
+      guard !Self.connectionFields.contains(name) else { continue }
+      writeHeaderField(name, field.value)
+    }
+  }
+}

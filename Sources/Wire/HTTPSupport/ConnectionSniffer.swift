@@ -1,0 +1,144 @@
+import NIOCore
+
+/// Tells an HTTP/2 connection from any other by its first bytes.
+///
+/// HTTP/2 without negotiation begins with a fixed preface, and no HTTP/1 method begins `PRI `.
+package struct PrefaceSniff: Sendable {
+  private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+  private var matched = 0
+
+  /// A sniff that has seen nothing.
+  package init() {}
+
+  /// What a connection speaks.
+  package enum Verdict: Sendable, Hashable {
+    /// All bytes so far match the preface, which is not complete yet.
+    case undecided
+    case http1
+    case http2
+  }
+
+  /// Takes the next bytes; must not be called again after a decision.
+  package mutating func receive(_ bytes: some Sequence<UInt8>) -> Verdict {
+    for byte in bytes {
+      guard byte == Self.preface[matched] else { return .http1 }
+      matched += 1
+      if matched == Self.preface.count { return .http2 }
+    }
+    return .undecided
+  }
+}
+
+/// Why a connection was closed before its protocol was known.
+package enum SniffError: Error {
+  case closedBeforeDecision
+  case tooSlow
+  case shuttingDown
+}
+
+/// The first handler of a connection: holds its bytes until the protocol is known, then leaves.
+///
+/// `configure` builds the pipeline for the verdict; only then are the bytes passed on. An undecided
+/// connection is closed when the client stops sending, when the server shuts down and when
+/// `timeMax` is over; otherwise it would live for ever.
+final class ConnectionSniffer: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+
+  private enum State {
+    case sniffing
+    case configuring
+    case done
+  }
+
+  private let timeMax: TimeAmount
+  private let configure: (PrefaceSniff.Verdict) -> EventLoopFuture<Void>
+  private let failed: (any Error) -> Void
+  private var state = State.sniffing
+  private var sniff = PrefaceSniff()
+  private var held = ByteBuffer()
+  private var heldEvents: [ChannelEvent] = []
+  private var timer: Scheduled<Void>?
+
+  /// A sniffer that calls exactly one of `configure` and `failed`, once, on the channel's loop.
+  init(
+    timeMax: TimeAmount,
+    configure: @escaping (PrefaceSniff.Verdict) -> EventLoopFuture<Void>,
+    failed: @escaping (any Error) -> Void
+  ) {
+    self.timeMax = timeMax
+    self.configure = configure
+    self.failed = failed
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    timer = context.eventLoop.scheduleTask(in: timeMax) {
+      let (sniffer, context) = bound.value
+      sniffer.giveUp(SniffError.tooSlow, context)
+    }
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    giveUp(SniffError.closedBeforeDecision, context)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var bytes = unwrapInboundIn(data)
+    guard state == .sniffing else {
+      if state == .done { return context.fireChannelRead(data) }
+      held.writeBuffer(&bytes)
+      return
+    }
+    let verdict = sniff.receive(bytes.readableBytesView)
+    if held.readableBytes == 0 { held = bytes } else { held.writeBuffer(&bytes) }
+    guard verdict != .undecided else { return }
+
+    state = .configuring
+    timer?.cancel()
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    configure(verdict).whenComplete { result in
+      let (sniffer, context) = bound.value
+      sniffer.configured(result, context)
+    }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch (state, event) {
+    case (.sniffing, is ChannelShouldQuiesceEvent):
+      giveUp(SniffError.shuttingDown, context)
+    case (.sniffing, ChannelEvent.inputClosed):
+      giveUp(SniffError.closedBeforeDecision, context)
+    case (.configuring, let event as ChannelEvent):
+      heldEvents.append(event)
+    default:
+      context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    giveUp(SniffError.closedBeforeDecision, context)
+    context.fireChannelInactive()
+  }
+
+  private func configured(_ result: Result<Void, any Error>, _ context: ChannelHandlerContext) {
+    state = .done
+    if case .failure = result {
+      context.close(promise: nil)
+      return
+    }
+    context.fireChannelRead(wrapInboundOut(held))
+    held = ByteBuffer()
+    context.fireChannelReadComplete()
+    for event in heldEvents { context.fireUserInboundEventTriggered(event) }
+    context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+  }
+
+  private func giveUp(_ error: any Error, _ context: ChannelHandlerContext) {
+    guard state == .sniffing else { return }
+    state = .done
+    timer?.cancel()
+    failed(error)
+    context.close(promise: nil)
+  }
+}

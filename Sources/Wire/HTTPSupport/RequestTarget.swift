@@ -1,0 +1,88 @@
+package import HummingbirdCore
+
+/// The parameters after a URL's question mark, in order; a name may come more than once.
+package struct QueryParameters: Sendable, Hashable {
+  package private(set) var items: [Item] = []
+
+  /// One name and its value.
+  package struct Item: Sendable, Hashable {
+    package var name: String
+    package var value: String
+  }
+
+  /// Reads `a=1&b=2`, decoding percent escapes and plus signs.
+  ///
+  /// A name without `=` has an empty value. A malformed escape stays as written.
+  package init(_ query: some StringProtocol) {
+    for field in query.split(separator: "&") {
+      let halves = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let name = Self.decoded(halves[0])
+      let value = halves.count == 2 ? Self.decoded(halves[1]) : ""
+      items.append(Item(name: name, value: value))
+    }
+  }
+
+  /// The first value of a name, or nil.
+  package subscript(name: String) -> String? {
+    items.first { $0.name == name }?.value
+  }
+
+  /// All values of a name, in order.
+  package func all(_ name: String) -> [String] {
+    items.compactMap { $0.name == name ? $0.value : nil }
+  }
+
+  private static func decoded(_ text: some StringProtocol) -> String {
+    let spaced =
+      text.utf8.contains(UInt8(ascii: "+"))
+      ? String(text.map { $0 == "+" ? " " : $0 }) : String(text)
+    return percentDecoded(spaced) ?? spaced
+  }
+}
+
+extension Request {
+  /// The parameters of the request's query.
+  package var query: QueryParameters { QueryParameters(uri.query ?? "") }
+
+  /// The path's segments, each percent-decoded; nil when an escape is malformed or not UTF-8.
+  ///
+  /// Splits before decoding, so `%2F` stays within its segment. Empty segments are kept except the
+  /// first, and the root's path has none.
+  package var pathSegments: [String]? {
+    let path = uri.path.utf8.first == UInt8(ascii: "/") ? uri.path.dropFirst() : uri.path[...]
+    guard !path.isEmpty else { return [] }
+    var segments: [String] = []
+    for segment in path.split(separator: "/", omittingEmptySubsequences: false) {
+      guard let decoded = percentDecoded(segment) else { return nil }
+      segments.append(decoded)
+    }
+    return segments
+  }
+}
+
+/// The text with its `%41` escapes decoded, or nil when one is malformed or it is not UTF-8.
+package func percentDecoded(_ text: some StringProtocol) -> String? {
+  guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+  var bytes: [UInt8] = []
+  var rest = text.utf8.makeIterator()
+  while let byte = rest.next() {
+    guard byte == UInt8(ascii: "%") else {
+      bytes.append(byte)
+      continue
+    }
+    guard let high = rest.next().flatMap(hexDigit), let low = rest.next().flatMap(hexDigit) else {
+      return nil
+    }
+    bytes.append(high << 4 | low)
+  }
+  return String(validating: bytes, as: UTF8.self)
+}
+
+private func hexDigit(_ byte: UInt8) -> UInt8? {
+  switch byte {
+  case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+  case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+  case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+  default: nil
+  }
+}

@@ -1,0 +1,96 @@
+package import HTTPTypes
+package import HummingbirdCore
+import JSONText
+package import NIOCore
+package import RuntimeSupport
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+extension Response {
+  /// A JSON reply from text that is JSON already.
+  package static func json(_ body: ByteBuffer, status: HTTPResponse.Status = .ok) -> Response {
+    Response(
+      status: status,
+      headers: [.contentType: "application/json; charset=utf-8"],
+      body: ResponseBody(byteBuffer: body)
+    )
+  }
+
+  /// A JSON reply from text that is JSON already.
+  package static func json(_ text: String, status: HTTPResponse.Status = .ok) -> Response {
+    json(ByteBuffer(string: text), status: status)
+  }
+
+  /// A JSON reply from a value; throws what its `encode(to:)` throws.
+  ///
+  /// The default encoder sorts keys and leaves slashes alone, so equal values give equal bytes.
+  package static func json(
+    encoding value: some Encodable,
+    status: HTTPResponse.Status = .ok,
+    encoder: JSONEncoder? = nil
+  ) throws -> Response {
+    let encoder = encoder ?? .plain
+    return json(ByteBuffer(bytes: try encoder.encode(value)), status: status)
+  }
+
+  /// A reply of plain text.
+  package static func text(_ text: String, status: HTTPResponse.Status = .ok) -> Response {
+    Response(
+      status: status,
+      headers: [.contentType: "text/plain; charset=utf-8"],
+      body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+    )
+  }
+
+  /// The JSON error body for a status, as Google's REST services answer.
+  ///
+  /// Its form is `{"error":{"code":404,"message":"…","status":"NOT_FOUND"}}`. The HTTP status is
+  /// the code's, unless the door wants another.
+  package static func error(
+    _ code: StatusCode,
+    _ message: String,
+    httpStatus: Int? = nil
+  ) -> Response {
+    let http = httpStatus ?? code.httpStatus
+    return json(
+      "{\"error\":{\"code\":\(http),\"message\":\(jsonQuoted(message)),\"status\":\"\(code.name)\"}}",
+      status: .numbered(http)
+    )
+  }
+
+  /// The JSON error body for an error.
+  ///
+  /// An error without a status of its own becomes `INTERNAL` and tells the client nothing; log it.
+  package static func error(_ error: any Error, httpStatus: Int? = nil) -> Response {
+    switch error {
+    case let error as any StatusConvertible:
+      .error(error.statusCode, error.statusMessage, httpStatus: httpStatus)
+    case is CancellationError:
+      .error(.cancelled, "The request was cancelled.", httpStatus: httpStatus)
+    default:
+      .error(.internal, "Internal error.", httpStatus: httpStatus)
+    }
+  }
+}
+
+extension HTTPResponse.Status {
+  /// The status with this number, including the 499 that Google's table uses and HTTP lacks.
+  package static func numbered(_ code: Int) -> HTTPResponse.Status {
+    code == 499
+      ? HTTPResponse.Status(code: 499, reasonPhrase: "Client Closed Request")
+      : HTTPResponse.Status(code: code)
+  }
+}
+
+extension JSONEncoder {
+  /// The default encoder: sorted keys and unescaped slashes.
+  fileprivate static var plain: JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return encoder
+  }
+}

@@ -1,0 +1,95 @@
+import NIOCore
+package import RuntimeSupport
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Where a server listens.
+package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
+  /// A host name or IP address and a port; port 0 takes a free one.
+  case tcp(host: String, port: Int)
+  /// A socket file; an old file at the path is replaced, and the new one is removed at the end.
+  case unixSocket(path: String)
+
+  /// The port, or nil for a socket file.
+  package var port: Int? {
+    switch self {
+    case .tcp(_, let port): port
+    case .unixSocket: nil
+    }
+  }
+
+  /// `host:port`, IPv6 addresses in brackets, or the path of the socket file.
+  package var description: String {
+    switch self {
+    case .tcp(let host, let port):
+      host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    case .unixSocket(let path):
+      path
+    }
+  }
+}
+
+/// Why a server cannot listen at its address, and what to do about it.
+package struct ListenError: StatusConvertible, CustomStringConvertible {
+  package var address: ServerAddress
+  package var reason: Reason
+  /// The system's error, for the log.
+  package var cause: any Error
+
+  /// What is wrong with the address.
+  package enum Reason: Sendable, Hashable {
+    case inUse
+    case notPermitted
+    case notOfThisMachine
+    case pathTooLong
+    case other
+  }
+
+  package var statusCode: StatusCode { reason == .inUse ? .alreadyExists : .failedPrecondition }
+
+  package var statusMessage: String {
+    switch reason {
+    case .inUse:
+      "\(address) is in use by another program; stop that program or choose another port "
+        + "(0 takes a free one)."
+    case .notPermitted:
+      "No permission to listen on \(address); choose a port above 1023 or a folder of yours."
+    case .notOfThisMachine:
+      "\(address) is not an address of this machine; choose 127.0.0.1 or one that it has."
+    case .pathTooLong:
+      "The socket path \(address) is too long; choose one shorter than 104 bytes."
+    case .other:
+      "Cannot listen on \(address): \(cause)"
+    }
+  }
+
+  package var description: String { statusMessage }
+
+  /// Names what a failed bind means.
+  init(_ address: ServerAddress, cause: any Error) {
+    self.address = address
+    self.cause = cause
+    self.reason =
+      switch cause {
+      case let error as IOError: Self.reason(errno: error.errnoCode)
+      case SocketAddressError.unixDomainSocketPathTooLong: .pathTooLong
+      case is SocketAddressError: .notOfThisMachine
+      default: .other
+      }
+  }
+
+  private static func reason(errno: CInt) -> Reason {
+    switch errno {
+    case EADDRINUSE: .inUse
+    case EACCES, EPERM: .notPermitted
+    case EADDRNOTAVAIL: .notOfThisMachine
+    default: .other
+    }
+  }
+}

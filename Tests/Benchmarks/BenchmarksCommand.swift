@@ -1,0 +1,134 @@
+import ArgumentParser
+import Foundation
+import UnixSignals
+
+/// Measures Hearth beside its neighbours and prints what came of it.
+@main
+struct BenchmarksCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "Benchmarks",
+    abstract: "Measure Hearth beside its neighbours in one run.",
+    discussion: """
+      Starts each server by itself on free ports, loads it, and stops it. The load comes from this \
+      process and shares the machine's cores with the server, so read the numbers as ratios.
+
+        start     hearth start until its first commit is acknowledged
+        create    documents created over gRPC, ephemeral and durable, 1 and 16 clients
+        get       documents read over gRPC, 1 and 16 clients
+        trigger   a write until its function starts, 100 a second; 1000 writes at once
+        drain     100 000 events that were queued before the server started
+        cold      a worker's start until its first answer
+        callable  calls of a function in its worker over HTTP/1.1, 1, 16 and 64 clients
+        search    a message until its vector is found
+        vectors   100 000 vectors of 1536 numbers: written, searched, started with
+        memory    resident memory before and after creates and gets
+
+        make bench
+        .build/release/Benchmarks --only get,callable --seconds 5
+      """
+  )
+
+  @Option(help: "Scenarios to run, separated by commas; all but vectors by default.")
+  var only: String?
+
+  @Option(help: "How long each load is measured.")
+  var seconds = 2.0
+
+  @Option(
+    help: ArgumentHelp(
+      "The folder with hearth and the functions; by default that of this program.",
+      valueName: "folder"
+    )
+  )
+  var binaries: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The virtual environment with Firebase's Python functions and NumPy.",
+      valueName: "folder"
+    )
+  )
+  var pythonEnvironment = ".build/benchmarks-venv"
+
+  @Flag(name: .customLong("no-peer"), help: "Leave the neighbours out.")
+  var skipsPeer = false
+
+  @Flag(help: .hidden)
+  var serveEcho = false
+
+  /// Longer runs say no more.
+  private static let secondsMax = 60.0
+
+  func validate() throws {
+    guard seconds > 0, seconds <= Self.secondsMax else {
+      throw ValidationError("--seconds is \(seconds); give more than 0 and at most 60.")
+    }
+    _ = try scenarios()
+  }
+
+  func run() async throws {
+    if serveEcho { return try await EchoServer.run() }
+    let own = URL(filePath: CommandLine.arguments[0]).standardizedFileURL.path
+    let folder = binaries ?? URL(filePath: own).deletingLastPathComponent().path
+    for name in ["hearth", "SampleFunctions", "psst-functions"]
+    where !FileManager.default.isExecutableFile(atPath: "\(folder)/\(name)") {
+      throw ValidationError("There is no \(folder)/\(name); `make bench` builds it.")
+    }
+    // Beside the binaries and not in the temporary folder, which on some systems is no disk.
+    let data = "\(folder)/benchmarks-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+    defer {
+      // Nothing in it is needed; a rest does no harm.
+      try? FileManager.default.removeItem(atPath: data)
+    }
+    let search = ProcessInfo.processInfo.environment["PATH"] ?? ""
+    let run = BenchmarkRun(
+      hearth: Hearth(binaries: folder, folder: data),
+      official: skipsPeer ? nil : OfficialEmulator(path: search),
+      postgreSQL: skipsPeer ? nil : PostgreSQL(path: search),
+      python: skipsPeer
+        ? nil
+        : PythonFunctions(
+          environment: URL(filePath: pythonEnvironment).standardizedFileURL.path
+        ),
+      numPy: skipsPeer
+        ? nil
+        : NumPyScan(environment: URL(filePath: pythonEnvironment).standardizedFileURL.path),
+      scenarios: try scenarios(),
+      duration: .seconds(seconds),
+      ownExecutable: own
+    )
+    print("\(ProcessInfo.processInfo.activeProcessorCount) cores, shared with the load generator\n")
+    try await stoppingOnSignals { try await run.run() }
+    print()
+    Comparison(figures: run.figures).printTable()
+  }
+
+  private func scenarios() throws -> Set<Scenario> {
+    // Writing so many vectors takes longer than all the rest.
+    guard let only else { return Set(Scenario.allCases).subtracting([.vectors]) }
+    return try Set(
+      only.split(separator: ",").map { name in
+        guard let scenario = Scenario(rawValue: String(name)) else {
+          let names = Scenario.allCases.map(\.rawValue).joined(separator: ", ")
+          throw ValidationError("There is no scenario \(name); there are \(names).")
+        }
+        return scenario
+      }
+    )
+  }
+
+  /// Cancels `body` on Ctrl-C, so that it stops what it has started.
+  private func stoppingOnSignals(_ body: @escaping @Sendable () async throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask(operation: body)
+      group.addTask {
+        for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) {
+          throw BenchmarkError("Stopped by a signal.")
+        }
+      }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import HTTPTypes
+import Testing
+
+@testable import EmulatorSuite
+
+@Suite("Routes of the hub")
+struct ControlRouteTests {
+  private func find(
+    _ method: HTTPRequest.Method,
+    _ path: String,
+    in routes: [ControlRoute] = ControlAPI.routes
+  ) -> (path: String, captures: [String])? {
+    ControlRoute.find(method, path.split(separator: "/").map(String.init), in: routes).map {
+      ($0.route.path.joined(separator: "/"), $0.captures)
+    }
+  }
+
+  @Test(
+    "A path with a name goes before one with a star, in whatever order they are listed",
+    arguments: [ControlAPI.routes, ControlAPI.routes.reversed()]
+  )
+  func order(routes: [ControlRoute]) {
+    let all = find(.post, "hearth/v1/events/retry", in: routes)
+    let one = find(.post, "hearth/v1/events/retry/retry", in: routes)
+    let environment = find(.get, "hearth/v1/workers/environment", in: routes)
+
+    #expect(all?.path == "hearth/v1/events/retry" && all?.captures == [])
+    #expect(one?.path == "hearth/v1/events/*/retry" && one?.captures == ["retry"])
+    #expect(environment?.captures == [])
+  }
+
+  @Test("Another method, another length and another word are no route")
+  func unknown() {
+    #expect(find(.get, "hearth/v1/settle") == nil)
+    #expect(find(.get, "hearth/v1/suite/x") == nil)
+    #expect(find(.get, "hearth/v2/suite") == nil)
+    #expect(find(.get, "")?.path == "")
+  }
+
+  @Test("What runs code with the functions' secrets is for this machine alone")
+  func access() {
+    let guarded = ControlAPI.routes.filter { $0.access == .thisMachine }
+    let workers = ControlAPI.routes.filter { $0.path.starts(with: ["hearth", "v1", "workers"]) }
+
+    #expect(!workers.isEmpty)
+    #expect(guarded.map(\.path) == workers.map(\.path))
+  }
+
+  @Test("No two routes are the same")
+  func unique() {
+    let names = ControlAPI.routes.map { "\($0.method) \($0.path.joined(separator: "/"))" }
+    #expect(Set(names).count == names.count)
+  }
+}

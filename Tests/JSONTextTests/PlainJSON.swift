@@ -1,0 +1,52 @@
+import JSONText
+
+/// A JSON value that shows all that a builder is told.
+indirect enum PlainJSON: Equatable {
+  case null
+  case boolean(Bool)
+  case number(JSONNumber)
+  case string(String)
+  case array([PlainJSON])
+  case numbers([Double])
+  case object([String: PlainJSON])
+
+  /// Reads a text, each number as a value of its own.
+  static func read(
+    _ text: some Sequence<UInt8>,
+    loneSurrogates: LoneSurrogates = .refused
+  ) throws(JSONSyntaxError) -> PlainJSON {
+    var parser = JSONParser(EachValue(), loneSurrogates: loneSurrogates)
+    return try parser.parse(text)
+  }
+
+  /// Reads a text, lists of numbers as one value.
+  static func readKeepingLists(
+    _ text: some Sequence<UInt8>
+  ) throws(JSONSyntaxError) -> PlainJSON {
+    var parser = JSONParser(KeptLists())
+    return try parser.parse(text)
+  }
+
+  private struct EachValue: JSONBuilder {
+    func null() -> PlainJSON { .null }
+    func boolean(_ flag: Bool) -> PlainJSON { .boolean(flag) }
+    func number(_ number: JSONNumber) -> PlainJSON? {
+      number.double.isFinite ? .number(number) : nil
+    }
+    func string(_ text: String) -> PlainJSON { .string(text) }
+    func array(_ elements: [PlainJSON]) -> PlainJSON { .array(elements) }
+    func object(_ members: [String: PlainJSON]) -> PlainJSON { .object(members) }
+  }
+
+  private struct KeptLists: JSONBuilder {
+    static var keepsNumberLists: Bool { true }
+
+    func null() -> PlainJSON { .null }
+    func boolean(_ flag: Bool) -> PlainJSON { .boolean(flag) }
+    func number(_ number: JSONNumber) -> PlainJSON? { .number(number) }
+    func string(_ text: String) -> PlainJSON { .string(text) }
+    func array(_ elements: [PlainJSON]) -> PlainJSON { .array(elements) }
+    func numbers(_ numbers: [Double]) -> PlainJSON { .numbers(numbers) }
+    func object(_ members: [String: PlainJSON]) -> PlainJSON { .object(members) }
+  }
+}

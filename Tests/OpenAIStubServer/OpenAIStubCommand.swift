@@ -1,0 +1,109 @@
+import ArgumentParser
+import Foundation
+import HTTPSupport
+import HTTPTypes
+import HummingbirdCore
+import Logging
+import NIOCore
+import OpenAIStub
+import ServiceLifecycle
+import Synchronization
+import UnixSignals
+
+/// `openai-stub`: the stub on a port of this machine, for clients in any language.
+///
+/// Prints one line of JSON with the port when it listens. Ends with SIGTERM, or when its standard
+/// input does, so that it never outlives the test that started it.
+@main
+struct OpenAIStubCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "openai-stub",
+    abstract: "Stands in for OpenAI's API; scripted below /stub/."
+  )
+
+  /// Tokens of the largest request the API takes are about a megabyte of text.
+  static let bodyBytesMax = 16 << 20
+
+  @Option(help: "The port on 127.0.0.1; 0 takes a free one.")
+  var port = 0
+
+  @Flag(help: "Print the port as JSON, which is also what happens without.")
+  var json = false
+
+  func run() async throws {
+    var logger = Logger(label: "openai-stub") { StreamLogHandler.standardError(label: $0) }
+    logger.logLevel = .warning
+    let stub = ServedStub()
+    let server = HTTPService(
+      address: .tcp(host: "127.0.0.1", port: port),
+      logger: logger,
+      onListening: { address in
+        guard case .tcp(_, let port) = address else { return }
+        FileHandle.standardOutput.write(Data("{\"port\":\(port)}\n".utf8))
+      },
+      responder: stub.respond
+    )
+    // A blocking read has a thread of its own; it ends with the process.
+    Thread.detachNewThread {
+      while !FileHandle.standardInput.availableData.isEmpty {}
+      Self.exit()
+    }
+    let group = ServiceGroup(
+      configuration: ServiceGroupConfiguration(
+        services: [.init(service: server)],
+        gracefulShutdownSignals: [.sigterm, .sigint],
+        logger: logger
+      )
+    )
+    try await group.run()
+  }
+}
+
+/// Brings the stub's answers onto connections.
+private final class ServedStub: Sendable {
+  private let state = Mutex(StubState())
+
+  private struct ConnectionBroken: Error {}
+
+  @Sendable func respond(_ request: Request, _ context: HTTPContext) async throws -> Response {
+    let body = try await request.wholeBody(upTo: OpenAIStubCommand.bodyBytesMax)
+    let answer = state.withLock {
+      $0.answer(
+        StubRequest(
+          method: request.method.rawValue,
+          path: request.uri.path,
+          authorization: request.headers[.authorization],
+          body: Array(body.readableBytesView)
+        )
+      )
+    }
+    if answer.delay > .zero { try await Task.sleep(for: answer.delay) }
+    if answer.ending == .reset {
+      try await context.channel.close()
+      throw ConnectionBroken()
+    }
+    var headers = HTTPFields()
+    for (name, value) in answer.headers {
+      if let name = HTTPField.Name(name) { headers[name] = value }
+    }
+    return Response(
+      status: .numbered(answer.status),
+      headers: headers,
+      body: Self.body(answer, context.channel)
+    )
+  }
+
+  private static func body(_ answer: StubResponse, _ channel: any Channel) -> ResponseBody {
+    if answer.ending == .whole, answer.pieces.count == 1 {
+      return ResponseBody(byteBuffer: ByteBuffer(bytes: answer.pieces[0]))
+    }
+    return ResponseBody { writer in
+      for piece in answer.pieces { try await writer.write(ByteBuffer(bytes: piece)) }
+      guard answer.ending == .whole else {
+        try await channel.close()
+        throw ConnectionBroken()
+      }
+      try await writer.finish(nil)
+    }
+  }
+}

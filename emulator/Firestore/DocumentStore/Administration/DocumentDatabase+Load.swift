@@ -1,0 +1,83 @@
+package import DocumentModel
+import EventLog
+import Events
+import Identity
+import QueryEngine
+package import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// Storing documents as they were, with their times.
+extension DocumentDatabase {
+  /// Refuses a document that no write could have made, in the words of a write's refusal.
+  package static func check(_ document: FirestoreDocument) throws(StatusError) {
+    let write = Write(.update(document.name, fields: document.fields, mask: nil, transforms: []))
+    try WriteValidation.check(write, in: document.name.database)
+    try DocumentLimits.checkSize(of: document.name, document.fields)
+  }
+
+  /// Stores documents that `check` has passed, replacing those of the same names.
+  ///
+  /// Stores all or none and returns how many differ from what was stored. Writers wait meanwhile,
+  /// and open transactions of the database end. With `recordsEvents` each change is an event, which
+  /// fires triggers; without it nobody is told, and the past up to now can no longer be read.
+  package func load(
+    _ documents: [FirestoreDocument],
+    into database: DatabaseName,
+    recordsEvents: Bool
+  ) async throws -> Int {
+    if recordsEvents { try checkEventLog() }
+    return try await alone(in: database) { owner in
+      let changes = try await changes(documents)
+      guard !changes.isEmpty else {
+        locks.release(owner)
+        return 0
+      }
+      try await submit(changes, database, owner, recordsEvents)
+      return changes.count
+    }
+  }
+
+  /// The changes that make a database hold these documents; the last of each name counts.
+  private func changes(_ documents: [FirestoreDocument]) async throws -> [DocumentChange] {
+    let wanted = Dictionary(documents.map { ($0.name, $0) }) { $1 }
+    return try await storage.read { snapshot in
+      let reader = SnapshotReader(snapshot: snapshot, time: nil, overlayBytesMax: 0)
+      var changes: [DocumentChange] = []
+      for (name, after) in wanted.sorted(by: { $0.key < $1.key }) {
+        let before = try reader.document(name)
+        if before != after {
+          changes.append(DocumentChange(name: name, before: before, after: after))
+        }
+      }
+      return changes
+    }
+  }
+
+  private func submit(
+    _ changes: [DocumentChange],
+    _ database: DatabaseName,
+    _ owner: LockOwner,
+    _ recordsEvents: Bool
+  ) async throws {
+    try await sequencer.commit { time, batch in
+      let maintainer = queryRunner.indexMaintainer
+      for change in changes {
+        guard let after = change.after else { continue }
+        let key = DocumentKeys.key(change.name)
+        batch.put(DocumentKeys.keyspace, key, DocumentKeys.encode(after))
+        maintainer.append(change, to: &batch)
+        if recordsEvents { PastVersions.keep(change, documentKey: key, at: time, in: &batch) }
+      }
+      if recordsEvents {
+        CommitLog.append(changes, commitTime: time, database: database, auth: .admin, to: &batch)
+      } else {
+        StoredClock.writePastStart(time, to: &batch)
+      }
+      return .init(durability: .relaxed) { [locks, tailer] in
+        locks.release(owner)
+        if recordsEvents { tailer.wake() }
+      }
+    }
+  }
+}

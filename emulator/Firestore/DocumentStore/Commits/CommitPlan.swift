@@ -1,0 +1,183 @@
+package import DocumentModel
+import Events
+import RuntimeSupport
+
+/// What the writes of one commit do to the documents they name, computed from values alone.
+///
+/// Writes to one document see one another in order. `checkPreconditions` is separate, because
+/// access is decided before preconditions. Times are the request's until `changes(at:)` puts in the
+/// commit's.
+struct CommitPlan: Sendable {
+  /// One write with the states before and after it.
+  struct Step: Sendable {
+    var write: Write
+    /// The index of the write's document in `documents`.
+    var document: Int
+    var before: State?
+    var after: State?
+    var transformResults: [FirestoreValue] = []
+  }
+
+  /// A document that the commit names, with its state before and after the whole commit.
+  struct NamedDocument: Sendable {
+    var name: DocumentName
+    var original: FirestoreDocument?
+    var final: State?
+
+    /// Whether the commit leaves a state that differs from the stored one.
+    ///
+    /// Only content counts: writing back the stored content changes nothing, but deleting and
+    /// creating the document again does.
+    var isChanged: Bool {
+      guard let original else { return final != nil }
+      guard let final else { return true }
+      return final.createTime == nil || final.fields != original.fields
+    }
+  }
+
+  /// The content of an existing document.
+  struct State: Sendable {
+    var fields: [String: FirestoreValue]
+    /// Nil for a document that this commit creates.
+    var createTime: Timestamp?
+  }
+
+  private(set) var steps: [Step] = []
+  private(set) var documents: [NamedDocument] = []
+  /// The value of every server timestamp, in whole milliseconds.
+  let requestTime: Timestamp
+
+  /// Applies `writes` in order to what `stored` returns, which is asked once for each document.
+  init(
+    _ writes: [Write],
+    requestTime: Timestamp,
+    stored: (DocumentName) throws -> FirestoreDocument?
+  ) rethrows {
+    self.requestTime = requestTime.flooredToMillisecond
+    var indexes: [DocumentName: Int] = [:]
+    for write in writes {
+      if indexes[write.name] == nil {
+        let original = try stored(write.name)
+        indexes[write.name] = documents.count
+        documents.append(
+          NamedDocument(
+            name: write.name,
+            original: original,
+            final: original.map { State(fields: $0.fields, createTime: $0.createTime) }
+          )
+        )
+      }
+      if let index = indexes[write.name] { apply(write, toDocument: index) }
+    }
+  }
+
+  private mutating func apply(_ write: Write, toDocument index: Int) {
+    let before = documents[index].final
+    var step = Step(write: write, document: index, before: before, after: before)
+    switch write.operation {
+    case .delete: step.after = nil
+    case .verify: break
+    case .update(_, let fields, let mask, let transforms):
+      var state = before ?? State(fields: [:], createTime: nil)
+      if let mask {
+        for path in mask where !path.isDocumentID {
+          state.fields.set(fields[path], at: path)
+        }
+      } else {
+        state.fields = fields
+      }
+      for transform in transforms {
+        step.transformResults.append(
+          transform.apply(to: &state.fields, requestTime: requestTime)
+        )
+      }
+      step.after = state
+    }
+    documents[index].final = step.after
+    steps.append(step)
+  }
+
+  /// Checks preconditions and sizes in the order of the writes and throws for the first that fails.
+  ///
+  /// `exists` is checked against the state that the earlier writes left, `update_time` against the
+  /// version that was stored before the commit.
+  func checkPreconditions() throws(StatusError) {
+    for step in steps {
+      let document = documents[step.document]
+      switch step.write.precondition {
+      case .none: break
+      case .exists(true):
+        guard step.before != nil else {
+          throw StatusError(.notFound, "No document to update: \(document.name)")
+        }
+      case .exists(false):
+        guard step.before == nil else {
+          throw StatusError(.alreadyExists, "Document already exists: \(document.name)")
+        }
+      case .updateTime(let required):
+        let stored = document.original?.updateTime
+        guard stored == required else {
+          throw StatusError(
+            .failedPrecondition,
+            "the stored version (\(stored?.microseconds ?? 0)) does not match the required base "
+              + "version (\(required.microseconds))"
+          )
+        }
+      }
+      if case .update = step.write.operation, let after = step.after {
+        try DocumentLimits.checkSize(of: document.name, after.fields)
+      }
+    }
+  }
+
+  /// The changes that the commit makes, at most one a document, in order of first mention.
+  func changes(at commitTime: Timestamp) -> [DocumentChange] {
+    documents.filter(\.isChanged).map { document in
+      DocumentChange(
+        name: document.name,
+        before: document.original,
+        after: document.final.map { Self.document(document.name, $0, at: commitTime) }
+      )
+    }
+  }
+
+  /// The answers to the writes; an update's answer tells its document's resulting version.
+  func results(at commitTime: Timestamp) -> [WriteOutcome] {
+    steps.map { step in
+      guard case .update = step.write.operation else { return WriteOutcome() }
+      let document = documents[step.document]
+      let updateTime =
+        document.final == nil
+        ? nil : document.isChanged ? commitTime : document.original?.updateTime
+      return WriteOutcome(updateTime: updateTime, transformResults: step.transformResults)
+    }
+  }
+
+  /// A state as a document; documents that this commit makes or changes carry `time`.
+  static func document(_ name: DocumentName, _ state: State, at time: Timestamp)
+    -> FirestoreDocument
+  {
+    FirestoreDocument(
+      name: name,
+      fields: state.fields,
+      createTime: state.createTime ?? time,
+      updateTime: time
+    )
+  }
+}
+
+/// The answer to one write.
+package struct WriteOutcome: Sendable, Hashable {
+  /// The version of the document after the commit; nil for deletes and verifies.
+  ///
+  /// Older than the commit when the commit left the document as it was.
+  package var updateTime: Timestamp?
+  /// One value for each transform, in order: the new value, or null for array transforms.
+  package var transformResults: [FirestoreValue]
+
+  /// A result; an empty one stands for a delete, a verify or a failed write of a batch.
+  package init(updateTime: Timestamp? = nil, transformResults: [FirestoreValue] = []) {
+    self.updateTime = updateTime
+    self.transformResults = transformResults
+  }
+}

@@ -1,0 +1,298 @@
+package import DocumentModel
+import EventLog
+import Events
+package import Identity
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// The answer to a commit.
+package struct CommitOutcome: Sendable, Hashable {
+  /// One result for each write, in order.
+  package var results: [WriteOutcome]
+  /// The time of the commit, later than that of every earlier commit.
+  package var commitTime: Timestamp
+
+  /// A result as the store answers it.
+  package init(results: [WriteOutcome], commitTime: Timestamp) {
+    self.results = results
+    self.commitTime = commitTime
+  }
+}
+
+extension DocumentDatabase {
+  /// Applies all writes at once or none.
+  ///
+  /// Returns when the commit is visible and as durable as storage makes it. Outside a transaction
+  /// it waits for the locks of transactions, for a bounded time. Inside a transaction it ends the
+  /// transaction, whether it succeeds or not. Cancellation has no effect once the commit has been
+  /// handed to storage.
+  package func commit(
+    _ writes: [Write],
+    database: DatabaseName,
+    transaction id: TransactionID?,
+    auth: AuthContext
+  ) async throws -> CommitOutcome {
+    if let id {
+      return try await commit(writes, database: database, transaction: id, auth: auth)
+    }
+    try check(writes, database)
+    return try await apply(writes, database, as: .plain(makeOwner()), auth)
+  }
+
+  /// Applies each write on its own; a failed write's result is its failure.
+  ///
+  /// Throws only when the request as a whole is malformed: a document may be written once.
+  package func batchWrite(
+    _ writes: [Write],
+    database: DatabaseName,
+    auth: AuthContext
+  ) async throws -> [Result<WriteOutcome, any Error>] {
+    guard Set(writes.map(\.name)).count == writes.count else {
+      throw StatusError.invalidArgument(
+        "the same document cannot be written more than once in a single request"
+      )
+    }
+    return try await withThrowingTaskGroup(of: (Int, Result<WriteOutcome, any Error>).self) {
+      group in
+      var results = writes.map { _ in Result<WriteOutcome, any Error>.success(WriteOutcome()) }
+      for (index, write) in writes.enumerated() {
+        if index >= configuration.batchWriteConcurrency, let (done, result) = try await group.next()
+        {
+          results[done] = result
+        }
+        group.addTask {
+          do {
+            let answer = try await self.commit(
+              [write],
+              database: database,
+              transaction: nil,
+              auth: auth
+            )
+            return (index, .success(answer.results.first ?? WriteOutcome()))
+          } catch is CancellationError {
+            throw CancellationError()
+          } catch {
+            return (index, .failure(error))
+          }
+        }
+      }
+      for try await (done, result) in group { results[done] = result }
+      return results
+    }
+  }
+
+  /// The kind of a commit, which decides what it locks and what it keeps while it waits.
+  enum Committer {
+    case plain(LockOwner)
+    case pessimistic(LockOwner)
+    case optimistic(LockOwner, OptimisticReads, readTime: Timestamp)
+
+    var owner: LockOwner {
+      switch self {
+      case .plain(let owner), .pessimistic(let owner), .optimistic(let owner, _, _): owner
+      }
+    }
+  }
+
+  func makeOwner() -> LockOwner { transactions.withLock { $0.makeOwner() } }
+
+  /// Refuses writes that can be refused without reading storage.
+  func check(_ writes: [Write], _ database: DatabaseName) throws {
+    for write in writes { try WriteValidation.check(write, in: database) }
+    try WriteValidation.checkSequence(writes)
+    if !writes.isEmpty { try checkEventLog() }
+  }
+
+  /// Refuses every write while the event log is full.
+  func checkEventLog() throws {
+    guard let cursor = exceededCursor() else { return }
+    throw StatusError(
+      .resourceExhausted,
+      "The event log is full because \"\(cursor)\" has fallen behind; writes are refused until "
+        + "it catches up."
+    )
+  }
+
+  /// Locks, reads, decides, submits and waits; the owner has no locks left afterwards.
+  func apply(
+    _ writes: [Write],
+    _ database: DatabaseName,
+    as committer: Committer,
+    _ auth: AuthContext
+  ) async throws -> CommitOutcome {
+    let plan: CommitPlan
+    do {
+      plan = try await prepare(writes, database, as: committer, auth)
+    } catch {
+      locks.release(committer.owner)
+      throw error
+    }
+    let commitTime = try await submit(plan, database, committer.owner, auth)
+    return CommitOutcome(results: plan.results(at: commitTime), commitTime: commitTime)
+  }
+
+  /// Returns a plan that holds as long as the owner keeps its locks.
+  private func prepare(
+    _ writes: [Write],
+    _ database: DatabaseName,
+    as committer: Committer,
+    _ auth: AuthContext
+  ) async throws -> CommitPlan {
+    let deadline = lockDeadline()
+    var request = lockRequest(writes, database, committer)
+    while true {
+      try await locks.acquire(request, by: committer.owner, until: deadline)
+      let plan = try await evaluate(writes, database, as: committer, auth)
+      let changes = plan.changes(at: plan.requestTime)
+      if changes.isEmpty
+        || locks.tryAcquire(LockRequest(changes: changes), by: committer.owner)
+      {
+        return plan
+      }
+      // A transaction has queried the documents to be changed. Waiting for it while holding them
+      // locked could keep it from ever ending, so all locks are requested again at once.
+      if case .pessimistic(let owner) = committer {
+        locks.releaseCommit(owner)
+      } else {
+        locks.release(committer.owner)
+      }
+      request.changes = changes
+    }
+  }
+
+  private func lockRequest(
+    _ writes: [Write],
+    _ database: DatabaseName,
+    _ committer: Committer
+  ) -> LockRequest {
+    var request = LockRequest()
+    request.documents.reserveCapacity(writes.count + 1)
+    if case .optimistic(_, let reads, _) = committer {
+      for key in reads.documents { request.documents[key] = .shared }
+      request.ranges = reads.ranges
+    }
+    for write in writes {
+      let key = DocumentKeys.key(write.name)
+      if case .verify = write.operation {
+        request.documents[key] = request.documents[key] ?? .shared
+      } else {
+        request.documents[key] = .exclusive
+      }
+    }
+    request.documents[Self.lockKey(database)] = .shared
+    return request
+  }
+
+  /// Reads what is stored and applies the writes to it: access first, then preconditions.
+  private func evaluate(
+    _ writes: [Write],
+    _ database: DatabaseName,
+    as committer: Committer,
+    _ auth: AuthContext
+  ) async throws -> CommitPlan {
+    try await storage.read { snapshot in
+      let visible = try StoredClock.read(snapshot)
+      let requestTime = sequencer.withClock { $0.requestTime(visible: visible, now: $1) }
+      let reader = SnapshotReader(
+        snapshot: snapshot,
+        time: nil,
+        overlayBytesMax: configuration.overlayBytesMax
+      )
+      if case .optimistic(_, let reads, let readTime) = committer {
+        try validate(reads, at: readTime, snapshot)
+      }
+      let plan = try CommitPlan(writes, requestTime: requestTime, stored: reader.document)
+      if auth != .admin { try authorize(plan, auth, reader) }
+      try plan.checkPreconditions()
+      return plan
+    }
+  }
+
+  private func authorize(
+    _ plan: CommitPlan,
+    _ auth: AuthContext,
+    _ reader: SnapshotReader
+  ) throws {
+    let time = plan.requestTime
+    let writes = plan.steps.map { step in
+      let document = plan.documents[step.document]
+      return AccessWrite(
+        write: step.write,
+        before: step.before.map {
+          CommitPlan.document(document.name, $0, at: document.original?.updateTime ?? time)
+        },
+        after: step.after.map { CommitPlan.document(document.name, $0, at: time) }
+      )
+    }
+    let after = Dictionary(
+      uniqueKeysWithValues: plan.documents.map { document in
+        (document.name, document.final.map { CommitPlan.document(document.name, $0, at: time) })
+      }
+    )
+    let view = AccessView(requestTime: time, stored: reader.document) { name in
+      if let document = after[name] { return document }
+      return try reader.document(name)
+    }
+    try accessPolicy.authorizeWrites(writes, auth: auth, view: view)
+  }
+
+  /// Throws `ABORTED` when anything that an optimistic transaction read has changed since.
+  private func validate(
+    _ reads: OptimisticReads,
+    at readTime: Timestamp,
+    _ snapshot: any StorageSnapshot
+  ) throws {
+    for key in reads.documents
+    where try PastVersions.isChanged(key, after: readTime, in: snapshot) {
+      throw DocumentLocks.contention
+    }
+    let past = SnapshotReader(
+      snapshot: snapshot,
+      time: readTime,
+      overlayBytesMax: configuration.overlayBytesMax
+    )
+    let present = SnapshotReader(snapshot: snapshot, time: nil, overlayBytesMax: 0)
+    for range in reads.ranges {
+      for (name, before) in try past.overlay(range.keys) where range.contains(name) {
+        let change = DocumentChange(
+          name: name,
+          before: before,
+          after: try present.document(name)
+        )
+        if change.before != change.after, range.covers(change) { throw DocumentLocks.contention }
+      }
+    }
+  }
+
+  /// Gives the plan its time and hands it to storage; returns when the commit is visible.
+  private func submit(
+    _ plan: CommitPlan,
+    _ database: DatabaseName,
+    _ owner: LockOwner,
+    _ auth: AuthContext
+  ) async throws -> Timestamp {
+    try await sequencer.commit(notBefore: plan.requestTime) { time, batch in
+      let changes = plan.changes(at: time)
+      let maintainer = queryRunner.indexMaintainer
+      for change in changes {
+        let key = DocumentKeys.key(change.name)
+        if let after = change.after {
+          batch.put(DocumentKeys.keyspace, key, DocumentKeys.encode(after))
+        } else {
+          batch.delete(DocumentKeys.keyspace, key)
+        }
+        PastVersions.keep(change, documentKey: key, at: time, in: &batch)
+        maintainer.append(change, to: &batch)
+      }
+      CommitLog.append(changes, commitTime: time, database: database, auth: auth, to: &batch)
+      // A commit that changes nothing has nothing to lose but its time.
+      let hasChanges = !changes.isEmpty
+      return .init(durability: hasChanges ? .synced : .relaxed) { [locks, tailer] in
+        locks.release(owner)
+        if hasChanges { tailer.wake() }
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package import DocumentModel
+
+/// What a document counts towards the limit of one mebibyte.
+///
+/// This is the formula of "Storage size calculations" in Firestore's documentation; it says nothing
+/// about the bytes that the storage engine uses.
+package enum StorageSize {
+  /// The size of a document with its name.
+  package static func document(_ name: DocumentName, _ fields: [String: FirestoreValue]) -> Int {
+    self.name(name) + map(fields) + documentOverhead
+  }
+
+  /// The size of a document's name: its ids, 16 bytes more, and 8 for a numeric id.
+  package static func name(_ name: DocumentName) -> Int {
+    var size = nameOverhead
+    for (index, segment) in name.path.segments.enumerated() {
+      let isDocumentID = !index.isMultiple(of: 2)
+      size +=
+        isDocumentID && ValueOrder.numericID(segment) != nil ? 8 : segment.utf8.count + 1
+    }
+    return size
+  }
+
+  /// The size of a value.
+  package static func value(_ value: FirestoreValue) -> Int {
+    switch value {
+    case .null, .boolean: 1
+    case .integer, .double, .timestamp: 8
+    case .string(let text): text.utf8.count + 1
+    case .bytes(let data): data.count
+    case .reference(let name): self.name(name)
+    case .geoPoint: 16
+    case .array(let elements): elements.reduce(0) { $0 + self.value($1) }
+    case .vector(let elements): elements.count * 8
+    case .map(let fields): map(fields)
+    }
+  }
+
+  private static func map(_ fields: [String: FirestoreValue]) -> Int {
+    fields.reduce(0) { $0 + $1.key.utf8.count + 1 + value($1.value) }
+  }
+
+  private static let documentOverhead = 32
+  private static let nameOverhead = 16
+}

@@ -1,0 +1,175 @@
+import DocumentModel
+import EventLog
+import Identity
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// A read's answer, with its time and the transaction it began.
+struct Consistent<Answer: Sendable>: Sendable {
+  var answer: Answer
+  /// The time as of which the answer holds.
+  var readTime: Timestamp
+  /// The transaction that the read began, if it was told to.
+  var newTransaction: TransactionID?
+}
+
+extension DocumentDatabase {
+  /// What a read depends on, for the locks of transactions.
+  struct ReadSet {
+    var documents: Set<LockKey> = []
+    var ranges: [QueryRange] = []
+
+    func lockRequest(_ database: DatabaseName) -> LockRequest {
+      var request = LockRequest(ranges: ranges)
+      for key in documents { request.documents[key] = .shared }
+      request.documents[DocumentDatabase.lockKey(database)] = .shared
+      return request
+    }
+  }
+
+  /// Runs a short read with the consistency asked for, after taking the locks it needs.
+  ///
+  /// `body` may run more than once.
+  func read<Answer: Sendable>(
+    _ reads: ReadSet,
+    _ database: DatabaseName,
+    at consistency: ReadConsistency,
+    _ body: (SnapshotReader) throws -> Answer
+  ) async throws -> Consistent<Answer> {
+    switch consistency {
+    case .latest: return try await readLatest(body)
+    case .readTime(let time): return try await read(at: time, body)
+    case .transaction(let id): return try await read(reads, database, in: id, body)
+    case .newTransaction(let options):
+      let id = try await begin(options, database: database, auth: .admin)
+      do {
+        var result = try await read(reads, database, in: id, body)
+        result.newTransaction = id
+        return result
+      } catch {
+        // The client never learns the token, so nobody else could end the transaction.
+        try await rollback(id, database: database)
+        throw error
+      }
+    }
+  }
+
+  private func readLatest<Answer: Sendable>(
+    _ body: (SnapshotReader) throws -> Answer
+  ) async throws -> Consistent<Answer> {
+    try await storage.read { snapshot in
+      let visible = try StoredClock.read(snapshot)
+      let readTime = sequencer.withClock { $0.readTime(visible: visible, now: $1) }
+      return Consistent(answer: try body(reader(snapshot, at: nil)), readTime: readTime)
+    }
+  }
+
+  private func read<Answer: Sendable>(
+    at time: Timestamp,
+    _ body: (SnapshotReader) throws -> Answer
+  ) async throws -> Consistent<Answer> {
+    try checkRange(of: time)
+    while true {
+      let answer: Answer? = try await storage.read { snapshot in
+        let visible = try StoredClock.read(snapshot)
+        let isComplete = sequencer.withClock { clock, _ in
+          clock.isComplete(upTo: time, visible: visible)
+        }
+        guard isComplete else { return nil }
+        if let trimmed = try CommitLog.trimmedThrough(in: snapshot), time < trimmed.commitTime {
+          throw Self.tooOld
+        }
+        if let start = try StoredClock.pastStart(snapshot), time < start { throw Self.tooOld }
+        return try body(reader(snapshot, at: time < visible ? time : nil))
+      }
+      if let answer { return Consistent(answer: answer, readTime: time) }
+      try await passCommitsInFlight()
+    }
+  }
+
+  private func read<Answer: Sendable>(
+    _ reads: ReadSet,
+    _ database: DatabaseName,
+    in id: TransactionID,
+    _ body: (SnapshotReader) throws -> Answer
+  ) async throws -> Consistent<Answer> {
+    let start = elapsed()
+    let transaction = try transactions.withLock { table throws(StatusError) in
+      try table.beginCall(id, in: database, at: start)
+    }
+    defer {
+      let end = elapsed()
+      transactions.withLock { $0.endCall(id, at: end) }
+    }
+    guard transaction.mode == .pessimistic else {
+      let result = try await readPinned(transaction, body)
+      if transaction.mode == .optimistic {
+        let reads = OptimisticReads(documents: reads.documents, ranges: reads.ranges)
+        transactions.withLock { $0.record(reads, for: id) }
+      }
+      return result
+    }
+    do {
+      try await locks.acquire(
+        reads.lockRequest(database),
+        by: transaction.owner,
+        until: lockDeadline()
+      )
+    } catch let error as StatusError {
+      // A transaction that waited in vain, or lost a deadlock, has to start again.
+      transactions.withLock { _ = $0.end(id, .aborted) }
+      locks.release(transaction.owner)
+      throw error
+    }
+    // If the transaction ended during the wait, nobody else releases the locks just taken.
+    guard transactions.withLock({ $0.isOpen(id) }) else {
+      locks.release(transaction.owner)
+      throw TransactionTable.expired
+    }
+    return try await readLatest(body)
+  }
+
+  /// Reads at the time of the transaction's first read.
+  private func readPinned<Answer: Sendable>(
+    _ transaction: OpenTransaction,
+    _ body: (SnapshotReader) throws -> Answer
+  ) async throws -> Consistent<Answer> {
+    if let time = transaction.readTime { return try await read(at: time, body) }
+    let result = try await readLatest(body)
+    let pinned = transactions.withLock { $0.pin(transaction.id, to: result.readTime) }
+    return pinned == result.readTime ? result : try await read(at: pinned, body)
+  }
+
+  private func reader(
+    _ snapshot: any StorageSnapshot,
+    at time: Timestamp?
+  ) -> SnapshotReader {
+    SnapshotReader(
+      snapshot: snapshot,
+      time: time,
+      overlayBytesMax: configuration.overlayBytesMax
+    )
+  }
+
+  /// Refuses a time that lies in the future or further back than the past is kept.
+  func checkRange(of time: Timestamp) throws(StatusError) {
+    let now = now()
+    guard time <= sequencer.withClock({ $0.latest(now: $1) }) else {
+      throw .invalidArgument("The requested 'read_time' cannot be in the future.")
+    }
+    let age = PastVersions.age / .microseconds(1)
+    guard Double(now.microseconds - time.microseconds) <= age else { throw Self.tooOld }
+  }
+
+  private static let tooOld = StatusError(
+    .failedPrecondition,
+    "The requested snapshot version is too old."
+  )
+
+  /// Waits for every commit that has its time by making one more, which is visible after them all.
+  private func passCommitsInFlight() async throws {
+    try await sequencer.commit { _, _ in .init(durability: .relaxed) }
+  }
+}

@@ -1,0 +1,229 @@
+package import DocumentModel
+package import Identity
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+
+/// One element of a list of documents.
+package struct ListedDocument: Sendable, Hashable {
+  package var name: DocumentName
+  /// Nil for a missing document that has documents below it.
+  package var document: FirestoreDocument?
+}
+
+extension DocumentDatabase {
+  /// Lists the documents of one collection, or of all of them, below a document or the root.
+  ///
+  /// Without orders they come by name. `showMissing` also lists names without a document that have
+  /// documents below them. The token, nil or empty for the first page, fits the same parameters
+  /// only; each page is read at `consistency` by itself.
+  package func listDocuments(
+    parent: ResourcePath,
+    collectionID: String?,
+    database: DatabaseName,
+    pageSize: Int,
+    pageToken: String?,
+    orders: [Query.Order],
+    mask: [FieldPath]?,
+    showMissing: Bool,
+    at consistency: ReadConsistency,
+    auth: AuthContext
+  ) async throws -> (documents: [ListedDocument], nextPageToken: String?) {
+    try NameValidation.check(parent: parent, in: database)
+    for path in mask ?? [] where !path.isDocumentID { try WriteValidation.check(path) }
+    if let collectionID { try NameValidation.check(collectionID: collectionID) }
+    if showMissing, !orders.isEmpty {
+      throw StatusError.invalidArgument("cannot specify an order when show_missing is true")
+    }
+    if collectionID == nil, orders.contains(where: { !$0.path.isDocumentID || $0.descending }) {
+      throw StatusError.invalidArgument("kind is required for all orders except __key__ ascending")
+    }
+    let list = "\(database)|\(parent)|\(collectionID ?? "/")|\(orders)|\(showMissing)"
+    let token = try PageToken.decode(pageToken, for: list)
+    var range = QueryRange(
+      database: database,
+      parent: parent,
+      collectionID: collectionID,
+      allDescendants: showMissing
+    )
+    // A document in any collection below a name makes the name appear.
+    if showMissing { range.collectionID = nil }
+    let listing = Listing(
+      database: database,
+      parent: parent,
+      collectionID: collectionID,
+      orders: collectionID == nil ? [] : orders,
+      showMissing: showMissing,
+      count: pageLimit(pageSize)
+    )
+    let result = try await read(ReadSet(ranges: [range]), database, at: consistency) { reader in
+      if auth != .admin {
+        try self.accessPolicy.authorizeQuery(
+          listing.query(in: collectionID, limit: listing.count),
+          auth: auth,
+          view: self.accessView(reader)
+        )
+      }
+      return try self.page(listing, after: token, reader)
+    }
+    let documents = result.answer.documents.map { listed in
+      ListedDocument(name: listed.name, document: listed.document?.masked(by: mask))
+    }
+    return (documents, result.answer.next?.encoded(for: list))
+  }
+
+  /// Lists the ids of the collections directly below a document or the root, in order.
+  ///
+  /// A collection is listed when any document lies in it, at any depth.
+  package func listCollectionIDs(
+    parent: ResourcePath,
+    database: DatabaseName,
+    pageSize: Int,
+    pageToken: String?,
+    at consistency: ReadConsistency,
+    auth: AuthContext
+  ) async throws -> (collectionIDs: [String], nextPageToken: String?) {
+    try NameValidation.check(parent: parent, in: database)
+    let list = "\(database)|\(parent)|collections"
+    var after: String?
+    if let token = try PageToken.decode(pageToken, for: list) {
+      if case .string(let id) = token.position[0] { after = id }
+    }
+    let range = QueryRange(
+      database: database,
+      parent: parent,
+      collectionID: nil,
+      allDescendants: true
+    )
+    let count = pageLimit(pageSize)
+    let result = try await read(ReadSet(ranges: [range]), database, at: consistency) { reader in
+      if auth != .admin {
+        try self.accessPolicy.authorizeCollectionList(
+          parent,
+          in: database,
+          auth: auth,
+          view: self.accessView(reader)
+        )
+      }
+      return try self.collectionIDs(database, parent, after: after, limit: count + 1, reader)
+    }
+    let ids = Array(result.answer.prefix(count))
+    guard result.answer.count > count, let last = ids.last else { return (ids, nil) }
+    return (ids, PageToken(position: [.string(last)]).encoded(for: list))
+  }
+
+  private func pageLimit(_ pageSize: Int) -> Int {
+    pageSize <= 0
+      ? configuration.listPageDefault : min(pageSize, configuration.listPageMax)
+  }
+
+  /// What a list asks for.
+  private struct Listing: Sendable {
+    var database: DatabaseName
+    var parent: ResourcePath
+    var collectionID: String?
+    var orders: [Query.Order]
+    var showMissing: Bool
+    var count: Int
+
+    func query(in collectionID: String?, limit: Int?) -> Query {
+      Query(
+        database: database,
+        parent: parent,
+        collectionID: collectionID,
+        allDescendants: collectionID == nil,
+        orders: orders,
+        limit: limit
+      )
+    }
+  }
+
+  private struct ListPage: Sendable {
+    var documents: [ListedDocument] = []
+    var next: PageToken?
+  }
+
+  private func page(
+    _ listing: Listing,
+    after token: PageToken?,
+    _ reader: SnapshotReader
+  ) throws -> ListPage {
+    var page = ListPage()
+    if let collectionID = listing.collectionID {
+      try append(collectionID, listing, after: token, reader, to: &page)
+      return page
+    }
+    var last: String?
+    if let token, case .reference(let name) = token.position[0] {
+      try append(name.collectionID, listing, after: token, reader, to: &page)
+      last = name.collectionID
+    }
+    while page.next == nil {
+      let ids = try collectionIDs(
+        listing.database,
+        listing.parent,
+        after: last,
+        limit: Self.collectionsPage,
+        reader
+      )
+      for id in ids where page.next == nil {
+        try append(id, listing, after: nil, reader, to: &page)
+      }
+      if ids.count < Self.collectionsPage { break }
+      last = ids.last
+    }
+    return page
+  }
+
+  /// Collections looked up at a time by a list that covers all of them.
+  private static let collectionsPage = 100
+
+  private func append(
+    _ collectionID: String,
+    _ listing: Listing,
+    after token: PageToken?,
+    _ reader: SnapshotReader,
+    to page: inout ListPage
+  ) throws {
+    var query = listing.query(in: collectionID, limit: nil)
+    if let token { query.start = Query.Cursor(token.position, before: false) }
+    let prepared = try queryRunner.prepare(query)
+    guard prepared.orders.count == token?.position.count ?? prepared.orders.count else {
+      throw StatusError.invalidArgument("invalid page token")
+    }
+    // One document more than fits shows whether there is a next page.
+    let wanted = listing.count - page.documents.count + 1
+    var found: [ListedDocument] = []
+    _ = try queryRunner.run(
+      prepared,
+      on: reader.snapshot,
+      overlay: try reader.overlay(prepared.keyRange)
+    ) { document in
+      found.append(ListedDocument(name: document.name, document: document))
+      return found.count < wanted
+    }
+    if listing.showMissing {
+      let collection = listing.parent.appending(collectionID)
+      var position: DocumentName?
+      if let token, case .reference(let name) = token.position[0] { position = name }
+      let missing = try missingParents(
+        listing.database,
+        collection,
+        after: position,
+        upTo: found.count < wanted ? nil : found.last?.name,
+        limit: wanted,
+        reader
+      )
+      found += missing.map { ListedDocument(name: $0) }
+      found.sort { $0.name < $1.name }
+    }
+    page.documents += found.prefix(wanted - 1)
+    guard found.count >= wanted, let last = page.documents.last else { return }
+    page.next = PageToken(
+      position: prepared.orders.map { order in
+        order.path.isDocumentID
+          ? .reference(last.name) : last.document?.fields[order.path] ?? .null
+      }
+    )
+  }
+}

@@ -1,0 +1,77 @@
+package import DocumentModel
+package import Identity
+import QueryEngine
+import RuntimeSupport
+import Synchronization
+
+/// The answer to a look-up.
+package struct LookUpResult: Sendable {
+  /// One for each name, in order; nil where there is no document.
+  package var documents: [(name: DocumentName, document: FirestoreDocument?)]
+  /// The time as of which all of the documents are read.
+  package var readTime: Timestamp
+  /// The transaction that the look-up began, if it was told to.
+  package var newTransaction: TransactionID?
+}
+
+extension DocumentDatabase {
+  /// Reads documents by name, all as of one moment.
+  ///
+  /// With a mask the documents have only its fields. A pessimistic transaction locks the names,
+  /// including those of missing documents, and may wait for the locks. `database` is needed only
+  /// when the list of names is empty.
+  package func lookUp(
+    _ names: [DocumentName],
+    mask: [FieldPath]?,
+    database: DatabaseName? = nil,
+    at consistency: ReadConsistency,
+    auth: AuthContext
+  ) async throws -> LookUpResult {
+    guard let database = database ?? names.first?.database else {
+      throw StatusError.invalidArgument("A look-up needs a database.")
+    }
+    for name in names {
+      try NameValidation.check(name)
+      try NameValidation.check(name, isIn: database)
+    }
+    for path in mask ?? [] where !path.isDocumentID { try WriteValidation.check(path) }
+    let reads = ReadSet(documents: Set(names.map(DocumentKeys.key)))
+    let result = try await read(reads, database, at: consistency) { reader in
+      try names.map { name in
+        let document = try reader.document(name)
+        if auth != .admin {
+          try self.accessPolicy.authorizeRead(
+            name,
+            document,
+            auth: auth,
+            view: self.accessView(reader)
+          )
+        }
+        return document?.masked(by: mask)
+      }
+    }
+    return LookUpResult(
+      documents: zip(names, result.answer).map { (name: $0, document: $1) },
+      readTime: result.readTime,
+      newTransaction: result.newTransaction
+    )
+  }
+
+  func accessView(_ reader: SnapshotReader) -> AccessView {
+    let time = sequencer.withClock { $0.latest(now: $1) }
+    return AccessView(requestTime: time.flooredToMillisecond, stored: reader.document)
+  }
+}
+
+extension FirestoreDocument {
+  /// The document with the fields of a mask only; without a mask, as it is.
+  package func masked(by mask: [FieldPath]?) -> FirestoreDocument {
+    guard let mask else { return self }
+    var masked = self
+    masked.fields = [:]
+    for path in mask where !path.isDocumentID {
+      if let value = fields[path] { masked.fields.set(value, at: path) }
+    }
+    return masked
+  }
+}

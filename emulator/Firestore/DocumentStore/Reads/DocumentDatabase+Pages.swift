@@ -1,0 +1,125 @@
+package import DocumentModel
+import EventLog
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// A part of a database as of one time.
+package struct DocumentPage: Sendable {
+  /// In the order of their keys.
+  package var documents: [FirestoreDocument]
+  /// Where the next page starts; nil after the last.
+  package var next: [UInt8]?
+}
+
+/// Reading everything, a bounded part at a time.
+extension DocumentDatabase {
+  /// The time as of which the store is the latest state now, for `page` to read.
+  package func readTime() async throws -> Timestamp {
+    try await storage.read { snapshot in
+      let visible = try StoredClock.read(snapshot)
+      return sequencer.withClock { $0.readTime(visible: visible, now: $1) }
+    }
+  }
+
+  /// The databases of a project that hold a document now or did lately, in order.
+  package func databases(of project: String) async throws -> [DatabaseName] {
+    let prefix = DocumentKeys.projectPrefix(project)
+    return try await storage.read { snapshot in
+      var found: [DatabaseName] = []
+      for keyspace in [DocumentKeys.keyspace, PastVersions.keyspace] {
+        var from: [UInt8]? = prefix
+        while let start = from {
+          from = nil
+          try snapshot.scan(
+            keyspace,
+            from: start,
+            to: keyAfter(prefix: prefix),
+            descending: false
+          ) { _, value in
+            let database =
+              keyspace == DocumentKeys.keyspace
+              ? try DocumentKeys.decodeName(value.bytes).database
+              : try PastVersions.name(value.bytes).database
+            if !found.contains(database) { found.append(database) }
+            from = keyAfter(prefix: DocumentKeys.databasePrefix(database))
+            return false
+          }
+        }
+      }
+      return found.sorted { "\($0)" < "\($1)" }
+    }
+  }
+
+  /// Documents of a database as they were at `time`, from the key `from` on.
+  ///
+  /// Writes made between pages are not seen. Throws `FAILED_PRECONDITION` once the past is no
+  /// longer kept: after an hour, after very many writes, or after a reset or an import.
+  package func page(
+    of database: DatabaseName,
+    from: [UInt8]?,
+    at time: Timestamp
+  ) async throws -> DocumentPage {
+    let configuration = configuration
+    return try await read(ReadSet(), database, at: .readTime(time)) { reader in
+      var range = KeyRange(prefix: DocumentKeys.databasePrefix(database))
+      if let from { range.startAtLeast(from) }
+      var end: [UInt8]?
+      let past = try reader.past(range, bytesMax: configuration.queryPageBytesMax)
+      if let next = past.next {
+        end = next
+        range.endAtMost(next)
+      }
+      var merge = PageMerge(past: past.versions)
+      var bytes = 0
+      try reader.snapshot.scan(
+        DocumentKeys.keyspace,
+        from: range.from,
+        to: range.to,
+        descending: false
+      ) { key, value in
+        merge.add(key, try DocumentKeys.decode(value.bytes))
+        bytes += value.bytes.count
+        guard
+          merge.documents.count >= configuration.queryPageDocumentsMax
+            || bytes >= configuration.queryPageBytesMax
+        else { return true }
+        end = keyAfter(prefix: key)
+        return false
+      }
+      merge.finish(before: end)
+      return DocumentPage(documents: merge.documents, next: end)
+    }.answer
+  }
+}
+
+/// Replaces a snapshot's documents by their older versions, in the order of keys.
+private struct PageMerge {
+  private(set) var documents: [FirestoreDocument] = []
+  private var past: ArraySlice<PastVersions.Version>
+
+  init(past: [PastVersions.Version]) {
+    self.past = past[...]
+  }
+
+  /// Takes the document that the snapshot holds next.
+  mutating func add(_ key: [UInt8], _ document: FirestoreDocument) {
+    finish(before: key)
+    if let version = past.first, version.key.elementsEqual(key) {
+      past.removeFirst()
+      if let before = version.document { documents.append(before) }
+    } else {
+      documents.append(document)
+    }
+  }
+
+  /// Takes the versions below a key, or all that are left when it is nil.
+  mutating func finish(before key: [UInt8]?) {
+    while let version = past.first {
+      if let key, ValueOrder.compareBytes(version.key, key) != .less { return }
+      past.removeFirst()
+      if let before = version.document { documents.append(before) }
+    }
+  }
+}

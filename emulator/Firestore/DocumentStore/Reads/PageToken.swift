@@ -1,0 +1,57 @@
+import DocumentModel
+import RuntimeSupport
+
+/// Where the next page of a list starts, in a form that clients only hand back.
+///
+/// A token is bound to its list: used with other parameters it is refused.
+struct PageToken: Sendable, Equatable {
+  /// A cursor after the last element.
+  var position: [FirestoreValue]
+
+  private static let version: UInt8 = 1
+
+  /// Reads a token; nil stands for the first page.
+  static func decode(_ text: String?, for list: String) throws(StatusError) -> PageToken? {
+    guard let text, !text.isEmpty else { return nil }
+    guard let bytes = bytes(hexadecimal: text) else { throw invalid }
+    do {
+      var decoder = BinaryDecoder(bytes)
+      guard try decoder.byte() == version, try decoder.number() == fingerprint(list) else {
+        throw CorruptDataError("of another list")
+      }
+      var position: [FirestoreValue] = []
+      for _ in 0..<(try decoder.count()) { position.append(try decoder.value()) }
+      guard decoder.isAtEnd, !position.isEmpty else { throw CorruptDataError("trailing bytes") }
+      return PageToken(position: position)
+    } catch {
+      throw invalid
+    }
+  }
+
+  /// The token as text.
+  func encoded(for list: String) -> String {
+    var encoder = BinaryEncoder()
+    encoder.append(byte: Self.version)
+    encoder.append(Self.fingerprint(list))
+    encoder.append(UInt64(position.count))
+    for value in position { encoder.append(value) }
+    let digits = Array("0123456789abcdef".utf8)
+    return String(
+      decoding: encoder.bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] },
+      as: UTF8.self
+    )
+  }
+
+  private static let invalid = StatusError.invalidArgument("invalid page token")
+
+  private static func bytes(hexadecimal text: String) -> [UInt8]? {
+    let digits = text.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+    guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+  }
+
+  /// FNV-1a: the same in every process, unlike `Hasher`; it guards against mistakes, not malice.
+  private static func fingerprint(_ list: String) -> UInt64 {
+    list.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+  }
+}

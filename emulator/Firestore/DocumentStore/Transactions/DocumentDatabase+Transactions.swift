@@ -1,0 +1,78 @@
+package import DocumentModel
+package import Identity
+import RuntimeSupport
+import Synchronization
+
+extension DocumentDatabase {
+  /// Begins a transaction and returns its token.
+  ///
+  /// It ends by `commit`, by `rollback`, after 60 seconds without a request, and after 270 seconds
+  /// in any case.
+  package func begin(
+    _ options: TransactionOptions,
+    database: DatabaseName,
+    auth: AuthContext
+  ) async throws -> TransactionID {
+    if case .readOnly(let readTime?) = options { try checkRange(of: readTime) }
+    let id = TransactionID(bytes: makeToken())
+    let time = elapsed()
+    _ = try transactions.withLock { table throws(StatusError) in
+      try table.begin(id, options, in: database, at: time)
+    }
+    return id
+  }
+
+  /// Ends a transaction without effect and gives back its locks.
+  ///
+  /// Accepts a token that is unknown or whose transaction has ended, but throws `ABORTED` after a
+  /// successful commit, as production does.
+  package func rollback(_ id: TransactionID, database: DatabaseName) async throws {
+    let owner = try transactions.withLock { table throws(StatusError) in
+      try table.rollBack(id, in: database)
+    }
+    if let owner { locks.release(owner) }
+  }
+
+  func commit(
+    _ writes: [Write],
+    database: DatabaseName,
+    transaction id: TransactionID,
+    auth: AuthContext
+  ) async throws -> CommitOutcome {
+    let time = elapsed()
+    let transaction = try transactions.withLock { table throws(StatusError) in
+      try table.startCommit(id, in: database, at: time)
+    }
+    do {
+      try check(writes, database)
+      let committer = try committer(for: transaction, writing: !writes.isEmpty)
+      let result = try await apply(writes, database, as: committer, auth)
+      transactions.withLock { _ = $0.end(id, .committed) }
+      return result
+    } catch {
+      transactions.withLock { _ = $0.end(id, .aborted) }
+      locks.release(transaction.owner)
+      throw error
+    }
+  }
+
+  private func committer(
+    for transaction: OpenTransaction,
+    writing: Bool
+  ) throws -> Committer {
+    switch transaction.mode {
+    case .pessimistic: return .pessimistic(transaction.owner)
+    case .readOnly:
+      guard !writing else {
+        throw StatusError.invalidArgument(
+          "Cannot modify entities in a read-only transaction."
+        )
+      }
+      return .plain(transaction.owner)
+    case .optimistic:
+      // A transaction that only read saw one moment; later changes do not concern it.
+      guard writing, let readTime = transaction.readTime else { return .plain(transaction.owner) }
+      return .optimistic(transaction.owner, transaction.reads, readTime: readTime)
+    }
+  }
+}

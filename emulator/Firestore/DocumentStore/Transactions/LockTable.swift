@@ -1,0 +1,408 @@
+import DocumentModel
+import Events
+
+/// Who holds and who waits for which documents and query ranges: a state machine without time.
+///
+/// Requests are served first come, first served. A request waits behind every earlier request that
+/// it conflicts with, even where the holders would let it in, so that readers do not starve
+/// writers. One exception keeps this rule from making deadlocks of its own: nobody waits behind a
+/// request that is itself waiting for them. Where owners wait for each other's locks, the youngest
+/// of the circle is aborted.
+struct LockTable: Sendable {
+  /// One request's place in the queue.
+  typealias Ticket = UInt64
+
+  /// How a request was received.
+  enum Reception: Equatable {
+    case granted
+    case waiting(Ticket)
+  }
+
+  /// What has become of a waiting request.
+  enum Action: Equatable {
+    case granted(Ticket)
+    /// The owner has lost its locks, in a deadlock or because it was told to give them back.
+    case aborted(Ticket)
+  }
+
+  private struct Entry {
+    var exclusive: LockOwner?
+    var shared: Set<LockOwner> = []
+    /// Waiting requests that name the key, oldest first.
+    var waiting: [Ticket] = []
+    var waitingExclusive = 0
+
+    var isUnused: Bool { exclusive == nil && shared.isEmpty && waiting.isEmpty }
+  }
+
+  private struct Holdings {
+    var documents: [LockKey: LockMode] = [:]
+    /// The keys among `documents` that were held as shared before the commit's exclusive lock.
+    var upgraded: Set<LockKey> = []
+    var ranges: [QueryRange] = []
+    var changes: [DocumentChange] = []
+    var waiting: Set<Ticket> = []
+
+    var holdsAnything: Bool { !documents.isEmpty || !ranges.isEmpty || !changes.isEmpty }
+  }
+
+  private struct Waiter {
+    var owner: LockOwner
+    var request: LockRequest
+  }
+
+  private var entries: [LockKey: Entry] = [:]
+  private var owners: [LockOwner: Holdings] = [:]
+  private var waiters: [Ticket: Waiter] = [:]
+  private var rangeHolders: Set<LockOwner> = []
+  private var changeHolders: Set<LockOwner> = []
+  private var waitingForRanges: Set<Ticket> = []
+  private var waitingForChanges: Set<Ticket> = []
+  private var nextTicket: Ticket = 1
+
+  /// How many requests wait.
+  var waitingCount: Int { waiters.count }
+
+  /// Whether nobody holds or waits for anything.
+  var isEmpty: Bool { entries.isEmpty && owners.isEmpty && waiters.isEmpty }
+
+  /// Grants a request or queues it; the actions concern requests that waited before.
+  mutating func request(
+    _ request: LockRequest,
+    by owner: LockOwner
+  ) -> (reception: Reception, actions: [Action]) {
+    let ticket = nextTicket
+    nextTicket += 1
+    if isFree(request, owner, ticket) {
+      grant(request, to: owner)
+      // A new lock can close a circle only if its owner waits for something else meanwhile.
+      let waitsElsewhere = !(owners[owner]?.waiting.isEmpty ?? true)
+      return (.granted, waitsElsewhere ? grantWhatIsFree(among: []) : [])
+    }
+    enqueue(request, owner, ticket)
+    var actions = owners[owner]?.holdsAnything == true ? grantWhatIsFree(among: []) : []
+    if let index = actions.firstIndex(of: .granted(ticket)) {
+      actions.remove(at: index)
+      return (.granted, actions)
+    }
+    return (.waiting(ticket), actions)
+  }
+
+  /// Grants a request only if it need not wait.
+  mutating func tryRequest(_ request: LockRequest, by owner: LockOwner) -> Bool {
+    guard isFree(request, owner, nextTicket) else { return false }
+    grant(request, to: owner)
+    return true
+  }
+
+  /// Takes a request out of the queue without an action; its owner keeps what it holds.
+  ///
+  /// Nil when the request is not waiting.
+  mutating func cancel(_ ticket: Ticket) -> [Action]? {
+    guard let waiter = waiters[ticket] else { return nil }
+    let behind = remove(ticket)
+    forgetIfUnused(waiter.owner)
+    return grantWhatIsFree(among: behind)
+  }
+
+  /// Gives back everything an owner holds; the owner's waiting requests are aborted.
+  mutating func release(_ owner: LockOwner) -> [Action] {
+    let lost = owners[owner]?.waiting.sorted() ?? []
+    return lost.map(Action.aborted) + grantWhatIsFree(among: drop(owner))
+  }
+
+  /// Gives back what an owner took to commit; what it had read stays locked.
+  mutating func releaseCommit(_ owner: LockOwner) -> [Action] {
+    guard var holdings = owners[owner] else { return [] }
+    var affected: Set<Ticket> = []
+    for (key, mode) in holdings.documents where mode == .exclusive {
+      entries[key]?.exclusive = nil
+      if holdings.upgraded.contains(key) {
+        holdings.documents[key] = .shared
+        entries[key]?.shared.insert(owner)
+      } else {
+        holdings.documents[key] = nil
+      }
+      affected.formUnion(entries[key]?.waiting ?? [])
+      forgetIfUnused(key)
+    }
+    holdings.upgraded = []
+    if !holdings.changes.isEmpty {
+      holdings.changes = []
+      changeHolders.remove(owner)
+      affected.formUnion(waitingForRanges)
+    }
+    owners[owner] = holdings
+    forgetIfUnused(owner)
+    return grantWhatIsFree(among: affected)
+  }
+}
+
+// MARK: Granting
+
+extension LockTable {
+  private mutating func grant(_ request: LockRequest, to owner: LockOwner) {
+    var holdings = owners[owner] ?? Holdings()
+    for (key, mode) in request.documents {
+      switch (holdings.documents[key], mode) {
+      case (.exclusive, _), (.shared, .shared): continue
+      case (.shared, .exclusive):
+        holdings.upgraded.insert(key)
+        entries[key]?.shared.remove(owner)
+        entries[key]?.exclusive = owner
+      case (nil, .exclusive): entries[key, default: Entry()].exclusive = owner
+      case (nil, .shared): entries[key, default: Entry()].shared.insert(owner)
+      }
+      holdings.documents[key] = mode
+    }
+    if !request.ranges.isEmpty {
+      holdings.ranges += request.ranges
+      rangeHolders.insert(owner)
+    }
+    if !request.changes.isEmpty {
+      holdings.changes += request.changes
+      changeHolders.insert(owner)
+    }
+    owners[owner] = holdings
+  }
+
+  /// Whether nothing blocks a request whose place in the queue is `ticket`.
+  private func isFree(_ request: LockRequest, _ owner: LockOwner, _ ticket: Ticket) -> Bool {
+    for (key, mode) in request.documents where isHeldByOthers(key, mode, owner) { return false }
+    for range in request.ranges where isBeingChanged(range, by: owner) { return false }
+    for change in request.changes where isRead(change, by: owner) { return false }
+    // Nobody can be waiting for an owner that holds nothing.
+    let canBeWaitedFor = owners[owner]?.holdsAnything ?? false
+    return !hasConflictingWaiter(request, owner, before: ticket) { other in
+      !canBeWaitedFor || !isWaiting(other, for: owner)
+    }
+  }
+
+  private func isHeldByOthers(_ key: LockKey, _ mode: LockMode, _ owner: LockOwner) -> Bool {
+    guard let entry = entries[key] else { return false }
+    if let holder = entry.exclusive { return holder != owner }
+    guard mode == .exclusive else { return false }
+    return entry.shared.count > (entry.shared.contains(owner) ? 1 : 0)
+  }
+
+  private func isBeingChanged(_ range: QueryRange, by owner: LockOwner) -> Bool {
+    changeHolders.contains { holder in
+      holder != owner && (owners[holder]?.changes.contains(where: range.covers) ?? false)
+    }
+  }
+
+  private func isRead(_ change: DocumentChange, by owner: LockOwner) -> Bool {
+    rangeHolders.contains { holder in
+      holder != owner && (owners[holder]?.ranges.contains { $0.covers(change) } ?? false)
+    }
+  }
+
+  /// Whether another owner's earlier request conflicts with this one and satisfies `counts`.
+  private func hasConflictingWaiter(
+    _ request: LockRequest,
+    _ owner: LockOwner,
+    before ticket: Ticket,
+    where counts: (Ticket) -> Bool
+  ) -> Bool {
+    func isAhead(_ other: Ticket, _ conflicts: (LockRequest) -> Bool) -> Bool {
+      guard other < ticket, let waiter = waiters[other], waiter.owner != owner else { return false }
+      return conflicts(waiter.request) && counts(other)
+    }
+    for (key, mode) in request.documents {
+      // A lock that the owner already holds is not requested again.
+      let held = owners[owner]?.documents[key]
+      if held == .exclusive || held == mode { continue }
+      guard let entry = entries[key], mode == .exclusive || entry.waitingExclusive > 0 else {
+        continue
+      }
+      for other in entry.waiting {
+        if other >= ticket { break }
+        if isAhead(other, { mode == .exclusive || $0.documents[key] == .exclusive }) {
+          return true
+        }
+      }
+    }
+    for range in request.ranges {
+      for other in waitingForChanges
+      where isAhead(other, { $0.changes.contains(where: range.covers) }) { return true }
+    }
+    for change in request.changes {
+      for other in waitingForRanges
+      where isAhead(other, { $0.ranges.contains { $0.covers(change) } }) { return true }
+    }
+    return false
+  }
+
+  /// Whether a waiting request waits, directly or through others, for what `owner` holds.
+  private func isWaiting(_ ticket: Ticket, for owner: LockOwner) -> Bool {
+    var visited: Set<Ticket> = [ticket]
+    var next = [ticket]
+    while let ticket = next.popLast() {
+      guard let waiter = waiters[ticket] else { continue }
+      let holders = holders(against: waiter)
+      if holders.contains(owner) { return true }
+      for holder in holders {
+        for other in owners[holder]?.waiting ?? [] where visited.insert(other).inserted {
+          next.append(other)
+        }
+      }
+      _ = hasConflictingWaiter(waiter.request, waiter.owner, before: ticket) { other in
+        if visited.insert(other).inserted { next.append(other) }
+        return false
+      }
+    }
+    return false
+  }
+
+  /// The owners whose locks a waiting request conflicts with.
+  private func holders(against waiter: Waiter) -> Set<LockOwner> {
+    var result: Set<LockOwner> = []
+    for (key, mode) in waiter.request.documents {
+      guard let entry = entries[key] else { continue }
+      if let holder = entry.exclusive { result.insert(holder) }
+      if mode == .exclusive { result.formUnion(entry.shared) }
+    }
+    for holder in changeHolders {
+      let changes = owners[holder]?.changes ?? []
+      if waiter.request.ranges.contains(where: { changes.contains(where: $0.covers) }) {
+        result.insert(holder)
+      }
+    }
+    for holder in rangeHolders {
+      let ranges = owners[holder]?.ranges ?? []
+      if waiter.request.changes.contains(where: { change in
+        ranges.contains { $0.covers(change) }
+      }) {
+        result.insert(holder)
+      }
+    }
+    result.remove(waiter.owner)
+    return result
+  }
+}
+
+// MARK: The queue
+
+extension LockTable {
+  private mutating func enqueue(_ request: LockRequest, _ owner: LockOwner, _ ticket: Ticket) {
+    waiters[ticket] = Waiter(owner: owner, request: request)
+    owners[owner, default: Holdings()].waiting.insert(ticket)
+    for (key, mode) in request.documents {
+      entries[key, default: Entry()].waiting.append(ticket)
+      if mode == .exclusive { entries[key]?.waitingExclusive += 1 }
+    }
+    if !request.ranges.isEmpty { waitingForRanges.insert(ticket) }
+    if !request.changes.isEmpty { waitingForChanges.insert(ticket) }
+  }
+
+  /// Takes a request out of the queue and returns those that may have waited behind it.
+  private mutating func remove(_ ticket: Ticket) -> Set<Ticket> {
+    guard let waiter = waiters.removeValue(forKey: ticket) else { return [] }
+    var behind: Set<Ticket> = []
+    owners[waiter.owner]?.waiting.remove(ticket)
+    for (key, mode) in waiter.request.documents {
+      entries[key]?.waiting.removeAll { $0 == ticket }
+      if mode == .exclusive { entries[key]?.waitingExclusive -= 1 }
+      behind.formUnion(entries[key]?.waiting ?? [])
+      forgetIfUnused(key)
+    }
+    if waitingForRanges.remove(ticket) != nil { behind.formUnion(waitingForChanges) }
+    if waitingForChanges.remove(ticket) != nil { behind.formUnion(waitingForRanges) }
+    return behind
+  }
+
+  /// Forgets an owner and returns the requests that may now be granted.
+  private mutating func drop(_ owner: LockOwner) -> Set<Ticket> {
+    guard let holdings = owners[owner] else { return [] }
+    var affected: Set<Ticket> = []
+    for ticket in holdings.waiting { affected.formUnion(remove(ticket)) }
+    for (key, mode) in holdings.documents {
+      guard var entry = entries[key] else { continue }
+      if mode == .exclusive { entry.exclusive = nil } else { entry.shared.remove(owner) }
+      entries[key] = entry.isUnused ? nil : entry
+      // Giving back a shared lock only lets in requests for an exclusive lock.
+      if mode == .exclusive || entry.waitingExclusive > 0 { affected.formUnion(entry.waiting) }
+    }
+    if rangeHolders.remove(owner) != nil { affected.formUnion(waitingForChanges) }
+    if changeHolders.remove(owner) != nil { affected.formUnion(waitingForRanges) }
+    owners[owner] = nil
+    return affected.subtracting(holdings.waiting)
+  }
+
+  private mutating func forgetIfUnused(_ key: LockKey) {
+    if let entry = entries[key], entry.isUnused { entries[key] = nil }
+  }
+
+  private mutating func forgetIfUnused(_ owner: LockOwner) {
+    if let holdings = owners[owner], !holdings.holdsAnything, holdings.waiting.isEmpty {
+      owners[owner] = nil
+    }
+  }
+
+  /// Grants what has become free and breaks circles until nothing moves.
+  private mutating func grantWhatIsFree(among candidates: Set<Ticket>) -> [Action] {
+    var actions: [Action] = []
+    var candidates = candidates
+    while true {
+      var granted = false
+      for ticket in candidates.sorted() {
+        guard let waiter = waiters[ticket], isFree(waiter.request, waiter.owner, ticket) else {
+          continue
+        }
+        _ = remove(ticket)
+        grant(waiter.request, to: waiter.owner)
+        actions.append(.granted(ticket))
+        granted = true
+      }
+      // Others may now be waiting for an owner that both holds and waits, which lets it pass them
+      // or closes a circle.
+      let entangled = waiters.keys.filter { waiters[$0].map(holdsAnything) ?? false }
+      if granted, !entangled.isEmpty {
+        candidates = Set(entangled)
+        continue
+      }
+      let free = entangled.filter { ticket in
+        waiters[ticket].map { isFree($0.request, $0.owner, ticket) } ?? false
+      }
+      if !free.isEmpty {
+        candidates = Set(free)
+        continue
+      }
+      guard let victim = youngestOfACircle(entangled) else { return actions }
+      let lost = owners[victim]?.waiting.sorted() ?? []
+      candidates = drop(victim)
+      actions += lost.map(Action.aborted)
+    }
+  }
+
+  private func holdsAnything(_ waiter: Waiter) -> Bool {
+    owners[waiter.owner]?.holdsAnything ?? false
+  }
+
+  /// The youngest owner of a circle of owners that wait for each other's locks, or nil.
+  private func youngestOfACircle(_ entangled: [Ticket]) -> LockOwner? {
+    var edges: [LockOwner: Set<LockOwner>] = [:]
+    for ticket in entangled {
+      guard let waiter = waiters[ticket] else { continue }
+      edges[waiter.owner, default: []].formUnion(holders(against: waiter))
+    }
+    // An owner that waits for none of the others is not part of a circle. Removing such owners one
+    // after another leaves those that lead into a circle.
+    var removed = true
+    while removed {
+      removed = false
+      for (owner, targets) in edges where targets.allSatisfy({ edges[$0] == nil }) {
+        edges[owner] = nil
+        removed = true
+      }
+    }
+    guard var owner = edges.keys.min() else { return nil }
+    var path: [LockOwner] = []
+    while !path.contains(owner) {
+      path.append(owner)
+      guard let next = edges[owner]?.filter({ edges[$0] != nil }).min() else { return nil }
+      owner = next
+    }
+    return path.drop { $0 != owner }.max()
+  }
+}

@@ -1,0 +1,257 @@
+package import DocumentModel
+import RuntimeSupport
+
+/// The token of a transaction, opaque to clients.
+package struct TransactionID: Sendable, Hashable {
+  package var bytes: [UInt8]
+
+  /// A token as a client sent it, or as the store made it.
+  package init(bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+}
+
+/// How a transaction is to read and commit.
+package enum TransactionOptions: Sendable, Hashable {
+  /// Reads everything at one time, the given one or the first read's, without locks.
+  case readOnly(readTime: Timestamp? = nil)
+  /// Pessimistic unless told otherwise; `retry` names the aborted transaction whose age it takes.
+  case readWrite(retry: TransactionID? = nil, optimistic: Bool = false)
+}
+
+/// Which version of the documents a read shows.
+package enum ReadConsistency: Sendable, Hashable {
+  case latest
+  case transaction(TransactionID)
+  /// Begins a transaction and reads in it; its token comes with the answer.
+  case newTransaction(TransactionOptions)
+  /// Reads as of a time at most one hour ago.
+  case readTime(Timestamp)
+}
+
+/// What an optimistic transaction has to lock and check against its snapshot when it commits.
+struct OptimisticReads: Sendable {
+  var documents: Set<LockKey> = []
+  var ranges: [QueryRange] = []
+}
+
+/// An open transaction.
+struct OpenTransaction: Sendable {
+  /// How the transaction reads and locks.
+  enum Mode: Sendable, Hashable {
+    case readOnly
+    case pessimistic
+    case optimistic
+  }
+
+  let id: TransactionID
+  let database: DatabaseName
+  let mode: Mode
+  let owner: LockOwner
+  /// The time of all reads, once it is known; nil in a pessimistic transaction.
+  var readTime: Timestamp?
+  var reads = OptimisticReads()
+  let begun: Duration
+  var used: Duration
+  /// Requests in flight; a transaction is not idle while it has any.
+  var calls = 0
+  var isCommitting = false
+}
+
+/// The open transactions and what is remembered of ended ones, without locks, tasks or clocks.
+///
+/// Times are durations since the store was made. The caller releases the lock owners that a method
+/// returns.
+struct TransactionTable: Sendable {
+  /// How a transaction ended.
+  enum Ending: Sendable, Hashable {
+    case committed
+    case aborted
+  }
+
+  /// The limits of production's transactions.
+  struct Limits: Sendable {
+    var lifetime: Duration = .seconds(270)
+    var idle: Duration = .seconds(60)
+    /// The most open transactions; further ones are refused.
+    var openMax = 10_000
+    /// Ended transactions whose outcome and age are remembered; older tokens are merely invalid.
+    var endedMax = 10_000
+  }
+
+  private struct Ended {
+    var ending: Ending
+    var age: UInt64
+  }
+
+  private let limits: Limits
+  private var open: [TransactionID: OpenTransaction] = [:]
+  private var ended: [TransactionID: Ended] = [:]
+  private var endedOrder: [TransactionID] = []
+  private var nextOwner: UInt64 = 1
+
+  /// No transactions.
+  init(limits: Limits = Limits()) {
+    self.limits = limits
+  }
+
+  var openCount: Int { open.count }
+
+  /// A new owner of locks, younger than all before.
+  mutating func makeOwner() -> LockOwner {
+    defer { nextOwner += 1 }
+    return LockOwner(age: nextOwner, id: nextOwner)
+  }
+
+  /// Opens a transaction; a retry of any former one takes its age.
+  mutating func begin(
+    _ id: TransactionID,
+    _ options: TransactionOptions,
+    in database: DatabaseName,
+    at time: Duration
+  ) throws(StatusError) -> OpenTransaction {
+    guard open.count < limits.openMax else {
+      throw StatusError(
+        .resourceExhausted,
+        "\(open.count) transactions are open; commit or roll back some"
+      )
+    }
+    var owner = makeOwner()
+    var mode = OpenTransaction.Mode.readOnly
+    var readTime: Timestamp?
+    switch options {
+    case .readOnly(let time): readTime = time
+    case .readWrite(let former, let optimistic):
+      mode = optimistic ? .optimistic : .pessimistic
+      if let former, let age = open[former]?.owner.age ?? ended[former]?.age { owner.age = age }
+    }
+    let transaction = OpenTransaction(
+      id: id,
+      database: database,
+      mode: mode,
+      owner: owner,
+      readTime: readTime,
+      begun: time,
+      used: time
+    )
+    open[id] = transaction
+    return transaction
+  }
+
+  /// Starts a read in a transaction; each needs an `endCall`.
+  mutating func beginCall(
+    _ id: TransactionID,
+    in database: DatabaseName,
+    at time: Duration
+  ) throws(StatusError) -> OpenTransaction {
+    let transaction = try find(id, in: database, at: time)
+    guard !transaction.isCommitting else { throw Self.expired }
+    open[id]?.calls += 1
+    open[id]?.used = time
+    return transaction
+  }
+
+  /// Ends a read.
+  mutating func endCall(_ id: TransactionID, at time: Duration) {
+    open[id]?.calls -= 1
+    open[id]?.used = time
+  }
+
+  /// Whether a transaction is still open; asked again after anything that waited.
+  func isOpen(_ id: TransactionID) -> Bool { open[id] != nil }
+
+  /// Fixes the time of all reads; the first call decides, and every call returns it.
+  mutating func pin(_ id: TransactionID, to time: Timestamp) -> Timestamp {
+    if let pinned = open[id]?.readTime { return pinned }
+    open[id]?.readTime = time
+    return time
+  }
+
+  /// Notes what an optimistic transaction read.
+  mutating func record(_ reads: OptimisticReads, for id: TransactionID) {
+    open[id]?.reads.documents.formUnion(reads.documents)
+    open[id]?.reads.ranges += reads.ranges
+  }
+
+  /// Starts the commit of a transaction, after which it can only end.
+  mutating func startCommit(
+    _ id: TransactionID,
+    in database: DatabaseName,
+    at time: Duration
+  ) throws(StatusError) -> OpenTransaction {
+    let transaction = try find(id, in: database, at: time)
+    guard !transaction.isCommitting else { throw Self.expired }
+    open[id]?.isCommitting = true
+    return transaction
+  }
+
+  /// Ends a transaction; nil when it had ended already.
+  @discardableResult
+  mutating func end(_ id: TransactionID, _ ending: Ending) -> LockOwner? {
+    guard let transaction = open.removeValue(forKey: id) else { return nil }
+    ended[id] = Ended(ending: ending, age: transaction.owner.age)
+    endedOrder.append(id)
+    if endedOrder.count > limits.endedMax {
+      // Forgets half of them at once, so that the array is not shifted for each.
+      for old in endedOrder.prefix(limits.endedMax / 2) { ended[old] = nil }
+      endedOrder.removeFirst(limits.endedMax / 2)
+    }
+    return transaction.owner
+  }
+
+  /// Ends a transaction at its client's wish.
+  ///
+  /// Unknown and ended tokens are accepted, as in production, except that of a successful commit.
+  mutating func rollBack(
+    _ id: TransactionID,
+    in database: DatabaseName
+  ) throws(StatusError) -> LockOwner? {
+    if let transaction = open[id] {
+      guard transaction.database == database else { throw Self.foreign }
+      guard !transaction.isCommitting else {
+        throw StatusError(.aborted, "The transaction is being committed.")
+      }
+    }
+    if ended[id]?.ending == .committed {
+      throw StatusError(.aborted, "The transaction has already been committed.")
+    }
+    return end(id, .aborted)
+  }
+
+  /// Ends the transactions that are too old or have been idle for too long.
+  mutating func expire(at time: Duration) -> [LockOwner] {
+    let due = open.values.filter { isExpired($0, at: time) }
+    return due.compactMap { end($0.id, .aborted) }
+  }
+
+  /// Ends all transactions of a database.
+  mutating func endAll(in database: DatabaseName) -> [LockOwner] {
+    let all = open.values.filter { $0.database == database && !$0.isCommitting }
+    return all.compactMap { end($0.id, .aborted) }
+  }
+
+  private func find(
+    _ id: TransactionID,
+    in database: DatabaseName,
+    at time: Duration
+  ) throws(StatusError) -> OpenTransaction {
+    guard let transaction = open[id], !isExpired(transaction, at: time) else { throw Self.expired }
+    guard transaction.database == database else { throw Self.foreign }
+    return transaction
+  }
+
+  private func isExpired(_ transaction: OpenTransaction, at time: Duration) -> Bool {
+    guard !transaction.isCommitting else { return false }
+    return time - transaction.begun >= limits.lifetime
+      || transaction.calls == 0 && time - transaction.used >= limits.idle
+  }
+
+  /// Clients look for "transaction has expired" in this text.
+  static let expired = StatusError.invalidArgument(
+    "The referenced transaction has expired or is no longer valid."
+  )
+
+  private static let foreign = StatusError.invalidArgument(
+    "The referenced transaction belongs to another database."
+  )
+}

@@ -1,0 +1,97 @@
+import DocumentModel
+import StorageEngine
+
+/// Walks stored documents without an index.
+struct DocumentScan {
+  let snapshot: any StorageSnapshot
+  let database: DatabaseName
+
+  /// Calls `body` for the documents of one collection in order of their names.
+  func collection(
+    _ range: KeyRange,
+    descending: Bool,
+    _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
+  ) throws {
+    guard !range.isEmpty else { return }
+    try snapshot.scan(
+      DocumentKeys.keyspace,
+      from: range.from,
+      to: range.to,
+      descending: descending,
+      body
+    )
+  }
+
+  /// Calls `body` for a range's documents in collections called `collectionID`, in order of keys.
+  ///
+  /// Nil stands for every collection. Documents of other collections are skipped, with one seek for
+  /// each such collection; after `seeksMax` seeks it stops and returns the key to continue from.
+  @discardableResult
+  func group(
+    _ collectionID: String?,
+    in range: KeyRange,
+    seeksMax: Int = .max,
+    _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
+  ) throws -> [UInt8]? {
+    let databaseCount = DocumentKeys.databasePrefix(database).count
+    let wanted = collectionID.map(Self.encode)
+    var from: [UInt8]? = range.from
+    var seeks = 0
+    while let start = from {
+      guard seeks < seeksMax else { return start }
+      seeks += 1
+      from = nil
+      try snapshot.scan(
+        DocumentKeys.keyspace,
+        from: start,
+        to: range.to,
+        descending: false
+      ) { key, value in
+        guard let wanted else { return try body(key, value) }
+        guard let parts = DocumentKeys.parts(of: key, after: databaseCount) else { return true }
+        if key[parts.collectionID].elementsEqual(wanted) { return try body(key, value) }
+        from = keyAfter(prefix: Array(key[..<parts.documentsStart]))
+        return false
+      }
+    }
+    return nil
+  }
+
+  /// The ids of the collections directly below a document, in order, starting after `after`.
+  ///
+  /// Makes one seek for each; a collection counts when anything lies in it at any depth.
+  func collectionIDs(
+    below parent: ResourcePath,
+    after: String?,
+    _ body: (String) throws -> Bool
+  ) throws {
+    let prefix = DocumentKeys.descendantsPrefix(database, parent)
+    let end = keyAfter(prefix: prefix)
+    func following(_ id: String) -> [UInt8]? {
+      keyAfter(prefix: prefix + Self.encode(id))
+    }
+    var from = after.map(following) ?? prefix
+    while let start = from {
+      from = nil
+      var found: String?
+      try snapshot.scan(
+        DocumentKeys.keyspace,
+        from: start,
+        to: end,
+        descending: false
+      ) { _, value in
+        let segments = try DocumentKeys.decodeName(value.bytes).path.segments
+        found = segments.dropFirst(parent.segments.count).first
+        return false
+      }
+      guard let id = found, try body(id) else { return }
+      from = following(id)
+    }
+  }
+
+  private static func encode(_ id: String) -> [UInt8] {
+    var encoder = KeyEncoder()
+    encoder.append(id: id)
+    return encoder.bytes
+  }
+}

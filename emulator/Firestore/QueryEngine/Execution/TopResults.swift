@@ -1,0 +1,63 @@
+import DocumentModel
+import RuntimeSupport
+
+/// Collects documents in any order and keeps the first ones of the final order.
+///
+/// With a limit it holds at most about twice as many documents; without one, what fits the bound
+/// of memory. Past the bound it throws `RESOURCE_EXHAUSTED`.
+struct TopResults {
+  private let query: PreparedQuery
+  private let count: Int?
+  private let bytesMax: Int
+  private var kept: [Entry] = []
+  private var bytes = 0
+  /// The last document of a full set; only documents that come before it are wanted.
+  private var worst: FirestoreDocument?
+
+  private struct Entry {
+    var document: FirestoreDocument
+    var bytes: Int
+  }
+
+  /// A collector of the first `count` documents; nil collects all.
+  init(_ query: PreparedQuery, count: Int?, bytesMax: Int) {
+    self.query = query
+    self.count = count
+    self.bytesMax = bytesMax
+  }
+
+  /// Takes a document whose stored form has `size` bytes.
+  mutating func insert(_ document: FirestoreDocument, size: Int) throws {
+    if let worst, query.compare(document, worst) != .less { return }
+    kept.append(Entry(document: document, bytes: size))
+    bytes += size
+    if let count, kept.count >= count.addingReportingOverflow(max(count, 64)).partialValue,
+      count < .max / 2
+    {
+      trim(to: count)
+    }
+    guard bytes > bytesMax else { return }
+    if let count { trim(to: count) }
+    guard bytes <= bytesMax else {
+      throw StatusError(
+        .resourceExhausted,
+        "Sorting the results needs more than \(bytesMax) bytes; add a limit, or wait until an "
+          + "index for the query is built."
+      )
+    }
+  }
+
+  /// The documents in final order.
+  mutating func sorted() -> [FirestoreDocument] {
+    trim(to: count ?? .max)
+    return kept.map(\.document)
+  }
+
+  private mutating func trim(to count: Int) {
+    kept.sort { query.compare($0.document, $1.document) == .less }
+    guard kept.count > count else { return }
+    kept.removeLast(kept.count - count)
+    bytes = kept.reduce(0) { $0 + $1.bytes }
+    worst = kept.last?.document
+  }
+}

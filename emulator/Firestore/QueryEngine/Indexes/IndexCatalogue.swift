@@ -1,0 +1,156 @@
+import DocumentModel
+import StorageEngine
+
+/// An index as the catalogue knows it.
+struct Index: Sendable, Hashable {
+  /// The index's number, which is never used twice and leads the keys of its entries.
+  var id: UInt64
+  var definition: IndexDefinition
+  var state: State
+
+  /// How far an index is built.
+  enum State: Sendable, Hashable {
+    /// Writers maintain it; it holds the documents with keys up to `through`, empty at the start.
+    case building(through: [UInt8])
+    /// Whole in every snapshot from this commit on.
+    case ready(since: UInt64)
+    /// Maintained, but no longer read: its row is about to be removed.
+    case leaving
+  }
+
+  /// Whether a snapshot of the given commit shows the whole index.
+  func isUsable(at sequence: UInt64) -> Bool {
+    if case .ready(let since) = state { since <= sequence } else { false }
+  }
+}
+
+/// Which indexes exist; a value that its owner keeps under a lock and in storage.
+struct IndexCatalogue: Sendable {
+  private(set) var indexes: [UInt64: Index] = [:]
+  private var byCollection: [Collection: [UInt64]] = [:]
+  private var nextID: UInt64 = 1
+  /// When each index was last chosen, counted in choices.
+  private var uses: [UInt64: UInt64] = [:]
+  private var choices: UInt64 = 0
+
+  /// One row for each index: its number, then `Index` encoded.
+  static let keyspace = Keyspace("indexes")
+
+  private struct Collection: Hashable {
+    var database: DatabaseName
+    var id: String
+  }
+
+  /// An empty catalogue.
+  init() {}
+
+  /// The indexes that a change of a document in a collection of this id touches.
+  func indexes(_ database: DatabaseName, collectionID: String) -> [Index] {
+    byCollection[Collection(database: database, id: collectionID), default: []]
+      .compactMap { indexes[$0] }
+  }
+
+  /// The index with this definition.
+  func index(_ definition: IndexDefinition) -> Index? {
+    indexes(definition.database, collectionID: definition.collectionID)
+      .first { $0.definition == definition }
+  }
+
+  /// The indexes still being built, oldest first.
+  var building: [Index] {
+    indexes.values.filter {
+      if case .building = $0.state { true } else { false }
+    }.sorted { $0.id < $1.id }
+  }
+
+  /// Adds an index in the state of being built, under a number never used before.
+  mutating func add(_ definition: IndexDefinition) -> Index {
+    let index = Index(id: nextID, definition: definition, state: .building(through: []))
+    insert(index)
+    markUsed(index.id)
+    return index
+  }
+
+  /// Adds an index read from storage.
+  mutating func insert(_ index: Index) {
+    let collection = Collection(
+      database: index.definition.database,
+      id: index.definition.collectionID
+    )
+    indexes[index.id] = index
+    byCollection[collection, default: []].append(index.id)
+    reserve(index.id)
+  }
+
+  /// Notes how far an index is built; a removed index is ignored.
+  mutating func setState(_ state: Index.State, of id: UInt64) {
+    indexes[id]?.state = state
+  }
+
+  /// Takes an index out.
+  mutating func remove(_ id: UInt64) {
+    guard let index = indexes.removeValue(forKey: id) else { return }
+    let collection = Collection(
+      database: index.definition.database,
+      id: index.definition.collectionID
+    )
+    byCollection[collection]?.removeAll { $0 == id }
+    uses[id] = nil
+  }
+
+  /// Keeps numbers up to this one from being given to new indexes.
+  mutating func reserve(_ id: UInt64) {
+    nextID = max(nextID, id + 1)
+  }
+
+  /// Notes that a query chose an index.
+  mutating func markUsed(_ id: UInt64) {
+    choices += 1
+    uses[id] = choices
+  }
+
+  /// The index whose last use is longest ago.
+  var leastUsed: Index? {
+    indexes.values.filter { $0.state != .leaving }.min { left, right in
+      (uses[left.id] ?? 0, left.id) < (uses[right.id] ?? 0, right.id)
+    }
+  }
+}
+
+extension Index {
+  /// The key of the index's row.
+  var rowKey: [UInt8] { IndexEntry.prefix(ofIndex: id) }
+
+  /// The row.
+  ///
+  /// A ready index is stored without its commit: whatever is seen after a restart comes later.
+  var row: [UInt8] {
+    var encoder = BinaryEncoder()
+    encoder.append(byte: 1)
+    definition.encode(to: &encoder)
+    switch state {
+    case .building(let through):
+      encoder.append(byte: 0)
+      encoder.append(data: through)
+    case .ready, .leaving: encoder.append(byte: 1)
+    }
+    return encoder.bytes
+  }
+
+  /// The number that leads the key of an index's row or entry.
+  static func number(_ key: ArraySlice<UInt8>) -> UInt64 {
+    key.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// Reads a row.
+  init(rowKey: [UInt8], row: [UInt8]) throws {
+    guard rowKey.count == 8 else { throw CorruptDataError("index row with a strange key") }
+    id = Self.number(rowKey[...])
+    var decoder = BinaryDecoder(row)
+    let version = try decoder.byte()
+    guard version == 1 else { throw CorruptDataError("unknown index version \(version)") }
+    definition = try IndexDefinition(from: &decoder)
+    state =
+      try decoder.byte() == 1 ? .ready(since: 0) : .building(through: try decoder.data())
+  }
+}

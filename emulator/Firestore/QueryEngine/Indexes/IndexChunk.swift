@@ -1,0 +1,52 @@
+import DocumentModel
+import StorageEngine
+
+/// The next documents that a growing index has not seen, as one batch.
+struct IndexChunk: Sendable {
+  private(set) var batch = StorageBatch()
+  /// The versions in which the documents were read.
+  private(set) var expectations: [VersionExpectation] = []
+  /// How far the index is built after the batch; nil when it is whole.
+  private(set) var through: [UInt8]?
+
+  /// Reads at least one document, if there is one, and no more than the bounds allow.
+  init(
+    _ index: Index,
+    after through: [UInt8],
+    documentsMax: Int,
+    bytesMax: Int,
+    seeksMax: Int,
+    in snapshot: any StorageSnapshot
+  ) throws {
+    let database = index.definition.database
+    var range = KeyRange(prefix: DocumentKeys.databasePrefix(database))
+    if !through.isEmpty { range.startAtLeast(through + [0]) }
+    var batch = StorageBatch()
+    var expectations: [VersionExpectation] = []
+    var last: [UInt8]?
+    var bytes = 0
+    let scan = DocumentScan(snapshot: snapshot, database: database)
+    let stopped = try scan.group(
+      index.definition.collectionID,
+      in: range,
+      seeksMax: seeksMax
+    ) { key, value in
+      let document = try DocumentKeys.decode(value.bytes)
+      for entry in IndexEntry.entries(of: document, in: index) {
+        batch.put(IndexEntry.keyspace, entry.key, entry.value)
+      }
+      expectations.append(
+        VersionExpectation(DocumentKeys.keyspace, key, version: value.version)
+      )
+      bytes += value.bytes.count
+      guard expectations.count < documentsMax, bytes < bytesMax else {
+        last = key
+        return false
+      }
+      return true
+    }
+    self.batch = batch
+    self.expectations = expectations
+    self.through = last ?? stopped
+  }
+}

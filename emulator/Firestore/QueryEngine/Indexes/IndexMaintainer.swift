@@ -1,0 +1,26 @@
+import DocumentModel
+package import Events
+package import StorageEngine
+
+/// The indexes as of one moment, for the batch that a writer builds at that moment.
+package struct IndexMaintainer {
+  let catalogue: IndexCatalogue
+
+  /// Adds to a batch what a document's change does to the indexes.
+  package func append(_ change: DocumentChange, to batch: inout StorageBatch) {
+    let indexes = catalogue.indexes(
+      change.name.database,
+      collectionID: change.name.collectionID
+    )
+    for index in indexes {
+      let before = Set(change.before.map { IndexEntry.entries(of: $0, in: index) } ?? [])
+      let after = Set(change.after.map { IndexEntry.entries(of: $0, in: index) } ?? [])
+      for entry in before where !after.contains(entry) {
+        batch.delete(IndexEntry.keyspace, entry.key)
+      }
+      for entry in after where !before.contains(entry) {
+        batch.put(IndexEntry.keyspace, entry.key, entry.value)
+      }
+    }
+  }
+}

@@ -1,0 +1,223 @@
+import DocumentModel
+import Logging
+import StorageEngine
+import Synchronization
+
+extension QueryRunner {
+  /// Builds the indexes that queries ask for, until the task is cancelled or the store closes.
+  ///
+  /// Runs at most once for each runner.
+  package func run(in order: any CommitOrder) async throws {
+    for await _ in wakes {
+      do {
+        try await buildIndexes(in: order)
+      } catch let error as StorageError {
+        // The failed work is tried again at the next wish; queries scan in the meantime.
+        logger.debug(
+          "An index could not be built.",
+          metadata: ["error": "\(error)"]
+        )
+        if error.kind == .closed { return }
+      } catch is CancellationError {
+        return
+      }
+    }
+  }
+
+  /// Builds all that is asked for and returns when nothing is left, or after `commitsMax` commits.
+  ///
+  /// `run` calls it, or a test in its place; never two calls at a time.
+  package func buildIndexes(in order: any CommitOrder, commitsMax: Int = .max) async throws {
+    guard let storage = state.withLock({ $0.storage }) else { return }
+    var documentsMax = configuration.backfillDocumentsMax
+    for _ in 0..<commitsMax {
+      try Task.checkCancellation()
+      switch state.withLock({ $0.nextJob(indexesMax: configuration.indexesMax) }) {
+      case nil: return
+      case .clear(let id): try await clear(id, storage)
+      case .remove(let index): try await remove(index, storage, order)
+      case .register(let definition): try await register(definition, storage, order)
+      case .extend(let index):
+        do {
+          try await extend(index, documentsMax: documentsMax, storage, order)
+          documentsMax = min(documentsMax * 2, configuration.backfillDocumentsMax)
+        } catch let error as StorageError where error.kind == .conflict {
+          // A writer changed a document first. Smaller batches are less likely to collide.
+          documentsMax = max(1, documentsMax / 4)
+        }
+      }
+    }
+  }
+
+  // MARK: Steps
+
+  /// Makes writers maintain an index, starting with the commit that records it.
+  private func register(
+    _ definition: IndexDefinition,
+    _ storage: any OrderedStorage,
+    _ order: any CommitOrder
+  ) async throws {
+    var added: UInt64?
+    do {
+      _ = try await submit(to: storage, order) { state in
+        guard state.catalogue.index(definition) == nil else { return nil }
+        let index = state.catalogue.add(definition)
+        added = index.id
+        var batch = StorageBatch()
+        batch.put(IndexCatalogue.keyspace, index.rowKey, index.row)
+        return (batch, [])
+      }
+      logger.debug("An index is being built.", metadata: ["index": "\(definition)"])
+    } catch {
+      if let added { forget(added, order) }
+      throw error
+    }
+  }
+
+  /// Puts the next documents into an index, or finds that there are none left.
+  ///
+  /// The commit expects each document to be as it was read, so it never undoes a writer's entry.
+  private func extend(
+    _ index: Index,
+    documentsMax: Int,
+    _ storage: any OrderedStorage,
+    _ order: any CommitOrder
+  ) async throws {
+    guard case .building(let through) = index.state else { return }
+    let configuration = configuration
+    let chunk = try await storage.read { snapshot in
+      try IndexChunk(
+        index,
+        after: through,
+        documentsMax: documentsMax,
+        bytesMax: configuration.backfillBytesMax,
+        seeksMax: configuration.backfillSeeksMax,
+        in: snapshot
+      )
+    }
+    let sequence = try await submit(to: storage, order) { state in
+      guard state.catalogue.indexes[index.id]?.state == index.state else { return nil }
+      var batch = chunk.batch
+      var grown = index
+      grown.state = chunk.through.map { .building(through: $0) } ?? .ready(since: 0)
+      batch.put(IndexCatalogue.keyspace, grown.rowKey, grown.row)
+      return (batch, chunk.expectations)
+    }
+    guard let sequence else { return }
+    state.withLock { state in
+      state.catalogue.setState(
+        chunk.through.map { .building(through: $0) } ?? .ready(since: sequence),
+        of: index.id
+      )
+    }
+    if chunk.through == nil {
+      logger.debug("An index is ready.", metadata: ["index": "\(index.definition)"])
+    }
+  }
+
+  /// Takes an index out of use, then out of the catalogue; its entries are left for `clear`.
+  ///
+  /// Writers maintain it until its row is gone, so that a failure leaves a whole index.
+  private func remove(
+    _ index: Index,
+    _ storage: any OrderedStorage,
+    _ order: any CommitOrder
+  ) async throws {
+    do {
+      _ = try await submit(to: storage, order) { state in
+        state.catalogue.setState(.leaving, of: index.id)
+        var batch = StorageBatch()
+        batch.delete(IndexCatalogue.keyspace, index.rowKey)
+        return (batch, [])
+      }
+    } catch {
+      state.withLock { $0.catalogue.setState(index.state, of: index.id) }
+      throw error
+    }
+    forget(index.id, order)
+    logger.debug("The least used index was removed.", metadata: ["index": "\(index.definition)"])
+  }
+
+  /// Stops maintaining an index whose row is not in the store.
+  private func forget(_ id: UInt64, _ order: any CommitOrder) {
+    order.alone {
+      state.withLock { state in
+        state.catalogue.remove(id)
+        state.orphans.append(id)
+      }
+    }
+  }
+
+  /// Deletes some entries of an index that is no longer in the catalogue.
+  private func clear(_ id: UInt64, _ storage: any OrderedStorage) async throws {
+    let prefix = IndexEntry.prefix(ofIndex: id)
+    let entriesMax = configuration.removalEntriesMax
+    let last = try await storage.read { snapshot in
+      var count = 0
+      var last: [UInt8]?
+      try snapshot.scan(IndexEntry.keyspace, prefix: prefix) { key, _ in
+        count += 1
+        last = key
+        return count < entriesMax
+      }
+      return last
+    }
+    guard let last else {
+      state.withLock { $0.orphans.removeAll { $0 == id } }
+      return
+    }
+    var batch = StorageBatch()
+    batch.deleteRange(IndexEntry.keyspace, from: prefix, to: last + [0])
+    try await storage.commit(batch, durability: .relaxed)
+  }
+
+  /// Decides and submits as one step among the writers' batches, then waits for the commit.
+  ///
+  /// Nil when `decide` finds nothing to do. The commits are relaxed: after a crash the store shows
+  /// an earlier state of the whole index, from which building goes on.
+  private func submit(
+    to storage: any OrderedStorage,
+    _ order: any CommitOrder,
+    _ decide: (inout State) -> (StorageBatch, [VersionExpectation])?
+  ) async throws -> UInt64? {
+    try await withCheckedThrowingContinuation { continuation in
+      order.alone {
+        let decision = state.withLock { state in decide(&state) }
+        guard let (batch, expectations) = decision else {
+          continuation.resume(returning: nil)
+          return
+        }
+        storage.submit(batch, expecting: expectations, durability: .relaxed) { result in
+          continuation.resume(with: result.map(Optional.some))
+        }
+      }
+    }
+  }
+}
+
+extension QueryRunner.State {
+  /// One step of the work beside the writers.
+  enum Job {
+    case clear(UInt64)
+    case remove(Index)
+    case register(IndexDefinition)
+    case extend(Index)
+  }
+
+  /// What to do next; nil when all is done.
+  ///
+  /// Begun indexes are finished before further ones are begun.
+  mutating func nextJob(indexesMax: Int) -> Job? {
+    if let id = orphans.first { return .clear(id) }
+    if let index = catalogue.building.first { return .extend(index) }
+    guard let wish = wishes.first else { return nil }
+    if catalogue.index(wish) == nil, catalogue.indexes.count >= indexesMax {
+      if let least = catalogue.leastUsed { return .remove(least) }
+      // There is no room for any index.
+      wishes.removeAll()
+      return nil
+    }
+    wishes.removeFirst()
+    return .register(wish)
+  }
+}

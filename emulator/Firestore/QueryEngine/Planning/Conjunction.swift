@@ -1,0 +1,71 @@
+import DocumentModel
+
+/// One disjunct of a filter's disjunctive normal form: tests that must all hold.
+struct Conjunction: Sendable, Hashable {
+  /// The tests, each with at most one value where a test takes several.
+  var terms: [Term] = []
+
+  /// One test of one field.
+  struct Term: Sendable, Hashable {
+    var path: FieldPath
+    var test: Condition.Test
+  }
+
+  /// The disjuncts of a condition, whose number validation has bounded.
+  ///
+  /// No condition gives one empty disjunct; a condition that never holds gives none.
+  static func disjuncts(of condition: Condition?) -> [Conjunction] {
+    guard let condition else { return [Conjunction()] }
+    switch condition {
+    case .or(let conditions):
+      return conditions.flatMap(disjuncts)
+    case .and(let conditions):
+      return conditions.reduce([Conjunction()]) { products, next in
+        let factors = disjuncts(of: next)
+        return products.flatMap { left in
+          factors.map { Conjunction(terms: left.terms + $0.terms) }
+        }
+      }
+    case .field(let path, .oneOf(let values)):
+      return values.map { Conjunction(terms: [Term(path: path, test: .oneOf([$0]))]) }
+    case .field(let path, .containsAny(let values)):
+      return values.map { Conjunction(terms: [Term(path: path, test: .containsAny([$0]))]) }
+    case .field(let path, let test):
+      return [Conjunction(terms: [Term(path: path, test: test)])]
+    }
+  }
+
+  /// The value that a field must equal, if the conjunction says so.
+  func equalValue(of path: FieldPath) -> FirestoreValue? {
+    for term in terms where term.path == path {
+      if case .oneOf(let values) = term.test { return values.first }
+    }
+    return nil
+  }
+
+  /// The element that a field must contain, if the conjunction says so.
+  func containedValue(of path: FieldPath) -> FirestoreValue? {
+    for term in terms where term.path == path {
+      if case .containsAny(let values) = term.test { return values.first }
+    }
+    return nil
+  }
+
+  /// The fields bound to one value, in order and without the document's name.
+  var equalPaths: [FieldPath] {
+    Set(
+      terms.compactMap { term in
+        if case .oneOf = term.test, !term.path.isDocumentID { term.path } else { nil }
+      }
+    ).sorted()
+  }
+
+  /// The fields that must contain a value, in order.
+  var containedPaths: [FieldPath] {
+    Set(
+      terms.compactMap { term in
+        if case .containsAny = term.test { term.path } else { nil }
+      }
+    ).sorted()
+  }
+}

@@ -1,0 +1,127 @@
+package import DocumentModel
+
+/// A checked query with everything implied made explicit; made by `QueryRunner.prepare`.
+///
+/// It decides about single documents without a store, so that listeners and query locks can ask it
+/// about each change.
+package struct PreparedQuery: Sendable {
+  /// The query as the client sent it.
+  package let query: Query
+  /// The final orders: the client's, then those implied, then `__name__`.
+  package let orders: [Query.Order]
+
+  let condition: Condition?
+  let disjuncts: [Conjunction]
+
+  init(query: Query, orders: [Query.Order]) {
+    self.query = query
+    self.orders = orders
+    condition = query.filter.map(Condition.init)
+    disjuncts = Conjunction.disjuncts(of: condition)
+  }
+
+  /// Whether a document is among the results before offset and limit.
+  ///
+  /// It is in scope, has every ordered field, passes the filter and lies between the cursors.
+  package func matches(_ document: FirestoreDocument) -> Bool {
+    covers(document.name)
+      && orders.allSatisfy { document.value(at: $0.path) != nil }
+      && (condition?.holds(for: document) ?? true)
+      && isWithinCursors(document)
+  }
+
+  /// The order of two documents that match; equal only for one and the same name.
+  package func compare(_ left: FirestoreDocument, _ right: FirestoreDocument) -> Ordering {
+    for order in orders {
+      guard let a = left.value(at: order.path), let b = right.value(at: order.path) else {
+        continue
+      }
+      let result = ValueOrder.compare(a, b)
+      if result != .equal { return order.descending ? result.reversed : result }
+    }
+    return .equal
+  }
+
+  /// The document with the selected fields only, inside the maps that enclose them.
+  package func project(_ document: FirestoreDocument) -> FirestoreDocument {
+    guard let projection = query.projection, !projection.isEmpty else { return document }
+    var projected = document
+    projected.fields = [:]
+    for path in projection where !path.isDocumentID {
+      if let value = document.fields[path] { projected.fields.set(value, at: path) }
+    }
+    return projected
+  }
+
+  /// Whether a document of this name, existing or not, is in the query's collections.
+  package func covers(_ name: DocumentName) -> Bool {
+    guard name.database == query.database else { return false }
+    let segments = name.path.segments
+    let parentCount = query.parent.segments.count
+    guard segments.count >= parentCount + 2,
+      query.allDescendants || segments.count == parentCount + 2,
+      name.path.isBelowOrEqual(to: query.parent)
+    else { return false }
+    guard let collectionID = query.collectionID else { return true }
+    return name.collectionID.utf8.elementsEqual(collectionID.utf8)
+  }
+
+  /// A range of `DocumentKeys` keys that contains all results, and perhaps other documents.
+  ///
+  /// A document outside the range never matches; inside it, ask `matches`.
+  package var keyRange: KeyRange {
+    if let collection {
+      KeyRange(prefix: DocumentKeys.collectionPrefix(query.database, collection))
+    } else {
+      KeyRange(prefix: DocumentKeys.descendantsPrefix(query.database, query.parent))
+    }
+  }
+
+  /// The one collection that the query reads, or nil when it reads several.
+  package var collection: ResourcePath? {
+    guard !query.allDescendants, let collectionID = query.collectionID else { return nil }
+    return query.parent.appending(collectionID)
+  }
+
+  /// The rest of this query after `document`, its last result so far.
+  ///
+  /// With it a long result can be read in pages of short snapshots. The offset is taken as done and
+  /// the limit lowered by `returned`, the number of results so far.
+  package func continuing(after document: FirestoreDocument, returned: Int) -> PreparedQuery {
+    var rest = query
+    rest.orders = orders
+    rest.start = Query.Cursor(
+      orders.compactMap { document.value(at: $0.path) },
+      before: false
+    )
+    rest.offset = 0
+    rest.limit = query.limit.map { max(0, $0 - returned) }
+    return PreparedQuery(query: rest, orders: orders)
+  }
+
+  /// Whether results come in descending order of names; nil when names are not the only order.
+  var nameOrderDescending: Bool? {
+    orders.count == 1 ? orders.first?.descending : nil
+  }
+
+  private func isWithinCursors(_ document: FirestoreDocument) -> Bool {
+    if let start = query.start {
+      let position = position(of: document, against: start)
+      guard start.before ? position != .less : position == .greater else { return false }
+    }
+    if let end = query.end {
+      let position = position(of: document, against: end)
+      guard end.before ? position == .less : position != .greater else { return false }
+    }
+    return true
+  }
+
+  private func position(of document: FirestoreDocument, against cursor: Query.Cursor) -> Ordering {
+    for (order, value) in zip(orders, cursor.values) {
+      guard let own = document.value(at: order.path) else { continue }
+      let result = ValueOrder.compare(own, value)
+      if result != .equal { return order.descending ? result.reversed : result }
+    }
+    return .equal
+  }
+}

@@ -1,0 +1,152 @@
+import DocumentModel
+import StorageEngine
+
+/// Chooses how to run a query, and says which indexes would have served it better.
+struct QueryPlanner {
+  let query: PreparedQuery
+  let snapshot: any StorageSnapshot
+  let configuration: QueryRunner.Configuration
+
+  /// The plan with the indexes that are ready in the snapshot.
+  ///
+  /// Of several usable indexes it takes the one with the fewest entries, counted up to the number
+  /// of candidates that a scan may read.
+  func plan(_ catalogue: IndexCatalogue) throws -> QueryPlan {
+    guard let collectionID = query.query.collectionID, !needsNoIndex else { return .scan }
+    let indexes = catalogue.indexes(query.query.database, collectionID: collectionID)
+      .filter { $0.definition.scope == scope && $0.isUsable(at: snapshot.sequence) }
+    guard !indexes.isEmpty else { return .scan }
+    var ranges: [IndexRange] = []
+    for disjunct in query.disjuncts {
+      let candidates = indexes.compactMap {
+        IndexRangeBuilder(query: query, disjunct: disjunct, index: $0).build()
+      }
+      guard let best = try cheapest(candidates) else { return .scan }
+      ranges.append(best)
+    }
+    return .indexes(ranges)
+  }
+
+  /// The indexes to build, seen after the plan was run.
+  func wishes(after plan: QueryPlan, _ statistics: QueryStatistics) -> [IndexDefinition] {
+    guard statistics.scanned > configuration.scanCandidatesMax, !needsNoIndex,
+      query.query.collectionID != nil
+    else { return [] }
+    let definitions =
+      switch plan {
+      case .scan: query.disjuncts.flatMap(firstIndexes)
+      case .indexes(let ranges):
+        zip(query.disjuncts, ranges).filter { !$1.isExact || !$1.isOrdered }
+          .compactMap { idealIndex($0.0) }
+      }
+    return definitions.filter { $0.fields.count <= configuration.indexFieldsMax }
+  }
+
+  private var scope: IndexDefinition.Scope {
+    query.query.allDescendants ? .group : .collection
+  }
+
+  /// Whether the documents' own keys serve the query as well as any index.
+  private var needsNoIndex: Bool {
+    if query.disjuncts.allSatisfy({ $0.equalValue(of: .documentID) != nil }) { return true }
+    return query.collection != nil && query.nameOrderDescending != nil
+      && query.disjuncts.allSatisfy { $0.terms.allSatisfy(\.path.isDocumentID) }
+  }
+
+  // MARK: Choice
+
+  private func cheapest(_ candidates: [IndexRange]) throws -> IndexRange? {
+    guard candidates.count > 1 else { return candidates.first }
+    // All ranges are counted up to a bound that grows until one of them ends below it, so that the
+    // smallest range determines the effort.
+    var countMax = 16
+    while true {
+      let counts = try candidates.map { try count($0, upTo: countMax) }
+      let capped = min(countMax, configuration.scanCandidatesMax)
+      if counts.contains(where: { $0 < countMax }) || countMax >= configuration.scanCandidatesMax {
+        return zip(candidates, counts).min { left, right in
+          cost(left.0, left.1, capped) < cost(right.0, right.1, capped)
+        }?.0
+      }
+      countMax *= 4
+    }
+  }
+
+  /// The cost of a range: the entries to read, then, between equals, the need to sort.
+  private func cost(_ range: IndexRange, _ count: Int, _ countMax: Int) -> (Int, Int) {
+    let isOrdered = range.isOrdered && query.disjuncts.count == 1
+    guard isOrdered, range.isExact, let limit = query.query.limit else {
+      return (count, range.isOrdered ? 0 : 1)
+    }
+    let (wanted, overflow) = limit.addingReportingOverflow(query.query.offset)
+    return (overflow ? count : min(count, wanted), 0)
+  }
+
+  private func count(_ range: IndexRange, upTo countMax: Int) throws -> Int {
+    guard !range.range.isEmpty else { return 0 }
+    var count = 0
+    try snapshot.scan(
+      IndexEntry.keyspace,
+      from: range.range.from,
+      to: range.range.to,
+      descending: false
+    ) { _, _ in
+      count += 1
+      return count < countMax
+    }
+    return count
+  }
+
+  // MARK: Wishes
+
+  /// The indexes for a disjunct that has none.
+  ///
+  /// They are single-field indexes when the order is by name and several can be merged, else the
+  /// one made for the query.
+  private func firstIndexes(_ disjunct: Conjunction) -> [IndexDefinition] {
+    let singles =
+      disjunct.equalPaths.map { IndexDefinition.Field($0, .ascending) }
+      + disjunct.containedPaths.map { IndexDefinition.Field($0, .contains) }
+    guard suffix(disjunct).isEmpty, singles.count > 1 else {
+      return [idealIndex(disjunct)].compactMap(\.self)
+    }
+    return singles.map { definition([$0], nameDescending: false) }
+  }
+
+  /// The index whose range is exactly the disjunct's results in the query's order.
+  private func idealIndex(_ disjunct: Conjunction) -> IndexDefinition? {
+    let suffix = suffix(disjunct)
+    // An index serves an order and its reverse; the first field decides which of them is built.
+    let flips = suffix.first?.descending ?? false
+    let nameDescending =
+      suffix.isEmpty ? false : (query.orders.last?.descending ?? false) != flips
+    let fields =
+      disjunct.equalPaths.map { IndexDefinition.Field($0, .ascending) }
+      + disjunct.containedPaths.prefix(1).map { IndexDefinition.Field($0, .contains) }
+      + suffix.map {
+        IndexDefinition.Field($0.path, $0.descending != flips ? .descending : .ascending)
+      }
+    guard !fields.isEmpty || scope == .group else { return nil }
+    return definition(fields, nameDescending: nameDescending)
+  }
+
+  /// The orders that an index must give: those of fields not bound to one value.
+  private func suffix(_ disjunct: Conjunction) -> [Query.Order] {
+    query.orders.filter {
+      !$0.path.isDocumentID && disjunct.equalValue(of: $0.path) == nil
+    }
+  }
+
+  private func definition(
+    _ fields: [IndexDefinition.Field],
+    nameDescending: Bool
+  ) -> IndexDefinition {
+    IndexDefinition(
+      database: query.query.database,
+      collectionID: query.query.collectionID ?? "",
+      scope: scope,
+      fields: fields,
+      nameDescending: nameDescending
+    )
+  }
+}

@@ -1,0 +1,244 @@
+package import DocumentModel
+package import Logging
+import RuntimeSupport
+package import StorageEngine
+import Synchronization
+
+/// Runs queries on snapshots and keeps the indexes that they need.
+///
+/// A query for which no index is ready scans its collections; when it meets more than a bounded
+/// number of candidates, it asks for an index, which `run` then builds beside the writers.
+package final class QueryRunner: Sendable {
+  let configuration: Configuration
+  let logger: Logger
+  let state = Mutex(State())
+  /// Woken when a query asks for an index; read by `run`.
+  let wakes: AsyncStream<Void>
+  let wake: AsyncStream<Void>.Continuation
+
+  /// The bounds of the runner.
+  package struct Configuration: Sendable {
+    /// A query that reads more candidates than this asks for an index.
+    package var scanCandidatesMax: Int
+    /// Indexes in all; production allows 200 composite ones to a database without billing.
+    package var indexesMax: Int
+    /// Fields of an automatic index; production allows 100, of up to 1 500 bytes each in a key.
+    package var indexFieldsMax: Int
+    /// Documents put into a growing index in one commit, so that writers wait for milliseconds.
+    package var backfillDocumentsMax: Int
+    /// Stored bytes read for one such commit.
+    package var backfillBytesMax: Int
+    /// Collections passed over for one such commit, so that no read lasts long.
+    package var backfillSeeksMax: Int
+    /// Entries of a removed index deleted in one commit.
+    package var removalEntriesMax: Int
+    /// Stored bytes that one query may hold for sorting; production allows 128 MiB.
+    package var sortBytesMax: Int
+    /// Indexes asked for and not yet begun; further ones are asked for again by later queries.
+    package var wishesMax: Int
+
+    /// Bounds; the defaults suit a development machine.
+    package init(
+      scanCandidatesMax: Int = 1000,
+      indexesMax: Int = 200,
+      indexFieldsMax: Int = 32,
+      backfillDocumentsMax: Int = 500,
+      backfillBytesMax: Int = 4 << 20,
+      backfillSeeksMax: Int = 2000,
+      removalEntriesMax: Int = 5000,
+      sortBytesMax: Int = 128 << 20,
+      wishesMax: Int = 64
+    ) {
+      self.scanCandidatesMax = scanCandidatesMax
+      self.indexesMax = indexesMax
+      self.indexFieldsMax = indexFieldsMax
+      self.backfillDocumentsMax = backfillDocumentsMax
+      self.backfillBytesMax = backfillBytesMax
+      self.backfillSeeksMax = backfillSeeksMax
+      self.removalEntriesMax = removalEntriesMax
+      self.sortBytesMax = sortBytesMax
+      self.wishesMax = wishesMax
+    }
+  }
+
+  struct State {
+    var catalogue = IndexCatalogue()
+    var storage: (any OrderedStorage)?
+    /// The indexes asked for, in the order of asking.
+    var wishes: [IndexDefinition] = []
+    /// The numbers of removed indexes that still have entries.
+    var orphans: [UInt64] = []
+  }
+
+  /// A runner without indexes; `load` reads them and `run` builds them.
+  package init(configuration: Configuration = .init(), logger: Logger) {
+    self.configuration = configuration
+    self.logger = logger
+    // One wake is enough: the task it wakes looks at everything that is to be done.
+    (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// Reads the catalogue of indexes.
+  ///
+  /// Call it before the first write; without it the runner works, but only scans.
+  package func load(from storage: any OrderedStorage) async throws {
+    let (indexes, numbers) = try await storage.read { snapshot in
+      var indexes: [Index] = []
+      try snapshot.scan(IndexCatalogue.keyspace, prefix: []) { key, value in
+        indexes.append(try Index(rowKey: key, row: value.bytes))
+        return true
+      }
+      return (indexes, try Self.numbersInUse(snapshot))
+    }
+    state.withLock { state in
+      state.storage = storage
+      for index in indexes { state.catalogue.insert(index) }
+      for number in numbers where state.catalogue.indexes[number] == nil {
+        state.catalogue.reserve(number)
+        state.orphans.append(number)
+      }
+    }
+    wake.yield()
+  }
+
+  /// Checks a query and makes its implied parts explicit.
+  ///
+  /// Throws `INVALID_ARGUMENT` in production's words.
+  package func prepare(_ query: Query) throws -> PreparedQuery {
+    PreparedQuery(query: query, orders: try QueryValidation(query: query).check())
+  }
+
+  /// Runs a query on a snapshot.
+  ///
+  /// `body` gets the results in order, already projected, and returns false to stop. `overlay`
+  /// holds documents as of an older read time, nil where there was none; it replaces what the
+  /// snapshot holds under the same names. Throws `RESOURCE_EXHAUSTED` when a result that needs
+  /// sorting is larger than memory allows.
+  package func run(
+    _ query: PreparedQuery,
+    on snapshot: any StorageSnapshot,
+    overlay: [DocumentName: FirestoreDocument?] = [:],
+    _ body: (FirestoreDocument) throws -> Bool
+  ) throws -> QueryStatistics {
+    let catalogue = state.withLock { $0.catalogue }
+    var execution = QueryExecution(
+      query: query,
+      snapshot: snapshot,
+      overlay: overlay,
+      configuration: configuration
+    )
+    let planner = QueryPlanner(query: query, snapshot: snapshot, configuration: configuration)
+    let plan = try planner.plan(catalogue)
+    try execution.run(plan, body)
+    note(plan, planner.wishes(after: plan, execution.statistics))
+    return execution.statistics
+  }
+
+  /// The current indexes, for a commit that is being built.
+  ///
+  /// Ask for them within a step of the store's `CommitOrder`, and hand the batch over in the same
+  /// step: only there can no index appear or disappear.
+  package var indexMaintainer: IndexMaintainer {
+    IndexMaintainer(catalogue: state.withLock { $0.catalogue })
+  }
+
+  /// The ids of the collections directly below a document or the root, in order.
+  ///
+  /// A collection is listed when any document lies in it, at any depth.
+  package func listCollectionIDs(
+    _ database: DatabaseName,
+    parent: ResourcePath,
+    after: String?,
+    limit: Int,
+    on snapshot: any StorageSnapshot
+  ) throws -> [String] {
+    guard limit > 0 else { return [] }
+    var ids: [String] = []
+    let scan = DocumentScan(snapshot: snapshot, database: database)
+    try scan.collectionIDs(below: parent, after: after) { id in
+      ids.append(id)
+      return ids.count < limit
+    }
+    return ids
+  }
+
+  /// Adds the removal of a database's index entries to a batch that removes its documents.
+  ///
+  /// Call it while the commit is being built. The indexes stay, empty.
+  package func reset(_ database: DatabaseName, in batch: inout StorageBatch) {
+    let indexes = state.withLock { Array($0.catalogue.indexes.values) }
+    for index in indexes where index.definition.database == database {
+      let prefix = IndexEntry.prefix(ofIndex: index.id)
+      batch.deleteRange(IndexEntry.keyspace, from: prefix, to: keyAfter(prefix: prefix))
+    }
+  }
+
+  /// All indexes, by collection.
+  package func indexes() -> [IndexReport] {
+    state.withLock { Array($0.catalogue.indexes.values) }.map { index in
+      let isReady = if case .ready = index.state { true } else { false }
+      return IndexReport(definition: index.definition, isReady: isReady)
+    }.sorted { $0.definition.description < $1.definition.description }
+  }
+
+  /// The numbers that lead the keys of index entries; one seek for each.
+  private static func numbersInUse(_ snapshot: any StorageSnapshot) throws -> [UInt64] {
+    var numbers: [UInt64] = []
+    var from: [UInt8]? = []
+    while let start = from {
+      from = nil
+      try snapshot.scan(
+        IndexEntry.keyspace,
+        from: start,
+        to: nil,
+        descending: false
+      ) { key, _ in
+        let number = Index.number(key[...])
+        numbers.append(number)
+        from = keyAfter(prefix: IndexEntry.prefix(ofIndex: number))
+        return false
+      }
+    }
+    return numbers
+  }
+
+  /// Remembers which indexes a query used and which it asked for.
+  private func note(_ plan: QueryPlan, _ wishes: [IndexDefinition]) {
+    let wakes = state.withLock { state in
+      for id in plan.indexIDs { state.catalogue.markUsed(id) }
+      guard state.storage != nil else { return false }
+      var added = false
+      for wish in wishes
+      where state.wishes.count < configuration.wishesMax && !state.wishes.contains(wish)
+        && state.catalogue.index(wish) == nil
+      {
+        state.wishes.append(wish)
+        added = true
+      }
+      return added
+    }
+    if wakes { wake.yield() }
+  }
+}
+
+/// An index as `hearth indexes` shows it.
+package struct IndexReport: Sendable, Hashable {
+  package var definition: IndexDefinition
+  /// False while it is being built or removed; queries then scan.
+  package var isReady: Bool
+}
+
+/// What a query cost.
+package struct QueryStatistics: Sendable, Hashable {
+  /// Results passed over because of the offset.
+  package var skipped = 0
+  /// Documents and index entries read, whether they matched or not.
+  package var scanned = 0
+  /// Results handed to the caller.
+  package var returned = 0
+  /// The indexes used; empty for a scan.
+  package var indexes: [IndexDefinition] = []
+
+  /// Nothing done yet.
+  package init() {}
+}

@@ -1,0 +1,94 @@
+import DocumentModel
+package import Events
+package import Invocation
+import RuntimeSupport
+
+/// Which deployed function wants which event.
+///
+/// It is made once per deployment and then only read. An event goes to every function whose trigger
+/// fits, so two functions on one pattern both run.
+package struct TriggerTable: Sendable {
+  /// The document triggers, in the order of the functions' names.
+  package private(set) var triggers: [DocumentTrigger]
+  /// The triggers of other events, in the order of the functions' names.
+  package private(set) var eventTriggers: [EventTrigger]
+
+  /// Reads the event triggers among a deployment's functions; other triggers are ignored.
+  ///
+  /// Throws a `StatusConvertible` that names the function whose trigger makes no sense.
+  package init(functions: [String: FunctionEndpoint]) throws {
+    triggers = []
+    eventTriggers = []
+    for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {
+      guard let trigger = endpoint.eventTrigger else { continue }
+      guard let type = DocumentEventType(name: trigger.eventType) else {
+        eventTriggers.append(try EventTrigger(function: name, trigger))
+        continue
+      }
+      let attributes = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
+      guard let document = attributes["document"] else {
+        throw StatusError.invalidArgument(
+          "The trigger of function \(name) has no \"document\" filter; add the path it watches."
+        )
+      }
+      triggers.append(
+        DocumentTrigger(
+          function: name,
+          type: type,
+          database: attributes["database"] ?? "(default)",
+          pattern: try PathPattern(document)
+        )
+      )
+    }
+  }
+
+  /// The triggers that fit a change, in the order of the functions' names.
+  package func matches(_ change: DocumentChange) -> [DocumentTrigger] {
+    triggers.filter { trigger in
+      trigger.type.kind.includes(change.kind)
+        && trigger.database == change.name.database.database
+        && trigger.pattern.match(change.name.path) != nil
+    }
+  }
+
+  /// The functions that want an event of another service, in the order of their names.
+  package func functions(for event: CloudEvent) -> [String] {
+    eventTriggers.filter { $0.matches(event) }.map(\.function)
+  }
+}
+
+/// One function's interest in documents.
+package struct DocumentTrigger: Sendable, Hashable {
+  package var function: String
+  package var type: DocumentEventType
+  /// The database's id, such as `(default)`.
+  package var database: String
+  package var pattern: PathPattern
+}
+
+/// One function's interest in events of a type.
+package struct EventTrigger: Sendable, Hashable {
+  package var function: String
+  package var type: String
+  /// Attributes that must be equal.
+  package var filters: [String: String]
+  /// Attributes that must match a pattern.
+  package var patterns: [String: PathPattern]
+
+  init(function: String, _ trigger: FunctionEndpoint.EventTrigger) throws {
+    self.function = function
+    type = trigger.eventType
+    filters = trigger.eventFilters
+    patterns = try (trigger.eventFilterPathPatterns ?? [:]).mapValues {
+      try PathPattern($0, ofDocuments: false)
+    }
+  }
+
+  func matches(_ event: CloudEvent) -> Bool {
+    event.type == type && filters.allSatisfy { event.attribute($0.key) == $0.value }
+      && patterns.allSatisfy { name, pattern in
+        event.attribute(name).map { pattern.match(ResourcePath(slashSeparated: $0)) != nil }
+          ?? false
+      }
+  }
+}
