@@ -288,8 +288,9 @@ func doors() -> [Target] {
       "HearthCLI",
       in: "Sources/Server",
       [
-        "Deployment", "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP", "RuntimeSupport",
-        "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Subprocess", "Logging",
+        "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP",
+        "RuntimeSupport", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Subprocess",
+        "Logging",
       ],
       // What `init` writes; its sources are targets of their own as well, so that they are tested.
       resources: [

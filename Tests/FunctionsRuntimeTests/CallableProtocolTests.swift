@@ -395,6 +395,11 @@ struct CallableProtocolTests {
     #expect(closed.status == 200 && closed.body == #"{"result":1}"#)
     let refused = try await harness.call("none", "{}", headers: [.origin: a])
     #expect(refused.status == 400 && refused.headers[.accessControlAllowOrigin] == nil)
+    let long = String(repeating: " ", count: InvocationLimits.bodyBytesMax + 1)
+    for (name, origin) in [("none", nil), ("standard", a)] {
+      let tooLong = try await harness.call(name, long, headers: [.origin: a])
+      #expect(tooLong.status == 413 && tooLong.headers[.accessControlAllowOrigin] == origin)
+    }
   }
 
   @Test("What an app says of pages holds for the callables that do not say it themselves")

@@ -29,7 +29,9 @@ struct InitTests {
     #expect(command.output.contains("hearth start --watch"))
 
     func expectSame(_ written: String, _ tested: String) throws {
-      let own = try text("\(checkout)/Sources/HearthCLI/Templates/\(tested)").split(separator: "\n")
+      let own = try text("\(checkout)/Sources/Server/HearthCLI/Templates/\(tested)").split(
+        separator: "\n"
+      )
       let its = try text(folder.path("My App_2/\(written)")).split(separator: "\n")
       // The imports may have another order with the other name.
       let renamed = own.map { $0 == "import StarterFunctions" ? "import Functions" : $0 }

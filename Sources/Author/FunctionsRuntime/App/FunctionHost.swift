@@ -136,25 +136,33 @@ package struct FunctionHost: FunctionInvoker {
 
   /// The answer to a request whose body is longer than its function takes.
   package func refuseTooLarge(_ head: HTTPRequest) -> InvocationReply {
-    let bytesMax =
-      streamsBody(of: head) ? InvocationLimits.uploadBytesMax : InvocationLimits.bodyBytesMax
-    return CallableReply.error(
+    refuseTooLarge(head, of: target(of: head).function)
+  }
+
+  private func refuseTooLarge(
+    _ head: HTTPRequest,
+    of function: FunctionDefinition?
+  ) -> InvocationReply {
+    CallableReply.error(
       .invalidArgument,
-      "Request payload size exceeds the limit: \(bytesMax) bytes.",
+      "Request payload size exceeds the limit: \(Self.bytesMax(of: function)) bytes.",
       httpStatus: 413,
-      for: head
+      for: head,
+      function?.options.cors ?? .any
     )
+  }
+
+  private static func bytesMax(of function: FunctionDefinition?) -> Int {
+    function?.trigger == .http ? InvocationLimits.uploadBytesMax : InvocationLimits.bodyBytesMax
   }
 
   private func run(
     _ function: FunctionDefinition,
     _ request: InvocationRequest
   ) async -> InvocationReply {
-    let isHTTP = function.trigger == .http
-    guard
-      request.wholeBody.readableBytes
-        <= (isHTTP ? InvocationLimits.uploadBytesMax : InvocationLimits.bodyBytesMax)
-    else { return refuseTooLarge(request.head) }
+    guard request.wholeBody.readableBytes <= Self.bytesMax(of: function) else {
+      return refuseTooLarge(request.head, of: function)
+    }
     // Browsers and crawlers ask any server for these; the framework's contract keeps them from
     // functions.
     let isEvent = FunctionSignature.proper(for: function.trigger) == .cloudevent
@@ -223,6 +231,7 @@ package struct FunctionHost: FunctionInvoker {
     _ respond: @escaping @Sendable () async -> InvocationReply
   ) async -> InvocationReply {
     guard let requestTimeMax else { return await respond() }
+    let origins = functions[request.function]?.options.cors ?? .any
     let race = ReplyRace()
     // The host owns the task until the function returns. It cannot wait for a function that ignores
     // cancellation, or the caller would never get an answer.
@@ -231,7 +240,7 @@ package struct FunctionHost: FunctionInvoker {
       // Cancelled when the function was faster.
       guard (try? await Task.sleep(for: requestTimeMax)) != nil else { return }
       race.finish(
-        CallableReply.error(.deadlineExceeded, late(request), for: request.head)
+        CallableReply.error(.deadlineExceeded, late(request), for: request.head, origins)
       )
     }
     defer {

@@ -8,7 +8,7 @@ package import Invocation
 ///   chat.embedMessage
 ///   chat.semanticSearch
 /// }
-/// try await app.run()
+/// await app.runService()
 /// ```
 public struct FunctionsApp: Sendable {
   package let functions: [FunctionDefinition]

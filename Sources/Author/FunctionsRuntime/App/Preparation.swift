@@ -23,8 +23,23 @@ extension CloudFunction {
   public func prepared(
     by body: @escaping @Sendable () async throws -> Void
   ) -> FunctionDefinition {
-    var definition = definition
-    definition.preparations.append(Preparation(body))
+    definition.prepared(by: body)
+  }
+}
+
+extension FunctionDefinition {
+  /// The function with further work that a process does before it serves it.
+  ///
+  /// In all else like the form of a declaration.
+  public func prepared(
+    by body: @escaping @Sendable () async throws -> Void
+  ) -> FunctionDefinition {
+    prepared(by: Preparation(body))
+  }
+
+  fileprivate func prepared(by preparation: Preparation) -> FunctionDefinition {
+    var definition = self
+    definition.preparations.append(preparation)
     return definition
   }
 }
@@ -35,10 +50,6 @@ extension [FunctionDefinition] {
   /// Otherwise like the form of a single function.
   public func prepared(by body: @escaping @Sendable () async throws -> Void) -> Self {
     let preparation = Preparation(body)
-    return map { definition in
-      var definition = definition
-      definition.preparations.append(preparation)
-      return definition
-    }
+    return map { $0.prepared(by: preparation) }
   }
 }

@@ -48,13 +48,14 @@ enum CallableReply {
     _ code: StatusCode,
     _ message: String,
     httpStatus: Int? = nil,
-    for request: HTTPRequest
+    for request: HTTPRequest,
+    _ origins: CORSOrigins = .any
   ) -> InvocationReply {
     let json = CallableWire.error(code, message)
     if CallableWire.wantsStream(request) {
-      return eventStream(for: request, .any) { try await $0(CallableWire.frame(json)) }
+      return eventStream(for: request, origins) { try await $0(CallableWire.frame(json)) }
     }
     let status = HTTPResponse.Status.numbered(httpStatus ?? code.httpStatus)
-    return self.json(json, status: status, for: request, .any)
+    return self.json(json, status: status, for: request, origins)
   }
 }

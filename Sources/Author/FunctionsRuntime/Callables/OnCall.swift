@@ -45,7 +45,9 @@ extension OnCall where Reply: Encodable & SendableMetatype {
 }
 
 extension OnCall where Reply == Void {
+  // Disfavoured, because a closure that is one `switch` or `if` expression would fit both.
   /// A function whose clients get `null`.
+  @_disfavoredOverload
   public init(
     _ name: String,
     callers: CallableCallers = .anyone,

@@ -66,7 +66,9 @@ extension OnStreamingCall where Reply: Encodable & SendableMetatype {
 }
 
 extension OnStreamingCall where Reply == Void {
+  // Disfavoured, because a closure that is one `switch` or `if` expression would fit both.
   /// A function whose clients get `null` after the chunks.
+  @_disfavoredOverload
   public init(
     _ name: String,
     callers: CallableCallers = .anyone,

@@ -12,7 +12,8 @@ import Invocation
 ///     filters: ["shop": "berlin"],
 ///     pathPatterns: ["subject": "orders/{orderId}"]
 ///   ) { event in
-///     event.logger.info("\(try event.params.orderId): \(event.data.total)")
+///     let orderID = try event.params.orderId
+///     event.logger.info("\(orderID): \(event.data.total)")
 ///   }
 /// }
 /// ```

@@ -3,7 +3,8 @@
 /// ```swift
 /// var welcome: OnDocumentCreated<User> {
 ///   .init("welcome", at: "users/{userId}") { event in
-///     event.logger.info("Welcome, \(event.data.name) (\(try event.params.userId))")
+///     let userID = try event.params.userId
+///     event.logger.info("Welcome, \(event.data.name) (\(userID))")
 ///   }
 /// }
 /// ```

@@ -18,7 +18,7 @@ extension FunctionsSuite {
     as token: TestToken = .anonymous
   ) async throws -> Function.Output
   where Function.Input == CallableRequest<Payload>, Function.Output: Decodable {
-    try await call(function, json: data, as: token)
+    try await send(data, to: function, token)
   }
 
   /// Calls a callable that returns nothing; otherwise like the form with a result.
@@ -27,17 +27,25 @@ extension FunctionsSuite {
     _ data: Payload,
     as token: TestToken = .anonymous
   ) async throws where Function.Input == CallableRequest<Payload>, Function.Output == Void {
-    let _: FirestoreValue = try await call(function, json: data, as: token)
+    let _: FirestoreValue = try await send(data, to: function, token)
   }
 
   /// Calls a callable with data of a type other than its own, as a client of another version does.
   ///
-  /// The result is decoded as the type that the caller expects. Throws the `CallableError` that a
-  /// client would get.
-  public func call<Reply: Decodable>(
+  /// The result comes as the JSON it is. Throws the `CallableError` that a client would get.
+  @discardableResult
+  public func call(
     _ function: some CloudFunction,
     json data: some Encodable,
     as token: TestToken = .anonymous
+  ) async throws -> FirestoreValue {
+    try await send(data, to: function, token)
+  }
+
+  private func send<Reply: Decodable>(
+    _ data: some Encodable,
+    to function: some CloudFunction,
+    _ token: TestToken
   ) async throws -> Reply {
     let definition = try core.definition(of: function)
     guard definition.trigger == .callable else {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DocumentModel
 import EmulatorSuite
 import Foundation
 import Identity
@@ -14,6 +15,7 @@ struct Call: AsyncParsableCommand {
       details, exit code 1. Without --as and --admin the caller is not signed in.
 
         hearth call semanticSearch --as alice --data '{"query": "sore knee"}'
+        hearth call assignPlan --as tina --claims '{"role": "trainer"}' --data @plan.json
         hearth call backfillEmbeddings --admin --data @job.json
         echo '{"query": "x"}' | hearth call semanticSearch --as alice --data -
         hearth call chat --stream --data '{"text": "Hello"}'
@@ -37,6 +39,11 @@ struct Call: AsyncParsableCommand {
   )
   var user: String?
 
+  @Option(
+    help: ArgumentHelp("Custom claims of the user of --as, as a JSON object.", valueName: "json")
+  )
+  var claims: String?
+
   @Flag(help: "Act as the administrator (Bearer owner).")
   var admin = false
 
@@ -45,6 +52,9 @@ struct Call: AsyncParsableCommand {
 
   func validate() throws {
     guard !(admin && user != nil) else { throw ValidationError("Give --as or --admin, not both.") }
+    guard claims == nil || user != nil else {
+      throw ValidationError("--claims are those of a user; give --as, too.")
+    }
   }
 
   func run() async throws {
@@ -99,7 +109,14 @@ struct Call: AsyncParsableCommand {
 
   private func token(for user: String, _ client: ControlClient) async throws -> String {
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
-    return try UnsignedToken.mint(uid: user, project: description.project)
+    guard let claims else { return try UnsignedToken.mint(uid: user, project: description.project) }
+    let fields: [String: FirestoreValue]
+    do {
+      fields = try JSONDecoder().decode([String: FirestoreValue].self, from: Data(claims.utf8))
+    } catch {
+      throw CommandFailure(#"--claims is no JSON object; write it as '{"role": "trainer"}'."#)
+    }
+    return try UnsignedToken.mint(uid: user, project: description.project, claims: fields)
   }
 
   private func report(_ response: OutboundResponse) throws {

@@ -8,7 +8,7 @@ struct Init: AsyncParsableCommand {
     discussion: """
       A trigger, a callable, a test of both, firebase.json and a README, in a folder that is new \
       or empty. The package depends on Hearth by the path of the checkout that this command was \
-      built in, by --hearth-path, or by --hearth-url.
+      built or installed from, by --hearth-path, or by --hearth-url.
 
         hearth init my-backend
         hearth init my-backend --hearth-path ../hearth
@@ -100,9 +100,16 @@ struct Init: AsyncParsableCommand {
     }
   }
 
-  /// The checkout above the running binary's build folder, or nil.
+  /// The checkout above the running binary's build folder, or the one that it was installed from.
   private static func checkoutOfThisBinary() -> String? {
     guard var folder = Bundle.main.executableURL?.resolvingSymlinksInPath() else { return nil }
+    // `make install` leaves the path beside the binary; nil where the binary was not installed.
+    let note = folder.deletingLastPathComponent().appending(path: "../share/hearth/checkout")
+    if let path = try? String(contentsOf: note, encoding: .utf8)
+      .trimmingCharacters(in: .whitespacesAndNewlines), isCheckout(path)
+    {
+      return path
+    }
     for _ in 0..<foldersAboveMax {
       folder.deleteLastPathComponent()
       if isCheckout(folder.path) { return folder.path }

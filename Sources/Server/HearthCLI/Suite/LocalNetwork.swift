@@ -17,17 +17,21 @@ enum LocalNetwork {
   static func warning(host: String, ports: [(name: String, port: Int)]) -> String {
     let isAny = host == "0.0.0.0" || host == "::"
     let addresses = isAny ? addresses() : [host]
-    let phone = addresses.isEmpty ? "none found" : addresses.joined(separator: ", ")
     let fixed = ports.filter { $0.port != 0 }.map { "\($0.name) \($0.port)" }.joined(
       separator: ", "
     )
+    let portsText = fixed.isEmpty ? "" : " with the ports \(fixed)"
+    let phone =
+      addresses.isEmpty
+      ? "No network address of this machine was found for a phone to use."
+      : "On a phone use \(addresses.joined(separator: ", "))\(portsText)."
     return """
       Listening on \(host): every machine that reaches it can read and write all data, call every \
       function as anybody, and send events. Use it in a network you trust.
       Deploying, rolling back, exporting and the rest of the hub need a request to \
       \(isAny ? "localhost, 127.0.0.1" : host) by name, and never come from a web page of another \
       origin; that is no password.
-      On a phone use \(phone)\(fixed.isEmpty ? "" : " with the ports \(fixed)").
+      \(phone)
       Over plain HTTP the SDKs for Apple's systems (12.17 and newer) send no ID, App Check or \
       messaging token to a host other than localhost, so callables see a caller who is not signed \
       in; Android and iOS also need cleartext traffic allowed for this host.
