@@ -34,6 +34,8 @@ public struct CollectionReference: Sendable {
   }
 
   /// Creates a document with a new random id.
+  ///
+  /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
   public func add(_ data: some Encodable) async throws -> DocumentReference {
     let reference = document()
@@ -42,6 +44,8 @@ public struct CollectionReference: Sendable {
   }
 
   /// Creates a document with a new random id.
+  ///
+  /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
   public func add(_ fields: [String: FieldValue]) async throws -> DocumentReference {
     let reference = document()
@@ -52,6 +56,7 @@ public struct CollectionReference: Sendable {
   /// One page of the documents, including missing documents with collections below them.
   ///
   /// `pageToken` is the token of the previous page.
+  /// Throws `FirestoreError`, as `DocumentReference.get()` does.
   public func listDocuments(
     pageSize: Int = 300,
     pageToken: String? = nil
@@ -115,9 +120,13 @@ extension CollectionReference {
   public func limit(_ count: Int) -> DocumentQuery { query.limit(count) }
 
   /// Reads all documents of the collection.
+  ///
+  /// Throws `FirestoreError`, as `DocumentQuery.get()` does.
   public func get() async throws -> QuerySnapshot { try await query.get() }
 
   /// Counts the documents without reading them.
+  ///
+  /// Throws `FirestoreError`, as `DocumentQuery.get()` does.
   public func count() async throws -> Int { try await query.count() }
 }
 

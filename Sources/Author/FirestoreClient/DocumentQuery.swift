@@ -1,5 +1,14 @@
 /// A query for documents of one collection, or of all collections with one id.
 ///
+/// ```swift
+/// let adults = try await firestore.collection("users")
+///   .where("age", .greaterThanOrEqual, 18)
+///   .order(by: "age", descending: true)
+///   .limit(20)
+///   .get()
+/// let users: [User] = try adults.data()
+/// ```
+///
 /// It is a value: each method returns a narrower copy. A mistake in it throws when the query runs.
 public struct DocumentQuery: Sendable {
   let firestore: Firestore
@@ -172,11 +181,15 @@ public struct DocumentQuery: Sendable {
   /// Reads the documents as of one moment.
   ///
   /// The whole answer is held in memory; `limit` and `start(afterDocument:)` page through more.
+  /// Throws `FirestoreError`: `invalidArgument` for a query that makes no sense, `failedPrecondition`
+  /// for one that lacks an index, and whatever `DocumentReference.get()` throws.
   public func get() async throws -> QuerySnapshot {
     try await firestore.calls.run(try validQuery(), of: firestore, transaction: nil)
   }
 
   /// Counts the documents without reading them.
+  ///
+  /// Throws `FirestoreError`, as `get()` does.
   public func count() async throws -> Int {
     try await firestore.calls.count(try validQuery(), transaction: nil)
   }

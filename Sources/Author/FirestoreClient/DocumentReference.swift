@@ -1,4 +1,11 @@
 /// The place of a document, whether or not the document exists.
+///
+/// ```swift
+/// let tina = firestore.document("users/tina")
+/// try await tina.set(User(name: "Tina"))
+/// try await tina.update(["name": "Tina T.", "visits": .increment(1)])
+/// let name = try await tina.get().fields["name"]
+/// ```
 public struct DocumentReference: Sendable {
   /// The database it belongs to.
   public let firestore: Firestore
@@ -33,6 +40,8 @@ public struct DocumentReference: Sendable {
   }
 
   /// The collections below this document.
+  ///
+  /// Throws `FirestoreError`, as `DocumentReference.get()` does.
   public func listCollections() async throws -> [CollectionReference] {
     try await firestore.calls
       .listCollectionIDs(database: firestore.database, parent: try validName().path)
@@ -42,6 +51,9 @@ public struct DocumentReference: Sendable {
   // MARK: Reading
 
   /// Reads the document; a missing one has `exists` false.
+  ///
+  /// Throws `FirestoreError`: `unavailable` or `deadlineExceeded` when the server does not answer,
+  /// `permissionDenied` when the rules refuse, `invalidArgument` for a path that names nothing.
   public func get() async throws -> DocumentSnapshot {
     let snapshots = try await firestore.getAll([self])
     return snapshots[0]
@@ -62,12 +74,16 @@ public struct DocumentReference: Sendable {
   }
 
   /// Writes the document, replacing an existing one or merging into it.
+  ///
+  /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
   public func set(_ data: some Encodable, _ mode: SetMode = .replace) async throws -> WriteResult {
     try await commit { try $0.set(self, data, mode) }
   }
 
   /// Writes the document, replacing an existing one or merging into it.
+  ///
+  /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
   public func set(
     _ fields: [String: FieldValue],
@@ -89,6 +105,8 @@ public struct DocumentReference: Sendable {
   }
 
   /// Changes the fields at the given paths; the keys of `fields` are read as paths.
+  ///
+  /// Throws `FirestoreError`, and `ValueCodingError` for data that cannot be encoded.
   @discardableResult
   public func update(
     _ fields: some Encodable,
@@ -100,6 +118,7 @@ public struct DocumentReference: Sendable {
   /// Deletes the document; the collections below it stay.
   ///
   /// Without a condition a missing document is no error.
+  /// Throws `FirestoreError`: `notFound` or `failedPrecondition` when the condition does not hold.
   @discardableResult
   public func delete(_ condition: DeleteCondition = .none) async throws -> WriteResult {
     try await commit { try $0.delete(self, condition) }
@@ -137,6 +156,8 @@ extension DocumentReference: Hashable {
 
 extension DocumentReference: Encodable {
   /// Writes a reference value, or the full name for other encoders.
+  ///
+  /// Throws the encoder's error.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(name)

@@ -7,6 +7,11 @@ import RuntimeSupport
 
 /// A Firestore database, as a function or a server sees it.
 ///
+/// ```swift
+/// let firestore = Firestore(environment: await FunctionsApp.environment())
+/// let user: User = try await firestore.document("users/tina").get().data()
+/// ```
+///
 /// It is a value; copies share connections. It has the rights of the server client: access rules do
 /// not apply, unless `acting(as:)` says otherwise.
 public struct Firestore: Sendable {
@@ -121,6 +126,8 @@ public struct Firestore: Sendable {
   }
 
   /// The collections at the root.
+  ///
+  /// Throws `FirestoreError`, as `DocumentReference.get()` does.
   public func listCollections() async throws -> [CollectionReference] {
     try await calls.listCollectionIDs(database: database, parent: ResourcePath())
       .map { collection($0) }
@@ -129,6 +136,8 @@ public struct Firestore: Sendable {
   // MARK: Many documents
 
   /// Reads documents as of one moment, in the given order; missing ones have `exists` false.
+  ///
+  /// Throws `FirestoreError`, as `DocumentReference.get()` does.
   public func getAll(_ references: [DocumentReference]) async throws -> [DocumentSnapshot] {
     try await calls.get(references, of: self, transaction: nil)
   }

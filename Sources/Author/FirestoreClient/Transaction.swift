@@ -2,6 +2,14 @@ import Synchronization
 
 /// Reads that stay true until the writes based on them are committed.
 ///
+/// ```swift
+/// let left = try await firestore.runTransaction { transaction in
+///   let stock: Stock = try await transaction.get(reference).data()
+///   try transaction.update(reference, ["count": .value(stock.count - 1)])
+///   return stock.count - 1
+/// }
+/// ```
+///
 /// The body of `runTransaction(attemptsMax:_:)` gets one; all reads come before the first write.
 /// Reads do not see the writes, which are only sent at the end.
 public final class Transaction: Sendable {
@@ -20,18 +28,24 @@ public final class Transaction: Sendable {
   // MARK: Reading
 
   /// Reads a document; a missing one has `exists` false.
+  ///
+  /// Throws `FirestoreError`, also for a read after the first write.
   public func get(_ reference: DocumentReference) async throws -> DocumentSnapshot {
     let snapshots = try await getAll([reference])
     return snapshots[0]
   }
 
   /// Reads documents in the given order.
+  ///
+  /// Throws `FirestoreError`, also for a read after the first write.
   public func getAll(_ references: [DocumentReference]) async throws -> [DocumentSnapshot] {
     try refuseAfterWrites()
     return try await firestore.calls.get(references, of: firestore, transaction: id)
   }
 
   /// Reads the documents that a query finds.
+  ///
+  /// Throws `FirestoreError`, also for a read after the first write.
   public func get(_ query: DocumentQuery) async throws -> QuerySnapshot {
     try refuseAfterWrites()
     return try await firestore.calls.run(try query.validQuery(), of: firestore, transaction: id)
@@ -49,16 +63,23 @@ public final class Transaction: Sendable {
   // MARK: Writing
 
   /// Adds the creation of a document that must not exist yet.
+  ///
+  /// Throws as `set` does.
   public func create(_ reference: DocumentReference, _ data: some Encodable) throws {
     try batch.withLock { try $0.create(reference, data) }
   }
 
   /// Adds the creation of a document that must not exist yet.
+  ///
+  /// Throws as `set` does.
   public func create(_ reference: DocumentReference, _ fields: [String: FieldValue]) throws {
     try batch.withLock { try $0.create(reference, fields) }
   }
 
   /// Adds a write of a document, replacing an existing one or merging into it.
+  ///
+  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// database, and `ValueCodingError` for data that cannot be encoded.
   public func set(
     _ reference: DocumentReference,
     _ data: some Encodable,
@@ -68,6 +89,9 @@ public final class Transaction: Sendable {
   }
 
   /// Adds a write of a document, replacing an existing one or merging into it.
+  ///
+  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// database, and `ValueCodingError` for data that cannot be encoded.
   public func set(
     _ reference: DocumentReference,
     _ fields: [String: FieldValue],
@@ -77,16 +101,22 @@ public final class Transaction: Sendable {
   }
 
   /// Adds a change of the fields at the given paths; the document must exist.
+  ///
+  /// Throws as `set` does.
   public func update(_ reference: DocumentReference, _ fields: [String: FieldValue]) throws {
     try batch.withLock { try $0.update(reference, fields) }
   }
 
   /// Adds a change of the fields at the given paths; the keys of `fields` are read as paths.
+  ///
+  /// Throws as `set` does.
   public func update(_ reference: DocumentReference, _ fields: some Encodable) throws {
     try batch.withLock { try $0.update(reference, fields) }
   }
 
   /// Adds a deletion; without a condition a missing document is no error.
+  ///
+  /// Throws as `set` does.
   public func delete(_ reference: DocumentReference, _ condition: DeleteCondition = .none) throws {
     try batch.withLock { try $0.delete(reference, condition) }
   }
@@ -135,6 +165,8 @@ extension Firestore {
   /// Runs `body` with reads that all show one moment: now, or a time in the last hour.
   ///
   /// It takes no locks and blocks nobody.
+  /// Throws what `body` throws, and `FirestoreError`: `failedPrecondition` for a time that is too
+  /// old, and `invalidArgument` for one in the future.
   public func runReadOnlyTransaction<Output: Sendable>(
     at readTime: Timestamp? = nil,
     _ body: (Transaction) async throws -> Output

@@ -1,5 +1,12 @@
 /// Writes that are committed together or not at all.
 ///
+/// ```swift
+/// var batch = firestore.batch()
+/// try batch.set(firestore.document("users/tina"), User(name: "Tina"))
+/// try batch.delete(firestore.document("invitations/tina"))
+/// try await batch.commit()
+/// ```
+///
 /// An impossible write, for example of a value that cannot be encoded, throws when it is added.
 public struct WriteBatch: Sendable {
   private let firestore: Firestore
@@ -13,11 +20,15 @@ public struct WriteBatch: Sendable {
   public var count: Int { writes.count }
 
   /// Adds the creation of a document that must not exist yet.
+  ///
+  /// Throws as `set` does.
   public mutating func create(_ reference: DocumentReference, _ data: some Encodable) throws {
     try create(reference, FieldValue.fields(of: data))
   }
 
   /// Adds the creation of a document that must not exist yet.
+  ///
+  /// Throws as `set` does.
   public mutating func create(
     _ reference: DocumentReference,
     _ fields: [String: FieldValue]
@@ -29,6 +40,9 @@ public struct WriteBatch: Sendable {
   }
 
   /// Adds a write of a document, replacing an existing one or merging into it.
+  ///
+  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// database, and `ValueCodingError` for data that cannot be encoded.
   public mutating func set(
     _ reference: DocumentReference,
     _ data: some Encodable,
@@ -38,6 +52,9 @@ public struct WriteBatch: Sendable {
   }
 
   /// Adds a write of a document, replacing an existing one or merging into it.
+  ///
+  /// Throws `FirestoreError` with `invalidArgument` for a path that names no document of this
+  /// database, and `ValueCodingError` for data that cannot be encoded.
   public mutating func set(
     _ reference: DocumentReference,
     _ fields: [String: FieldValue],
@@ -56,6 +73,7 @@ public struct WriteBatch: Sendable {
   /// Adds a change of the fields at the given paths, such as `address.city`; other fields stay.
   ///
   /// The document must exist, last changed at `lastUpdated` if that is given.
+  /// Throws as `set` does.
   public mutating func update(
     _ reference: DocumentReference,
     _ fields: [String: FieldValue],
@@ -69,6 +87,8 @@ public struct WriteBatch: Sendable {
   }
 
   /// Adds a change of the fields at the given paths; the keys of `fields` are read as paths.
+  ///
+  /// Throws as `set` does.
   public mutating func update(
     _ reference: DocumentReference,
     _ fields: some Encodable,
@@ -78,6 +98,8 @@ public struct WriteBatch: Sendable {
   }
 
   /// Adds a deletion; without a condition a missing document is no error.
+  ///
+  /// Throws as `set` does.
   public mutating func delete(
     _ reference: DocumentReference,
     _ condition: DeleteCondition = .none

@@ -9,11 +9,14 @@ public protocol HTTPTransport: Sendable {
   ///
   /// The body is bounded in memory: the sender is held up while the reader is slow. Releasing the
   /// body, or cancelling the task that reads it, ends the exchange.
+  /// Throws `OutboundHTTPError` as `send` does.
   func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse
 }
 
 extension HTTPTransport {
   /// A stream of one piece, for transports that only know whole responses.
+  ///
+  /// Throws `OutboundHTTPError` as `send` does.
   public func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
     let response = try await send(request)
     return OutboundStreamedResponse(

@@ -90,6 +90,8 @@ public struct OutboundLines: AsyncSequence, Sendable {
     }
 
     /// The next line; a last line without an end counts, unless it is empty.
+    ///
+    /// Throws `OutboundHTTPError` when the body breaks off or a line is too long.
     public mutating func next() async throws -> String? {
       while true {
         if let end = buffer[scanned...].firstIndex(of: UInt8(ascii: "\n")) {

@@ -1,5 +1,11 @@
 /// Sends requests over the network with libcurl; one thread serves any number of them.
 ///
+/// ```swift
+/// let http = OutboundClient()
+/// let response = try await http.send(OutboundRequest(url: "https://api.example.com/health"))
+/// guard response.isSuccess else { throw ServiceDown(status: response.status) }
+/// ```
+///
 /// Make one client and share it: connections are kept and used again. The thread ends when the last
 /// copy of the client and of its streamed bodies is released. Proxies named in the environment are
 /// respected, but never for loopback addresses.
@@ -50,6 +56,8 @@ public final class OutboundClient: HTTPTransport {
   deinit { engine.stop() }
 
   /// Sends a request and waits for the whole response.
+  ///
+  /// Throws `OutboundHTTPError`; a response with any status is no error.
   public func send(_ request: OutboundRequest) async throws -> OutboundResponse {
     try request.validate()
     let transfer = Transfer(request, reading: .whole)
@@ -62,6 +70,8 @@ public final class OutboundClient: HTTPTransport {
   }
 
   /// Sends a request and returns when the response's head is there.
+  ///
+  /// Throws `OutboundHTTPError`, also while the body is read.
   public func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
     try request.validate()
     let transfer = Transfer(

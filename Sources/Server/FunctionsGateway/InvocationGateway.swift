@@ -80,7 +80,7 @@ struct InvocationGateway: Sendable {
     do {
       var reply = try await client.whileConnected { try await invoker.invoke(invocation) }
       if case .stream(let pieces) = reply.body, endpoint.callableTrigger != nil,
-        CallableWire.wantsStream(request.head)
+        ServerSentEvents.areWanted(by: request.head)
       {
         reply.body = EventStream.body(of: pieces) { answer(to: $0, invocation) }
       }

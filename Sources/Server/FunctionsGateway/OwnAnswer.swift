@@ -49,9 +49,9 @@ struct OwnAnswer: Equatable {
     }
     var head = HTTPResponse(status: .numbered(httpStatus ?? code.httpStatus))
     var body = ByteBuffer(bytes: json)
-    if !isHTTP, request.method == .post, CallableWire.wantsStream(request) {
+    if !isHTTP, request.method == .post, ServerSentEvents.areWanted(by: request) {
       head = HTTPResponse(status: .ok)
-      head.headerFields[.contentType] = CallableWire.streamType
+      head.headerFields[.contentType] = ServerSentEvents.mediaType
       head.headerFields[.cacheControl] = "no-cache"
       body = frame
     } else {
@@ -65,7 +65,7 @@ struct OwnAnswer: Equatable {
   }
 
   /// The answer as the last event of a stream.
-  var frame: ByteBuffer { CallableWire.frame(json) }
+  var frame: ByteBuffer { ServerSentEvents.frame(json) }
 
-  private var json: [UInt8] { CallableWire.error(code, message) }
+  private var json: [UInt8] { CallableErrorEnvelope.json(code, message) }
 }

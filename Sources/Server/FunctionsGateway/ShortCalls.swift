@@ -7,7 +7,7 @@ import NIOCore
 /// Calls of callables that go from one connection to the other without a task in between.
 extension InvocationGateway: ShortResponder {
   func takes(_ head: HTTPRequest) -> Bool {
-    guard head.method == .post, !CallableWire.wantsStream(head),
+    guard head.method == .post, !ServerSentEvents.areWanted(by: head),
       case .success(let endpoint) = lookUp(FunctionTarget(head.path ?? "/"))
     else { return false }
     return endpoint.callableTrigger != nil

@@ -184,7 +184,8 @@ package struct FunctionHost: FunctionInvoker {
         TimedBody(
           deadline: deadline,
           lastEvent: function.trigger == .callable
-            ? CallableWire.frame(CallableWire.error(.deadlineExceeded, late(request))) : nil
+            ? ServerSentEvents.frame(CallableErrorEnvelope.json(.deadlineExceeded, late(request)))
+            : nil
         )
       }
       reply.body = .produced { write in

@@ -6,7 +6,7 @@ package import NIOCore
 /// Calls and events with short bodies: one task each, begun on the connection's event loop.
 extension FunctionHost: ShortResponder {
   package func takes(_ head: HTTPRequest) -> Bool {
-    head.method == .post && !CallableWire.wantsStream(head)
+    head.method == .post && !ServerSentEvents.areWanted(by: head)
       && !streamsBody(of: head) && head.path?.hasPrefix("/__/") != true
   }
 

@@ -1,5 +1,10 @@
 /// An error that a callable's client may see.
 ///
+/// ```swift
+/// guard plan.exists else { throw CallableError(.notFound, "There is no such plan.") }
+/// throw CallableError(.resourceExhausted, "Too many plans.", details: ["most": 10])
+/// ```
+///
 /// For any other error that a handler throws, the client gets `INTERNAL` without the text, which
 /// goes to the log.
 public struct CallableError: Error, Sendable {

@@ -46,7 +46,7 @@ struct CallableExchange: Sendable {
   /// refused.
   func reply(to request: InvocationRequest, _ body: @escaping Body) async -> InvocationReply {
     if request.head.method == .options { return CallableReply.preflight(for: request.head, cors) }
-    guard CallableWire.wantsStream(request.head) else {
+    guard ServerSentEvents.areWanted(by: request.head) else {
       let outcome = await outcome(of: request, nil, body)
       return CallableReply.json(outcome.json, status: outcome.status, for: request.head, cors)
     }
@@ -105,7 +105,7 @@ struct CallableExchange: Sendable {
     }
     let code = error.code == .ok ? .internal : error.code
     return Outcome(
-      json: CallableWire.error(code, error.message, details: details),
+      json: CallableErrorEnvelope.json(code, error.message, details: details),
       status: .numbered(code.httpStatus)
     )
   }

@@ -33,7 +33,7 @@ enum CallableReply {
     _ produce: @escaping @Sendable (@escaping InvocationReply.Body.Write) async throws -> Void
   ) -> InvocationReply {
     var head = HTTPResponse(status: .ok)
-    head.headerFields[.contentType] = CallableWire.streamType
+    head.headerFields[.contentType] = ServerSentEvents.mediaType
     head.headerFields[.cacheControl] = "no-cache"
     head.headerFields[fieldName("x-accel-buffering")] = "no"
     origins.apply(to: &head, for: request)
@@ -51,9 +51,9 @@ enum CallableReply {
     for request: HTTPRequest,
     _ origins: CORSOrigins = .any
   ) -> InvocationReply {
-    let json = CallableWire.error(code, message)
-    if CallableWire.wantsStream(request) {
-      return eventStream(for: request, origins) { try await $0(CallableWire.frame(json)) }
+    let json = CallableErrorEnvelope.json(code, message)
+    if ServerSentEvents.areWanted(by: request) {
+      return eventStream(for: request, origins) { try await $0(ServerSentEvents.frame(json)) }
     }
     let status = HTTPResponse.Status.numbered(httpStatus ?? code.httpStatus)
     return self.json(json, status: status, for: request, origins)

@@ -34,7 +34,7 @@ final class ChunkStream: Sendable {
     guard state.withLock({ $0 == .open }) else { throw CancellationError() }
     do {
       try Task.checkCancellation()
-      try await write(CallableWire.frame(writer.bytes))
+      try await write(ServerSentEvents.frame(writer.bytes))
     } catch {
       state.withLock { $0 = .broken }
       throw CancellationError()
@@ -48,6 +48,6 @@ final class ChunkStream: Sendable {
       defer { state = .ended }
       return state == .open
     }
-    if wasOpen { try await write(CallableWire.frame(envelope)) }
+    if wasOpen { try await write(ServerSentEvents.frame(envelope)) }
   }
 }

@@ -2,6 +2,11 @@ import Invocation
 
 /// An error by which a handler of an event, schedule or task says whether to try again.
 ///
+/// ```swift
+/// throw EventError.permanent("The message has no text")
+/// throw EventError.retry(after: .seconds(30), "The provider is busy", cause: error)
+/// ```
+///
 /// For any other error the function's `retry` option decides.
 public struct EventError: Error, Sendable {
   /// What went wrong, for the log.

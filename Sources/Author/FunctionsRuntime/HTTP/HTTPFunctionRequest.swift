@@ -103,6 +103,8 @@ public struct HTTPRequestBody: AsyncSequence, Sendable {
     fileprivate var pieces: AsyncThrowingStream<ByteBuffer, any Error>.Iterator?
 
     /// The next piece, or nil at the end.
+    ///
+    /// Throws when the client leaves or sends more than the limit.
     public mutating func next() async throws -> [UInt8]? {
       if let whole {
         self.whole = nil

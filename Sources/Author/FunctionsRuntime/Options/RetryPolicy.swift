@@ -1,5 +1,10 @@
 /// When a failing event, scheduled run or task is tried again; `true` and `false` are policies too.
 ///
+/// ```swift
+/// options: .init(retry: true)
+/// options: .init(retry: .init(attempts: 5, minBackOff: .seconds(1), maxBackOff: .seconds(60)))
+/// ```
+///
 /// `retry: true` takes every default: events are tried for a day, tasks three times, scheduled runs
 /// five more times. `retry: false` tries once. A single failure can override the policy by an
 /// `EventError`.

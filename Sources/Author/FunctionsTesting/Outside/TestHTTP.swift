@@ -3,6 +3,11 @@ import Synchronization
 
 /// Every outside server, as a test scripts it.
 ///
+/// ```swift
+/// suite.http.on("POST", "https://api.example.com/mail").respond(status: 202)
+/// #expect(suite.http.requests("POST", "https://api.example.com/mail").count == 1)
+/// ```
+///
 /// A request without a script fails, and `settle` and the end of the suite report it. Addresses are
 /// compared without their query unless the script has one; a `*` at the end stands for any rest.
 /// The latest script comes first.
@@ -75,6 +80,8 @@ public final class TestHTTP: HTTPTransport {
   }
 
   /// Answers a request as scripted; a mounted transport's answer is streamed.
+  ///
+  /// Throws `OutboundHTTPError` `invalidRequest` when nothing is scripted for it.
   public func stream(_ request: OutboundRequest) async throws -> OutboundStreamedResponse {
     try await exchange(request, { try await $0.stream(request) }) { whole in
       OutboundStreamedResponse(

@@ -22,6 +22,8 @@ extension FunctionsSuite {
   }
 
   /// Calls a callable that returns nothing; otherwise like the form with a result.
+  ///
+  /// Throws as that form does.
   public func call<Function: CloudFunction, Payload: Encodable & Sendable>(
     _ function: Function,
     _ data: Payload,

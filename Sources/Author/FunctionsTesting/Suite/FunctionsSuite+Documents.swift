@@ -2,6 +2,8 @@ public import FirestoreClient
 
 extension FunctionsSuite {
   /// Every document of the database by its path, to compare the results of two runs.
+  ///
+  /// Throws `FirestoreError`.
   public func documents() async throws -> [String: [String: FirestoreValue]] {
     var documents: [String: [String: FirestoreValue]] = [:]
     var collections = try await firestore.listCollections()

@@ -23,6 +23,7 @@ extension FunctionsSuite {
   ///
   /// It reaches every `OnCloudEvent` for its type and attributes, which may be none, through the
   /// event log like any other event. Dates in the data are written as RFC 3339.
+  /// Throws `FunctionsTestingError` `invalidEvent` for data that does not encode.
   public func publish(
     type: String,
     source: String = "//test",
@@ -44,6 +45,8 @@ extension FunctionsSuite {
   }
 
   /// Publishes an event of another service with these bytes as data; call `settle` afterwards.
+  ///
+  /// Throws only when the suite itself has failed.
   public func publish(
     type: String,
     source: String = "//test",
@@ -97,6 +100,8 @@ extension FunctionsSuite {
   }
 
   /// Sends a scheduled run to its function; otherwise like a document event.
+  ///
+  /// Throws as that form does.
   @discardableResult
   public func deliver(
     _ event: ScheduleEvent,
@@ -106,6 +111,8 @@ extension FunctionsSuite {
   }
 
   /// Sends a task to its function without a queue; otherwise like a document event.
+  ///
+  /// Throws as that form does.
   @discardableResult
   public func deliver<Payload: Encodable & Sendable>(
     _ task: TaskRequest<Payload>,

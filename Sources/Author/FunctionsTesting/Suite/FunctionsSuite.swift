@@ -5,6 +5,12 @@ import TriggerDelivery
 
 /// What a test works with: the database, the outside world and what the functions did.
 ///
+/// ```swift
+/// try await suite.firestore.document("users/tina").set(User(name: "Tina"))
+/// try await suite.settle()
+/// #expect(suite.runCount(of: functions.welcome) == 1)
+/// ```
+///
 /// It is valid inside the closure that receives it.
 public struct FunctionsSuite: Sendable {
   let core: SuiteCore
@@ -42,11 +48,14 @@ public struct FunctionsSuite: Sendable {
   /// The events that have reached any function, and their states, oldest first.
   ///
   /// At least the last 10 000 settled ones are known.
+  /// Throws only when the suite itself has failed.
   public func deliveries() async throws -> [EventDelivery] {
     try await core.deliveries.list(function: nil, limit: .max).reversed().map { EventDelivery($0) }
   }
 
   /// The events that have reached a function, and their states, oldest first.
+  ///
+  /// Throws only when the suite itself has failed.
   public func deliveries(of function: some CloudFunction) async throws -> [EventDelivery] {
     try await core.deliveries.list(function: function.name, limit: .max).reversed()
       .map { EventDelivery($0) }

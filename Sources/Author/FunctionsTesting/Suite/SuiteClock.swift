@@ -25,6 +25,8 @@ public struct SuiteClock: Sendable {
   }
 
   /// Lets time pass until `time`; if that is past, only what is due now runs.
+  ///
+  /// Throws `FunctionsTestingError` as `FunctionsSuite.settle` does.
   public func advance(
     to time: Timestamp,
     timeout: Duration = .seconds(30),

@@ -4,6 +4,11 @@ import Identity
 
 /// The identity that a test acts as, in the database and when it calls a function.
 ///
+/// ```swift
+/// try await suite.call(functions.greeting, GreetingQuery(), as: "tina")
+/// try await suite.call(functions.plan, query, as: .user("tom", claims: ["role": .string("trainer")]))
+/// ```
+///
 /// A string literal is a user's id: `suite.firestore(as: "tina")`.
 public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
   private enum Content: Hashable {
@@ -23,7 +28,7 @@ public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
 
   /// A signed-in user, with the claims of the emulators' unsigned tokens and these in addition.
   ///
-  /// `claims: ["admin": .boolean(true)]` makes the user an administrator of functions. JSON must be
+  /// `claims: ["admin": .boolean(true)]` passes `callers: .claim("admin")`. JSON must be
   /// able to express the values.
   public static func user(_ uid: String, claims: [String: FirestoreValue] = [:]) -> TestToken {
     TestToken(content: .user(uid, claims: claims))

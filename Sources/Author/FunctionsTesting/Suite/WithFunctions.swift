@@ -14,6 +14,7 @@ public import FunctionsRuntime
 /// For functions that need a database or HTTP themselves, use
 /// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`, which explains
 /// the rest.
+/// Throws what `test` throws, and `FunctionsTestingError`.
 public func withFunctions<Output>(
   _ functions: any CloudFunction...,
   project: String = FunctionsWorld.defaultProject,
@@ -88,6 +89,7 @@ public func withFunctions<Output>(
 ///
 /// `app` maps the result of `build` to the app that is deployed. Otherwise this is like
 /// `withFunctions(project:environment:startTime:deliveryFaults:isolation:_:test:)`.
+/// Throws as that form does.
 public func withFunctions<Functions, Output>(
   _ app: (Functions) -> FunctionsApp,
   project: String = FunctionsWorld.defaultProject,

@@ -90,7 +90,7 @@ struct Call: AsyncParsableCommand {
   /// Prints the chunks of an event stream as they come, then the result.
   private func reportStream(_ request: OutboundRequest) async throws {
     var request = request
-    request.headers["accept"] = CallableWire.streamType
+    request.headers["accept"] = ServerSentEvents.mediaType
     request.responseBytesMax = .max
     let response = try await OutboundClient().stream(request)
     let prefix = "data: "
