@@ -31,8 +31,9 @@ let package = Package(
     ),
     // Currency types of HTTP requests and responses, shared with Hummingbird.
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-    // The Firestore messages, binary and JSON.
-    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    // The Firestore messages, binary and JSON. Its traits are left out: nothing here uses them, and
+    // SwiftPM orders their flags anew for each plan, so that all of it would be compiled again.
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
     // The command line: parsing, help, completions and the manual page.
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     // The logging interface that the whole ecosystem shares.
@@ -383,7 +384,11 @@ func testSupport() -> [Target] {
         "ServiceLifecycle", "UnixSignals", "Logging",
       ]
     ),
-    program("SampleFunctions", in: "Tests", ["FirestoreClient", "FunctionsRuntime"]),
+    program(
+      "SampleFunctions",
+      in: "Tests",
+      ["FirestoreClient", "FunctionsRuntime", "ServiceLifecycle", "UnixSignals"]
+    ),
     program(
       "Benchmarks",
       in: "Tests",

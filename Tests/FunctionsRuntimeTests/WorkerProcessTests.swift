@@ -107,6 +107,45 @@ struct WorkerProcessTests {
     #expect(await worker.exitStatus() == 0)
   }
 
+  @Test(
+    "A service beside the functions starts with them and stops after the last call",
+    arguments: ["beside", "own group"]
+  )
+  func neighbour(kind: String) async throws {
+    let worker = try SampleWorker(["FUNCTION_TARGET": "slowEcho", "SAMPLE_NEIGHBOUR": kind])
+    await worker.line("The worker listens")
+    _ = try await RawClient.with(worker.address) { client in
+      let json = #"{"data":{"milliseconds":200,"text":"done"}}"#
+      try await client.send(
+        raw: "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+          + "content-length: \(json.utf8.count)\r\n\r\n\(json)"
+      )
+      await worker.line("Begun")
+      worker.terminate()
+      return try await client.receive(until: #"{"result":"done"}"#)
+    }
+
+    #expect(await worker.line("Neighbour stopped") != nil)
+    #expect(await worker.exitStatus() == 0)
+  }
+
+  @Test("A service beside the functions that fails ends the process with status 1")
+  func failingNeighbour() async throws {
+    let worker = try SampleWorker(["FUNCTION_TARGET": "echo", "SAMPLE_NEIGHBOUR": "fails"])
+    #expect(await worker.exitStatus() == 1)
+  }
+
+  @Test("A process whose function cannot be prepared ends with status 1, and no other does")
+  func unprepared() async throws {
+    let environment = ["SAMPLE_UNPREPARED": "1"]
+    let echo = try SampleWorker(environment.merging(["FUNCTION_TARGET": "echo"]) { $1 })
+    #expect(await echo.exitStatus() == 1)
+    let other = try SampleWorker(environment.merging(["FUNCTION_TARGET": "whoAmI"]) { $1 })
+    #expect(await other.line("The worker listens") != nil)
+    other.terminate()
+    #expect(await other.exitStatus() == 0)
+  }
+
   @Test("A worker whose server is gone ends at once, in the middle of a call")
   func orphan() async throws {
     let worker = try SampleWorker(["FUNCTION_TARGET": "hang"])

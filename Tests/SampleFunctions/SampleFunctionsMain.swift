@@ -1,5 +1,7 @@
 import FirestoreClient
 import FunctionsRuntime
+import ServiceLifecycle
+import UnixSignals
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -26,8 +28,10 @@ struct SampleFunctionsMain {
     let triggers = SampleTriggers(output: output)
     let tasks = SampleTasks(output: output)
     let chain = SampleChain(firestore: Firestore(environment: environment))
+    // `SAMPLE_UNPREPARED` makes what `echo` needs before it is served fail.
+    let isUnprepared = environment["SAMPLE_UNPREPARED"] != nil
     let app = FunctionsApp {
-      callables.echo
+      callables.echo.prepared { if isUnprepared { throw SampleNeighbour.Failure() } }
       callables.whoAmI
       callables.adminOnly
       callables.failing
@@ -64,6 +68,19 @@ struct SampleFunctionsMain {
       chain.rewrite
       if isInvalid { callables.echo }
     }
-    await app.runService()
+    // `SAMPLE_NEIGHBOUR` runs the app beside a service, in the app's group or in the program's own.
+    switch environment["SAMPLE_NEIGHBOUR"] {
+    case "beside": await app.runService(beside: [SampleNeighbour(fails: false)])
+    case "fails": await app.runService(beside: [SampleNeighbour(fails: true)])
+    case "own group":
+      LoggingSystem.bootstrap { FunctionsApp.logHandler(label: $0) }
+      let group = ServiceGroup(
+        services: [SampleNeighbour(fails: false), app],
+        gracefulShutdownSignals: [.sigterm],
+        logger: Logger(label: "group")
+      )
+      try await group.run()
+    default: await app.runService()
+    }
   }
 }
