@@ -1,6 +1,7 @@
 import DocumentModel
 import DocumentStore
 import FirestoreProtos
+import HTTP2Server
 import HTTPSupport
 import HTTPTypes
 package import HummingbirdCore
@@ -10,8 +11,6 @@ import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
-  /// The longest body; production's limit, which gRPC has too.
-  static let bodyBytesMax = 10 * 1024 * 1024
   private static let causeHeader = HTTPField.Name(EventCause.headerName)
 
   /// Answers one HTTP request.
@@ -53,11 +52,11 @@ extension FirestoreService {
     case .export(let project):
       if let refusal = originGuard.refusal(of: request) { return refusal }
       let auth = try authenticate(authorization: request.headers[.authorization])
-      let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
+      let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
       return try await export(project: project, body, auth)
     default:
       let auth = try authenticate(authorization: request.headers[.authorization])
-      let body = try await request.wholeBody(upTo: Self.bodyBytesMax)
+      let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
       let cause = Self.causeHeader.flatMap { request.headers[$0] }
       return try await EventCause.with(header: cause) {
         var parameters = RESTParameters(request.query)
