@@ -18,7 +18,7 @@ import pytest
 import requests
 from conftest import CONFIGURATION, ROOT
 
-TEMPLATES = ROOT / "Sources" / "HearthCLI" / "Templates"
+TEMPLATES = ROOT / "Sources" / "Server" / "HearthCLI" / "Templates"
 PRODUCT = "SampleFunctions"
 IS_REAL = os.environ.get("HEARTH_IMAGE") == "1"
 

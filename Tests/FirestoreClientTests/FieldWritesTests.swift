@@ -85,6 +85,40 @@ struct FieldWritesTests {
     #expect(generic.0 == expected && generic.1 == times)
   }
 
+  @Test("Literals that spell out the type keep every value and computed field, at any depth")
+  func spelledOut() throws {
+    let bytes = FirestoreValue.bytes([1, 2])
+    let vector = FirestoreValue.vector([1, 2])
+    let nested = try parts {
+      try $0.set(
+        reference,
+        [
+          "a": [
+            "b": FieldValue.serverTimestamp, "c": FieldValue.value(bytes),
+            "d": FieldValue.value(vector),
+          ]
+        ]
+      )
+    }
+    #expect(nested.fields == ["a": .map(["c": bytes, "d": vector])])
+    #expect(nested.transforms == [FieldTransform(try path("a.b"), .requestTime)])
+
+    let deep = try parts {
+      try $0.set(
+        reference,
+        ["a": ["b": ["c": FieldValue.value(vector), "d": FieldValue.increment(1)]], "n": 1]
+      )
+    }
+    #expect(deep.fields == ["a": .map(["b": .map(["c": vector])]), "n": .integer(1)])
+    #expect(deep.transforms == [FieldTransform(try path("a.b.d"), .increment(.integer(1)))])
+
+    let list = try parts { try $0.set(reference, ["list": [FieldValue.value(bytes)]]) }
+    #expect(list.fields == ["list": .array([bytes])])
+    struct Message: Encodable { var picture: FieldValue }
+    let typed = try parts { try $0.set(reference, Message(picture: .value(bytes))) }
+    #expect(typed.fields == ["picture": bytes])
+  }
+
   @Test("A computed value inside an encodable type is refused, not written as something else")
   func computedInside() {
     struct Message: Encodable { var sentAt = FieldValue.serverTimestamp }

@@ -62,6 +62,8 @@ private final class SampleWorker: Sendable {
 
   func terminate() { process.terminate() }
 
+  func signal(_ number: CInt) { kill(process.processIdentifier, number) }
+
   func closeInput() throws { try input.fileHandleForWriting.close() }
 
   /// The exit status, once the output has ended.
@@ -129,21 +131,42 @@ struct WorkerProcessTests {
     #expect(await worker.exitStatus() == 0)
   }
 
-  @Test("A service beside the functions that fails ends the process with status 1")
+  @Test("A service beside the functions that fails ends the process once running calls are done")
   func failingNeighbour() async throws {
-    let worker = try SampleWorker(["FUNCTION_TARGET": "echo", "SAMPLE_NEIGHBOUR": "fails"])
+    let worker = try SampleWorker(["FUNCTION_TARGET": "slowEcho", "SAMPLE_NEIGHBOUR": "fails"])
+    await worker.line("The worker listens")
+    let reply = try await RawClient.with(worker.address) { client in
+      let json = #"{"data":{"milliseconds":200,"text":"done"}}"#
+      try await client.send(
+        raw: "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+          + "content-length: \(json.utf8.count)\r\n\r\n\(json)"
+      )
+      await worker.line("Begun")
+      worker.signal(SIGUSR1)
+      return try await client.receive(until: "}")
+    }
+
+    #expect(reply.hasSuffix(#"{"result":"done"}"#))
     #expect(await worker.exitStatus() == 1)
   }
 
   @Test("A process whose function cannot be prepared ends with status 1, and no other does")
   func unprepared() async throws {
-    let environment = ["SAMPLE_UNPREPARED": "1"]
+    let environment = ["SAMPLE_UNPREPARED": "fails"]
     let echo = try SampleWorker(environment.merging(["FUNCTION_TARGET": "echo"]) { $1 })
     #expect(await echo.exitStatus() == 1)
     let other = try SampleWorker(environment.merging(["FUNCTION_TARGET": "whoAmI"]) { $1 })
     #expect(await other.line("The worker listens") != nil)
     other.terminate()
     #expect(await other.exitStatus() == 0)
+  }
+
+  @Test("SIGTERM ends a process whose preparation hangs")
+  func hangingPreparation() async throws {
+    let worker = try SampleWorker(["FUNCTION_TARGET": "echo", "SAMPLE_UNPREPARED": "hangs"])
+    await worker.line("Preparing")
+    worker.terminate()
+    #expect(await worker.exitStatus() == 0)
   }
 
   @Test("A worker whose server is gone ends at once, in the middle of a call")

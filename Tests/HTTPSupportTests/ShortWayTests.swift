@@ -37,6 +37,19 @@ struct ShortWayTests {
     }
   }
 
+  @Test("A long request that came in one piece with a short one is answered after it")
+  func longBehindShort() async throws {
+    let echo = ShortEcho()
+    try await withService(short: echo, responder: long) { address, _ in
+      try await RawConnection.with(address) { client in
+        try await client.send(post("/held", "ab") + "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await echo.held.value()
+        echo.release()
+        #expect(try await client.receive(until: "long 0").contains("short ab"))
+      }
+    }
+  }
+
   @Test(
     "A request that stops half-way is given up, whichever way it goes",
     arguments: ["/short", "/other"]

@@ -222,6 +222,32 @@ struct OutboundClientTests {
     }
   }
 
+  @Test(
+    "A request that may have been acted on is sent again only if it may happen twice",
+    arguments: [("GET", 2), ("PUT", 2), ("POST", 1), ("PATCH", 1)]
+  )
+  func resending(method: String, times: Int) async throws {
+    let seen = ConnectionCount()
+    try await RawServer.run({ request, connection in
+      guard request.line.contains("/act") else { return try await connection.reply(body: "warm") }
+      // The server acts, and its answer is lost with a connection that served before.
+      seen.add()
+      if seen.now == 1 { throw RawServer.Hangup() }
+      try await connection.reply(body: "done")
+    }) { server in
+      let client = OutboundClient()
+      _ = try await client.send(OutboundRequest(url: server.url + "/warm"))
+      let request = OutboundRequest(method: method, url: server.url + "/act", body: [1])
+      if times == 1 {
+        let error = await #expect(throws: OutboundHTTPError.self) { try await client.send(request) }
+        #expect(error?.kind == .failed)
+      } else {
+        #expect(try await client.send(request).status == 200)
+      }
+    }
+    #expect(seen.now == times)
+  }
+
   @Test("A redirect is an answer unless asked to be followed, and stays within its scheme")
   func redirects() async throws {
     try await RawServer.run { request, connection in

@@ -28,10 +28,16 @@ struct SampleFunctionsMain {
     let triggers = SampleTriggers(output: output)
     let tasks = SampleTasks(output: output)
     let chain = SampleChain(firestore: Firestore(environment: environment))
-    // `SAMPLE_UNPREPARED` makes what `echo` needs before it is served fail.
-    let isUnprepared = environment["SAMPLE_UNPREPARED"] != nil
+    // `SAMPLE_UNPREPARED` makes what `echo` needs before it is served fail or hang.
+    let unprepared = environment["SAMPLE_UNPREPARED"]
     let app = FunctionsApp {
-      callables.echo.prepared { if isUnprepared { throw SampleNeighbour.Failure() } }
+      callables.echo.prepared {
+        if unprepared == "fails" { throw SampleNeighbour.Failure() }
+        if unprepared == "hangs" {
+          Logger(label: "sample").info("Preparing")
+          try await Task.sleep(for: .seconds(3600))
+        }
+      }
       callables.whoAmI
       callables.adminOnly
       callables.failing

@@ -1,5 +1,6 @@
 import FunctionsRuntime
 import ServiceLifecycle
+import UnixSignals
 
 /// What an author runs beside their functions, such as a connection pool.
 struct SampleNeighbour: Service {
@@ -7,12 +8,15 @@ struct SampleNeighbour: Service {
     var description: String { "failed as asked" }
   }
 
+  /// Whether it fails when the process gets `SIGUSR1`.
   let fails: Bool
 
   func run() async throws {
     let logger = Logger(label: "neighbour")
     logger.info("Neighbour started")
-    if fails { throw Failure() }
+    if fails {
+      for await _ in await UnixSignalsSequence(trapping: .sigusr1) { throw Failure() }
+    }
     try await gracefulShutdown()
     logger.info("Neighbour stopped")
   }

@@ -82,14 +82,46 @@ public struct FieldValue: Sendable {
 extension FieldValue {
   /// The fields of a dictionary whose values are field values or anything that can be encoded.
   static func fields(_ values: [String: any Encodable]) -> [String: FieldValue] {
-    values.mapValues { value in
-      switch value {
-      case let field as FieldValue: field
-      case let fields as [String: FieldValue]: FieldValue(kind: .map(fields))
-      default: .value(value)
-      }
+    values.mapValues { FieldValue(any: $0) }
+  }
+
+  /// The fields of a dictionary that holds field values at any depth; nil for anything else.
+  static func fields(holdingFieldValues data: some Encodable) -> [String: FieldValue]? {
+    guard holdsFieldValues(type(of: data)) else { return nil }
+    return (data as? [String: any Encodable]).map(fields)
+  }
+
+  /// A value of any type; dictionaries and arrays keep what the server computes inside them.
+  private init(any value: any Encodable) {
+    if let field = value as? FieldValue {
+      self = field
+    } else if holdsFieldValues(type(of: value)), let map = value as? [String: any Encodable] {
+      self.init(kind: .map(Self.fields(map)))
+    } else if holdsFieldValues(type(of: value)), let array = value as? [any Encodable] {
+      self.init(kind: .array(array.map { FieldValue(any: $0) }))
+    } else {
+      self = .value(value)
     }
   }
+}
+
+/// A collection that may hold field values, told by its type, so that long arrays of numbers are not
+/// looked through.
+private protocol FieldValueHolder {
+  static var holdsFieldValues: Bool { get }
+}
+
+private func holdsFieldValues(_ type: any Any.Type) -> Bool {
+  type == FieldValue.self || type == (any Encodable).self
+    || (type as? any FieldValueHolder.Type)?.holdsFieldValues ?? false
+}
+
+extension Array: FieldValueHolder {
+  fileprivate static var holdsFieldValues: Bool { FirestoreClient.holdsFieldValues(Element.self) }
+}
+
+extension Dictionary: FieldValueHolder {
+  fileprivate static var holdsFieldValues: Bool { FirestoreClient.holdsFieldValues(Value.self) }
 }
 
 extension FieldValue: Encodable {
@@ -97,10 +129,12 @@ extension FieldValue: Encodable {
   ///
   /// Firestore accepts computed fields in dictionaries of fields, not inside encodable types.
   public func encode(to encoder: any Encoder) throws {
+    // By the container, which knows Firestore's own types; a value by itself writes JSON.
+    var container = encoder.singleValueContainer()
     switch kind {
-    case .value(let value): try value.encode(to: encoder)
-    case .map(let fields): try fields.encode(to: encoder)
-    case .array(let elements): try elements.encode(to: encoder)
+    case .value(let value): try container.encode(value)
+    case .map(let fields): try container.encode(fields)
+    case .array(let elements): try container.encode(elements)
     case .failure(let error): throw error
     case .transform, .delete:
       throw EncodingError.invalidValue(

@@ -238,7 +238,12 @@ struct RESTTransport: FirestoreTransport {
   }
 
   private static func error(of response: OutboundResponse) -> FirestoreError {
-    if let error = error(in: response.body) { return FirestoreError(error) }
+    if let error = error(in: response.body) {
+      // With these the server does not say how far it came.
+      let isUncertain = [.internal, .unknown, .deadlineExceeded, .cancelled, .dataLoss]
+        .contains(error.statusCode)
+      return FirestoreError(error.statusCode, error.statusMessage, mayHaveActed: isUncertain)
+    }
     let code: StatusCode =
       switch response.status {
       case 400: .invalidArgument

@@ -133,7 +133,7 @@ public struct WriteBatch: Sendable {
 
 extension FieldValue {
   fileprivate static func fields(of data: some Encodable) throws -> [String: FieldValue] {
-    if let fields = data as? [String: FieldValue] { return fields }
+    if let fields = fields(holdingFieldValues: data) { return fields }
     return try ValueEncoder().encodeFields(data).mapValues { FieldValue(kind: .value($0)) }
   }
 }

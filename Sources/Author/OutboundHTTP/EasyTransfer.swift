@@ -6,6 +6,7 @@ final class EasyTransfer {
   let easy: UnsafeMutableRawPointer
   private var head: HeadParser
   private var isHeadOut = false
+  private var isSent = false
   private var headers: UnsafeMutablePointer<curl_slist>?
 
   /// Pairs a transfer with a fresh or reset handle.
@@ -56,6 +57,11 @@ final class EasyTransfer {
     ccurl_set_callback(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
       EasyTransfer.from(context)?.headLine(bytes, count: size * count) ?? 0
     }
+    ccurl_set_pointer(easy, CURLOPT_PREREQDATA, context)
+    ccurl_set_prereq(easy) { context, _, _, _, _ in
+      EasyTransfer.from(context)?.maySend() ?? true
+        ? CInt(CURL_PREREQFUNC_OK) : CInt(CURL_PREREQFUNC_ABORT)
+    }
   }
 
   /// Ends the transfer as libcurl says it ended.
@@ -78,6 +84,15 @@ final class EasyTransfer {
 
   private static func from(_ context: UnsafeMutableRawPointer?) -> EasyTransfer? {
     context.map { Unmanaged<EasyTransfer>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  /// Whether the request may be sent now, over a connection that is there.
+  ///
+  /// When a connection that was used before ends without a byte, libcurl sends the request again over
+  /// another. The server may have acted on the first, so only what can be done twice is sent again.
+  private func maySend() -> Bool {
+    defer { isSent = true }
+    return !isSent || head.current != nil || Self.repeatable.contains(transfer.request.method)
   }
 
   private func body(_ bytes: UnsafeMutablePointer<CChar>?, count: Int) -> Int {
@@ -115,6 +130,8 @@ final class EasyTransfer {
 
   /// Google's machines have their metadata server beside them, where no proxy can reach it.
   private static let metadataHosts: Set = ["metadata.google.internal", "169.254.169.254"]
+  /// The idempotent methods of HTTP.
+  private static let repeatable: Set = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"]
   /// The value that makes libcurl give up: any count other than the one given.
   private static let abort = -1
   /// The read buffer; libcurl's own 16 KiB would cut large answers into needlessly many pieces.

@@ -24,6 +24,10 @@ static inline CURLcode ccurl_set_callback(CURL *handle, CURLoption option,
   return curl_easy_setopt(handle, option, callback);
 }
 
+static inline CURLcode ccurl_set_prereq(CURL *handle, curl_prereq_callback callback) {
+  return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, callback);
+}
+
 static inline CURLcode ccurl_get_long(CURL *handle, CURLINFO info, long *value) {
   return curl_easy_getinfo(handle, info, value);
 }

@@ -60,7 +60,9 @@ package struct FunctionsDoor: ShortResponder {
   }
 
   /// Whether a request is a call that needs no task of its own.
-  package func takes(_ head: HTTPRequest) -> Bool { gateway.takes(head) }
+  package func takes(_ head: HTTPRequest) -> Bool {
+    !(head.path?.hasPrefix("/functions/projects/") ?? false) && gateway.takes(head)
+  }
 
   /// Answers a call whose body is short and has arrived.
   package func answer(

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 extension JSONScanner {
   /// Whether the next token can only be a number.
   @inline(__always) var isAtNumber: Bool { isAtDigit || byte == UInt8(ascii: "-") }
@@ -65,16 +57,11 @@ extension JSONScanner {
   }
 
   /// The double nearest to a number's text; infinite beyond the range.
+  ///
+  /// Not by `strtod`, for which the process's locale decides what separates the decimals.
   private func rounded(_ text: Range<Int>) -> Double {
-    // The C library reads until something ends the number, which is missing only at the text's end.
-    if text.upperBound < count, let base = bytes.baseAddress {
-      return strtod((base + text.lowerBound).assumingMemoryBound(to: CChar.self), nil)
-    }
-    return (bytes[text] + [0]).withUnsafeBufferPointer { copy in
-      copy.withMemoryRebound(to: CChar.self) { copy in
-        copy.baseAddress.map { strtod($0, nil) } ?? 0
-      }
-    }
+    // A number has been scanned, so the text is one.
+    Double(String(decoding: bytes[text], as: UTF8.self)) ?? 0
   }
 }
 

@@ -219,6 +219,8 @@ final class ShortWay: ChannelDuplexHandler, RemovableChannelHandler {
     let parts = waiting
     waiting = []
     for part in parts { channelRead(context: context, data: wrapInboundOut(part)) }
+    // Further on a request is looked at when the reading is complete.
+    if !parts.isEmpty { context.fireChannelReadComplete() }
     if case .passing = state {
       let events = heldEvents
       heldEvents = []

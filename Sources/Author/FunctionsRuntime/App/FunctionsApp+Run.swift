@@ -50,20 +50,25 @@ extension FunctionsApp: Service {
     do {
       if try writesManifest(WorkerSettings.ofProcess()) { return }
       let isLate = await Self.fetchesEnvironmentLate()
+      // What cannot be served is reported before anything starts.
+      let served = try ServedApp(self, .ofProcess(), environmentIsLate: isLate)
       StandardStreams.bufferByLine()
       if bootstrapsLogging { LoggingSystem.bootstrap { Self.logHandler(label: $0) } }
-      let group = ServiceGroup(
-        configuration: ServiceGroupConfiguration(
-          services: services.map { .init(service: $0) } + [
-            .init(
-              service: ServedApp(app: self, environmentIsLate: isLate),
-              successTerminationBehavior: .gracefullyShutdownGroup
-            )
-          ],
-          gracefulShutdownSignals: [.sigterm, .sigint],
-          logger: Logger(label: "worker")
-        )
+      var configuration = ServiceGroupConfiguration(
+        // Whichever service ends, the others stop in order, and running invocations finish first.
+        services: (services + [served]).map {
+          .init(
+            service: $0,
+            successTerminationBehavior: .gracefullyShutdownGroup,
+            failureTerminationBehavior: .gracefullyShutdownGroup
+          )
+        },
+        gracefulShutdownSignals: [.sigterm, .sigint],
+        logger: Logger(label: "worker")
       )
+      configuration.maximumGracefulShutdownDuration = Self.shutdownTimeMax
+      configuration.maximumCancellationDuration = Self.cancellationTimeMax
+      let group = ServiceGroup(configuration: configuration)
       try await group.run()
     } catch {
       StandardStreams.exit(reporting: Self.text(error))
@@ -79,8 +84,14 @@ extension FunctionsApp: Service {
   /// bad declarations, settings and addresses, and what a preparation throws.
   public func run() async throws {
     guard try !writesManifest(WorkerSettings.ofProcess()) else { return }
-    try await serve(environmentIsLate: Self.fetchesEnvironmentLate())
+    let isLate = await Self.fetchesEnvironmentLate()
+    try await ServedApp(self, .ofProcess(), environmentIsLate: isLate).run()
   }
+
+  /// Longer than draining takes; a service that has not stopped by then is cancelled.
+  private static let shutdownTimeMax: Duration = .seconds(20)
+  /// After this a service that ignores its cancellation ends with the process.
+  private static let cancellationTimeMax: Duration = .seconds(5)
 
   /// The log handler of a functions binary, whose output Hearth and Cloud Logging can read.
   ///
@@ -93,15 +104,18 @@ extension FunctionsApp: Service {
   /// }
   /// ```
   public static func logHandler(label: String) -> any LogHandler {
-    // Invalid settings are reported when the functions are served.
-    let settings = try? WorkerSettings.ofProcess()
-    return WorkerLogHandler(
-      level: settings?.logLevel ?? .info,
-      form: settings?.credentialMode == .production
-        ? .cloudLogging(project: settings?.project) { .ofWallClock } : .hearth,
+    WorkerLogHandler(
+      level: logSettings?.logLevel ?? .info,
+      form: logSettings?.credentialMode == .production
+        ? .cloudLogging(project: logSettings?.project) { .ofWallClock } : .hearth,
       write: StandardStreams.writeToOutput
     )
   }
+
+  /// The process's settings as of its first logger, because every invocation has a logger of its own.
+  ///
+  /// Nil for invalid settings, which are reported when the functions are served.
+  private static let logSettings = try? WorkerSettings.ofProcess()
 
   /// Writes the manifest if one is asked for; returns whether it did.
   private func writesManifest(_ settings: WorkerSettings) throws -> Bool {
@@ -121,11 +135,32 @@ extension FunctionsApp: Service {
     return await environmentIsLate()
   }
 
-  /// Serves the functions until a graceful shutdown.
-  fileprivate func serve(environmentIsLate: Bool) async throws {
-    let settings = try WorkerSettings.ofProcess()
-    let host = try FunctionHost(
-      app: self,
+  private static func text(_ error: any Error) -> String {
+    (error as? any StatusConvertible)?.statusMessage ?? "\(error)"
+  }
+}
+
+extension WorkerSettings {
+  /// The settings from this process's environment.
+  fileprivate static func ofProcess() throws(InvalidSettings) -> WorkerSettings {
+    try WorkerSettings(environment: ProcessInfo.processInfo.environment)
+  }
+}
+
+/// A checked app, as one service of a process.
+private struct ServedApp: Service {
+  private let settings: WorkerSettings
+  private let environmentIsLate: Bool
+  private let host: FunctionHost
+  private let manifest: FunctionManifest
+
+  /// Throws `InvalidFunctions`, also when the app lacks the target.
+  init(_ app: FunctionsApp, _ settings: WorkerSettings, environmentIsLate: Bool) throws {
+    self.settings = settings
+    self.environmentIsLate = environmentIsLate
+    manifest = try app.manifest()
+    host = try FunctionHost(
+      app: app,
       target: settings.target,
       signature: settings.signature,
       requestTimeMax: settings.requestTimeMax,
@@ -133,6 +168,9 @@ extension FunctionsApp: Service {
       tasks: CloudTasksEnqueuer(environment: ProcessInfo.processInfo.environment),
       debugFeatures: settings.debugFeatures
     )
+  }
+
+  func run() async throws {
     if settings.endsWithStandardInput { StandardStreams.exitWhenInputEnds() }
     if let mebibytes = settings.memoryMb { MemoryBound.set(mebibytes: mebibytes) }
     let logger = Logger(label: "worker")
@@ -144,7 +182,12 @@ extension FunctionsApp: Service {
         """
       )
     }
-    try await host.prepare()
+    do {
+      try await cancelWhenGracefulShutdown { try await host.prepare() }
+    } catch is CancellationError {
+      // The process was told to end before it served anything.
+      return
+    }
     let wish = AsyncStream<Void>.makeStream()
     let (ports, port) = AsyncStream.makeStream(of: Int.self)
     let server = WorkerServer.service(
@@ -168,7 +211,7 @@ extension FunctionsApp: Service {
       let registration = DebuggerRegistration(
         hub: hub,
         target: settings.target,
-        manifest: try manifest(),
+        manifest: manifest,
         ports: ports,
         logger: logger
       )
@@ -178,27 +221,6 @@ extension FunctionsApp: Service {
       configuration: ServiceGroupConfiguration(services: services, logger: logger)
     )
     try await group.run()
-  }
-
-  private static func text(_ error: any Error) -> String {
-    (error as? any StatusConvertible)?.statusMessage ?? "\(error)"
-  }
-}
-
-extension WorkerSettings {
-  /// The settings from this process's environment.
-  fileprivate static func ofProcess() throws(InvalidSettings) -> WorkerSettings {
-    try WorkerSettings(environment: ProcessInfo.processInfo.environment)
-  }
-}
-
-/// An app whose process is already set up.
-private struct ServedApp: Service {
-  let app: FunctionsApp
-  let environmentIsLate: Bool
-
-  func run() async throws {
-    try await app.serve(environmentIsLate: environmentIsLate)
   }
 }
 

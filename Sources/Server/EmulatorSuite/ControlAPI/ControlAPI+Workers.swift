@@ -34,6 +34,9 @@ extension ControlAPI {
     } catch {
       throw StatusError.invalidArgument("A worker's registration has pid, port and manifest.")
     }
+    guard (1...65_535).contains(registration.port) else {
+      throw StatusError.invalidArgument("The worker's port is \(registration.port), which is none.")
+    }
     var endpoints = registration.manifest.endpoints
     if let target = registration.target { endpoints = endpoints.filter { $0.key == target } }
     guard !endpoints.isEmpty else {

@@ -56,8 +56,9 @@ struct ControlAPI: Sendable {
     _ context: HTTPContext
   ) throws -> (route: ControlRoute, captures: [String]) {
     if let response = originGuard.refusal(of: request) { throw Refusal(response: response) }
-    let segments = request.pathSegments ?? []
-    guard let found = ControlRoute.find(request.method, segments, in: Self.routes) else {
+    guard let segments = request.pathSegments,
+      let found = ControlRoute.find(request.method, segments, in: Self.routes)
+    else {
       throw StatusError(.notFound, "The hub has no \(request.method) \(request.uri.path).")
     }
     if found.route.access == .thisMachine, !context.isFromThisMachine {
