@@ -147,12 +147,20 @@ extension WorkerSettings {
   }
 }
 
+extension FunctionsApp: CustomStringConvertible {
+  /// What the log of a `ServiceGroup` calls the app.
+  public var description: String { "functions" }
+}
+
 /// A checked app, as one service of a process.
-private struct ServedApp: Service {
+private struct ServedApp: Service, CustomStringConvertible {
   private let settings: WorkerSettings
   private let environmentIsLate: Bool
   private let host: FunctionHost
   private let manifest: FunctionManifest
+
+  /// What the log of the process calls it; without one it would hold all settings.
+  var description: String { "functions" }
 
   /// Throws `InvalidFunctions`, also when the app lacks the target.
   init(_ app: FunctionsApp, _ settings: WorkerSettings, environmentIsLate: Bool) throws {
