@@ -14,7 +14,6 @@ let package = Package(
     .library(name: "FirestoreClient", targets: ["FirestoreClient"]),
     .library(name: "OutboundHTTP", targets: ["OutboundHTTP"]),
     .library(name: "FunctionsTesting", targets: ["FunctionsTesting"]),
-    .plugin(name: "tidy", targets: ["Tidy"]),
   ],
   dependencies: [
     // Sockets and event loops; nothing of ours could be as well tested.

@@ -171,26 +171,26 @@ struct CallersTests {
       runs.withLock { $0 += 1 }
     }
     let denied = await #expect(throws: CallableError.self) {
-      try await audit(CallableRequest(data: 1, auth: .user("bob")))
+      try await audit.run(CallableRequest(data: 1, auth: .user("bob")))
     }
     #expect(denied?.code == .permissionDenied)
     await #expect(throws: Failure.self) {
-      try await audit(CallableRequest(data: 1, auth: .user("mallory")))
+      try await audit.run(CallableRequest(data: 1, auth: .user("mallory")))
     }
     let chunks = ChunkCollector<Int>()
     for auth in [CallableAuth.unauthenticated, .user("bob")] {
       await #expect(throws: CallableError.self) {
-        try await count(CallableRequest(data: 1, auth: auth))
+        try await count.run(CallableRequest(data: 1, auth: auth))
       }
       await #expect(throws: CallableError.self) {
-        try await count(CallableRequest(data: 1, auth: auth), stream: chunks.stream)
+        try await count.run(CallableRequest(data: 1, auth: auth), stream: chunks.stream)
       }
     }
     #expect(runs.withLock { $0 } == 0)
 
-    try await audit(CallableRequest(data: 1, auth: .user("alice")))
-    try await count(CallableRequest(data: 1, auth: .admin))
-    try await count(
+    try await audit.run(CallableRequest(data: 1, auth: .user("alice")))
+    try await count.run(CallableRequest(data: 1, auth: .admin))
+    try await count.run(
       CallableRequest(data: 1, auth: .user("bob", claims: ["admin": .boolean(true)])),
       stream: chunks.stream
     )

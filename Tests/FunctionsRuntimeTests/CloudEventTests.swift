@@ -169,13 +169,13 @@ struct CloudEventTests {
     let function = OnCloudEvent<Order>("f", type: "t", pathPatterns: ["document": "users/{id}"]) {
       seen.add(try $0.params.id)
     }
-    try await function(
+    try await function.run(
       CloudEventMessage(type: "t", data: Order(total: 1), attributes: ["document": "users/u1"])
     )
 
     #expect(seen.all == ["u1"])
     await #expect(throws: EventError.self) {
-      try await function(CloudEventMessage(type: "u", data: Order(total: 1)))
+      try await function.run(CloudEventMessage(type: "u", data: Order(total: 1)))
     }
   }
 

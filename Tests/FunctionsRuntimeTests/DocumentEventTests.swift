@@ -267,12 +267,12 @@ struct CloudFunctionTests {
     let audit = functions.audit
 
     #expect(greet.name == "greet")
-    #expect(try await greet(CallableRequest(data: "A", auth: .user("u1"))) == "Hello, A (u1)")
-    await #expect(throws: CallableError.self) { try await greet(CallableRequest(data: "A")) }
-    try await audit(DocumentEvent(path: "chats/c9", data: .created([:])))
+    #expect(try await greet.run(CallableRequest(data: "A", auth: .user("u1"))) == "Hello, A (u1)")
+    await #expect(throws: CallableError.self) { try await greet.run(CallableRequest(data: "A")) }
+    try await audit.run(DocumentEvent(path: "chats/c9", data: .created([:])))
     #expect(recorded.withLock { $0 } == ["c9"])
     await #expect(throws: EventError.self) {
-      try await audit(DocumentEvent(path: "users/u1", data: .created([:])))
+      try await audit.run(DocumentEvent(path: "users/u1", data: .created([:])))
     }
   }
 }

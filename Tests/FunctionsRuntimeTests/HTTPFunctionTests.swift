@@ -222,7 +222,7 @@ struct HTTPFunctionTests {
     let shout = OnRequest("shout") { request in
       .text(String(decoding: try await request.body.collect(upTo: 10), as: UTF8.self).uppercased())
     }
-    let response = try await shout(
+    let response = try await shout.run(
       HTTPFunctionRequest(.post, "/x?y", body: HTTPRequestBody(Array("abc".utf8)))
     )
 

@@ -56,7 +56,7 @@ struct ScheduleTests {
   func direct() async throws {
     let seen = Seen<Timestamp>()
     let nightly = OnSchedule("nightly", schedule: "0 3 * * *") { seen.add($0.scheduleTime) }
-    try await nightly(ScheduleEvent(scheduleTime: Timestamp(microseconds: 5)))
+    try await nightly.run(ScheduleEvent(scheduleTime: Timestamp(microseconds: 5)))
 
     #expect(seen.all == [Timestamp(microseconds: 5)])
   }

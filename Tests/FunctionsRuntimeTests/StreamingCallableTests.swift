@@ -186,9 +186,9 @@ struct StreamingCallableTests {
     }
     let chunks = ChunkCollector<String>()
 
-    #expect(try await spell(CallableRequest(data: "abc"), stream: chunks.stream) == 3)
+    #expect(try await spell.run(CallableRequest(data: "abc"), stream: chunks.stream) == 3)
     #expect(chunks.all == ["a", "b", "c"])
-    #expect(try await spell(CallableRequest(data: "ab")) == 2)
+    #expect(try await spell.run(CallableRequest(data: "ab")) == 2)
   }
 
   @Test("A stream that outlives its call sends nothing")

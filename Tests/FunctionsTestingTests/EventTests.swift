@@ -217,12 +217,12 @@ struct EventTests {
       seen.add("\(try event.params.id) \(event.data.name) \(event.auth?.id ?? "")")
     }
     let auth = EventAuth(.unknown, id: "tina")
-    try await created(DocumentEvent(path: "users/t", data: User(name: "Tina"), auth: auth))
+    try await created.run(DocumentEvent(path: "users/t", data: User(name: "Tina"), auth: auth))
     let written = OnDocumentWritten<User>("b", at: "users/{id}") { event in
       seen.add("\(try event.params.id) \(event.data.after?.name ?? "")")
     }
-    try await written(DocumentEvent(path: "users/u", data: .created(User(name: "Uli"))))
-    try await ordered(
+    try await written.run(DocumentEvent(path: "users/u", data: .created(User(name: "Uli"))))
+    try await ordered.run(
       CloudEventMessage(
         type: "com.example.order.v1.placed",
         data: Order(total: 3),
@@ -233,20 +233,20 @@ struct EventTests {
     let nightly = OnSchedule("c", schedule: "0 3 * * *") {
       seen.add("\($0.scheduleTime.microseconds)")
     }
-    try await nightly(ScheduleEvent(scheduleTime: Timestamp(microseconds: 5)))
+    try await nightly.run(ScheduleEvent(scheduleTime: Timestamp(microseconds: 5)))
     let work = OnTaskDispatched<Order>("d") { seen.add("\($0.data.total) \($0.attempt)") }
-    try await work(TaskRequest(data: Order(total: 4), retryCount: 1))
+    try await work.run(TaskRequest(data: Order(total: 4), retryCount: 1))
     let spell = OnStreamingCall<String, _, String>("e") { request, stream in
       for letter in request.data { try await stream.send(String(letter)) }
       return request.data.count
     }
     let chunks = ChunkCollector<String>()
-    #expect(try await spell(CallableRequest(data: "ab"), stream: chunks.stream) == 2)
+    #expect(try await spell.run(CallableRequest(data: "ab"), stream: chunks.stream) == 2)
     #expect(chunks.all == ["a", "b"])
     let web = OnRequest("f") { .text("\($0.method) \($0.path)") }
-    #expect(try await web(HTTPFunctionRequest(.put, "/x")).status == .ok)
+    #expect(try await web.run(HTTPFunctionRequest(.put, "/x")).status == .ok)
     let typed = OnTyped<Order, _>("g") { $0.data.total + 1 }
-    #expect(try await typed(TypedRequest(data: Order(total: 1))) == 2)
+    #expect(try await typed.run(TypedRequest(data: Order(total: 1))) == 2)
 
     #expect(seen.all == ["t Tina tina", "u Uli", "5", "4 2"])
   }
@@ -255,10 +255,10 @@ struct EventTests {
   func directRefused() async throws {
     let created = OnDocumentCreated<User>("a", at: "users/{id}") { _ in }
     await #expect(throws: EventError.self) {
-      try await created(DocumentEvent(path: "chats/c", data: User(name: "T")))
+      try await created.run(DocumentEvent(path: "chats/c", data: User(name: "T")))
     }
     await #expect(throws: EventError.self) {
-      try await ordered(CloudEventMessage(type: "other", data: Order(total: 3)))
+      try await ordered.run(CloudEventMessage(type: "other", data: Order(total: 3)))
     }
   }
 }

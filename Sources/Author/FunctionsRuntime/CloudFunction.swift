@@ -2,7 +2,7 @@
 ///
 /// Its types are `OnCall`, `OnDocumentCreated`, `OnRequest` and so on, each named by Firebase's own
 /// word; do not conform other types to it. A declaration is a plain value, usually a computed
-/// property of a struct that holds what the handler needs, and a test calls it like any function:
+/// property of a struct that holds what the handler needs, and a test can run its handler:
 ///
 /// ```swift
 /// struct ChatFunctions: Sendable {
@@ -15,7 +15,7 @@
 ///   }
 /// }
 ///
-/// let reply = try await functions.greet(CallableRequest(data: greeting, auth: .user("u1")))
+/// let reply = try await functions.greet.run(CallableRequest(data: greeting, auth: .user("u1")))
 /// ```
 public protocol CloudFunction<Input, Output>: Sendable {
   /// What the handler is given: an event or a request.
@@ -29,7 +29,7 @@ public protocol CloudFunction<Input, Output>: Sendable {
   /// Runs the handler, without sockets, tokens or encoding.
   ///
   /// Throws what the handler throws.
-  func callAsFunction(_ input: Input) async throws -> Output
+  func run(_ input: Input) async throws -> Output
 }
 
 extension CloudFunction {

@@ -27,7 +27,7 @@ public struct OnCall<Payload: Decodable & Sendable, Reply>: CloudFunction {
   /// Runs the handler if the caller may call it.
   ///
   /// Throws what the handler throws, and the `CallableError` of a refused caller.
-  public func callAsFunction(_ request: CallableRequest<Payload>) async throws -> Reply {
+  public func run(_ request: CallableRequest<Payload>) async throws -> Reply {
     try await function.run(request, nil)
   }
 }

@@ -15,7 +15,7 @@
 ///
 /// ```swift
 /// let chunks = ChunkCollector<String>()
-/// let reply = try await functions.chat(request, stream: chunks.stream)
+/// let reply = try await functions.chat.run(request, stream: chunks.stream)
 /// #expect(chunks.all == ["Hel", "lo"])
 /// ```
 public struct OnStreamingCall<
@@ -34,12 +34,12 @@ public struct OnStreamingCall<
   /// Runs the handler, if the caller may call it, for a caller who does not read chunks.
   ///
   /// Throws what the handler throws, and the `CallableError` of a refused caller.
-  public func callAsFunction(_ request: CallableRequest<Payload>) async throws -> Reply {
+  public func run(_ request: CallableRequest<Payload>) async throws -> Reply {
     try await function.run(request, nil)
   }
 
   /// Runs the handler with a stream, if the caller may call it; throws as without one.
-  public func callAsFunction(
+  public func run(
     _ request: CallableRequest<Payload>,
     stream: CallableStream<Chunk>
   ) async throws -> Reply {

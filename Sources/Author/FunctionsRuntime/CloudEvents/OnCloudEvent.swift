@@ -57,7 +57,7 @@ public struct OnCloudEvent<Payload: Sendable>: CloudFunction {
   /// Runs the handler; params that the event lacks are read from its attributes.
   ///
   /// Throws what the handler throws, and a permanent `EventError` for an event that does not match.
-  public func callAsFunction(_ event: CloudEventMessage<Payload>) async throws {
+  public func run(_ event: CloudEventMessage<Payload>) async throws {
     var event = event
     if event.params.values.isEmpty {
       do {

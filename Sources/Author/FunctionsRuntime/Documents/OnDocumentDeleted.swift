@@ -18,7 +18,7 @@ public struct OnDocumentDeleted<Payload: Sendable>: CloudFunction {
   /// Runs the handler; params that the event lacks are read from its path.
   ///
   /// Throws what the handler throws, and a permanent `EventError` for a path that does not match.
-  public func callAsFunction(_ event: DocumentEvent<Payload>) async throws {
+  public func run(_ event: DocumentEvent<Payload>) async throws {
     try await function.run(event)
   }
 }

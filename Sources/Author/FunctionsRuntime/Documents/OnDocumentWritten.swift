@@ -25,7 +25,7 @@ public struct OnDocumentWritten<Payload: Sendable>: CloudFunction {
   /// Runs the handler; params that the event lacks are read from its path.
   ///
   /// Throws what the handler throws, and a permanent `EventError` for a path that does not match.
-  public func callAsFunction(_ event: DocumentEvent<DocumentWrite<Payload>>) async throws {
+  public func run(_ event: DocumentEvent<DocumentWrite<Payload>>) async throws {
     try await function.run(event)
   }
 }

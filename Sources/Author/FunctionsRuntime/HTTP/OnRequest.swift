@@ -39,7 +39,7 @@ public struct OnRequest: CloudFunction {
   }
 
   /// Runs the handler; throws what it throws.
-  public func callAsFunction(_ request: HTTPFunctionRequest) async throws -> HTTPFunctionResponse {
+  public func run(_ request: HTTPFunctionRequest) async throws -> HTTPFunctionResponse {
     try await handler(request)
   }
 }

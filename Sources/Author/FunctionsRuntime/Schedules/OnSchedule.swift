@@ -56,7 +56,7 @@ public struct OnSchedule: CloudFunction {
   }
 
   /// Runs the handler; throws what it throws.
-  public func callAsFunction(_ event: ScheduleEvent) async throws {
+  public func run(_ event: ScheduleEvent) async throws {
     try await handler(event)
   }
 }

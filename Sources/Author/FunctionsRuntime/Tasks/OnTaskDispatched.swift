@@ -48,7 +48,7 @@ public struct OnTaskDispatched<Payload: Codable & Sendable>: CloudFunction {
   }
 
   /// Runs the handler at once, without a queue; throws what it throws.
-  public func callAsFunction(_ task: TaskRequest<Payload>) async throws {
+  public func run(_ task: TaskRequest<Payload>) async throws {
     try await handler(task)
   }
 

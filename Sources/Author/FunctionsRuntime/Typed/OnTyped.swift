@@ -45,7 +45,7 @@ public struct OnTyped<
   }
 
   /// Runs the handler; throws what it throws.
-  public func callAsFunction(_ request: TypedRequest<Payload>) async throws -> Reply {
+  public func run(_ request: TypedRequest<Payload>) async throws -> Reply {
     try await handler(request)
   }
 

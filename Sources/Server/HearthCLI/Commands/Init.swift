@@ -118,9 +118,9 @@ struct Init: AsyncParsableCommand {
   }
 
   private static func isCheckout(_ path: String) -> Bool {
-    // A folder without a readable manifest is not a checkout.
-    let manifest = try? String(contentsOfFile: path + "/Package.swift", encoding: .utf8)
-    return manifest?.contains("name: \"hearth\"") ?? false
+    // A package that depends on Hearth may be called alike, but only a checkout has the library.
+    FileManager.default.fileExists(atPath: path + "/Sources/Author/FunctionsRuntime")
+      && FileManager.default.fileExists(atPath: path + "/Package.swift")
   }
 
   /// The levels above `CHECKOUT/.build/x86_64-unknown-linux-gnu/release/hearth`, and one to spare.
