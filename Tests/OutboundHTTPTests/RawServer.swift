@@ -47,11 +47,8 @@ struct RawServer: Sendable {
     _ = hostileProxy
     let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.backlog, value: 256)
-      .bind(host: "127.0.0.1", port: 0) { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-        }
-      }
+      .childChannelOption(.autoRead, value: false)
+      .bind(host: "127.0.0.1", port: 0) { $0.eventLoop.makeSucceededFuture($0) }
     let server = RawServer(port: listener.channel.localAddress?.port ?? 0)
     return try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
@@ -73,11 +70,18 @@ struct RawServer: Sendable {
   }
 
   private static func serve(
-    _ channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>,
+    _ accepted: any Channel,
     _ handler: @escaping @Sendable (RawRequest, Connection) async throws -> Void
   ) async {
+    // Wrapped here, not on acceptance: a connection that comes as the server ends is dropped, and
+    // a dropped `NIOAsyncChannel` ends the process.
+    let wrapped = try? await accepted.eventLoop.submit {
+      try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: accepted)
+    }.get()
+    guard let channel = wrapped else { return }
     // A broken connection is the client's doing, and what several tests are about.
     try? await channel.executeThenClose { inbound, outbound in
+      try await accepted.setOption(.autoRead, value: true).get()
       let (requests, feed) = AsyncStream<RawRequest>.makeStream()
       let (closed, close) = AsyncStream<Void>.makeStream()
       try await withThrowingTaskGroup(of: Void.self) { group in
