@@ -57,6 +57,8 @@ package struct InvocationRequest: Sendable {
   package var body: Body
   /// A bound shorter than the function's own, or nil.
   package var timeout: Duration?
+  /// Whether the request must have a worker for itself, because it may be what crashed another one.
+  package var runsApart = false
 
   /// A request with its id and all of its body.
   package init(
@@ -172,11 +174,15 @@ package struct InvocationReply: Sendable {
 package struct InvocationError: StatusConvertible, CustomStringConvertible {
   package var kind: Kind
   package var message: String
+  /// Whether the worker that died ran other invocations, too; then none of them is known to be at
+  /// fault.
+  package var isShared: Bool
 
   /// An error with a sentence for the log; a door decides how much of it a client sees.
-  package init(_ kind: Kind, _ message: String) {
+  package init(_ kind: Kind, _ message: String, isShared: Bool = false) {
     self.kind = kind
     self.message = message
+    self.isShared = isShared
   }
 
   /// What happened.
