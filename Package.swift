@@ -227,7 +227,7 @@ func rooms() -> [Target] {
       [
         "EventLog", "Events", "Invocation", "Schedules", "StorageEngine", "DocumentModel",
         "FirestoreWire", "Identity", "RuntimeSupport", "HTTPTypes", "SwiftProtobuf", "NIOCore",
-        "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
+        "NIOPosix", "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
       ]
     ),
     room(

@@ -147,7 +147,7 @@ final class DeliveryCrashes: FunctionInvoker {
       return
     }
     begin { !disk.isDead && life.storage.failure == nil }
-    if isDeployed { try await life.service.updateFunctions(Self.functions) }
+    if isDeployed { try life.service.updateFunctions(Self.functions) }
     do {
       try await run(life) {
         await withTaskGroup(of: Void.self) { group in
@@ -267,15 +267,15 @@ final class DeliveryCrashes: FunctionInvoker {
     }
     begin { true }
     do {
-      try await life.service.updateFunctions(Self.functions)
+      try life.service.updateFunctions(Self.functions)
       try await run(life) {
         try await life.service.waitUntilIdle()
-        while let due = await life.service.nextDue {
+        while let due = life.service.nextDue {
           self.clock.advance(by: due.duration(since: self.now))
-          await life.service.timeJumped()
+          life.service.timeJumped()
           try await life.service.waitUntilIdle()
         }
-        try self.check(try await life.service.list(limit: .max))
+        try self.check(try await life.service.administration.list(limit: .max))
       }
     } catch {
       // The finding is the one to tell.

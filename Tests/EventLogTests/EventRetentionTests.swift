@@ -160,8 +160,8 @@ struct EventRetentionTests {
   @Test("What the hook adds goes in the batch of the trimming")
   func hookSharesTheBatch() async throws {
     let past = Keyspace("past")
-    let fixture = Fixture { record, batch in
-      for change in record.changes { batch.delete(past, Array(change.name.id.utf8)) }
+    let fixture = Fixture { records, _, batch in
+      for change in records.flatMap(\.changes) { batch.delete(past, Array(change.name.id.utf8)) }
     }
     let storage = fixture.storage
     var batch = StorageBatch()

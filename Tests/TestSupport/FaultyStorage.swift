@@ -6,7 +6,8 @@ package final class FaultyStorage: OrderedStorage {
   private typealias Submission = @Sendable () -> Void
 
   private struct State {
-    var commitFailures: [StorageError] = []
+    /// What the next batches meet; nil lets one pass.
+    var commitFailures: [StorageError?] = []
     var readFailures: [StorageError] = []
     var isHolding = false
     var held: [Submission] = []
@@ -25,6 +26,11 @@ package final class FaultyStorage: OrderedStorage {
   /// Refuses the next `count` batches with `error`, applying nothing of them.
   package func failCommits(_ count: Int = 1, with error: StorageError) {
     state.withLock { $0.commitFailures += Array(repeating: error, count: count) }
+  }
+
+  /// Refuses one batch with `error`, after `count` that pass.
+  package func failCommit(after count: Int, with error: StorageError) {
+    state.withLock { $0.commitFailures += Array(repeating: nil, count: count) + [error] }
   }
 
   /// Fails the next `count` reads with `error`.
@@ -76,8 +82,7 @@ package final class FaultyStorage: OrderedStorage {
       var submission: Submission = { [base] in
         base.submit(batch, expecting: expecting, durability: durability, completion: completion)
       }
-      if !state.commitFailures.isEmpty {
-        let error = state.commitFailures.removeFirst()
+      if !state.commitFailures.isEmpty, let error = state.commitFailures.removeFirst() {
         // An empty commit of the base would take a sequence. An expectation that cannot hold takes
         // none and still completes on the engine's own thread.
         submission = { [base] in

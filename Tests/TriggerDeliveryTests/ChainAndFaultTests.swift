@@ -17,7 +17,7 @@ struct ChainAndFaultTests {
     _ test: @Sendable (DeliveryBench) async throws -> Void
   ) async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker, configuration: configuration)
-    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: retries)])
+    try bench.service.updateFunctions(["f": .created("things/{id}", retries: retries)])
     try await bench.run(test)
   }
 
@@ -25,11 +25,11 @@ struct ChainAndFaultTests {
   private func chain(_ paths: [String], in bench: DeliveryBench) async throws -> [Delivery] {
     var deliveries: [Delivery] = []
     for path in paths {
-      let cause = deliveries.last?.id.description
+      let cause = deliveries.last.map { DeliveryCause(id: $0.id, depth: $0.depth).description }
       let event = try await EventCause.$current.withValue(cause) { try await bench.create(path) }
       try await bench.service.waitUntilStill()
       let id = try #require(DeliveryID("\(event).f"))
-      deliveries.append(try await bench.service.show(id))
+      deliveries.append(try await bench.service.administration.show(id))
     }
     return deliveries
   }
@@ -41,10 +41,12 @@ struct ChainAndFaultTests {
     try await run { bench in
       let chain = try await chain(["things/a", "things/b", "things/c"], in: bench)
       #expect(chain.map(\.depth) == [0, 1, 2])
-      let causes = try await bench.service.causes(of: chain[2])
+      let causes = try await bench.service.administration.causes(of: chain[2])
       #expect(causes.map(\.id) == [chain[1].id, chain[0].id])
-      #expect(try await bench.service.causes(of: chain[0]).isEmpty)
-      #expect(invoker.requests.map { $0.field("x-hearth-cause") } == chain.map { "\($0.id)" })
+      #expect(try await bench.service.administration.causes(of: chain[0]).isEmpty)
+      #expect(
+        invoker.requests.map { $0.field("x-hearth-cause") } == chain.map { "\($0.id);\($0.depth)" }
+      )
     }
   }
 
@@ -81,9 +83,9 @@ struct ChainAndFaultTests {
     try await run(configuration: .init(loopCheck: check)) { bench in
       let chain = try await chain(Array(repeating: "things/a", count: 3), in: bench)
       let dead = try #require(chain.last)
-      _ = try await bench.service.retry(dead.id)
+      _ = try await bench.service.administration.retry(dead.id)
       try await bench.service.waitUntilIdle()
-      #expect(try await bench.service.show(dead.id).state == .succeeded)
+      #expect(try await bench.service.administration.show(dead.id).state == .succeeded)
       #expect(invoker.runs.count == 3)
     }
   }
@@ -95,14 +97,16 @@ struct ChainAndFaultTests {
     invoker.set("f") { _ in .failure("no") }
     try await run(retries: true) { bench in
       let id = try #require(try await chain(["things/a"], in: bench).first).id
-      try await bench.service.discard(id)
+      try await bench.service.administration.discard(id)
       try await bench.jump(.seconds(10))
 
-      let dead = try await bench.service.show(id)
+      let dead = try await bench.service.administration.show(id)
       #expect(dead.state == .dead && dead.lastError == "Discarded by request.")
       #expect(invoker.runs.count == 1)
-      try await bench.service.discard(id)
-      let error = await #expect(throws: StatusError.self) { try await bench.service.show(id) }
+      try await bench.service.administration.discard(id)
+      let error = await #expect(throws: StatusError.self) {
+        try await bench.service.administration.show(id)
+      }
       #expect(error?.statusCode == .notFound)
     }
   }
@@ -118,11 +122,13 @@ struct ChainAndFaultTests {
       let event = try await bench.create("things/a")
       await invoker.waitForRuns(1)
       let id = try #require(DeliveryID("\(event).f"))
-      try await bench.service.discard(id)
+      try await bench.service.administration.discard(id)
       opener.finish()
       try await bench.service.waitUntilIdle()
 
-      #expect(try await bench.service.show(id).state == (succeeds ? .succeeded : .dead))
+      #expect(
+        try await bench.service.administration.show(id).state == (succeeds ? .succeeded : .dead)
+      )
       try await bench.jump(.seconds(10))
       #expect(invoker.runs.count == 1)
     }
@@ -134,13 +140,15 @@ struct ChainAndFaultTests {
     try await run { bench in
       let failed = try #require(try await chain(["things/a"], in: bench).first)
       #expect(failed.state == .failed)
-      try await bench.service.discard(failed.id)
-      #expect(try await bench.service.list().isEmpty)
+      try await bench.service.administration.discard(failed.id)
+      #expect(try await bench.service.administration.list().isEmpty)
 
       let succeeded = try #require(try await chain(["things/b"], in: bench).first)
       let unknown = DeliveryID(sequence: 99, changeIndex: 0, function: "f")
       for (id, code) in [(succeeded.id, StatusCode.failedPrecondition), (unknown, .notFound)] {
-        let error = await #expect(throws: StatusError.self) { try await bench.service.discard(id) }
+        let error = await #expect(throws: StatusError.self) {
+          try await bench.service.administration.discard(id)
+        }
         #expect(error?.statusCode == code)
       }
     }
@@ -151,28 +159,28 @@ struct ChainAndFaultTests {
   @Test("A dropped try does not reach the function; the event comes later, once")
   func drops() async throws {
     try await run { bench in
-      await bench.service.setFaults(FaultPlan(seed: 1, drops: 1))
+      bench.service.faults = FaultPlan(seed: 1, drops: 1)
       let dropped = try #require(try await chain(["things/a"], in: bench).first)
       #expect(dropped.state == .pending && dropped.attempts == 0)
       #expect(dropped.lastError?.contains("Dropped on purpose") == true)
       #expect(invoker.runs.isEmpty)
       try await bench.jump(.milliseconds(500))
       #expect(invoker.runs.map(\.attempt) == ["1"])
-      #expect(try await bench.service.show(dropped.id).state == .succeeded)
+      #expect(try await bench.service.administration.show(dropped.id).state == .succeeded)
     }
   }
 
   @Test("A repeated event comes once more after its success")
   func repeats() async throws {
     try await run { bench in
-      await bench.service.setFaults(FaultPlan(seed: 1, duplicates: 1, drops: 1))
+      bench.service.faults = FaultPlan(seed: 1, duplicates: 1, drops: 1)
       let id = try #require(try await chain(["things/a"], in: bench).first).id
       for _ in 0..<5 { try await bench.jump(.milliseconds(500)) }
       #expect(invoker.runs.count == 2)
       #expect(Set(invoker.runs.map(\.event)) == [id.eventID])
-      #expect(try await bench.service.show(id).state == .succeeded)
+      #expect(try await bench.service.administration.show(id).state == .succeeded)
 
-      await bench.service.setFaults(nil)
+      bench.service.faults = nil
       _ = try await chain(["things/b"], in: bench)
       #expect(invoker.runs.count == 3)
     }
@@ -183,8 +191,8 @@ struct ChainAndFaultTests {
     for reordering in [true, false] {
       let invoker = ScriptedInvoker()
       let bench = DeliveryBench(storage: MemoryStorage(), invoker: invoker)
-      await bench.service.setFaults(FaultPlan(seed: 1, reordering: reordering))
-      try await bench.service.updateFunctions(["f": .created("things/{id}")])
+      bench.service.faults = FaultPlan(seed: 1, reordering: reordering)
+      try bench.service.updateFunctions(["f": .created("things/{id}")])
       try await bench.run { bench in
         var events: [String] = []
         for _ in 0..<20 { events.append(try await bench.create("things/a")) }

@@ -23,12 +23,12 @@ extension Delivery {
     )
     return Delivery(
       id: DeliveryID(sequence: sequence, changeIndex: 0, function: function),
-      content: .document(
-        DocumentChange(name: name, before: nil, after: after),
-        DocumentEventType(.created)
+      event: DeliveryEvent(
+        content: .document(DocumentChange(name: name, before: nil, after: after)),
+        commitTime: time,
+        auth: .admin
       ),
-      commitTime: time,
-      auth: .admin
+      type: DocumentEventType(.created)
     )
   }
 }

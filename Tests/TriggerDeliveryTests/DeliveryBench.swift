@@ -46,7 +46,7 @@ struct DeliveryBench: Sendable {
   func jump(_ duration: Duration) async throws {
     try await service.waitUntilStill()
     clock.advance(by: duration)
-    await service.timeJumped()
+    service.timeJumped()
     try await service.waitUntilStill()
   }
 

@@ -33,11 +33,13 @@ struct DeliveryPolicyTests {
   private func task(due: Timestamp) -> Delivery {
     Delivery(
       id: DeliveryID(sequence: 1, changeIndex: 0, function: "queue"),
-      content: .occurrence(
-        .task(EnqueuedTask(id: "t", queue: "queue", body: [], scheduleTime: due))
-      ),
-      commitTime: now,
-      auth: .admin
+      event: DeliveryEvent(
+        content: .occurrence(
+          .task(EnqueuedTask(id: "t", queue: "queue", body: [], scheduleTime: due))
+        ),
+        commitTime: now,
+        auth: .admin
+      )
     )
   }
 
@@ -136,9 +138,9 @@ struct DeliveryPolicyTests {
     #expect(delivery.state == .pending)
   }
 
-  @Test("What could not start is tried again and not counted")
-  func deferred() {
-    let settled = settle(.sample(at: now), .deferred("busy"), DeliveryRetries())
+  @Test("What was put off is tried again and not counted")
+  func putOff() {
+    let settled = settle(.sample(at: now), .putOff("dropped"), DeliveryRetries())
 
     #expect(settled.state == .pending)
     #expect(settled.attempts == 0 && settled.crashes == 0)

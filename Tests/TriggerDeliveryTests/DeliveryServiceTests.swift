@@ -14,7 +14,7 @@ struct DeliveryServiceTests {
   @Test("Each event reaches each function that wants it, once")
   func once() async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions([
+    try bench.service.updateFunctions([
       "all": .created("{collection}/{id}"), "things": .created("things/{id}"),
     ])
     try await bench.run { bench in
@@ -25,7 +25,7 @@ struct DeliveryServiceTests {
       let expected: Set = ["all \(thing)", "all \(other)", "things \(thing)"]
       #expect(Set(invoker.runs.map { "\($0.function) \($0.event)" }) == expected)
       #expect(invoker.runs.count == 3)
-      #expect(try await bench.service.list(state: .succeeded).count == 3)
+      #expect(try await bench.service.administration.list(state: .succeeded).count == 3)
     }
   }
 
@@ -42,9 +42,9 @@ struct DeliveryServiceTests {
       }
       let cursor = try await storage.read { try EventCursor.get("deliveries", in: $0) }
       #expect(cursor == nil)
-      #expect(try await bench.service.list().isEmpty)
+      #expect(try await bench.service.administration.list().isEmpty)
 
-      try await bench.service.updateFunctions(["f": .created("things/{id}")])
+      try bench.service.updateFunctions(["f": .created("things/{id}")])
       try await bench.service.waitUntilIdle()
       #expect(invoker.runs.count == 10)
     }
@@ -53,7 +53,7 @@ struct DeliveryServiceTests {
   @Test("Large events that concern no function are let go of, few as they are")
   func movesOn() async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       for number in 0..<6 { try await bench.create("others/t\(number)", bytes: 1 << 20) }
       try await bench.service.waitUntilIdle()
@@ -68,14 +68,15 @@ struct DeliveryServiceTests {
     let storage = FaultyStorage()
     let bench = DeliveryBench(storage: storage, invoker: invoker)
     try await bench.run { bench in
+      try bench.service.updateFunctions(["f": .created("things/{id}")])
+      try await bench.service.waitUntilIdle()
+      storage.failCommit(after: 1, with: StorageError(.full, "no space left"))
       try await bench.create("things/a")
-      storage.failCommits(1, with: StorageError(.full, "no space left"))
-      try await bench.service.updateFunctions(["f": .created("things/{id}")])
       await invoker.waitForRuns(1)
       await bench.clock.waitForSleepers()
       bench.clock.advance(by: .seconds(1))
       try await bench.service.waitUntilIdle()
-      #expect(try await bench.service.list().map(\.state) == [.succeeded])
+      #expect(try await bench.service.administration.list().map(\.state) == [.succeeded])
       #expect(invoker.runs.count == 1)
     }
   }
@@ -84,11 +85,11 @@ struct DeliveryServiceTests {
   func retries() async throws {
     invoker.set("f") { $0 < 3 ? .failure("no") : .ok }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
     try await bench.run { bench in
       try await bench.create("things/a")
       try await bench.service.waitUntilIdle()
-      var delivery = try #require(try await bench.service.list().first)
+      var delivery = try #require(try await bench.service.administration.list().first)
       #expect(delivery.state == .pending && delivery.attempts == 1)
       #expect(delivery.dueTime == bench.now.advanced(by: .seconds(1)))
       #expect(delivery.lastError?.contains("500: no") == true)
@@ -101,7 +102,7 @@ struct DeliveryServiceTests {
       #expect(invoker.runs.count == 2)
       bench.clock.advance(by: .seconds(2))
       try await bench.service.waitUntilIdle()
-      delivery = try await bench.service.show(delivery.id)
+      delivery = try await bench.service.administration.show(delivery.id)
       #expect(delivery.state == .succeeded && delivery.attempts == 3)
       #expect(invoker.runs.map(\.attempt) == ["1", "2", "3"])
     }
@@ -111,7 +112,7 @@ struct DeliveryServiceTests {
   func crashesAndRetry() async throws {
     invoker.set("f") { $0 <= 3 ? .error(.crashed) : .ok }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       try await bench.create("things/a")
       for run in 1...2 {
@@ -122,13 +123,13 @@ struct DeliveryServiceTests {
       }
       await invoker.waitForRuns(3)
       try await bench.service.waitUntilStill()
-      let dead = try #require(try await bench.service.list(state: .dead).first)
+      let dead = try #require(try await bench.service.administration.list(state: .dead).first)
       #expect(dead.crashes == 3 && dead.attempts == 0)
 
-      let retried = try await bench.service.retry(dead.id)
+      let retried = try await bench.service.administration.retry(dead.id)
       #expect(retried.state == .pending && retried.crashes == 0)
       try await bench.service.waitUntilStill()
-      #expect(try await bench.service.show(dead.id).state == .succeeded)
+      #expect(try await bench.service.administration.show(dead.id).state == .succeeded)
       #expect(invoker.runs.count == 4)
     }
   }
@@ -137,17 +138,21 @@ struct DeliveryServiceTests {
   func failed() async throws {
     invoker.set("f") { $0 == 1 ? .failure("no") : .ok }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       try await bench.create("things/a")
       try await bench.service.waitUntilIdle()
-      let failed = try #require(try await bench.service.list(state: .failed).first)
-      _ = try await bench.service.retry(failed.id)
+      let failed = try #require(try await bench.service.administration.list(state: .failed).first)
+      _ = try await bench.service.administration.retry(failed.id)
       try await bench.service.waitUntilIdle()
 
-      await #expect(throws: StatusError.self) { try await bench.service.retry(failed.id) }
+      await #expect(throws: StatusError.self) {
+        try await bench.service.administration.retry(failed.id)
+      }
       let unknown = DeliveryID(sequence: 99, changeIndex: 0, function: "f")
-      await #expect(throws: StatusError.self) { try await bench.service.retry(unknown) }
+      await #expect(throws: StatusError.self) {
+        try await bench.service.administration.retry(unknown)
+      }
       #expect(invoker.runs.count == 2)
     }
   }
@@ -156,16 +161,16 @@ struct DeliveryServiceTests {
   func functionGone() async throws {
     invoker.set("f") { _ in .failure("no") }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
     try await bench.run { bench in
       try await bench.create("things/a")
       try await bench.service.waitUntilIdle()
-      try await bench.service.updateFunctions(["g": .created("others/{id}")])
+      try bench.service.updateFunctions(["g": .created("others/{id}")])
       await bench.clock.waitForSleepers()
       bench.clock.advance(by: .seconds(1))
       try await bench.service.waitUntilIdle()
 
-      let dead = try #require(try await bench.service.list(state: .dead).first)
+      let dead = try #require(try await bench.service.administration.list(state: .dead).first)
       #expect(dead.lastError?.contains("no longer deployed") == true)
       #expect(invoker.runs.count == 1)
     }
@@ -178,7 +183,7 @@ struct DeliveryServiceTests {
   func deferred(kind: InvocationError.Kind) async throws {
     invoker.set("f") { $0 == 1 ? .error(kind) : .ok }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       try await bench.create("things/a")
       try await bench.service.waitUntilStill()
@@ -186,7 +191,7 @@ struct DeliveryServiceTests {
       bench.clock.advance(by: .milliseconds(500))
       try await bench.service.waitUntilStill()
 
-      let delivery = try #require(try await bench.service.list().first)
+      let delivery = try #require(try await bench.service.administration.list().first)
       #expect(delivery.state == .succeeded && delivery.attempts == 1)
     }
   }
@@ -200,7 +205,7 @@ struct DeliveryServiceTests {
         return .ok
       }
     }
-    try await bench.service.updateFunctions(
+    try bench.service.updateFunctions(
       Dictionary(uniqueKeysWithValues: (0...5).map { ("f\($0)", .created("level\($0)/{id}")) })
     )
     try await bench.run { bench in
@@ -208,7 +213,7 @@ struct DeliveryServiceTests {
       try await bench.service.waitUntilIdle()
 
       #expect(invoker.runs.map(\.function) == (0...5).map { "f\($0)" })
-      #expect(try await bench.service.list(state: .succeeded).count == 6)
+      #expect(try await bench.service.administration.list(state: .succeeded).count == 6)
     }
   }
 
@@ -216,7 +221,7 @@ struct DeliveryServiceTests {
   func stopAndResume() async throws {
     invoker.set("f", ScriptedInvoker.hanging)
     let first = DeliveryBench(storage: storage, invoker: invoker)
-    try await first.service.updateFunctions(["f": .created("things/{id}")])
+    try first.service.updateFunctions(["f": .created("things/{id}")])
     try await first.run { bench in
       try await bench.create("things/a")
       await invoker.waitForRuns(1)
@@ -224,38 +229,45 @@ struct DeliveryServiceTests {
       await bench.clock.waitForSleepers()
       bench.clock.advance(by: .milliseconds(1500))
     }
-    let left = try #require(try await first.service.list().first)
+    let left = try #require(try await first.service.administration.list().first)
     #expect(left.state == .pending && left.attempts == 0 && left.crashes == 0)
 
     invoker.set("f") { _ in .ok }
     let second = DeliveryBench(storage: storage, invoker: invoker)
-    try await second.service.updateFunctions(["f": .created("things/{id}")])
+    try second.service.updateFunctions(["f": .created("things/{id}")])
     try await second.run { bench in
       await invoker.waitForRuns(2)
       try await bench.service.waitUntilIdle()
-      #expect(try await bench.service.show(left.id).state == .succeeded)
+      #expect(try await bench.service.administration.show(left.id).state == .succeeded)
       #expect(invoker.runs.map(\.attempt) == ["1", "1"])
     }
   }
 
-  @Test("It stops even while the log waits for a place among the pending")
-  func stopsUnderBackPressure() async throws {
+  @Test("Past the bound of a function its further events are dead at once, and others' go on")
+  func pendingMax() async throws {
     invoker.set("f") { _ in .failure("no") }
     let bench = DeliveryBench(
       storage: storage,
       invoker: invoker,
-      configuration: .init(pendingMax: 1)
+      configuration: .init(pendingMax: 2)
     )
-    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try bench.service.updateFunctions([
+      "f": .created("things/{id}", retries: true), "g": .created("others/{id}"),
+    ])
     try await bench.run { bench in
-      try await bench.create("things/a")
-      await bench.clock.waitForSleepers()
-      try await bench.create("things/b")
-      // The service's own follower was waiting before this one, so it has the event, too.
-      for try await entries in bench.tailer.entries(after: 1) where !entries.isEmpty { break }
-    }
+      for id in ["a", "b", "c"] {
+        try await bench.create("things/\(id)")
+        try await bench.service.waitUntilIdle()
+      }
+      try await bench.create("others/a")
+      try await bench.service.waitUntilIdle()
 
-    #expect(try await bench.service.list().count == 1)
+      let dead = try await bench.service.administration.list(state: .dead)
+      #expect(dead.map(\.subject) == ["things/c"])
+      #expect(dead.first?.lastError?.contains("2 events of f wait already") == true)
+      #expect(try await bench.service.administration.list(state: .pending).count == 2)
+      #expect(invoker.runs.map(\.function) == ["f", "f", "g"])
+    }
   }
 
   @Test("Many events are each delivered once, however few of them fit in memory")
@@ -266,7 +278,7 @@ struct DeliveryServiceTests {
       invoker: invoker,
       configuration: .init(heldBytesMax: 10_000)
     )
-    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       for number in 0..<count { try await bench.create("things/t\(number)") }
       try await bench.service.waitUntilIdle()
@@ -282,12 +294,14 @@ struct DeliveryServiceTests {
     let count = 300
     invoker.set("f", ScriptedInvoker.hanging)
     let first = DeliveryBench(storage: storage, invoker: invoker)
-    try await first.service.updateFunctions(["f": .created("things/{id}")])
+    try first.service.updateFunctions(["f": .created("things/{id}")])
     try await first.run { bench in
       for number in 0..<count { try await bench.create("things/t\(number)") }
       await invoker.waitForRuns(160)
       // Expanded, but for the most part not even begun.
-      while try await first.service.list(limit: count).count < count { await Task.yield() }
+      while try await first.service.administration.list(limit: count).count < count {
+        await Task.yield()
+      }
     } stopping: { bench in
       await bench.clock.waitForSleepers()
       bench.clock.advance(by: .seconds(2))
@@ -297,17 +311,19 @@ struct DeliveryServiceTests {
     let second = DeliveryBench(
       storage: storage,
       invoker: recorder,
-      configuration: .init(pendingMax: 1, heldBytesMax: 2000)
+      configuration: .init(heldBytesMax: 2000)
     )
-    try await second.service.updateFunctions(["f": .created("things/{id}")])
+    try second.service.updateFunctions(["f": .created("things/{id}")])
     try await second.run { bench in
       await recorder.waitForRuns(count)
-      // With a place too many counted as taken, the log would not be expanded any more.
       try await bench.create("things/new")
       try await bench.service.waitUntilIdle()
     }
     #expect(recorder.runs.count == count + 1)
-    #expect(try await second.service.list(state: .succeeded, limit: 1000).count == count + 1)
+    #expect(
+      try await second.service.administration.list(state: .succeeded, limit: 1000).count == count
+        + 1
+    )
   }
 
   @Test("Later retries, however many, hold up neither new events nor the end of waiting")
@@ -319,7 +335,7 @@ struct DeliveryServiceTests {
       invoker: invoker,
       configuration: .init(heldBytesMax: 2000)
     )
-    try await bench.service.updateFunctions([
+    try bench.service.updateFunctions([
       "later": .created("late/{id}", retries: true), "f": .created("things/{id}"),
     ])
     try await bench.run { bench in
@@ -335,7 +351,10 @@ struct DeliveryServiceTests {
       await invoker.waitForRuns(2 * failing + fine)
       try await bench.service.waitUntilIdle()
       #expect(invoker.runs.count == 2 * failing + fine)
-      #expect(try await bench.service.list(state: .succeeded, limit: 1000).count == failing + fine)
+      #expect(
+        try await bench.service.administration.list(state: .succeeded, limit: 1000).count == failing
+          + fine
+      )
     }
   }
 
@@ -348,20 +367,22 @@ struct DeliveryServiceTests {
       invoker: invoker,
       configuration: .init(heldBytesMax: 1000, startsByItself: false)
     )
-    try await bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
+    try bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
     try await bench.run { bench in
       for number in 0..<count { try await bench.create("things/t\(number)") }
       settling: while true {
         try await bench.service.waitUntilIdle()
-        if let last = await bench.service.startable().last {
-          #expect(await bench.service.deliver(last))
+        if let last = bench.service.startable.last {
+          #expect(try await bench.service.deliver(last))
           continue settling
         }
-        guard let due = await bench.service.nextDue else { break }
+        guard let due = bench.service.nextDue else { break }
         bench.clock.advance(by: due.duration(since: bench.now))
-        await bench.service.timeJumped()
+        bench.service.timeJumped()
       }
-      #expect(try await bench.service.list(state: .succeeded, limit: 1000).count == count)
+      #expect(
+        try await bench.service.administration.list(state: .succeeded, limit: 1000).count == count
+      )
     }
 
     #expect(invoker.runs.count == 2 * count)
@@ -378,16 +399,16 @@ struct DeliveryServiceTests {
       invoker: invoker,
       configuration: .init(pendingMax: 1)
     )
-    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       try await bench.create("things/a")
       try await bench.service.waitUntilIdle()
-      let failed = try #require(try await bench.service.list(state: .failed).first)
+      let failed = try #require(try await bench.service.administration.list(state: .failed).first)
       let succeeded = await withTaskGroup(of: Bool.self) { group in
         for _ in 0..<2 {
           group.addTask {
             do {
-              _ = try await bench.service.retry(failed.id)
+              _ = try await bench.service.administration.retry(failed.id)
               return true
             } catch {
               return false
@@ -413,14 +434,14 @@ struct DeliveryServiceTests {
       invoker: invoker,
       configuration: .init(settledKept: 100)
     )
-    try await bench.service.updateFunctions(["f": .created("things/{id}")])
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
     try await bench.run { bench in
       for number in 0..<2499 { try await bench.create("things/t\(number)") }
       let newest = try await bench.create("things/newest")
       try await bench.service.waitUntilIdle()
-      #expect(try await bench.service.list(limit: 1).first?.id.eventID == newest)
+      #expect(try await bench.service.administration.list(limit: 1).first?.id.eventID == newest)
     }
-    let kept = try await bench.service.list(limit: 3000)
+    let kept = try await bench.service.administration.list(limit: 3000)
 
     // Rows are trimmed once in a thousand, so that many more may lie about between two times.
     #expect((100...1100).contains(kept.count))

@@ -32,7 +32,7 @@ struct OccurrenceTests {
   @Test("A published event reaches each function whose type and filters fit, and no other")
   func published() async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions([
+    try bench.service.updateFunctions([
       "all": .event("placed"), "berlin": .event("placed", ["shop": "berlin"]),
       "order": .event("placed", patterns: ["subject": "orders/{id}"]), "paid": .event("paid"),
       "documents": .created("orders/{id}"),
@@ -60,7 +60,7 @@ struct OccurrenceTests {
   @Test("While the functions' events are switched off they pass for good; tasks run all the same")
   func disabled() async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions([
+    try bench.service.updateFunctions([
       "all": .event("placed"), "things": .created("things/{id}"), "queue": .queue(),
     ])
     try await bench.run { bench in
@@ -68,7 +68,7 @@ struct OccurrenceTests {
       try await bench.service.setEnabled(false)
       try await bench.create("things/b")
       try await bench.service.publish([event()])
-      _ = try await bench.service.enqueue(NewTask(id: "t", body: []), in: "queue")
+      _ = try await bench.service.tasks.enqueue(NewTask(id: "t", body: []), in: "queue")
       try await bench.service.waitUntilIdle()
       try await bench.service.setEnabled(true)
       let after = try await bench.create("things/c")
@@ -85,7 +85,7 @@ struct OccurrenceTests {
   @Test("A schedule runs at its times and at no others")
   func ticks() async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .schedule("0 * * * *")])
+    try bench.service.updateFunctions(["f": .schedule("0 * * * *")])
     try await bench.run { bench in
       try await bench.jump(.zero)
       try await bench.jump(.seconds(3599))
@@ -105,12 +105,12 @@ struct OccurrenceTests {
   @Test("What was missed while nothing ran is made up once, for the last of its times")
   func missed() async throws {
     let first = DeliveryBench(storage: storage, invoker: invoker)
-    try await first.service.updateFunctions(["f": .schedule("0 * * * *")])
+    try first.service.updateFunctions(["f": .schedule("0 * * * *")])
     try await first.run { try await $0.jump(.zero) }
     first.clock.advance(by: .seconds(3 * 3600 + 600))
 
     let second = DeliveryBench(storage: storage, invoker: invoker, clock: first.clock)
-    try await second.service.updateFunctions(["f": .schedule("0 * * * *")])
+    try second.service.updateFunctions(["f": .schedule("0 * * * *")])
     try await second.run { bench in
       try await bench.jump(.zero)
       #expect(invoker.runs.count == 1)
@@ -127,16 +127,16 @@ struct OccurrenceTests {
       return .ok
     }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions(["f": .schedule("0 * * * *")])
+    try bench.service.updateFunctions(["f": .schedule("0 * * * *")])
     try await bench.run { bench in
       try await bench.jump(.zero)
       bench.clock.advance(by: .seconds(3600))
-      await bench.service.timeJumped()
+      bench.service.timeJumped()
       await invoker.waitForRuns(1)
       bench.clock.advance(by: .seconds(3600))
-      await bench.service.timeJumped()
+      bench.service.timeJumped()
       // The book moves on in the same step that leaves the run out.
-      while let next = await bench.service.nextTick, next <= bench.now { await Task.yield() }
+      while let next = bench.service.nextTick, next <= bench.now { await Task.yield() }
       opener.finish()
       try await bench.jump(.zero)
       #expect(invoker.runs.count == 1)
@@ -148,16 +148,16 @@ struct OccurrenceTests {
   @Test("A scheduled function runs on request; others and unknown ones do not")
   func runNow() async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions([
+    try bench.service.updateFunctions([
       "f": .schedule("0 3 * * *"), "g": .created("things/{id}"),
     ])
     try await bench.run { bench in
-      let id = try await bench.service.runSchedule("f")
+      let id = try await bench.service.schedules.runNow("f")
       try await bench.service.waitUntilIdle()
-      #expect(try await bench.service.show(id).state == .succeeded)
+      #expect(try await bench.service.administration.show(id).state == .succeeded)
       for (name, code) in [("g", StatusCode.failedPrecondition), ("h", .notFound)] {
         let error = await #expect(throws: StatusError.self) {
-          try await bench.service.runSchedule(name)
+          try await bench.service.schedules.runNow(name)
         }
         #expect(error?.statusCode == code)
       }
@@ -169,14 +169,14 @@ struct OccurrenceTests {
   func retries(count: Int) async throws {
     invoker.set("f") { _ in .failure("no") }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try await bench.service.updateFunctions([
+    try bench.service.updateFunctions([
       "f": .schedule("0 3 * * *", retry: .init(retryCount: count, minBackoffSeconds: 10))
     ])
     try await bench.run { bench in
-      let id = try await bench.service.runSchedule("f")
+      let id = try await bench.service.schedules.runNow("f")
       for _ in 0..<5 { try await bench.jump(.seconds(60)) }
       #expect(invoker.runs.count == count + 1)
-      #expect(try await bench.service.show(id).state.isSettled)
+      #expect(try await bench.service.administration.show(id).state.isSettled)
     }
   }
 }

@@ -21,7 +21,7 @@ struct TaskDeliveryTests {
     _ test: @Sendable (DeliveryBench) async throws -> Void
   ) async throws {
     let bench = DeliveryBench(storage: storage, invoker: invoker, clock: clock)
-    try await bench.service.updateFunctions([
+    try bench.service.updateFunctions([
       "q": .queue(rateLimits, retry: retry), "other": .created("things/{id}"),
     ])
     try await bench.run(test)
@@ -35,7 +35,7 @@ struct TaskDeliveryTests {
   func delay() async throws {
     try await run { bench in
       let time = bench.now.advanced(by: .seconds(90))
-      let queued = try await bench.service.enqueue(task("t1", at: time), in: "q")
+      let queued = try await bench.service.tasks.enqueue(task("t1", at: time), in: "q")
       #expect(queued.id == "t1" && queued.scheduleTime == time)
       try await bench.jump(.milliseconds(89_999))
       #expect(invoker.runs.isEmpty)
@@ -65,7 +65,7 @@ struct TaskDeliveryTests {
   func attempts(count: Int) async throws {
     invoker.set("q") { _ in .failure("busy") }
     try await run(retry: .init(maxAttempts: count, minBackoffSeconds: 7)) { bench in
-      _ = try await bench.service.enqueue(task("t1"), in: "q")
+      _ = try await bench.service.tasks.enqueue(task("t1"), in: "q")
       for _ in 0..<6 { try await bench.jump(.seconds(600)) }
 
       #expect(invoker.requests.count == count)
@@ -73,9 +73,9 @@ struct TaskDeliveryTests {
       #expect(last.field("x-cloudtasks-taskretrycount") == "\(count - 1)")
       #expect(last.field("x-cloudtasks-taskpreviousresponse") == (count > 1 ? "500" : nil))
       #expect((last.field("x-cloudtasks-taskretryreason") != nil) == (count > 1))
-      let ended = try #require(try await bench.service.list().first)
+      let ended = try #require(try await bench.service.administration.list().first)
       #expect(ended.state == (count == 1 ? .failed : .dead) && ended.attempts == count)
-      #expect(try await bench.service.task("t1", in: "q") == nil)
+      #expect(try await bench.service.tasks.task("t1", in: "q") == nil)
     }
   }
 
@@ -88,7 +88,7 @@ struct TaskDeliveryTests {
       maxBackoffSeconds: 30
     )
     try await run(retry: retry) { bench in
-      _ = try await bench.service.enqueue(task(), in: "q")
+      _ = try await bench.service.tasks.enqueue(task(), in: "q")
       try await bench.jump(.zero)
       for (index, wait) in [10, 20, 30, 30].enumerated() {
         try await bench.jump(.milliseconds(wait * 1000 - 1))
@@ -103,10 +103,10 @@ struct TaskDeliveryTests {
   func names() async throws {
     try await run { bench in
       let time = bench.now.advanced(by: .seconds(10))
-      _ = try await bench.service.enqueue(task("t1", at: time), in: "q")
+      _ = try await bench.service.tasks.enqueue(task("t1", at: time), in: "q")
       func again() async -> StatusCode? {
         do {
-          _ = try await bench.service.enqueue(task("t1"), in: "q")
+          _ = try await bench.service.tasks.enqueue(task("t1"), in: "q")
           return nil
         } catch {
           return (error as? StatusError)?.statusCode
@@ -130,7 +130,7 @@ struct TaskDeliveryTests {
       let taken = await withTaskGroup(of: Bool.self) { group in
         for _ in 0..<20 {
           group.addTask {
-            (try? await bench.service.enqueue(task("t1"), in: "q")) != nil
+            (try? await bench.service.tasks.enqueue(task("t1"), in: "q")) != nil
           }
         }
         return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
@@ -145,13 +145,13 @@ struct TaskDeliveryTests {
   func deleting() async throws {
     try await run { bench in
       let time = bench.now.advanced(by: .seconds(10))
-      _ = try await bench.service.enqueue(task("t1", at: time), in: "q")
-      #expect(try await bench.service.deleteTask("t1", in: "q"))
-      #expect(try await bench.service.deleteTask("t1", in: "q") == false)
+      _ = try await bench.service.tasks.enqueue(task("t1", at: time), in: "q")
+      #expect(try await bench.service.tasks.deleteTask("t1", in: "q"))
+      #expect(try await bench.service.tasks.deleteTask("t1", in: "q") == false)
       try await bench.jump(.seconds(10))
       #expect(invoker.runs.isEmpty)
       await #expect(throws: StatusError.self) {
-        try await bench.service.enqueue(task("t1"), in: "q")
+        try await bench.service.tasks.enqueue(task("t1"), in: "q")
       }
     }
   }
@@ -159,21 +159,23 @@ struct TaskDeliveryTests {
   @Test("A paused queue holds its tasks until it is resumed, but one that is asked for runs")
   func pausing() async throws {
     try await run { bench in
-      #expect(try await bench.service.setPaused(true, queue: "q").isPaused)
-      for id in ["t1", "t2", "t3"] { _ = try await bench.service.enqueue(task(id), in: "q") }
+      #expect(try await bench.service.tasks.setPaused(true, queue: "q").isPaused)
+      for id in ["t1", "t2", "t3"] { _ = try await bench.service.tasks.enqueue(task(id), in: "q") }
       try await bench.create("things/a")
       try await bench.jump(.seconds(600))
       #expect(invoker.runs.map(\.function) == ["other"])
 
-      #expect(try await bench.service.runTask("t2", in: "q")?.id == "t2")
+      #expect(try await bench.service.tasks.runTask("t2", in: "q")?.id == "t2")
       await invoker.waitForRuns(2)
       try await bench.jump(.zero)
       #expect(invoker.requests.last?.field("x-cloudtasks-taskname") == "t2")
       #expect(
-        try await bench.service.tasks(in: "q", after: nil, limit: 9).map(\.id) == ["t1", "t3"]
+        try await bench.service.tasks.tasks(in: "q", after: nil, limit: 9).map(\.id) == [
+          "t1", "t3",
+        ]
       )
 
-      #expect(try await bench.service.setPaused(false, queue: "q").isPaused == false)
+      #expect(try await bench.service.tasks.setPaused(false, queue: "q").isPaused == false)
       try await bench.service.waitUntilIdle()
       #expect(invoker.runs.count == 4)
     }
@@ -183,12 +185,12 @@ struct TaskDeliveryTests {
   func runNow() async throws {
     try await run { bench in
       let time = bench.now.advanced(by: .seconds(3600))
-      _ = try await bench.service.enqueue(task("t1", at: time), in: "q")
-      _ = try await bench.service.runTask("t1", in: "q")
+      _ = try await bench.service.tasks.enqueue(task("t1", at: time), in: "q")
+      _ = try await bench.service.tasks.runTask("t1", in: "q")
       await invoker.waitForRuns(1)
       try await bench.jump(.seconds(3600))
       #expect(invoker.runs.count == 1)
-      #expect(try await bench.service.runTask("t1", in: "q") == nil)
+      #expect(try await bench.service.tasks.runTask("t1", in: "q") == nil)
     }
   }
 
@@ -196,15 +198,15 @@ struct TaskDeliveryTests {
   func purging() async throws {
     try await run { bench in
       let time = bench.now.advanced(by: .seconds(10))
-      for _ in 0..<5 { _ = try await bench.service.enqueue(task(at: time), in: "q") }
+      for _ in 0..<5 { _ = try await bench.service.tasks.enqueue(task(at: time), in: "q") }
       try await bench.service.waitUntilIdle()
-      #expect(await bench.service.taskQueueStatistics()["q"]?.tasksCount == 5)
-      try await bench.service.purge("q")
+      #expect(bench.service.tasks.taskQueueStatistics()["q"]?.tasksCount == 5)
+      try await bench.service.tasks.purge("q")
       try await bench.jump(.seconds(10))
 
       #expect(invoker.runs.isEmpty)
-      #expect(await bench.service.taskQueueStatistics()["q"]?.tasksCount == 0)
-      #expect(try await bench.service.tasks(in: "q", after: nil, limit: 9).isEmpty)
+      #expect(bench.service.tasks.taskQueueStatistics()["q"]?.tasksCount == 0)
+      #expect(try await bench.service.tasks.tasks(in: "q", after: nil, limit: 9).isEmpty)
     }
   }
 
@@ -214,19 +216,19 @@ struct TaskDeliveryTests {
     try await run(clock: clock) { bench in
       let time = bench.now.advanced(by: .seconds(100))
       for id in ["t1", "t2"] {
-        _ = try await bench.service.enqueue(task(id, at: time), in: "q")
+        _ = try await bench.service.tasks.enqueue(task(id, at: time), in: "q")
       }
-      _ = try await bench.service.setPaused(true, queue: "q")
+      _ = try await bench.service.tasks.setPaused(true, queue: "q")
       try await bench.service.waitUntilIdle()
     }
     try await run(clock: clock) { bench in
       try await bench.jump(.seconds(200))
       #expect(invoker.runs.isEmpty)
-      #expect(try await bench.service.tasks(in: "q", after: nil, limit: 9).count == 2)
+      #expect(try await bench.service.tasks.tasks(in: "q", after: nil, limit: 9).count == 2)
       await #expect(throws: StatusError.self) {
-        try await bench.service.enqueue(task("t1"), in: "q")
+        try await bench.service.tasks.enqueue(task("t1"), in: "q")
       }
-      _ = try await bench.service.setPaused(false, queue: "q")
+      _ = try await bench.service.tasks.setPaused(false, queue: "q")
       try await bench.service.waitUntilIdle()
       let names = invoker.requests.map { $0.field("x-cloudtasks-taskname") }
       #expect(Set(names) == ["t1", "t2"] && names.count == 2)
@@ -237,7 +239,7 @@ struct TaskDeliveryTests {
   @Test("A rate lets one task start in each of its intervals")
   func rate() async throws {
     try await run(rateLimits: .init(maxDispatchesPerSecond: 0.5)) { bench in
-      for _ in 0..<4 { _ = try await bench.service.enqueue(task(), in: "q") }
+      for _ in 0..<4 { _ = try await bench.service.tasks.enqueue(task(), in: "q") }
       for count in 1...4 {
         try await bench.service.waitUntilStill()
         #expect(invoker.runs.count == count)
@@ -254,7 +256,7 @@ struct TaskDeliveryTests {
       return .ok
     }
     try await run(rateLimits: .init(maxConcurrentDispatches: 1)) { bench in
-      for _ in 0..<5 { _ = try await bench.service.enqueue(task(), in: "q") }
+      for _ in 0..<5 { _ = try await bench.service.tasks.enqueue(task(), in: "q") }
       await invoker.waitForRuns(1)
       opener.finish()
       try await bench.service.waitUntilIdle()
@@ -265,10 +267,10 @@ struct TaskDeliveryTests {
   @Test("Only functions of tasks have a queue")
   func unknown() async throws {
     try await run { bench in
-      #expect(await bench.service.queues().map(\.id) == ["q"])
+      #expect(bench.service.tasks.queues().map(\.id) == ["q"])
       for name in ["other", "nothing"] {
         let error = await #expect(throws: StatusError.self) {
-          try await bench.service.enqueue(task(), in: name)
+          try await bench.service.tasks.enqueue(task(), in: name)
         }
         #expect(error?.statusCode == .notFound)
       }

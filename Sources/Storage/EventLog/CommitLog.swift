@@ -53,6 +53,20 @@ package enum CommitLog {
     try entries(after: sequence, limit: limit, in: snapshot).map(\.record)
   }
 
+  /// The record of a commit with its size; nil when it had none, or has been trimmed.
+  package static func entry(
+    _ sequence: UInt64,
+    in snapshot: any StorageSnapshot
+  ) throws -> EventEntry? {
+    let key = key(sequence)
+    return try snapshot.get(keyspace, key).map { stored in
+      EventEntry(
+        record: try CommitRecord(sequence: sequence, encoded: stored.bytes),
+        bytes: key.count + stored.bytes.count
+      )
+    }
+  }
+
   /// The last record's sequence, or 0 when the log is empty.
   package static func lastSequence(in snapshot: any StorageSnapshot) throws -> UInt64 {
     var last: UInt64 = 0

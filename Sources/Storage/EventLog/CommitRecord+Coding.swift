@@ -1,4 +1,4 @@
-import DocumentModel
+package import DocumentModel
 import Events
 
 extension CommitRecord {
@@ -9,7 +9,7 @@ extension CommitRecord {
   private static let hasAfter: UInt8 = 2
 
   /// The stored form, without the sequence, which is the key.
-  var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     var encoder = BinaryEncoder()
     encoder.append(byte: Self.version)
     encoder.append(signed: commitTime.microseconds)
@@ -25,7 +25,7 @@ extension CommitRecord {
   }
 
   /// Reads the stored form.
-  init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
+  package init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
     var decoder = BinaryDecoder(encoded)
     let version = try decoder.byte()
     guard version == Self.version || version == Self.firstVersion else {

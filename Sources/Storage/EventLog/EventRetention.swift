@@ -9,8 +9,13 @@ import Synchronization
 /// Past `bytesMax` they go as soon as every cursor has passed them; when a cursor keeps the log
 /// above the bound, `exceeded` names it and the document store refuses writes.
 package final class EventRetention: Service, Sendable {
-  /// Adds what must go with a record to the batch that deletes the record.
-  package typealias WillTrim = @Sendable (CommitRecord, inout StorageBatch) -> Void
+  /// Adds what must go, or stay, with records to the batch that deletes them.
+  ///
+  /// The snapshot shows the store as it was when the records were chosen.
+  package typealias WillTrim =
+    @Sendable (
+      _ records: [CommitRecord], _ snapshot: any StorageSnapshot, _ batch: inout StorageBatch
+    ) throws -> Void
 
   /// Records trimmed in one batch, for which a commit may have to wait.
   static let batchMax = 256
@@ -140,24 +145,26 @@ package final class EventRetention: Service, Sendable {
 
   /// Trims one batch; true when there may be more.
   private func trimBatch() async throws -> Bool {
-    let (entries, slowest) = try await storage.read { snapshot in
-      (
-        try CommitLog.entries(after: 0, limit: Self.batchMax, in: snapshot),
-        try self.slowestCursor(in: snapshot)
-      )
-    }
     let (bytes, measured) = state.withLock { ($0.bytes, $0.measuredThrough) }
-    let count = policy.trimmable(
-      entries,
-      bytes: bytes,
-      // Records that were not measured yet must not be subtracted.
-      upTo: min(slowest?.sequence ?? .max, measured),
-      now: now()
-    )
-    if let last = entries.prefix(count).last {
+    let (entries, slowest, count, batch) = try await storage.read { snapshot in
+      let entries = try CommitLog.entries(after: 0, limit: Self.batchMax, in: snapshot)
+      let slowest = try self.slowestCursor(in: snapshot)
+      let count = policy.trimmable(
+        entries,
+        bytes: bytes,
+        // Records that were not measured yet must not be subtracted.
+        upTo: min(slowest?.sequence ?? .max, measured),
+        now: now()
+      )
       var batch = StorageBatch()
-      CommitLog.trim(through: last.record, in: &batch)
-      for entry in entries.prefix(count) { willTrim?(entry.record, &batch) }
+      if count > 0 {
+        let records = entries.prefix(count).map(\.record)
+        CommitLog.trim(through: records[count - 1], in: &batch)
+        try willTrim?(records, snapshot, &batch)
+      }
+      return (entries, slowest, count, batch)
+    }
+    if let last = entries.prefix(count).last {
       try await storage.commit(batch, durability: .relaxed)
       logger.debug("Trimmed events", metadata: ["event.sequence": "\(last.record.sequence)"])
     }

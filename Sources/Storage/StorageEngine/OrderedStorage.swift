@@ -160,6 +160,11 @@ package struct StorageBatch: Sendable {
     }
   }
 
+  /// Adds all changes of another batch.
+  package mutating func append(_ other: StorageBatch) {
+    operations.append(contentsOf: other.operations)
+  }
+
   /// Sets a key.
   package mutating func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) {
     operations.append(.put(keyspace, key: key, value: value))

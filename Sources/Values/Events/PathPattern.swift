@@ -63,6 +63,14 @@ package struct PathPattern: Sendable, Hashable {
     segments.contains { if case .literal = $0 { false } else { true } }
   }
 
+  /// The id of the collection in which every matching document is; nil when that is left open.
+  package var collectionID: String? {
+    guard segments.count >= 2, segments.last?.isMany == false,
+      case .literal(let id) = segments[segments.count - 2]
+    else { return nil }
+    return id
+  }
+
   /// The captured segments by name, or nil when the path does not match.
   ///
   /// A `**` capture joins its segments with slashes.

@@ -63,7 +63,7 @@ extension SuiteCore {
       if isFaulty, try await deliverNext() { continue }
       guard let next = await nextStop(before: target) else { return }
       time.advance(to: next)
-      await deliveries.timeJumped()
+      deliveries.timeJumped()
     }
   }
 
@@ -72,8 +72,8 @@ extension SuiteCore {
   /// Without a target only deliveries make time pass, because schedules go on for ever. But a
   /// scheduled run on the way to a delivery runs at its time.
   private func nextStop(before target: Timestamp?) async -> Timestamp? {
-    let due = await deliveries.nextDue
-    let next = [due, await deliveries.nextTick].compactMap(\.self).min()
+    let due = deliveries.nextDue
+    let next = [due, deliveries.nextTick].compactMap(\.self).min()
     guard let target else { return due == nil ? nil : next }
     if let next, next <= target { return next }
     return time.now < target ? target : nil
@@ -81,21 +81,24 @@ extension SuiteCore {
 
   /// Delivers what the seed chooses next; false when nothing can be delivered now.
   private func deliverNext() async throws -> Bool {
-    let startable = await deliveries.startable()
+    let startable = deliveries.startable
     guard let next = order.withLock({ $0?.next(of: startable) }) else { return false }
-    guard await deliveries.deliver(next) else { return true }
-    let state = try await deliveries.show(next).state
+    guard try await deliveries.deliver(next) else { return true }
+    let state = try await deliveries.administration.show(next).state
     if state == .succeeded, order.withLock({ $0?.repeats(next) }) == true {
-      _ = try await deliveries.redeliver(next)
+      _ = try await deliveries.administration.redeliver(next)
     }
     return true
   }
 
   private func pending() async throws -> String {
     var described: [String] = []
-    let pending = try await deliveries.list(state: .pending, limit: Self.deliveriesMax)
+    let pending = try await deliveries.administration.list(
+      state: .pending,
+      limit: Self.deliveriesMax
+    )
     for delivery in pending.reversed().prefix(Self.namedMax) {
-      let isRunning = await deliveries.isRunning(delivery.id)
+      let isRunning = deliveries.administration.isRunning(delivery.id)
       let reason = delivery.lastError.map { " after \"\($0)\"" } ?? ""
       described.append(
         "\(delivery.id.function) for \(delivery.kind) \(delivery.subject) "

@@ -96,8 +96,8 @@ final class SuiteCore: Sendable {
   /// Makes the functions known to the triggers.
   func deploy() async throws {
     do {
-      await deliveries.setFaults(faultPlan)
-      try await deliveries.updateFunctions(endpoints)
+      deliveries.faults = faultPlan
+      try deliveries.updateFunctions(endpoints)
     } catch {
       throw FunctionsTestingError(.invalidFunctions, "\(error)")
     }

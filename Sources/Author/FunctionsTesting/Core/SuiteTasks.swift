@@ -32,11 +32,11 @@ final class SuiteTasks: TaskEnqueuer {
     var new = NewTask(id: task.id, body: task.body, scheduleTime: scheduleTime)
     if let deadline = task.dispatchDeadline { new.dispatchDeadline = deadline }
     let accepted = new
-    return try await asking { try await $0.enqueue(accepted, in: task.queue.function).id }
+    return try await asking { try await $0.tasks.enqueue(accepted, in: task.queue.function).id }
   }
 
   func delete(id: String, from queue: TaskQueueName) async throws {
-    let wasThere = try await asking { try await $0.deleteTask(id, in: queue.function) }
+    let wasThere = try await asking { try await $0.tasks.deleteTask(id, in: queue.function) }
     guard wasThere else {
       throw TaskQueueError(.notFound, "The queue \(queue.function) has no task \(id).")
     }

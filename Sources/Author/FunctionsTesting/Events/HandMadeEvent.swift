@@ -13,7 +13,8 @@ struct HandMadeEvent {
 
   /// A delivery that could have happened by itself, and the headers that differ from it.
   private struct Parts {
-    var content: Delivery.Content
+    var content: DeliveryEvent.Content
+    var type = DocumentEventType(.written)
     var time: Timestamp
     var attempt: Int
     var headers: [String: String?]
@@ -28,17 +29,17 @@ struct HandMadeEvent {
     now: Timestamp
   ) throws -> InvocationRequest {
     let parts = try make(function, project, now)
+    let event = DeliveryEvent(content: parts.content, commitTime: parts.time, auth: .admin)
     var delivery = Delivery(
       id: DeliveryID(sequence: 0, changeIndex: 0, function: function.name),
-      content: parts.content,
-      commitTime: parts.time,
-      auth: .admin
+      event: event,
+      type: parts.type
     )
     delivery.attempts = max(0, parts.attempt - 1)
     var request = try DeliveryRequest(
       project: project,
       location: function.options.region ?? FunctionEndpoint.defaultRegion
-    ).invocation(for: delivery, id: RandomID.make())
+    ).invocation(for: delivery, bringing: event, id: RandomID.make())
     // No delivery caused this event.
     request.head.headerFields[InvocationRequest.causeHeader] = nil
     for (name, value) in parts.headers {
@@ -78,7 +79,8 @@ struct HandMadeEvent {
         headers["ce-authid"] = .some(auth.id)
       }
       return Parts(
-        content: .document(change, type),
+        content: .document(change),
+        type: type,
         time: time,
         attempt: event.attempt,
         headers: headers

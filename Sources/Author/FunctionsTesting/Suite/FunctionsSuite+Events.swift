@@ -14,9 +14,9 @@ extension FunctionsSuite {
   /// suite does not have, and what `settle` throws; a run that fails is no error here.
   @discardableResult
   public func runSchedule(_ function: OnSchedule) async throws -> EventDelivery {
-    let id = try await core.deliveries.runSchedule(core.definition(of: function).name)
+    let id = try await core.deliveries.schedules.runNow(core.definition(of: function).name)
     try await settle()
-    return EventDelivery(try await core.deliveries.show(id))
+    return EventDelivery(try await core.deliveries.administration.show(id))
   }
 
   /// Publishes an event of another service, whose data becomes JSON; call `settle` afterwards.

@@ -50,14 +50,16 @@ public struct FunctionsSuite: Sendable {
   /// At least the last 10 000 settled ones are known.
   /// Throws only when the suite itself has failed.
   public func deliveries() async throws -> [EventDelivery] {
-    try await core.deliveries.list(function: nil, limit: .max).reversed().map { EventDelivery($0) }
+    try await core.deliveries.administration.list(function: nil, limit: .max).reversed().map {
+      EventDelivery($0)
+    }
   }
 
   /// The events that have reached a function, and their states, oldest first.
   ///
   /// Throws only when the suite itself has failed.
   public func deliveries(of function: some CloudFunction) async throws -> [EventDelivery] {
-    try await core.deliveries.list(function: function.name, limit: .max).reversed()
+    try await core.deliveries.administration.list(function: function.name, limit: .max).reversed()
       .map { EventDelivery($0) }
   }
 
@@ -90,7 +92,7 @@ public struct FunctionsSuite: Sendable {
   public func redeliver(_ delivery: EventDelivery) async throws {
     do {
       guard let id = DeliveryID(delivery.id) else { return }
-      _ = try await core.deliveries.redeliver(id)
+      _ = try await core.deliveries.administration.redeliver(id)
     } catch let error as StatusError {
       throw FunctionsTestingError(.noSuchEvent, error.statusMessage)
     }

@@ -40,7 +40,7 @@ extension ControlAPI {
       state = known
     }
     let limit = min(max(Int(query["limit"] ?? "") ?? 50, 1), Self.eventsMax)
-    let found = try await deliveries.list(
+    let found = try await deliveries.administration.list(
       state: state,
       isRunning: query["state"] == "running" ? true : nil,
       function: query["function"],
@@ -48,7 +48,7 @@ extension ControlAPI {
     )
     var descriptions: [EventDescription] = []
     for delivery in found {
-      let isRunning = await deliveries.isRunning(delivery.id)
+      let isRunning = deliveries.administration.isRunning(delivery.id)
       descriptions.append(EventDescription(delivery, isRunning: isRunning))
     }
     return try .json(encoding: descriptions)
@@ -56,17 +56,21 @@ extension ControlAPI {
 
   /// `POST /hearth/v1/events/retry?state=&function=`: all failed and dead events, or only those.
   func retryAll(_ query: QueryParameters) async throws -> Response {
-    try await forAll(query, states: [.failed, .dead]) { _ = try await deliveries.retry($0) }
+    try await forAll(query, states: [.failed, .dead]) {
+      _ = try await deliveries.administration.retry($0)
+    }
   }
 
   /// `POST /hearth/v1/events/ID/retry`: retries a failed or dead event.
   func retry(_ id: DeliveryID) async throws -> Response {
-    try .json(encoding: EventDescription(try await deliveries.retry(id), isRunning: false))
+    try .json(
+      encoding: EventDescription(try await deliveries.administration.retry(id), isRunning: false)
+    )
   }
 
   /// `POST /hearth/v1/events/{id}/discard`.
   func discard(_ id: DeliveryID) async throws -> Response {
-    try await deliveries.discard(id)
+    try await deliveries.administration.discard(id)
     return .json("{}")
   }
 
@@ -76,7 +80,7 @@ extension ControlAPI {
       throw StatusError.invalidArgument("Name a state: pending, failed or dead.")
     }
     return try await forAll(query, states: [.pending, .failed, .dead]) {
-      try await deliveries.discard($0)
+      try await deliveries.administration.discard($0)
     }
   }
 
@@ -98,7 +102,7 @@ extension ControlAPI {
     for state in chosen {
       // A bound in case deliveries come as fast as they are handled.
       for _ in 0..<Self.batchesMax {
-        let batch = try await deliveries.list(
+        let batch = try await deliveries.administration.list(
           state: state,
           isRunning: false,
           function: query["function"],
@@ -121,9 +125,9 @@ extension ControlAPI {
   }
 
   func event(_ id: DeliveryID) async throws -> Response {
-    let delivery = try await deliveries.show(id)
+    let delivery = try await deliveries.administration.show(id)
     return try .json(
-      encoding: EventDescription(delivery, isRunning: await deliveries.isRunning(id))
+      encoding: EventDescription(delivery, isRunning: deliveries.administration.isRunning(id))
     )
   }
 
@@ -155,7 +159,7 @@ extension ControlAPI {
       return try await group.next() ?? false
     }
     guard isSettled else {
-      let pending = try await deliveries.list(state: .pending, limit: 10)
+      let pending = try await deliveries.administration.list(state: .pending, limit: 10)
       let names = pending.map { delivery in
         "\(delivery.id)\(delivery.lastError.map { " (\($0))" } ?? "")"
       }.joined(separator: ", ")

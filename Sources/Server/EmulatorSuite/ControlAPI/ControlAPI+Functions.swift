@@ -63,16 +63,20 @@ extension ControlAPI {
           + "--before and --data decide which it is."
       )
     }
-    let delivery = Delivery(
-      id: DeliveryID(sequence: 0, changeIndex: 0, function: name),
-      content: .document(event.change, type),
+    let delivered = DeliveryEvent(
+      content: .document(event.change),
       commitTime: time.now,
       auth: .admin
+    )
+    let delivery = Delivery(
+      id: DeliveryID(sequence: 0, changeIndex: 0, function: name),
+      event: delivered,
+      type: type
     )
     let clock = ContinuousClock()
     let start = clock.now
     let reply = try await fleet.invoke(
-      deliveryRequest.invocation(for: delivery, id: RandomID.make())
+      deliveryRequest.invocation(for: delivery, bringing: delivered, id: RandomID.make())
     )
     let text = String(buffer: try await reply.body.collect(upTo: Self.fireBytesMax))
     let elapsed = start.duration(to: clock.now)
@@ -88,7 +92,7 @@ extension ControlAPI {
 
   /// `POST /hearth/v1/functions/{name}/run`: runs a scheduled function now.
   func runSchedule(_ name: String) async throws -> Response {
-    let id = try await deliveries.runSchedule(name)
+    let id = try await deliveries.schedules.runNow(name)
     return try .json(encoding: ["id": id.description])
   }
 

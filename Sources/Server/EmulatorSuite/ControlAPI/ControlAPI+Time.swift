@@ -74,7 +74,7 @@ extension ControlAPI {
       reordering: faults.reordering ?? false,
       drops: faults.drops ?? 0
     )
-    await deliveries.setFaults(plan)
+    deliveries.faults = plan
     return try .json(encoding: plan)
   }
 

@@ -108,7 +108,7 @@ extension ControlAPI {
   /// Not before the first deployment if one is to come: its events wait for it.
   private func updateTriggers() async throws {
     guard fleet.isDeployed || deployer.source == nil else { return }
-    try await deliveries.updateFunctions(fleet.endpoints)
+    try deliveries.updateFunctions(fleet.endpoints)
   }
 
   /// The largest manifest, with as many functions as a deployment may have.

@@ -133,11 +133,11 @@ extension ControlAPI {
     ControlRoute(.get, "hearth/v1/clock") { api, _ in try .json(encoding: api.clock()) },
     ControlRoute(.post, "hearth/v1/clock") { try await $0.advanceClock($1.request) },
     ControlRoute(.get, "hearth/v1/faults") { api, _ in
-      try .json(encoding: await api.deliveries.currentFaults)
+      try .json(encoding: api.deliveries.faults)
     },
     ControlRoute(.put, "hearth/v1/faults") { try await $0.setFaults($1.request) },
     ControlRoute(.delete, "hearth/v1/faults") { api, _ in
-      await api.deliveries.setFaults(nil)
+      api.deliveries.faults = nil
       return .json("{}")
     },
   ]

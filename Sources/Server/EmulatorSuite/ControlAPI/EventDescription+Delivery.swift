@@ -1,5 +1,4 @@
 import DocumentModel
-import Events
 import TriggerDelivery
 
 extension EventDescription {
@@ -19,12 +18,5 @@ extension EventDescription {
       error: delivery.lastError,
       cause: delivery.cause?.description
     )
-  }
-}
-
-extension Delivery {
-  /// The kind of change; a document's `written` event shows what was done to the document.
-  fileprivate var changeKind: String {
-    if case .document(let change, _) = content { change.kind.rawValue } else { kind }
   }
 }

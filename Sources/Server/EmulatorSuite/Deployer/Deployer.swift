@@ -104,7 +104,7 @@ struct Deployer: Sendable {
 
   /// Tells the triggers which functions exist, keeping those of debuggers.
   private func update(_ record: DeploymentRecord) async throws {
-    try await deliveries.updateFunctions(
+    try deliveries.updateFunctions(
       record.manifest.endpoints.merging(fleet.debuggedEndpoints) { $1 }
     )
   }

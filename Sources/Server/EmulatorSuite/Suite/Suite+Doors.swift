@@ -57,7 +57,7 @@ extension Suite {
   func taskDoor(_ parts: SuiteParts) -> HTTPService {
     let door = TaskQueueDoor(
       project: configuration.project,
-      backend: parts.deliveries,
+      backend: parts.deliveries.tasks,
       functionURL: { [self] location, queue in
         let functions = addresses.withLock { $0[.functions] }
         return "http://\(functions?.host ?? ""):\(functions?.port ?? 0)/"

@@ -40,7 +40,10 @@ struct SuiteParts {
       now: now,
       holders: configuration.firstFunctions == nil ? [] : [DeliveryService.cursorName],
       logger: logger("events"),
-      willTrim: PastVersions.forget
+      willTrim: { records, snapshot, batch in
+        for record in records { PastVersions.forget(record, in: &batch) }
+        try DeliveryService.keepNeeded(records, in: snapshot, to: &batch)
+      }
     )
     self.retention = retention
     let queries = QueryRunner(logger: logger("firestore"))

@@ -8,21 +8,24 @@ import RuntimeSupport
 /// It is made once per deployment and then only read. An event goes to every function whose trigger
 /// fits, so two functions on one pattern both run.
 package struct TriggerTable: Sendable {
-  /// The document triggers, in the order of the functions' names.
-  package private(set) var triggers: [DocumentTrigger]
-  /// The triggers of other events, in the order of the functions' names.
-  package private(set) var eventTriggers: [EventTrigger]
+  /// The document triggers by the id of the collection that they watch, in the order of the
+  /// functions' names.
+  private var triggers: [String: [DocumentTrigger]] = [:]
+  /// Those whose collection id is a wildcard.
+  private var wildTriggers: [DocumentTrigger] = []
+  /// The triggers of other events by type, in the order of the functions' names.
+  private var eventTriggers: [String: [EventTrigger]] = [:]
 
   /// Reads the event triggers among a deployment's functions; other triggers are ignored.
   ///
   /// Throws a `StatusConvertible` that names the function whose trigger makes no sense.
   package init(functions: [String: FunctionEndpoint]) throws {
-    triggers = []
-    eventTriggers = []
     for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {
       guard let trigger = endpoint.eventTrigger else { continue }
       guard let type = DocumentEventType(name: trigger.eventType) else {
-        eventTriggers.append(try EventTrigger(function: name, trigger))
+        eventTriggers[trigger.eventType, default: []].append(
+          try EventTrigger(function: name, trigger)
+        )
         continue
       }
       let attributes = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
@@ -31,29 +34,37 @@ package struct TriggerTable: Sendable {
           "The trigger of function \(name) has no \"document\" filter; add the path it watches."
         )
       }
-      triggers.append(
-        DocumentTrigger(
-          function: name,
-          type: type,
-          database: attributes["database"] ?? "(default)",
-          pattern: try PathPattern(document)
-        )
+      let found = DocumentTrigger(
+        function: name,
+        type: type,
+        database: attributes["database"] ?? "(default)",
+        pattern: try PathPattern(document)
       )
+      if let collection = found.pattern.collectionID {
+        triggers[collection, default: []].append(found)
+      } else {
+        wildTriggers.append(found)
+      }
     }
   }
 
   /// The triggers that fit a change, in the order of the functions' names.
+  ///
+  /// Looks only at those that watch the document's collection id, or any.
   package func matches(_ change: DocumentChange) -> [DocumentTrigger] {
-    triggers.filter { trigger in
+    let path = change.name.path
+    let collection = path.segments.dropLast().last ?? ""
+    let fitting = ((triggers[collection] ?? []) + wildTriggers).filter { trigger in
       trigger.type.kind.includes(change.kind)
         && trigger.database == change.name.database.database
-        && trigger.pattern.match(change.name.path) != nil
+        && trigger.pattern.match(path) != nil
     }
+    return fitting.count < 2 ? fitting : fitting.sorted { $0.function < $1.function }
   }
 
   /// The functions that want an event of another service, in the order of their names.
   package func functions(for event: CloudEvent) -> [String] {
-    eventTriggers.filter { $0.matches(event) }.map(\.function)
+    (eventTriggers[event.type] ?? []).filter { $0.matches(event) }.map(\.function)
   }
 }
 

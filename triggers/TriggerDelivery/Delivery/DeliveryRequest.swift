@@ -5,6 +5,7 @@ import HTTPTypes
 import Identity
 package import Invocation
 import NIOCore
+import RuntimeSupport
 import SwiftProtobuf
 
 /// Makes the request that carries a delivery to its function.
@@ -21,14 +22,18 @@ package struct DeliveryRequest: Sendable {
     self.location = location
   }
 
-  /// The invocation of a delivery's next attempt.
-  package func invocation(for delivery: Delivery, id: String) throws -> InvocationRequest {
+  /// The invocation of a delivery's next attempt, which brings its event.
+  package func invocation(
+    for delivery: Delivery,
+    bringing event: DeliveryEvent,
+    id: String
+  ) throws -> InvocationRequest {
     var fields = HTTPFields()
     var body: [UInt8] = []
     var timeout: Duration?
-    switch delivery.content {
-    case .document(let change, let type):
-      let event = try event(of: change, type, for: delivery)
+    switch event.content {
+    case .document(let change):
+      let event = try self.event(of: change, event.auth, for: delivery)
       set(event, in: &fields)
       body = event.data
     case .occurrence(.event(let event)):
@@ -45,7 +50,8 @@ package struct DeliveryRequest: Sendable {
       timeout = .seconds(task.dispatchDeadline)
     }
     fields[InvocationRequest.attemptHeader] = String(delivery.attempts + 1)
-    fields[InvocationRequest.causeHeader] = delivery.id.description
+    fields[InvocationRequest.causeHeader] =
+      DeliveryCause(id: delivery.id, depth: delivery.depth).description
     let head = HTTPRequest(
       method: .post,
       scheme: "http",
@@ -65,9 +71,12 @@ package struct DeliveryRequest: Sendable {
   /// The CloudEvent of a document's change.
   func event(
     of change: DocumentChange,
-    _ type: DocumentEventType,
+    _ auth: AuthContext,
     for delivery: Delivery
   ) throws -> CloudEvent {
+    guard case .document(let type, _) = delivery.source else {
+      throw StatusError(.internal, "\(delivery.id) is not the delivery of a document's event.")
+    }
     let name = change.name
     let data: [UInt8] = try WireFormat.eventData(for: change).serializedBytes()
     var extensions = [
@@ -76,7 +85,7 @@ package struct DeliveryRequest: Sendable {
       "document": name.path.description,
     ]
     if type.hasAuthContext {
-      let (type, id) = authContext(of: delivery.auth)
+      let (type, id) = authContext(of: auth)
       extensions["authtype"] = type
       extensions["authid"] = id
     }

@@ -6,15 +6,13 @@ extension DeliveryService {
     package var location: String
     package var policy: DeliveryPolicy
     package var loopCheck: LoopCheck
-    /// The pending events beyond which the event log is not expanded further.
-    ///
-    /// The cursor then holds, and the log's own cap makes writers wait for the functions.
+    /// Pending deliveries of one function; further events are dead for it at once.
     package var pendingMax: Int
-    /// Waiting tasks of all queues together; further ones are refused.
+    /// Waiting tasks of one queue; further ones are refused.
     package var tasksMax: Int
-    /// The most memory that deliveries may take; each may have two megabytes.
+    /// The memory that the events of all functions' windows should take; each may have two megabytes.
     package var heldBytesMax: Int
-    /// Settled deliveries kept for `events list`.
+    /// Succeeded deliveries kept for `events list`, and as many failed and dead ones.
     package var settledKept: Int
     /// How long running handlers may go on when the server stops.
     package var stopGrace: Duration
@@ -26,6 +24,10 @@ extension DeliveryService {
     package var isOrdered: Bool
     /// How long the name of an ended task stays taken.
     package var taskNameKept: Duration
+    /// The time between two signs of life, for several services that share one store.
+    ///
+    /// Nil for a service whose store nobody else can have; it then takes all deliveries at once.
+    package var sharingBeat: Duration?
 
     /// The defaults of the suite.
     package init(
@@ -33,14 +35,15 @@ extension DeliveryService {
       location: String = "us-central1",
       policy: DeliveryPolicy = DeliveryPolicy(),
       loopCheck: LoopCheck = LoopCheck(),
-      pendingMax: Int = 100_000,
-      tasksMax: Int = 100_000,
+      pendingMax: Int = 2_000_000,
+      tasksMax: Int = 1_000_000,
       heldBytesMax: Int = 64 << 20,
       settledKept: Int = 10_000,
       stopGrace: Duration = .milliseconds(1500),
       startsByItself: Bool = true,
       isOrdered: Bool = true,
-      taskNameKept: Duration = .seconds(3600)
+      taskNameKept: Duration = .seconds(3600),
+      sharingBeat: Duration? = nil
     ) {
       self.project = project
       self.location = location
@@ -54,6 +57,7 @@ extension DeliveryService {
       self.startsByItself = startsByItself
       self.isOrdered = isOrdered
       self.taskNameKept = taskNameKept
+      self.sharingBeat = sharingBeat
     }
   }
 }

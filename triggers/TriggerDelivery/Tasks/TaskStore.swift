@@ -52,9 +52,7 @@ struct TaskStore: Sendable {
       ) { _, value in
         guard value.bytes.isEmpty else { return true }
         let id = DeliveryID(sequence: value.version, changeIndex: 0, function: queue)
-        if let row = try snapshot.get(DeliveryStore.rows, id.key) {
-          found.append(try Delivery(decoding: row.bytes))
-        }
+        if let delivery = try DeliveryStore.delivery(id, in: snapshot) { found.append(delivery) }
         return found.count < limit
       }
       return found
@@ -98,6 +96,17 @@ struct TaskStore: Sendable {
       if isOld { batch.delete(Self.names, name) }
     }
     try await storage.commit(batch, durability: .relaxed)
+  }
+
+  /// Notes durably whether a queue is paused.
+  func setPaused(_ isPaused: Bool, queue: String) async throws {
+    var batch = StorageBatch()
+    if isPaused {
+      batch.put(Self.paused, Array(queue.utf8), [])
+    } else {
+      batch.delete(Self.paused, Array(queue.utf8))
+    }
+    try await storage.commit(batch)
   }
 
   /// The queues that are paused.

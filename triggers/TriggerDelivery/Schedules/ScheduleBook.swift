@@ -13,6 +13,8 @@ struct ScheduleBook: Sendable {
     var schedule: Schedule
     var spec: Spec
     var next: Timestamp?
+    /// The version of the line's row; nil when it has none.
+    var version: UInt64?
   }
 
   /// A schedule as its function declares it; a changed one begins anew.
@@ -35,7 +37,7 @@ struct ScheduleBook: Sendable {
   /// nobody was there to run them, the last of them is due at once.
   init(
     functions: [String: FunctionEndpoint],
-    stored: [String: [UInt8]],
+    stored: [String: StoredValue],
     now: Timestamp
   ) throws {
     for (function, endpoint) in functions {
@@ -43,20 +45,29 @@ struct ScheduleBook: Sendable {
       let schedule = try Schedule(trigger.schedule, timeZone: trigger.timeZone)
       let spec = Spec(text: trigger.schedule, timeZone: trigger.timeZone ?? "")
       var last = now
-      if let bytes = stored[function] {
-        let (known, time) = try Self.decode(bytes)
+      if let row = stored[function] {
+        let (known, time) = try Self.decode(row.bytes)
         if known == spec { last = min(time, now) }
       }
-      lines[function] = Line(schedule: schedule, spec: spec, next: schedule.next(after: last))
+      lines[function] = Line(
+        schedule: schedule,
+        spec: spec,
+        next: schedule.next(after: last),
+        version: stored[function]?.version
+      )
     }
   }
 
   init() {}
 
   /// Stores every schedule that storage lacks, so that runs missed later are not lost.
-  func remember(at now: Timestamp, unless stored: [String: [UInt8]], in batch: inout StorageBatch) {
+  func remember(
+    at now: Timestamp,
+    unless stored: [String: StoredValue],
+    in batch: inout StorageBatch
+  ) {
     for (function, line) in lines {
-      if let bytes = stored[function], let known = try? Self.decode(bytes), known.0 == line.spec {
+      if let row = stored[function], let known = try? Self.decode(row.bytes), known.0 == line.spec {
         continue
       }
       put(function, line.spec, now, in: &batch)
@@ -66,17 +77,31 @@ struct ScheduleBook: Sendable {
     }
   }
 
-  /// The runs that are due at `now`, with their times; earlier missed runs are left out.
-  mutating func takeDue(now: Timestamp, in batch: inout StorageBatch) -> [(String, Timestamp)] {
-    var due: [(String, Timestamp)] = []
-    for (function, line) in lines.sorted(by: { $0.key < $1.key }) {
-      guard let next = line.next, next <= now else { continue }
-      let time = max(next, line.schedule.previous(atOrBefore: now) ?? next)
-      due.append((function, time))
-      lines[function]?.next = line.schedule.next(after: time)
-      put(function, line.spec, time, in: &batch)
-    }
-    return due
+  /// The functions that are due at `now`, in the order of their names.
+  func due(now: Timestamp) -> [String] {
+    lines.filter { $0.value.next.map { $0 <= now } ?? false }.keys.sorted()
+  }
+
+  /// Takes a function's run that is due at `now`; missed earlier runs are left out.
+  ///
+  /// The batch must only be committed if the expectation holds: else somebody else has taken the
+  /// run. `noteTaken` follows the commit.
+  mutating func take(
+    _ function: String,
+    now: Timestamp,
+    in batch: inout StorageBatch
+  ) -> (time: Timestamp, expectation: VersionExpectation)? {
+    guard let line = lines[function], let next = line.next, next <= now else { return nil }
+    let time = max(next, line.schedule.previous(atOrBefore: now) ?? next)
+    lines[function]?.next = line.schedule.next(after: time)
+    put(function, line.spec, time, in: &batch)
+    let key = Array(function.utf8)
+    return (time, VersionExpectation(Self.keyspace, key, version: line.version))
+  }
+
+  /// Notes the commit that took a run.
+  mutating func noteTaken(_ function: String, sequence: UInt64) {
+    lines[function]?.version = sequence
   }
 
   private func put(

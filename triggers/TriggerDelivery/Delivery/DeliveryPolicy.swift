@@ -1,18 +1,33 @@
 package import DocumentModel
 package import Invocation
-import RuntimeSupport
+package import RuntimeSupport
 
 /// What becomes of a delivery after a try: pure decisions, no clock, no storage.
 package struct DeliveryPolicy: Sendable {
-  /// The worker deaths in a row that make an event dead.
+  /// The deaths in a row of workers that ran nothing else, which make an event dead.
   package var crashesMax: Int
-  /// The wait before a try that could not even start.
+  /// The wait before a try that the fault mode has put off.
   package var deferral: Duration
+  /// The waits before a function is tried again that has no worker.
+  package var startBackOff: BackOff
+  /// How long a due event waits for a function that never has a worker; production's retention.
+  package var startWindow: Duration
 
   /// A policy for every function; the other bounds are in the function's `DeliveryRetries`.
-  package init(crashesMax: Int = 3, deferral: Duration = .milliseconds(500)) {
+  package init(
+    crashesMax: Int = 3,
+    deferral: Duration = .milliseconds(500),
+    startBackOff: BackOff = BackOff(
+      initial: .milliseconds(500),
+      maximum: .seconds(30),
+      jitter: 0.2
+    ),
+    startWindow: Duration = .seconds(24 * 3600)
+  ) {
     self.crashesMax = crashesMax
     self.deferral = deferral
+    self.startBackOff = startBackOff
+    self.startWindow = startWindow
   }
 
   /// How a try ended.
@@ -21,28 +36,34 @@ package struct DeliveryPolicy: Sendable {
     case succeeded(status: Int)
     /// The handler answered with a failing status, or ran out of time and has none.
     case handlerFailed(String, status: Int?, advice: RetryAdvice?)
-    /// The worker died without an answer.
+    /// The worker died without an answer, and ran nothing else.
     case crashed(String)
-    /// No worker took the delivery: it starts again after the deferral, and the try does not count.
-    case deferred(String)
+    /// The try does not count, and the next one begins after the deferral.
+    case putOff(String)
     /// The function is no longer deployed.
     case functionGone
+    /// No worker took the delivery for longer than `startWindow`.
+    case neverStarted(String)
 
     fileprivate var isUnanswered: Bool {
       switch self {
-      case .crashed, .deferred: true
-      case .succeeded, .handlerFailed, .functionGone: false
+      case .crashed, .putOff: true
+      case .succeeded, .handlerFailed, .functionGone, .neverStarted: false
       }
     }
   }
 
   /// The delivery after a try that began at `start` and ended at `now`.
+  ///
+  /// `random`, from 0 up to 1, shortens the wait after a crash by up to a half, so that what crashed
+  /// at one time does not come again at one time.
   package func settle(
     _ delivery: Delivery,
     _ outcome: Outcome,
     retry: DeliveryRetries,
     start: Timestamp,
-    now: Timestamp
+    now: Timestamp,
+    random: Double = 0
   ) -> Delivery {
     var next = delivery
     next.isUnanswered = outcome.isUnanswered
@@ -50,8 +71,11 @@ package struct DeliveryPolicy: Sendable {
     case .functionGone:
       next.end(.dead, "The function is no longer deployed.", now)
       return next
-    case .deferred(let error):
-      next.tryAgain(at: now.advanced(by: deferral), error)
+    case .neverStarted(let error):
+      next.end(.dead, "\(error) No worker could be had for \(startWindow).", now)
+      return next
+    case .putOff(let error):
+      next.postpone(to: now.advanced(by: deferral), error)
       return next
     default: break
     }
@@ -62,14 +86,14 @@ package struct DeliveryPolicy: Sendable {
       next.executions += 1
       next.lastStatus = status
       next.end(.succeeded, nil, now)
-    case .crashed(let error) where delivery.task == nil:
+    case .crashed(let error) where !delivery.isTask:
       next.crashes += 1
       guard next.crashes < crashesMax else {
         next.end(.dead, "\(error) It crashed its worker \(next.crashes) times in a row.", now)
         break
       }
       let wait = DeliveryRetries.events.backOff.delay(afterFailures: next.crashes)
-      next.tryAgain(at: now.advanced(by: wait), error)
+      next.postpone(to: now.advanced(by: wait * (1 - random / 2)), error)
     case .crashed(let error):
       // Every attempt of a task counts, however it ended.
       next.crashes += 1
@@ -80,7 +104,7 @@ package struct DeliveryPolicy: Sendable {
       next.lastStatus = status
       if let status, !(500...599).contains(status) { next.executions += 1 }
       fail(&next, error, advice, retry, now)
-    case .deferred, .functionGone: break
+    case .putOff, .functionGone, .neverStarted: break
     }
     return next
   }
@@ -107,31 +131,17 @@ package struct DeliveryPolicy: Sendable {
     }
     let time = now.advanced(by: wait)
     // The window of a document's event begins when it happened, any other at the first try.
-    var start = next.commitTime
-    if case .occurrence = next.content { start = next.firstAttemptTime ?? now }
+    var start = next.firstAttemptTime ?? now
+    if case .document = next.source { start = next.commitTime }
     guard retry.allowsRetry(attempts: next.attempts, elapsed: time.duration(since: start)) else {
       next.end(.dead, "\(error) Given up after \(next.attempts) attempts.", now)
       return
     }
-    next.tryAgain(at: time, error)
+    next.postpone(to: time, error)
   }
 
   /// The latest retry that a handler may ask for, one day ahead: production's retry window.
   private static let adviceSecondsMax = 86_400.0
-}
-
-extension Delivery {
-  /// Settles the delivery.
-  mutating func end(_ state: State, _ error: String?, _ now: Timestamp) {
-    self.state = state
-    settledTime = now
-    lastError = error
-  }
-
-  fileprivate mutating func tryAgain(at time: Timestamp, _ error: String) {
-    dueTime = time
-    lastError = error
-  }
 }
 
 extension Timestamp {

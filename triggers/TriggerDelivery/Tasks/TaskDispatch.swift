@@ -4,28 +4,60 @@ import Events
 package import Invocation
 import RuntimeSupport
 import StorageEngine
+import Synchronization
 
 /// Queues of tasks: one for each deployed function that runs tasks, under its name.
-extension DeliveryService: TaskQueueBackend {
+package final class TaskDispatch: TaskQueueBackend {
+  private let registry: FunctionRegistry
+  private let names: TaskStore
+  private let store: DeliveryStore
+  private let dispatcher: Dispatcher
+  private let schedules: ScheduleRunner
+  private let administration: DeliveryAdministration
+  private let configuration: DeliveryService.Configuration
+  private let now: @Sendable () -> Timestamp
+  /// When the tries of each queue's tasks ended, for the last minute.
+  private let ended = Mutex<[String: Deque<Timestamp>]>([:])
+
+  init(
+    registry: FunctionRegistry,
+    store: DeliveryStore,
+    dispatcher: Dispatcher,
+    schedules: ScheduleRunner,
+    administration: DeliveryAdministration,
+    configuration: DeliveryService.Configuration,
+    now: @escaping @Sendable () -> Timestamp
+  ) {
+    self.registry = registry
+    self.names = TaskStore(storage: store.storage)
+    self.store = store
+    self.dispatcher = dispatcher
+    self.schedules = schedules
+    self.administration = administration
+    self.configuration = configuration
+    self.now = now
+  }
+
   package func queues() -> [TaskQueue] {
-    (functions ?? [:]).compactMap { name, endpoint in queue(name, endpoint) }
+    (registry.current?.endpoints ?? [:]).compactMap { name, endpoint in queue(name, endpoint) }
       .sorted { $0.id < $1.id }
   }
 
   /// Puts a task into its queue; it is durable on return.
   ///
-  /// Throws `RESOURCE_EXHAUSTED` past `tasksMax`, besides the errors of the contract.
+  /// Throws `RESOURCE_EXHAUSTED` past `tasksMax` in one queue, besides the errors of the contract.
   package func enqueue(_ task: NewTask, in queue: String) async throws -> QueuedTask {
     try checkQueue(queue)
-    guard schedule.taskCount < configuration.tasksMax else {
+    let count = dispatcher.read { $0.backlogs[queue]?.count ?? 0 }
+    guard count < configuration.tasksMax else {
       throw StatusError(
         .resourceExhausted,
-        "\(schedule.taskCount) tasks wait already; let some run or purge their queue."
+        "\(count) tasks wait in the queue \(queue) already; let some run, or purge it."
       )
     }
     let time = now()
     let id = task.id ?? RandomID.make()
-    let known = try await tasks.find(queue: queue, id: id)
+    let known = try await names.find(queue: queue, id: id)
     switch known?.name {
     case .live: throw taken(id, queue)
     case .used(let end) where time.duration(since: end) < configuration.taskNameKept:
@@ -43,9 +75,9 @@ extension DeliveryService: TaskQueueBackend {
     var batch = StorageBatch()
     TaskStore.take(queue: queue, id: id, in: &batch)
     do {
-      try await record(
+      try await schedules.record(
         [.task(enqueued)],
-        in: &batch,
+        in: batch,
         expecting: [TaskStore.expectation(queue: queue, id: id, version: known?.version)]
       )
     } catch let error as StorageError where error.kind == .conflict {
@@ -55,7 +87,8 @@ extension DeliveryService: TaskQueueBackend {
   }
 
   package func task(_ id: String, in queue: String) async throws -> QueuedTask? {
-    try await delivery(of: id, in: queue).flatMap { queued($0) }
+    guard let delivery = try await delivery(of: id, in: queue) else { return nil }
+    return try await queued(delivery)
   }
 
   package func tasks(
@@ -64,72 +97,80 @@ extension DeliveryService: TaskQueueBackend {
     limit: Int
   ) async throws -> [QueuedTask] {
     try checkQueue(queue)
-    try await waitForExpansion(through: try await lastEvent())
-    return try await tasks.list(queue: queue, after: id, limit: limit).compactMap { queued($0) }
+    try await administration.waitForExpansion()
+    var tasks: [QueuedTask] = []
+    for delivery in try await names.list(queue: queue, after: id, limit: limit) {
+      if let task = try await queued(delivery) { tasks.append(task) }
+    }
+    return tasks
   }
 
   package func deleteTask(_ id: String, in queue: String) async throws -> Bool {
     guard let delivery = try await delivery(of: id, in: queue) else { return false }
-    try await discard(delivery.id)
+    try await administration.discard(delivery.id)
     return true
   }
 
   package func runTask(_ id: String, in queue: String) async throws -> QueuedTask? {
-    guard let delivery = try await delivery(of: id, in: queue) else { return nil }
-    if schedule.hasten(delivery.id, now: now()) {
-      forced.insert(delivery.id)
-      wakeup.yield()
-    }
-    return queued(delivery)
+    guard let delivery = try await delivery(of: id, in: queue),
+      let task = try await queued(delivery)
+    else { return nil }
+    try await administration.hasten(delivery.id)
+    return task
   }
 
   package func purge(_ queue: String) async throws {
     try checkQueue(queue)
-    try await waitForExpansion(through: try await lastEvent())
-    for id in schedule.ids(of: queue) where !schedule.isRunning(id) { try await discard(id) }
+    try await administration.waitForExpansion()
+    try await administration.discardAll(of: queue)
   }
 
   package func setPaused(_ isPaused: Bool, queue: String) async throws -> TaskQueue {
     try checkQueue(queue)
-    var batch = StorageBatch()
-    if isPaused {
-      batch.put(TaskStore.paused, Array(queue.utf8), [])
-    } else {
-      batch.delete(TaskStore.paused, Array(queue.utf8))
+    try await names.setPaused(isPaused, queue: queue)
+    dispatcher.change { dispatch in
+      dispatch.change(queue) { $0.isPaused = isPaused }
     }
-    try await storage.commit(batch)
-    schedule.setPaused(isPaused, function: queue)
-    wakeup.yield()
-    resumeIdleWaiters()
-    guard let found = functions?[queue].flatMap({ self.queue(queue, $0) }) else {
-      throw unknown(queue)
-    }
+    guard let endpoint = registry.current?.endpoints[queue],
+      let found = self.queue(queue, endpoint)
+    else { throw unknown(queue) }
     return found
   }
 
   package func taskQueueStatistics() -> [String: TaskQueueStatistics] {
-    let running = schedule.runningIDs
     let minuteAgo = now().advanced(by: .seconds(-60))
     return Dictionary(
       uniqueKeysWithValues: queues().map { queue in
+        let (count, running) = dispatcher.read { dispatch in
+          let backlog = dispatch.backlogs[queue.id]
+          return (backlog?.count ?? 0, backlog?.runningCount ?? 0)
+        }
         let statistics = TaskQueueStatistics(
-          tasksCount: schedule.count(of: queue.id),
-          concurrentDispatchesCount: running.count { $0.function == queue.id },
-          executedLastMinuteCount: tasksEnded[queue.id]?.count { $0 > minuteAgo } ?? 0
+          tasksCount: count,
+          concurrentDispatchesCount: running,
+          executedLastMinuteCount: ended.withLock { ended in
+            ended[queue.id]?.count { $0 > minuteAgo } ?? 0
+          }
         )
         return (queue.id, statistics)
       }
     )
   }
 
-  /// Counts a try of a task for the statistics of the last minute.
-  func noteTaskEnded(_ queue: String) {
+  /// Counts the tries of tasks for the statistics of the last minute.
+  func noteEnded(_ deliveries: [Delivery]) {
+    guard deliveries.contains(where: \.isTask) else { return }
     let time = now()
     let minuteAgo = time.advanced(by: .seconds(-60))
-    while let first = tasksEnded[queue]?.first, first <= minuteAgo {
-      _ = tasksEnded[queue]?.popFirst()
+    ended.withLock { ended in
+      for delivery in deliveries where delivery.isTask {
+        ended[delivery.id.function, default: []].append(time)
+      }
+      for queue in ended.keys {
+        while let first = ended[queue]?.first, first <= minuteAgo { ended[queue]?.removeFirst() }
+        if ended[queue]?.isEmpty == true { ended[queue] = nil }
+      }
     }
-    tasksEnded[queue, default: []].append(time)
   }
 
   private func queue(_ name: String, _ endpoint: FunctionEndpoint) -> TaskQueue? {
@@ -137,25 +178,27 @@ extension DeliveryService: TaskQueueBackend {
     return TaskQueue(
       id: name,
       locations: endpoint.regions,
-      isPaused: schedule.isPaused(name),
+      isPaused: dispatcher.read { $0.backlogs[name]?.isPaused ?? false },
       rateLimits: trigger.rateLimits ?? .init(),
       retryConfig: trigger.retryConfig ?? .init()
     )
   }
 
-  /// The delivery of a task that has not ended; nil until the task's event is expanded.
+  /// The delivery of a task that has not ended; nil when there is none.
   private func delivery(of id: String, in queue: String) async throws -> Delivery? {
     try checkQueue(queue)
-    guard case .live(let delivery)? = try await tasks.find(queue: queue, id: id)?.name else {
+    guard case .live(let delivery)? = try await names.find(queue: queue, id: id)?.name else {
       return nil
     }
-    try await waitForExpansion(through: delivery.sequence)
+    try await administration.waitForExpansion(through: delivery.sequence)
     return try await store.delivery(delivery)
   }
 
-  private func queued(_ delivery: Delivery) -> QueuedTask? {
-    guard let task = delivery.task, !delivery.state.isSettled else { return nil }
-    let isRunning = schedule.isRunning(delivery.id)
+  private func queued(_ delivery: Delivery) async throws -> QueuedTask? {
+    guard delivery.isTask, !delivery.state.isSettled,
+      let task = try await store.event(at: delivery.id.place)?.task
+    else { return nil }
+    let isRunning = administration.isRunning(delivery.id)
     var queued = QueuedTask(
       id: task.id,
       task: NewTask(
@@ -167,7 +210,7 @@ extension DeliveryService: TaskQueueBackend {
       ),
       createTime: delivery.commitTime
     )
-    queued.scheduleTime = delivery.dueTime
+    queued.scheduleTime = max(delivery.dueTime, task.scheduleTime)
     queued.dispatchCount = delivery.attempts + (isRunning ? 1 : 0)
     queued.responseCount = delivery.attempts
     if let first = delivery.firstAttemptTime {
@@ -182,7 +225,7 @@ extension DeliveryService: TaskQueueBackend {
   }
 
   private func checkQueue(_ queue: String) throws {
-    guard functions?[queue]?.taskQueueTrigger == nil else { return }
+    guard registry.current?.endpoints[queue]?.taskQueueTrigger == nil else { return }
     throw unknown(queue)
   }
 

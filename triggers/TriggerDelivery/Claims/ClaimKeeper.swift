@@ -1,0 +1,259 @@
+import DocumentModel
+import EventLog
+import Logging
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// Keeps this dispatcher's claims on shards, so that several share the work over one store.
+///
+/// A claim is a row that names its owner; every outcome requires that the row is as the owner wrote
+/// it, so whoever has lost a shard cannot settle its deliveries. A claim is for all deliveries of a
+/// shard and costs the single delivery no write. A dispatcher that is alone takes all shards at its
+/// start and writes nothing more.
+final class ClaimKeeper: Sendable {
+  /// The rows of shards; a value is the owner's id.
+  static let shards = Keyspace("dispatch_shards")
+  /// The rows of dispatchers, by id; each writes its own anew at every beat.
+  static let dispatchers = Keyspace("dispatchers")
+
+  private struct State {
+    var plan: ClaimPlan
+    var claims: [Shard: VersionExpectation] = [:]
+    var isReleasing: Set<Shard> = []
+  }
+
+  private let id: String
+  private let storage: any OrderedStorage
+  private let store: DeliveryStore
+  private let writer: DeliveryWriter
+  private let dispatcher: Dispatcher
+  private let tailer: EventTailer
+  private let expander: EventExpander
+  private let clock: any Clock<Duration>
+  private let now: @Sendable () -> Timestamp
+  private let logger: Logger
+  private let state: Mutex<State>
+  private let expansions: AsyncStream<Void>
+  private let expansion: AsyncStream<Void>.Continuation
+
+  init(
+    store: DeliveryStore,
+    writer: DeliveryWriter,
+    dispatcher: Dispatcher,
+    expander: EventExpander,
+    tailer: EventTailer,
+    clock: any Clock<Duration>,
+    now: @escaping @Sendable () -> Timestamp,
+    logger: Logger
+  ) {
+    id = RandomID.make()
+    storage = store.storage
+    self.store = store
+    self.writer = writer
+    self.dispatcher = dispatcher
+    self.expander = expander
+    self.tailer = tailer
+    self.clock = clock
+    self.now = now
+    self.logger = logger
+    state = Mutex(State(plan: ClaimPlan(id: id)))
+    (expansions, expansion) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// Takes all shards, whoever had them: for a dispatcher whose store nobody else can have.
+  func takeAll() async throws {
+    var batch = StorageBatch()
+    batch.deleteRange(Self.dispatchers, from: nil, to: nil)
+    batch.deleteRange(ShardNews.keyspace, from: nil, to: nil)
+    for shard in Shard.all + [.expansion] {
+      batch.put(Self.shards, [shard.number], Array(id.utf8))
+    }
+    let version = try await untilThereIsRoom { [batch] in
+      try await storage.commit(batch, durability: .relaxed)
+    }
+    gain(Shard.all + [.expansion], version)
+    try await resume()
+  }
+
+  private func untilThereIsRoom(_ write: () async throws -> UInt64) async throws -> UInt64 {
+    while true {
+      do {
+        return try await write()
+      } catch let error as StorageError where error.kind == .full {
+        logger.error("Events wait: the disk is full")
+        try await clock.sleep(for: Self.fullDiskWait)
+      }
+    }
+  }
+
+  private static let fullDiskWait = Duration.seconds(1)
+
+  /// Shares the shards with the other dispatchers of the store, until cancelled.
+  ///
+  /// `interval` is the time between two beats, at each of which storage is read and written.
+  func share(beat interval: Duration) async throws {
+    while !Task.isCancelled {
+      do {
+        try await beat()
+        try await listen(for: interval)
+      } catch let error as StorageError where error.kind == .full {
+        // Without a beat the others take over, and they have the same disk.
+        try await clock.sleep(for: interval)
+      }
+    }
+  }
+
+  /// Runs the expander whenever this dispatcher has that claim, until cancelled.
+  func expand() async throws {
+    for await _ in expansions {
+      do {
+        try await expander.run()
+        return
+      } catch let error as StorageError where error.kind == .conflict {
+        logger.notice("Another dispatcher expands the events from now on")
+      }
+    }
+  }
+
+  /// Whether this dispatcher expands the events.
+  var isExpanding: Bool { state.withLock { $0.claims[.expansion] != nil } }
+
+  private func beat() async throws {
+    var sign = StorageBatch()
+    sign.put(Self.dispatchers, Array(id.utf8), [])
+    try await storage.commit(sign, durability: .relaxed)
+    let board = try await readBoard()
+    let (moves, lost) = state.withLock { state in
+      let lost = state.claims.keys.filter { board.shards[$0]?.owner != id }
+      for shard in lost { state.claims[shard] = nil }
+      return (state.plan.beat(board), lost)
+    }
+    if !lost.isEmpty { claimsChanged() }
+    try await release(moves.releases)
+    var gained = false
+    for (shard, version) in moves.claims {
+      if try await claim(shard, version) { gained = true }
+    }
+    if gained { try await resume() }
+    guard !moves.gone.isEmpty else { return }
+    var batch = StorageBatch()
+    for other in moves.gone { batch.delete(Self.dispatchers, Array(other.utf8)) }
+    try await storage.commit(batch, durability: .relaxed)
+  }
+
+  private func readBoard() async throws -> ClaimPlan.Board {
+    try await storage.read { snapshot in
+      var board = ClaimPlan.Board()
+      try snapshot.scan(Self.dispatchers, prefix: []) { key, value in
+        board.dispatchers[String(decoding: key, as: UTF8.self)] = value.version
+        return true
+      }
+      try snapshot.scan(Self.shards, prefix: []) { key, value in
+        guard key.count == 1 else { throw CorruptDataError("the key of a shard") }
+        let owner = String(decoding: value.bytes, as: UTF8.self)
+        board.shards[Shard(key[0])] = (owner, value.version)
+        return true
+      }
+      return board
+    }
+  }
+
+  private func claim(_ shard: Shard, _ version: UInt64?) async throws -> Bool {
+    var batch = StorageBatch()
+    batch.put(Self.shards, [shard.number], Array(id.utf8))
+    // All that is pending is read next, news or not.
+    batch.deleteRange(ShardNews.keyspace, from: [shard.number], to: [shard.number + 1])
+    do {
+      let sequence = try await storage.commit(
+        batch,
+        expecting: [VersionExpectation(Self.shards, [shard.number], version: version)],
+        durability: .relaxed
+      )
+      gain([shard], sequence)
+      return true
+    } catch let error as StorageError where error.kind == .conflict {
+      return false
+    }
+  }
+
+  /// Gives up shards of which nothing runs or is being stored; the others follow at a later beat.
+  private func release(_ shards: Set<Shard>) async throws {
+    let before = state.withLock { state in
+      defer { state.isReleasing = shards }
+      return state.isReleasing
+    }
+    if before != shards { claimsChanged() }
+    let quiet = dispatcher.read { dispatch in
+      shards.filter { shard in dispatch.allSatisfy { $0.isQuiet(in: { $0 == shard }) } }
+    }
+    for shard in quiet {
+      guard let claim = state.withLock({ $0.claims[shard] }) else { continue }
+      var batch = StorageBatch()
+      batch.delete(Self.shards, [shard.number])
+      try await storage.commit(batch, expecting: [claim], durability: .relaxed)
+      state.withLock { $0.claims[shard] = nil }
+    }
+    if !quiet.isEmpty { claimsChanged() }
+  }
+
+  private func gain(_ shards: [Shard], _ version: UInt64) {
+    state.withLock { state in
+      for shard in shards {
+        state.claims[shard] = VersionExpectation(Self.shards, [shard.number], version: version)
+      }
+    }
+    claimsChanged()
+    if shards.contains(.expansion) { expansion.yield() }
+  }
+
+  private func claimsChanged() {
+    let (claims, releasing) = state.withLock { ($0.claims, $0.isReleasing) }
+    writer.update(claims: claims)
+    dispatcher.change {
+      $0.update(shards: ShardSet(claims.keys.filter { !releasing.contains($0) }))
+    }
+  }
+
+  /// Takes up what storage holds in the shards that are claimed now.
+  private func resume() async throws {
+    let shards = dispatcher.read { $0.shards }
+    let summaries = try await store.summaries(of: shards)
+    dispatcher.change { dispatch in
+      for (function, summary) in summaries {
+        dispatch.change(function) { $0.resume(summary) }
+      }
+    }
+    let count = summaries.values.reduce(0) { $0 + $1.count }
+    guard count > 0 else { return }
+    logger.notice(
+      "Resuming deliveries of an earlier run",
+      metadata: ["delivery.count": "\(count)"]
+    )
+  }
+
+  /// Looks for what other dispatchers have written, for as long as a beat.
+  private func listen(for interval: Duration) async throws {
+    var sequence: UInt64 = 0
+    for _ in 0..<Self.looksPerBeat {
+      if storage.sequence != sequence {
+        sequence = storage.sequence
+        tailer.wake()
+        if !isExpanding { try await expander.readCursor() }
+        let news = try await ShardNews.take(
+          for: state.withLock { Array($0.claims.keys) },
+          from: storage
+        )
+        let now = now()
+        dispatcher.change { dispatch in
+          for (function, count) in news {
+            dispatch.change(function) { $0.takeNotice(of: count, now: now) }
+          }
+        }
+      }
+      try await clock.sleep(for: interval / Self.looksPerBeat)
+    }
+  }
+
+  private static let looksPerBeat = 20
+}

@@ -1,0 +1,55 @@
+import DocumentModel
+import StorageEngine
+
+/// How a dispatcher learns that another one has put deliveries into its shards.
+///
+/// A row's key is the shard and the commit's sequence, its value the functions. A dispatcher that
+/// has all shards writes none.
+enum ShardNews {
+  static let keyspace = Keyspace("dispatch_news")
+
+  /// Tells of deliveries in shards that the writer of the batch does not have.
+  static func tell(_ deliveries: [Delivery], in batch: inout StorageBatch) {
+    for (shard, deliveries) in Dictionary(grouping: deliveries, by: { Shard(of: $0) }) {
+      var encoder = BinaryEncoder()
+      let counts = Dictionary(grouping: deliveries, by: \.id.function)
+      encoder.append(UInt64(counts.count))
+      for (function, deliveries) in counts {
+        encoder.append(function)
+        encoder.append(UInt64(deliveries.count))
+      }
+      batch.putAtSequence(keyspace, prefix: [shard.number], encoder.bytes)
+    }
+  }
+
+  /// How many deliveries of each function others have put into these shards.
+  ///
+  /// What was read is deleted from storage.
+  static func take(
+    for shards: some Collection<Shard>,
+    from storage: any OrderedStorage
+  ) async throws -> [String: Int] {
+    let (functions, ranges) = try await storage.read { snapshot in
+      var functions: [String: Int] = [:]
+      var ranges: [([UInt8], [UInt8])] = []
+      for shard in shards {
+        var last: [UInt8]?
+        try snapshot.scan(keyspace, prefix: [shard.number]) { key, value in
+          var decoder = BinaryDecoder(value.bytes)
+          for _ in 0..<(try decoder.count()) {
+            functions[try decoder.text(), default: 0] += Int(try decoder.number())
+          }
+          last = key
+          return true
+        }
+        if let last { ranges.append(([shard.number], last + [0])) }
+      }
+      return (functions, ranges)
+    }
+    guard !ranges.isEmpty else { return [:] }
+    var batch = StorageBatch()
+    for (from, to) in ranges { batch.deleteRange(keyspace, from: from, to: to) }
+    try await storage.commit(batch, durability: .relaxed)
+    return functions
+  }
+}

@@ -1,0 +1,144 @@
+import DocumentModel
+import EventLog
+import Events
+
+extension Delivery {
+  private static let version: UInt8 = 3
+
+  /// What a row tells without being read whole; its second byte.
+  struct Flags: OptionSet, Sendable {
+    var rawValue: UInt8
+    static let hasLane = Flags(rawValue: 1)
+    static let isPostponed = Flags(rawValue: 2)
+    static let isUnanswered = Flags(rawValue: 4)
+    static let isTask = Flags(rawValue: 8)
+    /// The row ends with what became of the delivery so far.
+    static let isTried = Flags(rawValue: 16)
+  }
+
+  /// The row as the storage engine holds it, without the id, which is in its key.
+  func encoded() -> [UInt8] {
+    var flags: Flags = []
+    if lane != nil { flags.insert(.hasLane) }
+    if isPostponed { flags.insert(.isPostponed) }
+    if isUnanswered { flags.insert(.isUnanswered) }
+    if isTask { flags.insert(.isTask) }
+    let isTried = state.isSettled || isPostponed
+    if isTried { flags.insert(.isTried) }
+    var encoder = BinaryEncoder()
+    encoder.append(byte: Self.version)
+    encoder.append(byte: flags.rawValue)
+    if let lane { encoder.append(lane.hash) }
+    encoder.append(source)
+    encoder.append(subject)
+    encoder.append(signed: commitTime.microseconds)
+    encoder.append(optional: cause?.description)
+    encoder.append(UInt64(depth))
+    guard isTried else { return encoder.bytes }
+    encoder.append(state.rawValue)
+    encoder.append(UInt64(attempts))
+    encoder.append(UInt64(crashes))
+    encoder.append(UInt64(executions))
+    encoder.append(UInt64(lastStatus ?? 0))
+    encoder.append(signed: firstAttemptTime?.microseconds ?? 0)
+    encoder.append(signed: dueTime.microseconds)
+    encoder.append(signed: settledTime?.microseconds ?? 0)
+    encoder.append(optional: lastError)
+    return encoder.bytes
+  }
+
+  /// Reads a row; throws `CorruptDataError`.
+  init(_ id: DeliveryID, decoding bytes: [UInt8]) throws(CorruptDataError) {
+    var decoder = BinaryDecoder(bytes)
+    let version = try decoder.byte()
+    guard version == Self.version else {
+      throw CorruptDataError("unknown delivery version \(version)")
+    }
+    let flags = Flags(rawValue: try decoder.byte())
+    self.id = id
+    lane = flags.contains(.hasLane) ? DeliveryLane(hash: try decoder.number()) : nil
+    source = try decoder.source()
+    subject = try decoder.text()
+    commitTime = Timestamp(microseconds: try decoder.signed())
+    cause = try decoder.optionalText().flatMap { DeliveryID($0) }
+    depth = Int(truncatingIfNeeded: try decoder.number())
+    state = .pending
+    attempts = 0
+    crashes = 0
+    executions = 0
+    isUnanswered = flags.contains(.isUnanswered)
+    isPostponed = flags.contains(.isPostponed)
+    dueTime = commitTime
+    guard flags.contains(.isTried) else { return }
+    guard let state = State(rawValue: try decoder.text()) else {
+      throw CorruptDataError("unknown delivery state")
+    }
+    self.state = state
+    attempts = Int(truncatingIfNeeded: try decoder.number())
+    crashes = Int(truncatingIfNeeded: try decoder.number())
+    executions = Int(truncatingIfNeeded: try decoder.number())
+    let status = Int(truncatingIfNeeded: try decoder.number())
+    lastStatus = status == 0 ? nil : status
+    firstAttemptTime = try decoder.optionalTime()
+    dueTime = Timestamp(microseconds: try decoder.signed())
+    settledTime = try decoder.optionalTime()
+    lastError = try decoder.optionalText()
+  }
+
+  /// The flags of an encoded row.
+  static func flags(of row: [UInt8]) throws(CorruptDataError) -> Flags {
+    guard row.count > 2 else { throw CorruptDataError("a delivery's row") }
+    return Flags(rawValue: row[1])
+  }
+
+  /// The lane of an encoded row.
+  static func lane(of row: [UInt8]) throws(CorruptDataError) -> DeliveryLane? {
+    guard try flags(of: row).contains(.hasLane) else { return nil }
+    var decoder = BinaryDecoder(row)
+    _ = try decoder.byte()
+    _ = try decoder.byte()
+    return DeliveryLane(hash: try decoder.number())
+  }
+}
+
+extension BinaryEncoder {
+  fileprivate mutating func append(_ source: Delivery.Source) {
+    switch source {
+    case .document(let type, let change):
+      append(byte: type.hasAuthContext ? 1 : 0)
+      append(type.kind.rawValue)
+      append(change.rawValue)
+    case .event(let type):
+      append(byte: 2)
+      append(type)
+    case .schedule: append(byte: 3)
+    case .task: append(byte: 4)
+    }
+  }
+}
+
+extension BinaryDecoder {
+  fileprivate mutating func source() throws(CorruptDataError) -> Delivery.Source {
+    switch try byte() {
+    case let tag where tag < 2:
+      let type = DocumentEventType(try eventKind(), hasAuthContext: tag == 1)
+      return .document(type, change: try eventKind())
+    case 2: return .event(type: try text())
+    case 3: return .schedule
+    case 4: return .task
+    case let tag: throw CorruptDataError("unknown source of a delivery \(tag)")
+    }
+  }
+
+  private mutating func eventKind() throws(CorruptDataError) -> DocumentEventKind {
+    guard let kind = DocumentEventKind(rawValue: try text()) else {
+      throw CorruptDataError("unknown event kind")
+    }
+    return kind
+  }
+
+  fileprivate mutating func optionalTime() throws(CorruptDataError) -> Timestamp? {
+    let microseconds = try signed()
+    return microseconds == 0 ? nil : Timestamp(microseconds: microseconds)
+  }
+}

@@ -1,0 +1,102 @@
+import DocumentModel
+import RuntimeSupport
+
+/// Names a delivery; stable over redeliveries and restarts.
+package struct DeliveryID: Sendable, Hashable {
+  package var sequence: UInt64
+  package var changeIndex: UInt32
+  package var function: String
+
+  /// The delivery of one event of a commit to a function; occurrences follow the changes.
+  package init(sequence: UInt64, changeIndex: UInt32, function: String) {
+    self.sequence = sequence
+    self.changeIndex = changeIndex
+    self.function = function
+  }
+
+  init(_ place: EventPlace, _ function: String) {
+    self.init(sequence: place.sequence, changeIndex: place.index, function: function)
+  }
+
+  /// The CloudEvents id: the same for every function that the change reaches.
+  package var eventID: String { "\(sequence).\(changeIndex)" }
+
+  var place: EventPlace { EventPlace(sequence: sequence, index: changeIndex) }
+}
+
+extension DeliveryID: CustomStringConvertible, LosslessStringConvertible, Comparable {
+  package var description: String { "\(eventID).\(function)" }
+
+  /// Reads what `description` writes; nil when malformed.
+  package init?(_ description: String) {
+    let parts = description.split(separator: ".", maxSplits: 2)
+    guard parts.count == 3, let sequence = UInt64(parts[0]), let index = UInt32(parts[1]) else {
+      return nil
+    }
+    self.init(sequence: sequence, changeIndex: index, function: String(parts[2]))
+  }
+
+  package static func < (left: DeliveryID, right: DeliveryID) -> Bool {
+    (left.sequence, left.changeIndex, left.function)
+      < (right.sequence, right.changeIndex, right.function)
+  }
+}
+
+/// The delivery behind an event, and how long the chain of causes up to it is.
+///
+/// It travels with the work of a function (see `EventCause`), so that a chain keeps its length when
+/// the rows of its earlier deliveries are trimmed.
+package struct DeliveryCause: Sendable, Hashable {
+  package var id: DeliveryID
+  /// Deliveries before this one in its chain.
+  package var depth: Int
+
+  /// A delivery as a cause.
+  package init(id: DeliveryID, depth: Int) {
+    self.id = id
+    self.depth = depth
+  }
+}
+
+extension DeliveryCause: CustomStringConvertible, LosslessStringConvertible {
+  /// `{delivery's id};{depth}`, for headers; names of functions have no semicolon.
+  package var description: String { "\(id);\(depth)" }
+
+  /// Reads what `description` writes, or a delivery's id alone; nil when malformed.
+  package init?(_ description: String) {
+    let parts = description.split(separator: ";", maxSplits: 1)
+    guard let first = parts.first, let id = DeliveryID(String(first)) else { return nil }
+    let depth = parts.count == 2 ? Int(parts[1]) ?? 0 : 0
+    self.init(id: id, depth: min(max(depth, 0), Self.depthMax))
+  }
+
+  /// Far beyond the longest chain that runs; a header that claims more is no cause of ours.
+  private static let depthMax = 1_000_000
+}
+
+/// The lane of a delivery, as a hash that is the same in every process.
+///
+/// Deliveries of one lane run one after the other. Two lanes whose hashes collide wait for each
+/// other, which does no other harm.
+struct DeliveryLane: Sendable, Hashable {
+  var hash: UInt64
+
+  init(hash: UInt64) {
+    self.hash = hash
+  }
+
+  /// The lane of a function's scheduled runs.
+  static func schedule(of function: String) -> DeliveryLane {
+    DeliveryLane(function, "schedule")
+  }
+
+  init(_ parts: String...) {
+    // FNV-1a, because it needs no seed; a zero byte separates the parts.
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for part in parts {
+      for byte in part.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+      hash = hash &* 0x100_0000_01B3
+    }
+    self.hash = hash
+  }
+}

@@ -1,0 +1,289 @@
+import DocumentModel
+import EventLog
+import RuntimeSupport
+import StorageEngine
+
+/// What people ask about deliveries and do to them.
+package final class DeliveryAdministration: Sendable {
+  private let store: DeliveryStore
+  private let writer: DeliveryWriter
+  private let dispatcher: Dispatcher
+  private let expander: EventExpander
+  private let settled: SettledRows
+  private let now: @Sendable () -> Timestamp
+
+  init(
+    store: DeliveryStore,
+    writer: DeliveryWriter,
+    dispatcher: Dispatcher,
+    expander: EventExpander,
+    settled: SettledRows,
+    now: @escaping @Sendable () -> Timestamp
+  ) {
+    self.store = store
+    self.writer = writer
+    self.dispatcher = dispatcher
+    self.expander = expander
+    self.settled = settled
+    self.now = now
+  }
+
+  // MARK: - Looking
+
+  /// Lists the newest deliveries first; nil stands for any state or function.
+  ///
+  /// Looks through a bounded number of deliveries, so that some that fit may be missing when a
+  /// filter leaves nearly all out.
+  package func list(
+    state: Delivery.State? = nil,
+    isRunning: Bool? = nil,
+    function: String? = nil,
+    limit: Int = 50
+  ) async throws -> [Delivery] {
+    let running = dispatcher.read { $0.runningIDs }
+    if isRunning == true {
+      let ids = running.filter { function == nil || $0.function == function }.sorted(by: >)
+      var found: [Delivery] = []
+      for id in ids.prefix(limit) {
+        if let delivery = try await store.delivery(id) { found.append(delivery) }
+      }
+      return found
+    }
+    return try await store.list(
+      states: state.map { [$0] } ?? Set(Delivery.State.allCases),
+      function: function,
+      limit: limit,
+      scanMax: Self.listScanMax
+    ) { isRunning == nil || !running.contains($0.id) }
+  }
+
+  /// One delivery; throws `NOT_FOUND` when there is none of this id.
+  package func show(_ id: DeliveryID) async throws -> Delivery {
+    guard let delivery = try await store.delivery(id) else {
+      throw StatusError(
+        .notFound,
+        "No event \(id) is known; `hearth events list` shows those that are."
+      )
+    }
+    return delivery
+  }
+
+  /// The deliveries that led to this one, nearest first, as far as they are kept; at most `limit`.
+  package func causes(of delivery: Delivery, limit: Int = 100) async throws -> [Delivery] {
+    guard let cause = delivery.cause else { return [] }
+    return try await store.chain(from: cause, limit: limit)
+  }
+
+  /// Whether the delivery runs at this moment.
+  package func isRunning(_ id: DeliveryID) -> Bool {
+    dispatcher.read { $0.phase(id) == .running }
+  }
+
+  /// How many deliveries are pending, tasks included.
+  package var pendingCount: Int { dispatcher.read { $0.pendingCount } }
+
+  /// The last record of the event log.
+  func lastEvent() async throws -> UInt64 {
+    try await store.storage.read { try CommitLog.lastSequence(in: $0) }
+  }
+
+  /// Returns when every event up to a sequence has become deliveries; without one, every event.
+  func waitForExpansion(through sequence: UInt64? = nil) async throws {
+    let last = if let sequence { sequence } else { try await lastEvent() }
+    try await dispatcher.waitUntil { expander.expandedThrough >= last }
+  }
+
+  // MARK: - Again
+
+  /// Makes a failed or dead delivery pending again, with its attempts counted anew.
+  ///
+  /// Throws `FAILED_PRECONDITION` for a delivery in another state, or whose event is kept no longer.
+  package func retry(_ id: DeliveryID) async throws -> Delivery {
+    try await renew(id) { old in
+      guard old.state == .failed || old.state == .dead else {
+        throw StatusError(
+          .failedPrecondition,
+          "Event \(id) is \(old.state.rawValue); only failed and dead events can be retried."
+        )
+      }
+    }
+  }
+
+  /// Makes any settled delivery pending again, with its attempts counted anew.
+  ///
+  /// This is what happens when the word of a delivery's end is lost. Throws `FAILED_PRECONDITION`
+  /// for a pending delivery, or one whose event is kept no longer.
+  package func redeliver(_ id: DeliveryID) async throws -> Delivery {
+    try await renew(id) { old in
+      guard old.state.isSettled else {
+        throw StatusError(
+          .failedPrecondition,
+          "Event \(id) is still pending; only one that has settled can be delivered again."
+        )
+      }
+    }
+  }
+
+  private func renew(
+    _ id: DeliveryID,
+    checking check: (Delivery) throws -> Void
+  ) async throws -> Delivery {
+    try await reserving(id.function) {
+      let old = try await show(id)
+      try check(old)
+      guard try await store.event(at: id.place) != nil else {
+        throw StatusError(
+          .failedPrecondition,
+          "What event \(id) brought is kept no longer; only its outcome is."
+        )
+      }
+      // The end is stored, but the window may not know of it yet.
+      try await dispatcher.waitUntil { dispatcher.read { $0.phase(id) } == nil }
+      var new = old
+      new.renew(at: now())
+      var batch = StorageBatch()
+      DeliveryStore.forget(old, in: &batch)
+      DeliveryStore.insert(new, into: &batch)
+      let shard = Shard(of: new)
+      let isOwn = dispatcher.read { $0.shards.contains(shard) }
+      if !isOwn { ShardNews.tell([new], in: &batch) }
+      try await writer.write(batch, shards: isOwn ? [shard] : [])
+      settled.forget(old.state)
+      guard isOwn else { return new }
+      dispatcher.change { dispatch in
+        dispatch.change(id.function) { backlog in
+          backlog.count(by: 1)
+          backlog.noteDue(new.dueTime)
+          if let lane = new.lane { backlog.check(lane) }
+        }
+      }
+      return new
+    }
+  }
+
+  /// Makes a pending delivery start now, whatever holds it up; nothing if it runs already.
+  func hasten(_ id: DeliveryID) async throws {
+    try await reserving(id.function) {
+      guard ![.running, .saving].contains(dispatcher.read { $0.phase(id) }) else { return }
+      guard let delivery = try await store.delivery(id), !delivery.state.isSettled else { return }
+      let event = try await store.event(at: id.place)
+      let candidate = DeliveryStore.Candidate(delivery: delivery, event: event, bytes: 0)
+      dispatcher.change { dispatch in
+        _ = dispatch.change(id.function) { $0.bring(candidate, isForced: true) }
+      }
+    }
+  }
+
+  // MARK: - Never again
+
+  /// Gives a delivery up.
+  ///
+  /// A pending delivery becomes dead, a running one is not tried again, and a failed or dead one is
+  /// forgotten. Throws `NOT_FOUND`, and `FAILED_PRECONDITION` for a delivery that has succeeded or
+  /// that another dispatcher has.
+  package func discard(_ id: DeliveryID) async throws {
+    if dispatcher.discardRunning(id) { return }
+    try await reserving(id.function) {
+      if try await discardInWindow([id]) { return }
+      let old = try await show(id)
+      switch old.state {
+      case .succeeded:
+        throw StatusError(.failedPrecondition, "Event \(id) has succeeded; nothing is left to do.")
+      case .failed, .dead:
+        var batch = StorageBatch()
+        DeliveryStore.forget(old, in: &batch)
+        try await writer.write(batch, shards: [])
+        settled.forget(old.state)
+      case .pending:
+        try await discardStored([old])
+      }
+    }
+  }
+
+  /// Gives up all pending deliveries of a function that do not run.
+  func discardAll(of function: String) async throws {
+    try await reserving(function) {
+      let inWindow = dispatcher.read { dispatch in
+        dispatch.backlogs[function]?.entries.keys.map { DeliveryID($0, function) } ?? []
+      }
+      _ = try await discardInWindow(inWindow)
+      while true {
+        let running = dispatcher.read { $0.runningIDs }
+        let page = try await store.list(
+          states: [.pending],
+          function: function,
+          limit: Self.discardPageMax,
+          scanMax: .max
+        ) { !running.contains($0.id) }
+        try await discardStored(page)
+        if page.count < Self.discardPageMax { return }
+      }
+    }
+  }
+
+  /// Gives up deliveries of the window, and waits for those being stored; false if it has none.
+  private func discardInWindow(_ ids: [DeliveryID]) async throws -> Bool {
+    let time = now()
+    let ends = dispatcher.change { dispatch in
+      ids.compactMap { id in
+        dispatch.change(id.function) { backlog in
+          backlog.settle(id.place) { $0.end(.dead, Dispatcher.discardedText, time) }
+        }
+      }
+    }
+    dispatcher.write(ends)
+    try await dispatcher.waitUntil {
+      dispatcher.read { dispatch in ids.allSatisfy { dispatch.phase($0) != .saving } }
+    }
+    return !ends.isEmpty
+  }
+
+  private func discardStored(_ deliveries: [Delivery]) async throws {
+    let shards = Set(deliveries.map { Shard(of: $0) })
+    guard dispatcher.read({ dispatch in shards.allSatisfy { dispatch.shards.contains($0) } }) else {
+      throw StatusError(.failedPrecondition, "Another dispatcher has this event; ask there.")
+    }
+    guard let function = deliveries.first?.id.function else { return }
+    let time = now()
+    var batch = StorageBatch()
+    for old in deliveries {
+      var new = old
+      new.end(.dead, Dispatcher.discardedText, time)
+      DeliveryStore.update(from: old, to: new, hasLaneRows: true, in: &batch)
+      if old.isTask { TaskStore.end(queue: function, id: old.subject, at: time, in: &batch) }
+    }
+    try await writer.write(batch, shards: shards)
+    let unanswered = deliveries.count(where: \.isUnanswered)
+    dispatcher.change { dispatch in
+      dispatch.change(function) { backlog in
+        backlog.count(by: -deliveries.count, unanswered: -unanswered)
+        for lane in Set(deliveries.compactMap(\.lane)) { backlog.check(lane) }
+      }
+    }
+  }
+
+  /// Changes a function's rows while nothing is read from them into its window.
+  private func reserving<Result>(
+    _ function: String,
+    _ body: () async throws -> Result
+  ) async throws -> Result {
+    dispatcher.quietly { dispatch in
+      dispatch.change(function) { $0.wantReservation() }
+    }
+    var isGranted = false
+    defer {
+      dispatcher.change { [isGranted] dispatch in
+        dispatch.change(function) { $0.endReservation(wasGranted: isGranted) }
+      }
+    }
+    try await dispatcher.waitUntil {
+      isGranted = dispatcher.quietly { dispatch in dispatch.change(function) { $0.reserve() } }
+      return isGranted
+    }
+    return try await body()
+  }
+
+  /// The most rows of each kind that a list looks at.
+  private static let listScanMax = 100_000
+  private static let discardPageMax = 1000
+}

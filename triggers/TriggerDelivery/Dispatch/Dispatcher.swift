@@ -1,0 +1,619 @@
+import DocumentModel
+import HTTPTypes
+import Invocation
+import Logging
+import NIOCore
+import NIOPosix
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// Starts due deliveries and stores how they end.
+///
+/// One task takes turns: each handles everything that has happened since the last one, starts what
+/// may start, and hands all outcomes to the writer at once. Invocations and writes report by
+/// callback, so that a delivery costs no task of its own.
+final class Dispatcher: Sendable {
+  /// How a try came back.
+  private enum Result: Sendable {
+    case outcome(DeliveryPolicy.Outcome)
+    /// A reply whose body is still arriving.
+    case streaming(InvocationReply)
+    /// The worker died while it ran other invocations, too.
+    case suspect(String)
+    /// No worker took the delivery.
+    case notStarted(String)
+    /// The server stops, and the run does not count.
+    case unfinished
+  }
+
+  /// A try that has come back.
+  private struct Return: Sendable {
+    var delivery: Delivery
+    var began: Timestamp
+    var result: Result
+  }
+
+  private struct State {
+    var dispatch: DispatchState
+    var returns: [Return] = []
+    /// The invocations that run, and how to end them.
+    var begun: Set<DeliveryID> = []
+    var cancels: [DeliveryID: @Sendable () -> Void] = [:]
+    /// Running deliveries that are not to be tried again.
+    var discarding: Set<DeliveryID> = []
+    var faults: FaultPlan?
+    /// What the fault mode has dropped once, or sent once more.
+    var dropped: Set<DeliveryID> = []
+    var repeated: Set<DeliveryID> = []
+    var isStopping = false
+    var isGraceOver = false
+    /// Counts the tries that ended, which shows whether any ended in between.
+    var endsCount: UInt64 = 0
+    /// The times for which a sleeping task is going to wake the dispatcher.
+    var armed: Set<Timestamp> = []
+    var lastLook: Timestamp?
+    var waiters: [CheckedContinuation<Void, Never>] = []
+    var turns: UInt64 = 0
+    var random = SystemRandomNumberGenerator()
+  }
+
+  private let registry: FunctionRegistry
+  private let store: DeliveryStore
+  private let writer: DeliveryWriter
+  private let invoker: any FunctionInvoker
+  private let configuration: DeliveryService.Configuration
+  private let clock: any Clock<Duration>
+  private let now: @Sendable () -> Timestamp
+  private let logger: Logger
+  private let request: DeliveryRequest
+  private let state: Mutex<State>
+  private let wakeups: AsyncStream<Void>
+  private let wakeup: AsyncStream<Void>.Continuation
+  private let observer = Mutex<@Sendable ([Delivery]) -> Void>({ _ in })
+
+  init(
+    registry: FunctionRegistry,
+    store: DeliveryStore,
+    writer: DeliveryWriter,
+    invoker: any FunctionInvoker,
+    configuration: DeliveryService.Configuration,
+    clock: any Clock<Duration>,
+    now: @escaping @Sendable () -> Timestamp,
+    logger: Logger
+  ) {
+    self.registry = registry
+    self.store = store
+    self.writer = writer
+    self.invoker = invoker
+    self.configuration = configuration
+    self.clock = clock
+    self.now = now
+    self.logger = logger
+    request = DeliveryRequest(project: configuration.project, location: configuration.location)
+    state = Mutex(
+      State(
+        dispatch: DispatchState(
+          heldBytesMax: configuration.heldBytesMax,
+          startsByItself: configuration.startsByItself
+        )
+      )
+    )
+    (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  // MARK: - Others' business
+
+  /// Changes what is decided, and looks again.
+  @discardableResult
+  func change<Answer>(_ change: (inout DispatchState) -> sending Answer) -> sending Answer {
+    let answer = state.withLock { change(&$0.dispatch) }
+    wake()
+    return answer
+  }
+
+  /// Changes what is decided in a way that makes nothing start.
+  func quietly<Answer>(_ change: (inout DispatchState) -> sending Answer) -> sending Answer {
+    state.withLock { change(&$0.dispatch) }
+  }
+
+  /// Looks at what is decided.
+  func read<Answer>(_ read: (DispatchState) -> sending Answer) -> sending Answer {
+    state.withLock { read($0.dispatch) }
+  }
+
+  /// Sees to it that another turn begins.
+  func wake() { wakeup.yield() }
+
+  /// Looks again for due work after `now` has moved differently from the clock.
+  func timeJumped() {
+    state.withLock { state in
+      state.armed = []
+      state.dispatch.lookAtAll()
+    }
+    wake()
+  }
+
+  /// Called with deliveries after each try, once that is stored; must not block.
+  var onStored: @Sendable ([Delivery]) -> Void {
+    get { observer.withLock { $0 } }
+    set { observer.withLock { $0 = newValue } }
+  }
+
+  /// The faults applied on purpose; nil applies none.
+  var faults: FaultPlan? {
+    get { state.withLock { $0.faults } }
+    set { state.withLock { $0.faults = newValue } }
+  }
+
+  /// Makes a running delivery's present try its last; false when it does not run.
+  func discardRunning(_ id: DeliveryID) -> Bool {
+    state.withLock { state in
+      guard case .running? = state.dispatch.phase(id) else { return false }
+      state.discarding.insert(id)
+      return true
+    }
+  }
+
+  /// How many tries have ended so far.
+  var endsCount: UInt64 { state.withLock { $0.endsCount } }
+
+  /// Returns once a condition holds, which is looked at again after each turn.
+  ///
+  /// Throws when the task is cancelled.
+  func waitUntil(_ condition: () async throws -> Bool) async throws {
+    while true {
+      let turns = state.withLock { $0.turns }
+      if try await condition() { return }
+      try Task.checkCancellation()
+      await waitForTurn(after: turns)
+    }
+  }
+
+  private func waitForTurn(after turns: UInt64) async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          guard state.turns == turns, !Task.isCancelled else { return true }
+          state.waiters.append(continuation)
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      resumeWaiters()
+    }
+  }
+
+  private func resumeWaiters() {
+    let waiters = state.withLock { state in
+      state.turns &+= 1
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  // MARK: - Taking turns
+
+  /// Takes turns until `stop` or cancellation; then lets what runs finish within the grace.
+  func run() async {
+    await withDiscardingTaskGroup { group in
+      for await _ in wakeups {
+        turn(in: &group)
+        if state.withLock({ $0.isStopping }) { break }
+      }
+      if !Task.isCancelled { await finishRunning(in: &group) }
+      for cancel in state.withLock({ Array($0.cancels.values) }) { cancel() }
+      resumeWaiters()
+      group.cancelAll()
+    }
+  }
+
+  /// Starts nothing more, and lets `run` end.
+  func stop() {
+    state.withLock { $0.isStopping = true }
+    wake()
+  }
+
+  private func turn(in group: inout DiscardingTaskGroup) {
+    let now = now()
+    noteTime(now)
+    let returns = state.withLock { state in
+      defer { state.returns = [] }
+      return state.returns
+    }
+    var ends: [FunctionBacklog.End] = []
+    for item in returns {
+      if case .streaming(let reply) = item.result {
+        group.addTask { await self.collect(reply, item) }
+      } else if let end = end(of: item, now: now) {
+        ends.append(end)
+      }
+    }
+    write(ends)
+    let work = state.withLock { state -> DispatchState.Work in
+      state.isStopping ? DispatchState.Work() : state.dispatch.look(now: now)
+    }
+    for start in work.starts { begin(start) }
+    for load in work.loads {
+      group.addTask { await self.load(load) }
+    }
+    if let next = work.nextTime { arm(next, after: now, in: &group) }
+    resumeWaiters()
+  }
+
+  /// Logs that the machine's clock was set back, which makes everything that waits wait longer.
+  private func noteTime(_ now: Timestamp) {
+    let back = state.withLock { state -> Int64? in
+      defer { state.lastLook = now }
+      guard let last = state.lastLook, now.advanced(by: Self.clockJumpMin) < last else {
+        return nil
+      }
+      state.armed = []
+      state.dispatch.lookAtAll()
+      return last.duration(since: now).components.seconds
+    }
+    guard let back else { return }
+    logger.warning(
+      "The machine's clock was set back; retries wait until it is as late again",
+      metadata: ["seconds": "\(back)"]
+    )
+  }
+
+  private func arm(
+    _ due: Timestamp,
+    after now: Timestamp,
+    in group: inout DiscardingTaskGroup
+  ) {
+    let isNew = state.withLock { state in
+      guard state.armed.allSatisfy({ due < $0 }) else { return false }
+      state.armed.insert(due)
+      return true
+    }
+    guard isNew else { return }
+    group.addTask {
+      // The machine's clock may be put forward during this sleep. Cancellation ends the run.
+      let wait = min(due.duration(since: self.now()), Self.sleepMax)
+      if wait > .zero { try? await self.clock.sleep(for: wait) }
+      self.state.withLock { _ = $0.armed.remove(due) }
+      self.wake()
+    }
+  }
+
+  private func load(_ request: DeliveryStore.LoadRequest) async {
+    do {
+      let loaded = try await store.load(request)
+      let parked = change { $0.loaded(request, loaded) }
+      if !parked.isEmpty { park(parked, of: request.function) }
+    } catch {
+      logger.error(
+        "Pending deliveries cannot be read",
+        metadata: ["function.name": "\(request.function)", "error": "\(error)"]
+      )
+      // A cancelled sleep ends the wait, and the run ends with it.
+      try? await clock.sleep(for: Self.readWait)
+      change { _ = $0.loaded(request, nil) }
+    }
+  }
+
+  /// Notes deliveries that wait for an earlier one of their lane.
+  private func park(_ deliveries: [Delivery], of function: String) {
+    var batch = StorageBatch()
+    for delivery in deliveries {
+      if delivery.isPostponed {
+        DeliveryStore.parkPostponed(delivery, in: &batch)
+      } else {
+        DeliveryStore.park(delivery, in: &batch)
+      }
+    }
+    writer.write(
+      .init(shards: Set(deliveries.map { Shard(of: $0) }), batch: batch) { [self] _ in
+        change { $0.change(function) { $0.endParking(deliveries) } }
+      }
+    )
+  }
+
+  /// Lets what runs end, and be stored, within the grace.
+  private func finishRunning(in group: inout DiscardingTaskGroup) async {
+    let clock = self.clock
+    let grace = configuration.stopGrace
+    group.addTask {
+      // A cancelled sleep ends the grace early, which is all that cancellation asks for.
+      try? await clock.sleep(for: grace)
+      self.state.withLock { $0.isGraceOver = true }
+      self.wake()
+    }
+    wake()
+    for await _ in wakeups {
+      turn(in: &group)
+      let isOver = state.withLock { state in
+        state.isGraceOver
+          || state.returns.isEmpty && state.dispatch.allSatisfy { !$0.isRunningOrSaving }
+      }
+      if isOver { return }
+    }
+  }
+
+  // MARK: - Trying
+
+  /// Tries a delivery that could start, and returns when its end is stored; false for any other id.
+  ///
+  /// Cancelling the task ends the try, which then does not count.
+  func deliver(_ id: DeliveryID) async throws -> Bool {
+    guard let start = state.withLock({ $0.dispatch.start(id) }) else { return false }
+    let ends = endsCount
+    begin(start)
+    do {
+      try await waitUntil {
+        endsCount != ends && read { [nil, .ready].contains($0.phase(id)) }
+      }
+    } catch {
+      state.withLock { $0.cancels[id] }?()
+      throw error
+    }
+    return true
+  }
+
+  private func begin(_ start: DispatchState.Start) {
+    let delivery = start.delivery
+    let began = now()
+    state.withLock { _ = $0.begun.insert(delivery.id) }
+    @Sendable func end(_ result: Result) {
+      state.withLock { state in
+        state.begun.remove(delivery.id)
+        state.cancels[delivery.id] = nil
+        state.returns.append(Return(delivery: delivery, began: began, result: result))
+      }
+      wake()
+    }
+    guard registry.current?.endpoints[delivery.id.function] != nil else {
+      return end(.outcome(.functionGone))
+    }
+    guard let event = start.event else {
+      let text = "Its event is kept no longer."
+      return end(.outcome(.handlerFailed(text, status: nil, advice: .never)))
+    }
+    let isDropped = state.withLock { state in
+      state.faults?.drops(delivery) == true && state.dropped.insert(delivery.id).inserted
+    }
+    if isDropped { return end(.outcome(.putOff("Dropped on purpose: it is delivered again."))) }
+    do {
+      var invocation = try request.invocation(
+        for: delivery,
+        bringing: event,
+        id: RandomID.make()
+      )
+      invocation.runsApart = start.runsApart
+      let cancel = invoker.begin(
+        invocation,
+        near: MultiThreadedEventLoopGroup.singleton.any()
+      ) { end(Self.result(of: $0)) }
+      state.withLock { state in
+        if state.begun.contains(delivery.id) { state.cancels[delivery.id] = cancel }
+      }
+    } catch {
+      end(.outcome(.handlerFailed("\(error)", status: nil, advice: .never)))
+    }
+  }
+
+  private static func result(of reply: Swift.Result<InvocationReply, any Error>) -> Result {
+    switch reply {
+    case .success(let reply):
+      if case .whole(let body) = reply.body { return result(of: reply, body) }
+      return .streaming(reply)
+    case .failure(let error as InvocationError):
+      switch error.kind {
+      case .notFound: return .outcome(.functionGone)
+      case .timedOut:
+        return .outcome(.handlerFailed(error.message, status: 504, advice: nil))
+      case .crashed where error.isShared: return .suspect(error.message)
+      case .crashed: return .outcome(.crashed(error.message))
+      case .overloaded, .cannotStart, .drained: return .notStarted(error.message)
+      case .failed: return .outcome(.handlerFailed(error.message, status: nil, advice: nil))
+      }
+    case .failure(is CancellationError): return .unfinished
+    case .failure(let error):
+      return .outcome(.handlerFailed("\(error)", status: nil, advice: .never))
+    }
+  }
+
+  private static func result(of reply: InvocationReply, _ body: ByteBuffer) -> Result {
+    let status = reply.head.status.code
+    guard reply.head.status.kind != .successful else {
+      return .outcome(.succeeded(status: status))
+    }
+    let advice = reply.head.headerFields[RetryAdvice.header].flatMap(RetryAdvice.init)
+    let text = String(buffer: body).prefix(errorCharactersMax)
+    return .outcome(
+      .handlerFailed(
+        "The handler answered \(status)\(text.isEmpty ? "." : ": \(text)")",
+        status: status,
+        advice: advice
+      )
+    )
+  }
+
+  private func collect(_ reply: InvocationReply, _ item: Return) async {
+    var item = item
+    do {
+      item.result = Self.result(of: reply, try await reply.body.collect(upTo: Self.replyBytesMax))
+    } catch {
+      item.result = Self.result(of: .failure(error))
+    }
+    state.withLock { $0.returns.append(item) }
+    wake()
+  }
+
+  // MARK: - Ending
+
+  /// Decides what a try's end means; nil when nothing is to be stored.
+  private func end(of item: Return, now: Timestamp) -> FunctionBacklog.End? {
+    let id = item.delivery.id
+    state.withLock { $0.endsCount &+= 1 }
+    switch item.result {
+    case .outcome(let outcome): return settle(item, outcome, now)
+    case .suspect(let error):
+      if isDiscarding(id) { return settle(item, .putOff(error), now) }
+      logger.info(
+        "A delivery shared a worker that crashed, and runs apart next",
+        metadata: ["delivery.id": "\(id)", "error": "\(error)"]
+      )
+      state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: true) } }
+    case .notStarted(let error):
+      if isDiscarding(id) { return settle(item, .putOff(error), now) }
+      return notStarted(item, error, now)
+    case .unfinished, .streaming:
+      state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: false) } }
+    }
+    return nil
+  }
+
+  private func isDiscarding(_ id: DeliveryID) -> Bool {
+    state.withLock { $0.discarding.contains(id) }
+  }
+
+  private func notStarted(
+    _ item: Return,
+    _ error: String,
+    _ now: Timestamp
+  ) -> FunctionBacklog.End? {
+    let id = item.delivery.id
+    let policy = configuration.policy
+    let (isNews, isStopping, since) = state.withLock { state in
+      let since = state.dispatch.backlogs[id.function]?.unstartableSince
+      let window = policy.startWindow
+      if let since, now.duration(since: since) >= window,
+        now.duration(since: item.delivery.dueTime) >= window
+      {
+        return (false, state.isStopping, Timestamp?.some(since))
+      }
+      let random = Double.random(in: 0..<1, using: &state.random)
+      let isNews = state.dispatch.change(id.function) { backlog in
+        backlog.notStarted(id.place, now: now) {
+          policy.startBackOff.delay(afterFailures: $0, random: random)
+        }
+      }
+      return (isNews, state.isStopping, nil)
+    }
+    if since != nil { return settle(item, .neverStarted(error), now) }
+    if isNews, !isStopping {
+      logger.warning(
+        "The events of a function wait, because no worker takes them",
+        metadata: ["function.name": "\(id.function)", "error": "\(error)"]
+      )
+    }
+    return nil
+  }
+
+  private func settle(
+    _ item: Return,
+    _ outcome: DeliveryPolicy.Outcome,
+    _ now: Timestamp
+  ) -> FunctionBacklog.End? {
+    let id = item.delivery.id
+    let retry = registry.current?.retries[id.function] ?? DeliveryRetries()
+    let (new, end) = state.withLock { state in
+      var outcome = outcome
+      if case .succeeded = outcome, state.faults?.repeats(item.delivery) == true,
+        state.repeated.insert(id).inserted
+      {
+        outcome = .putOff("Succeeded, and is delivered once more by the fault mode.")
+      }
+      var new = configuration.policy.settle(
+        item.delivery,
+        outcome,
+        retry: retry,
+        start: item.began,
+        now: now,
+        random: Double.random(in: 0..<1, using: &state.random)
+      )
+      if state.discarding.remove(id) != nil, !new.state.isSettled {
+        new.end(.dead, Self.discardedText, now)
+      }
+      if new.state.isSettled {
+        state.dropped.remove(id)
+        state.repeated.remove(id)
+      }
+      let end = state.dispatch.change(id.function) { backlog in
+        switch outcome {
+        case .succeeded, .handlerFailed: backlog.workerAnswered()
+        case .crashed, .putOff, .functionGone, .neverStarted: break
+        }
+        return backlog.finish(new)
+      }
+      return (new, end)
+    }
+    log(new)
+    return end
+  }
+
+  /// Stores the ends of deliveries, which leave their windows then.
+  func write(_ ends: [FunctionBacklog.End]) {
+    guard !ends.isEmpty else { return }
+    for (shard, ends) in Dictionary(grouping: ends, by: { Shard(of: $0.old) }) {
+      var batch = StorageBatch()
+      for end in ends {
+        let hasLaneRows = read { $0.backlogs[end.old.id.function]?.hasLaneRows ?? true }
+        DeliveryStore.update(from: end.old, to: end.new, hasLaneRows: hasLaneRows, in: &batch)
+        for other in end.parked { DeliveryStore.park(other, in: &batch) }
+        if end.new.isTask, end.new.state.isSettled, let time = end.new.settledTime {
+          TaskStore.end(
+            queue: end.new.id.function,
+            id: end.new.subject,
+            at: time,
+            in: &batch
+          )
+        }
+      }
+      writer.write(
+        .init(shards: [shard], batch: batch) { [self] result in stored(ends, result) }
+      )
+    }
+  }
+
+  private func stored(_ ends: [FunctionBacklog.End], _ result: Swift.Result<Void, any Error>) {
+    change { dispatch in
+      for end in ends {
+        dispatch.change(end.old.id.function) { $0.saved(end) }
+      }
+    }
+    switch result {
+    case .success: onStored(ends.map(\.new))
+    case .failure(let error):
+      // The rows still say pending: whoever reads them runs the deliveries again.
+      logger.error(
+        "What became of deliveries could not be stored",
+        metadata: ["delivery.count": "\(ends.count)", "error": "\(error)"]
+      )
+    }
+  }
+
+  /// Logs how a try ended.
+  func log(_ delivery: Delivery) {
+    var metadata: Logger.Metadata {
+      var metadata: Logger.Metadata = [
+        "delivery.id": "\(delivery.id)", "function.name": "\(delivery.id.function)",
+        "subject": "\(delivery.subject)", "attempt": "\(delivery.attempts)",
+      ]
+      if let error = delivery.lastError { metadata["error"] = "\(error)" }
+      return metadata
+    }
+    switch delivery.state {
+    case .succeeded: logger.debug("Delivery succeeded", metadata: metadata)
+    case .pending: logger.warning("Delivery will be tried again", metadata: metadata)
+    case .failed: logger.error("Delivery failed", metadata: metadata)
+    case .dead: logger.error("Delivery is dead", metadata: metadata)
+    }
+  }
+
+  static let discardedText = "Discarded by request."
+
+  /// The bytes read of an event handler's reply, which only serves for its error text.
+  private static let replyBytesMax = 1 << 20
+  private static let errorCharactersMax = 500
+  private static let sleepMax = Duration.seconds(30)
+  private static let readWait = Duration.seconds(1)
+  /// The smallest step back that is logged; smaller ones are the clock's own corrections.
+  private static let clockJumpMin = Duration.seconds(2)
+}

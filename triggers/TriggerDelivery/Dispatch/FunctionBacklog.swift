@@ -1,0 +1,610 @@
+import DequeModule
+import DocumentModel
+
+/// The pending deliveries of one function: a value that decides and never acts.
+///
+/// A window of them is in memory, with their events; the others stay in storage. What was never
+/// tried enters the window in the order of the events, what was postponed when it is due. Of the
+/// deliveries of one lane only the first runs, until its try has ended. A delivery stays in the
+/// window until its outcome is stored, so that nothing read from storage meanwhile brings it back.
+struct FunctionBacklog: Sendable {
+  /// One delivery of the window.
+  struct Entry: Sendable {
+    var delivery: Delivery
+    var event: DeliveryEvent?
+    var bytes: Int
+    var phase: Phase
+    /// Whether the delivery shared a worker that crashed, and must run apart.
+    var isSuspect = false
+  }
+
+  /// Where a delivery of the window stands.
+  enum Phase: Sendable {
+    /// An earlier delivery of its lane is in the window.
+    case blocked
+    case ready
+    case running
+    /// Its outcome is being stored.
+    case saving
+  }
+
+  /// What a read from storage began with.
+  private struct Load {
+    var known: Set<EventPlace>
+    var hasMore = false
+    var nextDue: Timestamp?
+    var hasLaneRows = false
+  }
+
+  let function: String
+  private(set) var entries: [EventPlace: Entry] = [:]
+  private var ready: Deque<EventPlace> = []
+  private var suspects: Deque<EventPlace> = []
+  private var forced: Deque<EventPlace> = []
+  private var lanes: [DeliveryLane: Deque<EventPlace>] = [:]
+  private(set) var runningCount = 0
+  private(set) var savingCount = 0
+  private var suspectsRunning = 0
+  /// The bytes of the events in the window.
+  private(set) var heldBytes = 0
+
+  /// Pending deliveries, in the window and in storage.
+  private(set) var count = 0
+  /// Those that are not tried now although no handler has failed.
+  private(set) var unansweredCount = 0
+  /// Untried deliveries up to this place have been in the window or are parked.
+  private var position: EventPlace?
+  /// Whether storage holds untried deliveries after `position`, or will in a moment.
+  private var hasMore = false
+  /// Whether some of these can be read by now.
+  private var isMoreStored = false
+  /// Writes of untried deliveries after `position` that have not ended.
+  private var insertsRunning = 0
+  /// When the first postponed delivery in storage is due.
+  private(set) var nextDue: Timestamp?
+  /// Whether a delivery of the function may have a row by lane.
+  private(set) var hasLaneRows = false
+  /// Lanes whose first delivery is being postponed.
+  private var heldLanes: Set<DeliveryLane> = []
+  /// Writes of rows by lane, besides those of held lanes, that have not ended.
+  private var parksRunning = 0
+  private var lanesToCheck: [DeliveryLane] = []
+  private var load: Load?
+  /// Changes by hand that wait for the end of a read.
+  private var reservationsWanted = 0
+
+  private var limits: DispatchLimits
+  private var bucket: TokenBucket
+  /// Whether somebody has stopped the queue.
+  var isPaused = false
+  /// Since when no worker takes the function's deliveries; nil while one does.
+  private(set) var unstartableSince: Timestamp?
+  private var startsFailed = 0
+  /// The time before which nothing starts, because no worker could be had.
+  private(set) var startsNotBefore: Timestamp?
+
+  init(function: String, limits: DispatchLimits) {
+    self.function = function
+    self.limits = limits
+    bucket = TokenBucket(rate: limits.perSecondMax)
+  }
+
+  /// Takes over new limits; the function may have a worker now.
+  mutating func update(_ limits: DispatchLimits) {
+    self.limits = limits
+    bucket.update(rate: limits.perSecondMax)
+    workerAnswered()
+  }
+
+  /// How many deliveries the window has at most.
+  private var windowMax: Int { min(max(2 * limits.concurrentMax, 64), Self.windowMax) }
+
+  private static let windowMax = 1024
+  /// Suspects that run at one time: each has a worker for itself.
+  private static let suspectsMax = 4
+  /// The most deliveries that one read takes.
+  static let loadMax = 256
+}
+
+// MARK: - Coming
+
+extension FunctionBacklog {
+  /// Takes up what an earlier run, or another dispatcher, left in storage.
+  mutating func resume(_ summary: DeliveryStore.Summary) {
+    count = summary.count
+    unansweredCount = summary.unansweredCount
+    hasLaneRows = hasLaneRows || summary.hasLaneRows
+    lookAgain(from: summary.nextDue)
+  }
+
+  /// Looks through all of the function's deliveries in storage again.
+  private mutating func lookAgain(from due: Timestamp?) {
+    position = nil
+    noteMore()
+    if let due { noteDue(due) }
+  }
+
+  /// Takes notice of deliveries that somebody else has put into storage.
+  mutating func takeNotice(of count: Int, now: Timestamp) {
+    self.count += count
+    noteMore()
+    noteDue(now)
+  }
+
+  /// Counts new deliveries, whose rows are about to be written, and takes those it can.
+  ///
+  /// They come in the order of the events. Once one stays in storage, later ones do as well, until
+  /// it has been read. Returns whether `inserted` must be called when the rows are written.
+  mutating func add(_ new: [DeliveryStore.Candidate], room: Int) -> Bool {
+    var isLeft = false
+    var room = room
+    for candidate in new {
+      count += 1
+      let delivery = candidate.delivery
+      if delivery.isPostponed {
+        if delivery.isUnanswered { unansweredCount += 1 }
+        isLeft = true
+      } else if !hasMore, load == nil, !hasLaneRows, entries.count < windowMax,
+        candidate.bytes <= room
+      {
+        room -= candidate.bytes
+        position = delivery.id.place
+        enter(candidate)
+      } else {
+        hasMore = true
+        isLeft = true
+      }
+    }
+    if isLeft { insertsRunning += 1 }
+    return isLeft
+  }
+
+  /// Notes that rows of `add` can be read.
+  mutating func inserted(_ new: [Delivery]) {
+    insertsRunning -= 1
+    for delivery in new {
+      if delivery.isPostponed {
+        if delivery.lane != nil { noteLaneRows() }
+        noteDue(delivery.dueTime)
+      } else if position.map({ $0 < delivery.id.place }) ?? true {
+        noteMore()
+      }
+    }
+    // A read may have found the rows already.
+    hasMore = isMoreStored || insertsRunning > 0 || load != nil && hasMore
+  }
+
+  /// Puts a delivery that is in storage into the window, unless it is there; false then.
+  ///
+  /// With `isForced` it starts next, whatever holds the queue up.
+  mutating func bring(_ candidate: DeliveryStore.Candidate, isForced: Bool) -> Bool {
+    let place = candidate.delivery.id.place
+    if entries[place] == nil { enter(candidate) }
+    guard isForced else { return true }
+    guard entries[place]?.phase == .ready else { return false }
+    forced.append(place)
+    return true
+  }
+
+  private mutating func enter(_ candidate: DeliveryStore.Candidate) {
+    let delivery = candidate.delivery
+    let place = delivery.id.place
+    var entry = Entry(
+      delivery: delivery,
+      event: candidate.event,
+      bytes: candidate.bytes,
+      phase: .blocked
+    )
+    heldBytes += candidate.bytes
+    if delivery.isUnanswered { unansweredCount -= 1 }
+    if let lane = delivery.lane {
+      // The line is taken out of the dictionary, so that changing it does not copy it.
+      var line = lanes.removeValue(forKey: lane) ?? []
+      // A renewed delivery goes back to its place, but never before one that runs.
+      var index = line.endIndex
+      while index > 0, place < line[index - 1],
+        !(index == 1 && entries[line[0]]?.phase == .running)
+      {
+        index -= 1
+      }
+      line.insert(place, at: index)
+      lanes[lane] = line
+      guard index == 0 else {
+        entries[place] = entry
+        return
+      }
+      if line.count > 1 { entries[line[1]]?.phase = .blocked }
+    }
+    entry.phase = .ready
+    entries[place] = entry
+    ready.append(place)
+  }
+}
+
+// MARK: - Reading
+
+extension FunctionBacklog {
+  /// Whether deliveries should be read from storage at `now`.
+  func wantsLoad(now: Timestamp) -> Bool {
+    guard load == nil, reservationsWanted == 0, !isPaused else { return false }
+    if !lanesToCheck.isEmpty { return true }
+    guard entries.count < windowMax, ready.count + suspects.count <= windowMax / 2 else {
+      return false
+    }
+    return isMoreStored || (nextDue.map { $0 <= now } ?? false)
+  }
+
+  /// Begins a read; nothing else may begin one until `apply` or `cancelLoad`.
+  mutating func beginLoad(
+    now: Timestamp,
+    bytesMax: Int,
+    shards: ShardSet
+  ) -> DeliveryStore.LoadRequest {
+    let known = Set(entries.keys)
+    load = Load(known: known)
+    isMoreStored = false
+    defer { lanesToCheck = [] }
+    return DeliveryStore.LoadRequest(
+      function: function,
+      known: known,
+      position: position,
+      countMax: min(max(windowMax - entries.count, 1), Self.loadMax),
+      bytesMax: bytesMax,
+      now: now,
+      lanes: lanesToCheck,
+      shards: shards
+    )
+  }
+
+  /// Ends a read that has failed, to be begun again.
+  mutating func cancelLoad(_ request: DeliveryStore.LoadRequest) {
+    load = nil
+    lanesToCheck += request.lanes
+    noteMore()
+  }
+
+  /// Takes in what a read has found; returns the deliveries to park.
+  ///
+  /// `endParking` must follow when they are parked.
+  mutating func apply(_ loaded: DeliveryStore.Loaded) -> [Delivery] {
+    guard let load else { return [] }
+    self.load = nil
+    position = loaded.position
+    isMoreStored = loaded.hasMore || load.hasMore
+    hasMore = isMoreStored || insertsRunning > 0
+    nextDue = [loaded.nextDue, load.nextDue].compactMap(\.self).min()
+    hasLaneRows =
+      loaded.hasLaneRows || load.hasLaneRows || !heldLanes.isEmpty || parksRunning > 0
+    var parked = loaded.parked
+    for candidate in loaded.candidates {
+      let place = candidate.delivery.id.place
+      guard !load.known.contains(place), entries[place] == nil else { continue }
+      if let lane = candidate.delivery.lane, heldLanes.contains(lane) {
+        parked.append(candidate.delivery)
+      } else {
+        enter(candidate)
+      }
+    }
+    if !parked.isEmpty {
+      parksRunning += 1
+      noteLaneRows()
+    }
+    return parked
+  }
+
+  /// Notes that deliveries are parked: those that they wait for may have settled meanwhile.
+  mutating func endParking(_ deliveries: [Delivery]) {
+    parksRunning -= 1
+    noteLaneRows()
+    lanesToCheck += Set(deliveries.compactMap(\.lane))
+  }
+
+  /// Asks for a reservation; no read begins until it was granted and has ended.
+  mutating func wantReservation() {
+    reservationsWanted += 1
+  }
+
+  /// Reserves the function's rows for a change by hand; false while they are being read.
+  ///
+  /// What is not in the window then cannot enter it, so its row tells where it stands.
+  mutating func reserve() -> Bool {
+    guard load == nil else { return false }
+    load = Load(known: [])
+    return true
+  }
+
+  /// Ends a reservation that was granted, or no longer wanted.
+  mutating func endReservation(wasGranted: Bool) {
+    reservationsWanted -= 1
+    guard wasGranted, let load else { return }
+    self.load = nil
+    if load.hasMore { noteMore() }
+    if let due = load.nextDue { noteDue(due) }
+    if load.hasLaneRows { noteLaneRows() }
+  }
+
+  /// Looks at a lane's first delivery in storage at the next read.
+  mutating func check(_ lane: DeliveryLane) {
+    noteLaneRows()
+    lanesToCheck.append(lane)
+  }
+
+  /// Notes that untried deliveries can be read.
+  mutating func noteMore() {
+    hasMore = true
+    isMoreStored = true
+    load?.hasMore = true
+  }
+
+  /// Notes a postponed delivery in storage.
+  mutating func noteDue(_ due: Timestamp) {
+    nextDue = min(nextDue ?? due, due)
+    if let other = load?.nextDue { load?.nextDue = min(other, due) } else { load?.nextDue = due }
+  }
+
+  private mutating func noteLaneRows() {
+    hasLaneRows = true
+    load?.hasLaneRows = true
+  }
+}
+
+// MARK: - Starting
+
+extension FunctionBacklog {
+  /// The next delivery to start at `now`, which then counts as running; nil when none may.
+  mutating func start(now: Timestamp) -> Entry? {
+    while let place = forced.popFirst() {
+      guard entries[place]?.phase == .ready else { continue }
+      ready.removeAll { $0 == place }
+      suspects.removeAll { $0 == place }
+      bucket.overdraw(now: now)
+      return run(place)
+    }
+    guard !isPaused, runningCount < limits.concurrentMax,
+      startsNotBefore.map({ $0 <= now }) ?? true
+    else { return nil }
+    prune()
+    // Suspects come first: they are older. Those that must wait let the others pass.
+    if suspectsRunning < Self.suspectsMax, let place = suspects.first {
+      guard bucket.take(now: now) else { return nil }
+      suspects.removeFirst()
+      return run(place)
+    }
+    guard let place = ready.first, bucket.take(now: now) else { return nil }
+    ready.removeFirst()
+    return run(place)
+  }
+
+  /// Starts one delivery, whatever holds the queue up; nil when it is not ready.
+  mutating func start(_ place: EventPlace) -> Entry? {
+    guard entries[place]?.phase == .ready else { return nil }
+    ready.removeAll { $0 == place }
+    suspects.removeAll { $0 == place }
+    return run(place)
+  }
+
+  /// The deliveries that could start, in order, even past the function's limits.
+  var startable: [EventPlace] {
+    isPaused ? [] : entries.filter { $0.value.phase == .ready }.keys.sorted()
+  }
+
+  private mutating func run(_ place: EventPlace) -> Entry? {
+    entries[place]?.phase = .running
+    runningCount += 1
+    guard let entry = entries[place] else { return nil }
+    if entry.isSuspect { suspectsRunning += 1 }
+    return entry
+  }
+
+  /// Drops the places of deliveries that have left the window from the front of the queues.
+  private mutating func prune() {
+    while let place = ready.first, entries[place]?.phase != .ready { ready.removeFirst() }
+    while let place = suspects.first, entries[place]?.phase != .ready { suspects.removeFirst() }
+  }
+}
+
+// MARK: - Ending
+
+extension FunctionBacklog {
+  /// What to store of a try's end.
+  struct End: Sendable {
+    var old: Delivery
+    var new: Delivery
+    /// Deliveries of the lane that leave the window until `new` has settled.
+    var parked: [Delivery] = []
+  }
+
+  /// Notes that a worker has answered.
+  mutating func workerAnswered() {
+    unstartableSince = nil
+    startsFailed = 0
+    startsNotBefore = nil
+  }
+
+  /// Notes that no worker took a delivery; it stays first in its queue.
+  ///
+  /// Returns whether this is news.
+  mutating func notStarted(_ place: EventPlace, now: Timestamp, wait: (Int) -> Duration) -> Bool {
+    release(place, asSuspect: false)
+    let isNews = unstartableSince == nil
+    if isNews { unstartableSince = now }
+    // What was sent at one time fails at one time, and that is one failure.
+    if startsNotBefore.map({ $0 <= now }) ?? true {
+      startsFailed += 1
+      startsNotBefore = now.advanced(by: wait(startsFailed))
+    }
+    return isNews
+  }
+
+  /// Takes back a delivery whose try did not count.
+  mutating func release(_ place: EventPlace, asSuspect: Bool) {
+    guard entries[place]?.phase == .running else { return }
+    stopRunning(place)
+    entries[place]?.phase = .ready
+    if asSuspect { entries[place]?.isSuspect = true }
+    if entries[place]?.isSuspect == true {
+      suspects.append(place)
+    } else {
+      ready.prepend(place)
+    }
+  }
+
+  /// Takes back a delivery after its try, to be stored as `new`; the next of its lane is free then.
+  mutating func finish(_ new: Delivery) -> End? {
+    let place = new.id.place
+    guard let entry = entries[place], entry.phase == .running else { return nil }
+    stopRunning(place)
+    return save(place, entry, as: new)
+  }
+
+  /// Settles a delivery of the window that does not run; nil when it runs or is not there.
+  mutating func settle(_ place: EventPlace, _ end: (inout Delivery) -> Void) -> End? {
+    guard let entry = entries[place], entry.phase == .ready || entry.phase == .blocked else {
+      return nil
+    }
+    var new = entry.delivery
+    end(&new)
+    return save(place, entry, as: new)
+  }
+
+  private mutating func stopRunning(_ place: EventPlace) {
+    runningCount -= 1
+    if entries[place]?.isSuspect == true { suspectsRunning -= 1 }
+  }
+
+  private mutating func save(_ place: EventPlace, _ entry: Entry, as new: Delivery) -> End {
+    var end = End(old: entry.delivery, new: new)
+    beginSaving(place)
+    guard let lane = entry.delivery.lane, var line = lanes.removeValue(forKey: lane) else {
+      return end
+    }
+    let wasFirst = line.first == place
+    if wasFirst { line.removeFirst() } else { line.removeAll { $0 == place } }
+    if new.isPostponed {
+      noteLaneRows()
+      heldLanes.insert(lane)
+      for other in line {
+        guard let waiting = entries[other]?.delivery else { continue }
+        end.parked.append(waiting)
+        beginSaving(other)
+      }
+      return end
+    }
+    guard let next = line.first else { return end }
+    lanes[lane] = line
+    if wasFirst {
+      entries[next]?.phase = .ready
+      if entries[next]?.isSuspect == true { suspects.append(next) } else { ready.append(next) }
+    }
+    return end
+  }
+
+  private mutating func beginSaving(_ place: EventPlace) {
+    entries[place]?.phase = .saving
+    savingCount += 1
+  }
+
+  /// Notes that an end is stored: the deliveries leave the window.
+  mutating func saved(_ end: End) {
+    leave(end.old.id.place)
+    for delivery in end.parked { leave(delivery.id.place) }
+    if end.new.isPostponed {
+      noteDue(end.new.dueTime)
+      if end.new.isUnanswered { unansweredCount += 1 }
+    } else {
+      count -= 1
+    }
+    guard hasLaneRows, let lane = end.old.lane else { return }
+    if end.new.isPostponed {
+      heldLanes.remove(lane)
+      noteLaneRows()
+    }
+    lanesToCheck.append(lane)
+  }
+
+  private mutating func leave(_ place: EventPlace) {
+    guard let entry = entries.removeValue(forKey: place) else { return }
+    savingCount -= 1
+    heldBytes -= entry.bytes
+  }
+
+  /// Drops deliveries that do not run, because another dispatcher has them now.
+  mutating func drop(where isGone: (Delivery) -> Bool) {
+    for (place, entry) in entries
+    where (entry.phase == .ready || entry.phase == .blocked) && isGone(entry.delivery) {
+      entries[place] = nil
+      heldBytes -= entry.bytes
+      guard let lane = entry.delivery.lane, var line = lanes[lane] else { continue }
+      line.removeAll { $0 == place }
+      lanes[lane] = line.isEmpty ? nil : line
+    }
+  }
+
+  /// Counts a pending delivery that somebody has added to storage or removed from it.
+  mutating func count(by difference: Int, unanswered: Int = 0) {
+    count += difference
+    unansweredCount += unanswered
+  }
+}
+
+// MARK: - Looking
+
+extension FunctionBacklog {
+  /// Whether something runs or is being stored.
+  var isRunningOrSaving: Bool { runningCount > 0 || savingCount > 0 }
+
+  /// Whether something runs, is being stored or is being read.
+  private var isActive: Bool { isRunningOrSaving || load != nil }
+
+  /// Whether nothing is active, and nothing starts at `now` or waits for a worker.
+  func isIdle(at now: Timestamp) -> Bool {
+    guard !isActive else { return false }
+    return isPaused && forced.isEmpty
+      || !hasReady && unansweredCount == 0 && !hasWork(at: now)
+  }
+
+  /// Whether nothing is active, and nothing starts unless time passes.
+  func isStill(at now: Timestamp) -> Bool {
+    guard !isActive else { return false }
+    if isPaused { return forced.isEmpty }
+    return !hasWork(at: now) && (!hasReady || waitTime.map { $0 > now } ?? false)
+  }
+
+  /// Whether nothing is active or has yet to come into the window.
+  func isAtRest(at now: Timestamp) -> Bool { !isActive && (isPaused || !wantsLoad(now: now)) }
+
+  private var hasReady: Bool { entries.contains { $0.value.phase == .ready } }
+
+  private func hasWork(at now: Timestamp) -> Bool {
+    hasMore || !lanesToCheck.isEmpty || nextDue.map { $0 <= now } ?? false
+  }
+
+  /// The time for which ready deliveries wait; nil when only workers hold them up.
+  private var waitTime: Timestamp? {
+    guard runningCount < limits.concurrentMax else { return nil }
+    return [startsNotBefore, bucket.nextTime].compactMap(\.self).max()
+  }
+
+  /// When the function must be looked at again although nothing else happens; nil for never.
+  ///
+  /// The time may be past.
+  var nextTime: Timestamp? {
+    guard !isPaused else { return nil }
+    let starts = ready.isEmpty && suspects.isEmpty ? nil : waitTime
+    let due = load == nil && entries.count < windowMax ? nextDue : nil
+    return [starts, due].compactMap(\.self).min()
+  }
+
+  /// Where a delivery stands if it is in the window.
+  func phase(_ place: EventPlace) -> Phase? { entries[place]?.phase }
+
+  /// The deliveries that run now.
+  var runningPlaces: [EventPlace] { entries.filter { $0.value.phase == .running }.map(\.key) }
+
+  /// Whether nothing of these shards runs or is being stored.
+  func isQuiet(in shards: (Shard) -> Bool) -> Bool {
+    entries.values.allSatisfy { entry in
+      entry.phase == .ready || entry.phase == .blocked || !shards(Shard(of: entry.delivery))
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import DocumentModel
+import EventLog
+import Events
+import Logging
+import StorageEngine
+import Synchronization
+
+/// Turns the events of the log into deliveries, once.
+///
+/// The rows of new deliveries and the advanced cursor are one batch. The cursor always advances: how
+/// many deliveries of a function are pending holds up neither the others nor the log.
+final class EventExpander: Sendable {
+  private struct State {
+    var expandedThrough: UInt64 = 0
+    var isEnabled = true
+  }
+
+  private let registry: FunctionRegistry
+  private let store: DeliveryStore
+  private let writer: DeliveryWriter
+  private let dispatcher: Dispatcher
+  private let tailer: EventTailer
+  private let configuration: DeliveryService.Configuration
+  private let now: @Sendable () -> Timestamp
+  private let state = Mutex(State())
+
+  init(
+    registry: FunctionRegistry,
+    store: DeliveryStore,
+    writer: DeliveryWriter,
+    dispatcher: Dispatcher,
+    tailer: EventTailer,
+    configuration: DeliveryService.Configuration,
+    now: @escaping @Sendable () -> Timestamp
+  ) {
+    self.registry = registry
+    self.store = store
+    self.writer = writer
+    self.dispatcher = dispatcher
+    self.tailer = tailer
+    self.configuration = configuration
+    self.now = now
+  }
+
+  /// Every event up to this sequence has become deliveries.
+  var expandedThrough: UInt64 { state.withLock { $0.expandedThrough } }
+
+  /// Whether events become deliveries; see `DeliveryService.setEnabled`.
+  var isEnabled: Bool {
+    get { state.withLock { $0.isEnabled } }
+    set { state.withLock { $0.isEnabled = newValue } }
+  }
+
+  /// Reads how far the events have been expanded, by this expander or by another.
+  func readCursor() async throws {
+    let cursor = try await store.storage.read { snapshot in
+      try EventCursor.get(DeliveryService.cursorName, in: snapshot)
+    }
+    state.withLock { $0.expandedThrough = max($0.expandedThrough, cursor ?? 0) }
+    dispatcher.wake()
+  }
+
+  /// Follows the event log from the cursor until the tailer ends, the task is cancelled, or another
+  /// expander has taken over, which it tells by a conflict.
+  func run() async throws {
+    try await readCursor()
+    var unsaved = 0
+    var unsavedBytes = 0
+    for try await entries in tailer.entries(after: expandedThrough) {
+      guard let deployment = registry.current, let last = entries.last?.record.sequence else {
+        continue
+      }
+      var new: [DeliveryStore.Candidate] = []
+      for entry in entries { new += try await expand(entry, with: deployment.table) }
+      unsaved += entries.count
+      unsavedBytes += entries.reduce(0) { $0 + $1.bytes }
+      if !new.isEmpty || unsaved >= Self.cursorLagMax || unsavedBytes >= Self.cursorLagBytesMax {
+        try await keep(new, through: last)
+        unsaved = 0
+        unsavedBytes = 0
+      }
+      state.withLock { $0.expandedThrough = last }
+      dispatcher.wake()
+    }
+  }
+
+  /// Stores new deliveries with the cursor; those that fit in memory start meanwhile.
+  ///
+  /// Their outcomes are written after them, because the writer keeps the order; a crash before that
+  /// expands the events again.
+  private func keep(_ new: [DeliveryStore.Candidate], through sequence: UInt64) async throws {
+    var batch = StorageBatch()
+    for candidate in new { DeliveryStore.insert(candidate.delivery, into: &batch) }
+    EventCursor.put(DeliveryService.cursorName, sequence: sequence, in: &batch)
+    let shards = dispatcher.read { $0.shards }
+    var own: [String: [DeliveryStore.Candidate]] = [:]
+    var others: [Delivery] = []
+    for candidate in new where !candidate.delivery.state.isSettled {
+      if shards.contains(Shard(of: candidate.delivery)) {
+        own[candidate.delivery.id.function, default: []].append(candidate)
+      } else {
+        others.append(candidate.delivery)
+      }
+    }
+    ShardNews.tell(others, in: &batch)
+    // The functions some of whose deliveries are read from storage, once they are there.
+    var left: [String: [Delivery]] = [:]
+    try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Void, any Error>) in
+      writer.write(.init(shards: [.expansion], batch: batch) { continuation.resume(with: $0) })
+      left = dispatcher.change { dispatch in
+        var left: [String: [Delivery]] = [:]
+        for (function, candidates) in own where dispatch.add(candidates, of: function) {
+          left[function] = candidates.map(\.delivery)
+        }
+        return left
+      }
+    }
+    guard !left.isEmpty else { return }
+    dispatcher.change { [left] dispatch in
+      for (function, deliveries) in left {
+        dispatch.change(function) { $0.inserted(deliveries) }
+      }
+    }
+  }
+
+  private func expand(
+    _ entry: EventEntry,
+    with table: TriggerTable
+  ) async throws -> [DeliveryStore.Candidate] {
+    let record = entry.record
+    let wanted = wanted(of: record, by: table)
+    guard !wanted.isEmpty else { return [] }
+    let cause = record.cause.flatMap { DeliveryCause($0) }
+    let depth = cause.map { $0.depth + 1 } ?? 0
+    let chain: [Delivery]
+    if let cause, configuration.loopCheck.wantsLook(at: depth) {
+      chain = try await store.chain(from: cause.id, limit: configuration.loopCheck.lengthMax)
+    } else {
+      chain = []
+    }
+    let bytes = entry.bytes / max(1, record.changes.count + record.occurrences.count)
+    return wanted.compactMap { want in
+      guard let event = record.event(at: want.index) else { return nil }
+      let id = DeliveryID(
+        sequence: record.sequence,
+        changeIndex: UInt32(want.index),
+        function: want.function
+      )
+      let isTask = event.task != nil
+      var delivery = Delivery(
+        id: id,
+        event: event,
+        type: want.type,
+        cause: cause?.id,
+        depth: isTask ? 0 : depth
+      )
+      place(&delivery, after: chain)
+      return DeliveryStore.Candidate(delivery: delivery, event: event, bytes: bytes)
+    }
+  }
+
+  /// A function that wants an event of a commit, and the type of a document's event that it wants.
+  private struct Want {
+    var index: Int
+    var function: String
+    var type = DocumentEventType(.written)
+  }
+
+  private func wanted(of record: CommitRecord, by table: TriggerTable) -> [Want] {
+    let isEnabled = self.isEnabled
+    var wanted: [Want] = []
+    if isEnabled {
+      for (index, change) in record.changes.enumerated() {
+        for trigger in table.matches(change) {
+          wanted.append(Want(index: index, function: trigger.function, type: trigger.type))
+        }
+      }
+    }
+    for (offset, occurrence) in record.occurrences.enumerated() {
+      let index = record.changes.count + offset
+      switch occurrence {
+      case .event(let event) where isEnabled:
+        wanted += table.functions(for: event).map { Want(index: index, function: $0) }
+      case .event: continue
+      case .schedule(let function, _): wanted.append(Want(index: index, function: function))
+      case .task(let task): wanted.append(Want(index: index, function: task.queue))
+      }
+    }
+    return wanted
+  }
+
+  /// Gives a new delivery its time and its place in a chain, or stops it if it may not run.
+  private func place(_ delivery: inout Delivery, after chain: [Delivery]) {
+    let now = now()
+    let faults = dispatcher.faults
+    if !configuration.isOrdered || faults?.reordering == true, delivery.source != .schedule {
+      delivery.lane = nil
+    }
+    if delivery.isTask {
+      if delivery.dueTime > now { delivery.postpone(to: delivery.dueTime, nil) }
+    } else if let delay = faults?.delay(of: delivery), delay > .zero {
+      delivery.postpone(to: now.advanced(by: delay), nil)
+      delivery.isUnanswered = true
+    }
+    let function = delivery.id.function
+    if dispatcher.read({ $0.backlogs[function]?.count ?? 0 }) >= configuration.pendingMax {
+      delivery.end(
+        .dead,
+        "\(configuration.pendingMax) events of \(function) wait already; mend it, or discard some.",
+        now
+      )
+      dispatcher.log(delivery)
+    } else if configuration.loopCheck.wantsLook(at: delivery.depth),
+      let problem = configuration.loopCheck.problem(with: delivery, after: chain)
+    {
+      delivery.end(.dead, problem, now)
+      dispatcher.log(delivery)
+    }
+  }
+
+  /// Event records without deliveries that a crash may cause to be expanded again.
+  ///
+  /// The log keeps such records and must not fill up with them.
+  private static let cursorLagMax = 256
+  private static let cursorLagBytesMax = 4 << 20
+}

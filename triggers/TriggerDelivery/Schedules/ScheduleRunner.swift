@@ -1,0 +1,227 @@
+import DocumentModel
+import EventLog
+import Events
+import Identity
+import Invocation
+import Logging
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// Puts the runs of scheduled functions into the event log when they are due.
+///
+/// A run and the note that it was taken are one commit, on condition that nobody else has taken it:
+/// of several runners over one store one takes it.
+package final class ScheduleRunner: Sendable {
+  private struct State {
+    var book = ScheduleBook()
+    /// How often the functions changed, and up to which change the book knows them.
+    var changes = 0
+    var knownChanges = -1
+    var armed: Set<Timestamp> = []
+  }
+
+  private let registry: FunctionRegistry
+  private let store: DeliveryStore
+  private let dispatcher: Dispatcher
+  private let tailer: EventTailer
+  private let project: String
+  private let clock: any Clock<Duration>
+  private let now: @Sendable () -> Timestamp
+  private let logger: Logger
+  private let state = Mutex(State())
+  private let wakeups: AsyncStream<Void>
+  private let wakeup: AsyncStream<Void>.Continuation
+
+  init(
+    registry: FunctionRegistry,
+    store: DeliveryStore,
+    dispatcher: Dispatcher,
+    tailer: EventTailer,
+    project: String,
+    clock: any Clock<Duration>,
+    now: @escaping @Sendable () -> Timestamp,
+    logger: Logger
+  ) {
+    self.registry = registry
+    self.store = store
+    self.dispatcher = dispatcher
+    self.tailer = tailer
+    self.project = project
+    self.clock = clock
+    self.now = now
+    self.logger = logger
+    (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// When the next scheduled function is due; nil when there is none.
+  var next: Timestamp? { state.withLock { $0.book.next } }
+
+  /// Whether no run is due at `now`, and all schedules are known.
+  func isIdle(at now: Timestamp) -> Bool {
+    state.withLock { state in
+      state.knownChanges == state.changes && state.book.next.map { $0 > now } ?? true
+    }
+  }
+
+  /// Throws a `StatusConvertible` when a function has a schedule that makes no sense.
+  static func check(_ deployment: FunctionRegistry.Deployment, now: Timestamp) throws {
+    _ = try ScheduleBook(functions: deployment.endpoints, stored: [:], now: now)
+  }
+
+  /// Looks at the schedules of the deployed functions anew.
+  func functionsChanged() {
+    state.withLock { $0.changes += 1 }
+    wakeup.yield()
+  }
+
+  /// Looks again for due runs after `now` has moved differently from the clock.
+  func timeJumped() {
+    state.withLock { $0.armed = [] }
+    wakeup.yield()
+  }
+
+  /// Takes runs when they are due, until cancelled.
+  func run() async throws {
+    try await withThrowingDiscardingTaskGroup { group in
+      for await _ in wakeups {
+        let now = now()
+        if state.withLock({ $0.knownChanges != $0.changes }) { try await renewBook(now) }
+        for function in state.withLock({ $0.book.due(now: now) }) { try await take(function, now) }
+        dispatcher.wake()
+        arm(after: now, in: &group)
+      }
+      group.cancelAll()
+    }
+  }
+
+  private func arm(after now: Timestamp, in group: inout ThrowingDiscardingTaskGroup<any Error>) {
+    let due = state.withLock { state -> Timestamp? in
+      guard let due = state.book.next, state.armed.allSatisfy({ due < $0 }) else { return nil }
+      state.armed.insert(due)
+      return due
+    }
+    guard let due else { return }
+    group.addTask {
+      // The machine's clock may be put forward during this sleep. Cancellation ends the run.
+      let wait = min(due.duration(since: self.now()), Self.sleepMax)
+      if wait > .zero { try? await self.clock.sleep(for: wait) }
+      self.state.withLock { _ = $0.armed.remove(due) }
+      self.wakeup.yield()
+    }
+  }
+
+  private func renewBook(_ now: Timestamp) async throws {
+    let changes = state.withLock { $0.changes }
+    while true {
+      let stored = try await storedRuns()
+      let endpoints = registry.current?.endpoints ?? [:]
+      let book = try ScheduleBook(functions: endpoints, stored: stored, now: now)
+      var batch = StorageBatch()
+      book.remember(at: now, unless: stored, in: &batch)
+      if batch.operations.isEmpty {
+        state.withLock { state in
+          state.book = book
+          state.knownChanges = changes
+        }
+        return
+      }
+      // The rows have other versions now, so they are read again.
+      try await store.storage.commit(batch, durability: .relaxed)
+    }
+  }
+
+  private func storedRuns() async throws -> [String: StoredValue] {
+    try await store.storage.read { snapshot in
+      var stored: [String: StoredValue] = [:]
+      try snapshot.scan(ScheduleBook.keyspace, prefix: []) { key, value in
+        stored[String(decoding: key, as: UTF8.self)] = value
+        return true
+      }
+      return stored
+    }
+  }
+
+  /// Takes a due run; it is left out while the previous run of its function has not ended.
+  ///
+  /// That is what Cloud Scheduler does.
+  private func take(_ function: String, _ now: Timestamp) async throws {
+    var batch = StorageBatch()
+    guard let taken = state.withLock({ $0.book.take(function, now: now, in: &batch) }) else {
+      return
+    }
+    var occurrences: [Occurrence] = [.schedule(function: function, time: taken.time)]
+    if try await store.hasPending(function) {
+      occurrences = []
+      logger.notice(
+        "A scheduled run is left out: the one before has not ended",
+        metadata: ["function.name": "\(function)", "schedule.time": "\(taken.time)"]
+      )
+    }
+    do {
+      let sequence = try await untilThereIsRoom {
+        try await record(occurrences, in: batch, expecting: [taken.expectation])
+      }
+      state.withLock { $0.book.noteTaken(function, sequence: sequence) }
+    } catch let error as StorageError where error.kind == .conflict {
+      // Another runner was faster; what it wrote is read at the next look.
+      functionsChanged()
+    }
+  }
+
+  /// Repeats a write while the disk is full.
+  private func untilThereIsRoom(_ write: () async throws -> UInt64) async throws -> UInt64 {
+    var isTold = false
+    while true {
+      do {
+        return try await write()
+      } catch let error as StorageError where error.kind == .full {
+        if !isTold { logger.error("Scheduled runs wait: the disk is full") }
+        isTold = true
+        try await clock.sleep(for: Self.fullDiskWait)
+      }
+    }
+  }
+
+  /// Writes occurrences to the event log along with the batch; returns their sequence.
+  @discardableResult
+  func record(
+    _ occurrences: [Occurrence],
+    in batch: StorageBatch = StorageBatch(),
+    expecting: [VersionExpectation] = []
+  ) async throws -> UInt64 {
+    var batch = batch
+    CommitLog.append(
+      [],
+      occurrences,
+      commitTime: now(),
+      database: DatabaseName(project: project),
+      auth: .admin,
+      to: &batch
+    )
+    let sequence = try await store.storage.commit(batch, expecting: expecting)
+    tailer.wake()
+    return sequence
+  }
+
+  /// Runs a scheduled function now, whatever its schedule says; returns the id of its delivery.
+  ///
+  /// Throws `NOT_FOUND` for a function that is not deployed and `FAILED_PRECONDITION` for one
+  /// without a schedule.
+  package func runNow(_ function: String) async throws -> DeliveryID {
+    guard let endpoint = registry.current?.endpoints[function] else {
+      throw StatusError(.notFound, "No function \(function) is deployed.")
+    }
+    guard endpoint.scheduleTrigger != nil else {
+      throw StatusError(
+        .failedPrecondition,
+        "\(function) has no schedule; only scheduled functions are run like this."
+      )
+    }
+    let sequence = try await record([.schedule(function: function, time: now())])
+    return DeliveryID(sequence: sequence, changeIndex: 0, function: function)
+  }
+
+  private static let sleepMax = Duration.seconds(30)
+  private static let fullDiskWait = Duration.seconds(1)
+}

@@ -1,0 +1,161 @@
+import DocumentModel
+import EventLog
+import Events
+import StorageEngine
+
+/// The events of deliveries, which the log holds until it is trimmed.
+extension DeliveryStore {
+  /// Reads events one after the other; those of one commit follow each other and cost one read.
+  struct EventReader {
+    private let snapshot: any StorageSnapshot
+    private var record: (sequence: UInt64, found: EventEntry?)?
+
+    init(_ snapshot: any StorageSnapshot) {
+      self.snapshot = snapshot
+    }
+
+    /// An event with its approximate size; nil when it is kept no longer.
+    mutating func event(at place: EventPlace) throws -> (event: DeliveryEvent, bytes: Int)? {
+      if record?.sequence != place.sequence {
+        record = (place.sequence, try CommitLog.entry(place.sequence, in: snapshot))
+      }
+      if let entry = record?.found {
+        let record = entry.record
+        return record.event(at: Int(place.index)).map {
+          ($0, entry.bytes / max(1, record.changes.count + record.occurrences.count))
+        }
+      }
+      guard let stored = try snapshot.get(DeliveryStore.events, placeKey(place)) else { return nil }
+      let kept = try KeptEvent(sequence: place.sequence, encoded: stored.bytes)
+      return kept.record.event(at: 0).map { ($0, stored.bytes.count) }
+    }
+  }
+
+  /// An event that the log has given up, and the functions that needed it then.
+  private struct KeptEvent {
+    var functions: [String]
+    var record: CommitRecord
+
+    init(functions: [String], record: CommitRecord) {
+      self.functions = functions
+      self.record = record
+    }
+
+    init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
+      var decoder = BinaryDecoder(encoded)
+      functions = []
+      for _ in 0..<(try decoder.count()) { functions.append(try decoder.text()) }
+      record = try CommitRecord(sequence: sequence, encoded: try decoder.data())
+    }
+
+    var encoded: [UInt8] {
+      var encoder = BinaryEncoder()
+      encoder.append(UInt64(functions.count))
+      for function in functions { encoder.append(function) }
+      encoder.append(data: record.encoded)
+      return encoder.bytes
+    }
+  }
+
+  /// Keeps, of records that the log gives up, the events that deliveries still need.
+  ///
+  /// Those are pending ones and those that failed, which people may retry. No delivery of these
+  /// records can be new: the log gives up only what the cursor has passed.
+  static func keepNeeded(
+    _ records: [CommitRecord],
+    in snapshot: any StorageSnapshot,
+    to batch: inout StorageBatch
+  ) throws {
+    guard let first = records.first?.sequence, let last = records.last?.sequence else { return }
+    var needed: [EventPlace: [String]] = [:]
+    let from = placeKey(EventPlace(sequence: first, index: 0))
+    let to = placeKey(EventPlace(sequence: last + 1, index: 0))
+    for function in try functionsPending(in: snapshot) {
+      let prefix = prefix(function)
+      try snapshot.scan(pending, from: prefix + from, to: prefix + to, descending: false) {
+        key,
+        _ in
+        needed[try place(key.suffix(16)), default: []].append(function)
+        return true
+      }
+    }
+    try snapshot.scan(failed, from: from, to: to, descending: false) { key, _ in
+      let function = String(decoding: key.dropFirst(16), as: UTF8.self)
+      needed[try place(key.prefix(16)), default: []].append(function)
+      return true
+    }
+    guard !needed.isEmpty else { return }
+    let bySequence = Dictionary(records.map { ($0.sequence, $0) }) { first, _ in first }
+    for (place, functions) in needed {
+      guard let record = bySequence[place.sequence]?.only(at: Int(place.index)) else { continue }
+      batch.put(
+        events,
+        placeKey(place),
+        KeptEvent(functions: functions, record: record).encoded
+      )
+    }
+  }
+
+  /// Forgets kept events that no delivery needs any more, of at most `limit` after a key.
+  ///
+  /// Returns the last key looked at; nil at the end.
+  func sweepEvents(after key: [UInt8]?, limit: Int) async throws -> [UInt8]? {
+    let (useless, last) = try await storage.read { snapshot -> ([[UInt8]], [UInt8]?) in
+      var useless: [[UInt8]] = []
+      var looked = 0
+      var last: [UInt8]?
+      try snapshot.scan(Self.events, from: key.map { $0 + [0] }, to: nil, descending: false) {
+        key,
+        value in
+        let place = try Self.place(key[...])
+        let kept = try KeptEvent(sequence: place.sequence, encoded: value.bytes)
+        let isNeeded = try kept.functions.contains { function in
+          let delivery = try Self.delivery(DeliveryID(place, function), in: snapshot)
+          return delivery.map { $0.state != .succeeded } ?? false
+        }
+        if !isNeeded { useless.append(key) }
+        looked += 1
+        last = looked == limit ? key : nil
+        return looked < limit
+      }
+      return (useless, last)
+    }
+    guard !useless.isEmpty else { return last }
+    var batch = StorageBatch()
+    for key in useless { batch.delete(Self.events, key) }
+    try await storage.commit(batch, durability: .relaxed)
+    return last
+  }
+
+  /// One event, or nil when it is kept no longer.
+  func event(at place: EventPlace) async throws -> DeliveryEvent? {
+    try await storage.read { snapshot in
+      var reader = EventReader(snapshot)
+      return try reader.event(at: place)?.event
+    }
+  }
+}
+
+extension CommitRecord {
+  /// The event at an index: a change, or after the changes an occurrence.
+  func event(at index: Int) -> DeliveryEvent? {
+    let content: DeliveryEvent.Content
+    if changes.indices.contains(index) {
+      content = .document(changes[index])
+    } else if occurrences.indices.contains(index - changes.count) {
+      content = .occurrence(occurrences[index - changes.count])
+    } else {
+      return nil
+    }
+    return DeliveryEvent(content: content, commitTime: commitTime, auth: auth)
+  }
+
+  /// The record with a single event.
+  fileprivate func only(at index: Int) -> CommitRecord? {
+    var record = self
+    record.changes = changes.indices.contains(index) ? [changes[index]] : []
+    let offset = index - changes.count
+    record.occurrences = occurrences.indices.contains(offset) ? [occurrences[offset]] : []
+    return record.changes.isEmpty && record.occurrences.isEmpty ? nil : record
+  }
+}

@@ -1,0 +1,331 @@
+import DocumentModel
+import StorageEngine
+
+/// Taking a function's pending deliveries from storage, a bounded number at a time.
+extension DeliveryStore {
+  /// What is asked for.
+  struct LoadRequest: Sendable {
+    var function: String
+    /// The deliveries in memory, which are left out.
+    var known: Set<EventPlace>
+    /// Deliveries that were never tried are looked for after this place.
+    var position: EventPlace?
+    /// How many deliveries to load at most, and how many bytes their events may have.
+    ///
+    /// One is loaded whatever its size.
+    var countMax: Int
+    var bytesMax: Int
+    /// Postponed deliveries that are due at this time are loaded, too.
+    var now: Timestamp
+    /// Lanes whose first delivery may have become free.
+    var lanes: [DeliveryLane]
+    /// The deliveries that this dispatcher may run.
+    var shards: ShardSet
+  }
+
+  /// A delivery with its event; the event is nil when it is kept no longer.
+  struct Candidate: Sendable {
+    var delivery: Delivery
+    var event: DeliveryEvent?
+    var bytes: Int
+  }
+
+  /// What was found.
+  struct Loaded: Sendable {
+    var candidates: [Candidate] = []
+    /// Deliveries that must wait for an earlier one of their lane, and have no row that says so.
+    var parked: [Delivery] = []
+    /// The place up to which all untried deliveries were found.
+    var position: EventPlace?
+    /// Whether there may be more after that place.
+    var hasMore = false
+    /// When the first postponed delivery that was not loaded is due.
+    var nextDue: Timestamp?
+    var hasLaneRows = false
+  }
+
+  /// Loads deliveries of one function: those freed in lanes, those due, and then untried ones.
+  func load(_ request: LoadRequest) async throws -> Loaded {
+    try await storage.read { snapshot in
+      var loading = try Loading(request, snapshot)
+      try loading.takeLanes()
+      try loading.takeDue()
+      try loading.takeUntried()
+      return loading.loaded
+    }
+  }
+
+  private struct Loading {
+    private let request: LoadRequest
+    private let snapshot: any StorageSnapshot
+    private let prefix: [UInt8]
+    private var reader: EventReader
+    private var taken: Set<EventPlace> = []
+    private var bytes = 0
+    var loaded = Loaded()
+
+    init(_ request: LoadRequest, _ snapshot: any StorageSnapshot) throws {
+      self.request = request
+      self.snapshot = snapshot
+      prefix = DeliveryStore.prefix(request.function)
+      reader = EventReader(snapshot)
+      loaded.position = request.position
+      loaded.hasLaneRows = try first(DeliveryStore.lanes, prefix, in: snapshot) != nil
+    }
+
+    private var isFull: Bool {
+      loaded.candidates.count >= request.countMax
+        || !loaded.candidates.isEmpty && bytes >= request.bytesMax
+    }
+
+    mutating func takeLanes() throws {
+      for lane in request.lanes {
+        guard let place = try firstOfLane(lane), let delivery = try pending(place),
+          !delivery.isPostponed || delivery.dueTime <= request.now
+        else { continue }
+        try take(delivery)
+      }
+    }
+
+    mutating func takeDue() throws {
+      var due: [EventPlace] = []
+      try snapshot.scan(DeliveryStore.due, prefix: prefix) { key, _ in
+        let time = DeliveryStore.time(key.dropFirst(prefix.count).prefix(8))
+        let place = try DeliveryStore.place(key.suffix(16))
+        if request.known.contains(place) || taken.contains(place) { return true }
+        guard time <= request.now, due.count < request.countMax else {
+          loaded.nextDue = time
+          return false
+        }
+        due.append(place)
+        return true
+      }
+      for place in due {
+        guard let delivery = try pending(place), isOurs(delivery) else { continue }
+        if try isBehind(delivery) {
+          loaded.parked.append(delivery)
+        } else if isFull {
+          loaded.nextDue = min(loaded.nextDue ?? delivery.dueTime, delivery.dueTime)
+        } else {
+          try take(delivery)
+        }
+      }
+    }
+
+    mutating func takeUntried() throws {
+      let from = request.position.map { prefix + DeliveryStore.placeKey($0) + [0] } ?? prefix
+      var looked = 0
+      var found: [Delivery] = []
+      try snapshot.scan(
+        DeliveryStore.pending,
+        from: from,
+        to: keyAfter(prefix: prefix),
+        descending: false
+      ) { key, value in
+        // Rows that are passed over cost time as well.
+        guard loaded.candidates.count + found.count < request.countMax,
+          looked < DeliveryStore.looksMax
+        else {
+          loaded.hasMore = true
+          return false
+        }
+        looked += 1
+        let place = try DeliveryStore.place(key.suffix(16))
+        let flags = try Delivery.flags(of: value.bytes)
+        if !flags.contains(.isPostponed), !request.known.contains(place), !taken.contains(place) {
+          found.append(try Delivery(DeliveryID(place, request.function), decoding: value.bytes))
+        } else if found.isEmpty {
+          loaded.position = place
+        }
+        return true
+      }
+      for delivery in found {
+        guard !isFull else {
+          loaded.hasMore = true
+          return
+        }
+        loaded.position = delivery.id.place
+        guard isOurs(delivery) else { continue }
+        if loaded.hasLaneRows, try isBehind(delivery) {
+          loaded.parked.append(delivery)
+        } else {
+          try take(delivery)
+        }
+      }
+    }
+
+    private mutating func take(_ delivery: Delivery) throws {
+      let place = delivery.id.place
+      guard isOurs(delivery), !request.known.contains(place), taken.insert(place).inserted else {
+        return
+      }
+      let found = try reader.event(at: place)
+      loaded.candidates.append(
+        Candidate(delivery: delivery, event: found?.event, bytes: found?.bytes ?? 0)
+      )
+      bytes += found?.bytes ?? 0
+    }
+
+    private func isOurs(_ delivery: Delivery) -> Bool {
+      request.shards.contains(Shard(of: delivery))
+    }
+
+    private func pending(_ place: EventPlace) throws -> Delivery? {
+      try snapshot.get(DeliveryStore.pending, prefix + DeliveryStore.placeKey(place)).map {
+        try Delivery(DeliveryID(place, request.function), decoding: $0.bytes)
+      }
+    }
+
+    /// Whether an earlier delivery of the lane is postponed or parked.
+    private func isBehind(_ delivery: Delivery) throws -> Bool {
+      guard let lane = delivery.lane, let first = try firstOfLane(lane) else { return false }
+      return first < delivery.id.place
+    }
+
+    private func firstOfLane(_ lane: DeliveryLane) throws -> EventPlace? {
+      let key = try first(DeliveryStore.lanes, DeliveryStore.laneKey(prefix, lane), in: snapshot)
+      return try key.map { try DeliveryStore.place($0.suffix(16)) }
+    }
+  }
+
+  /// The most rows that one load passes over.
+  private static let looksMax = 4096
+
+  // MARK: At the start
+
+  /// What storage holds of one function's pending deliveries.
+  struct Summary: Sendable {
+    var count = 0
+    /// Those that wait although no handler has failed.
+    var unansweredCount = 0
+    var nextDue: Timestamp?
+    var hasLaneRows = false
+  }
+
+  /// Counts the pending deliveries in these shards, function by function.
+  ///
+  /// Reads page by page, so that others read in between.
+  func summaries(of shards: ShardSet) async throws -> [String: Summary] {
+    var summaries: [String: Summary] = [:]
+    var next: [UInt8]? = []
+    while let start = next {
+      next = try await storage.read { snapshot in
+        var looked = 0
+        var last: [UInt8]?
+        var function: (name: [UInt8], summary: Summary) = ([], Summary())
+        func keep() {
+          let name = String(decoding: function.name, as: UTF8.self)
+          summaries[name, default: Summary()].count += function.summary.count
+          summaries[name]?.unansweredCount += function.summary.unansweredCount
+          function.summary = Summary()
+        }
+        try snapshot.scan(Self.pending, from: start, to: nil, descending: false) { key, value in
+          if !key.starts(with: function.name) || key.count != function.name.count + 17 {
+            if !function.name.isEmpty { keep() }
+            function.name = Array(key.dropLast(17))
+          }
+          let isOurs =
+            try shards.isFull || shards.contains(Shard(ofRow: value.bytes, place: key.suffix(16)))
+          if isOurs {
+            function.summary.count += 1
+            if value.bytes[1] & Delivery.Flags.isUnanswered.rawValue != 0 {
+              function.summary.unansweredCount += 1
+            }
+          }
+          looked += 1
+          last = looked == Self.pageMax ? key + [0] : nil
+          return looked < Self.pageMax
+        }
+        if !function.name.isEmpty { keep() }
+        return last
+      }
+    }
+    for function in summaries.keys {
+      let prefix = Self.prefix(function)
+      let (due, lane) = try await storage.read { snapshot in
+        (
+          try Self.first(Self.due, prefix, in: snapshot),
+          try Self.first(Self.lanes, prefix, in: snapshot)
+        )
+      }
+      summaries[function]?.nextDue = due.map { Self.time($0.dropFirst(prefix.count).prefix(8)) }
+      summaries[function]?.hasLaneRows = lane != nil
+    }
+    return summaries
+  }
+
+  /// Keys read at once.
+  private static let pageMax = 10_000
+
+  // MARK: Lists
+
+  /// The newest deliveries that `filter` accepts, newest first, at most `limit`.
+  ///
+  /// Looks at no more than `scanMax` rows of each kind.
+  func list(
+    states: Set<Delivery.State>,
+    function: String?,
+    limit: Int,
+    scanMax: Int,
+    where filter: @Sendable (Delivery) -> Bool
+  ) async throws -> [Delivery] {
+    try await storage.read { snapshot in
+      var newest = Newest(limit: limit)
+      for keyspace in [Self.succeeded, Self.failed]
+      where states.contains(where: { $0.isSettled && Self.keyspace(of: $0) == keyspace }) {
+        var scanned = 0
+        try snapshot.scan(keyspace, from: nil, to: nil, descending: true) { key, value in
+          let place = try Self.place(key.prefix(16))
+          guard newest.wants(place) else { return false }
+          scanned += 1
+          let name = String(decoding: key.dropFirst(16), as: UTF8.self)
+          if function == nil || name == function {
+            let delivery = try Delivery(DeliveryID(place, name), decoding: value.bytes)
+            if states.contains(delivery.state), filter(delivery) { newest.add(delivery) }
+          }
+          return scanned < scanMax
+        }
+      }
+      guard states.contains(.pending) else { return newest.sorted }
+      var scanned = 0
+      for name in try function.map({ [$0] }) ?? Self.functionsPending(in: snapshot) {
+        try snapshot.scan(Self.pending, prefix: Self.prefix(name), descending: true) { key, value in
+          let place = try Self.place(key.suffix(16))
+          guard newest.wants(place) else { return false }
+          scanned += 1
+          let delivery = try Delivery(DeliveryID(place, name), decoding: value.bytes)
+          if filter(delivery) { newest.add(delivery) }
+          return scanned < scanMax
+        }
+      }
+      return newest.sorted
+    }
+  }
+
+  /// The deliveries with the highest ids of those added.
+  private struct Newest {
+    let limit: Int
+    private var found: [Delivery] = []
+    private var least: EventPlace?
+
+    init(limit: Int) {
+      self.limit = limit
+    }
+
+    /// Whether a delivery of this event could be among the newest.
+    func wants(_ place: EventPlace) -> Bool { limit > 0 && least.map { place >= $0 } ?? true }
+
+    mutating func add(_ delivery: Delivery) {
+      found.append(delivery)
+      // Cut now and then, so that sorting costs little for each.
+      guard found.count >= limit,
+        found.count - limit >= limit || found.count - limit >= 1000
+          || least == nil
+      else { return }
+      found = sorted
+      least = found.last?.id.place
+    }
+
+    var sorted: [Delivery] { Array(found.sorted { $0.id > $1.id }.prefix(limit)) }
+  }
+}

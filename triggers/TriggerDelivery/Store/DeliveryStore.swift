@@ -1,0 +1,229 @@
+import DocumentModel
+import EventLog
+import StorageEngine
+
+/// The rows of deliveries: those pending, function by function, and those that have settled.
+///
+/// A pending delivery has a row under its function, in the order of the events. It holds where the
+/// delivery stands, and not the event, which the event log has. A postponed one also has a row by
+/// due time. Rows by lane exist only where a lane does not run in the order of its events: for
+/// postponed deliveries and for those parked behind them.
+struct DeliveryStore: Sendable {
+  /// Pending deliveries by function and event.
+  static let pending = Keyspace("deliveries_pending")
+  /// The postponed ones by function, due time and event; values are empty.
+  static let due = Keyspace("deliveries_due_by_function")
+  /// Postponed and parked ones by function, lane and event; values are empty.
+  static let lanes = Keyspace("deliveries_lanes")
+  /// Deliveries that succeeded, by event and function.
+  static let succeeded = Keyspace("deliveries_succeeded")
+  /// Failed and dead deliveries, by event and function.
+  ///
+  /// They are kept apart, so that successes never push them out.
+  static let failed = Keyspace("deliveries_failed")
+  /// Events that the log has given up while deliveries still needed them, by event.
+  static let events = Keyspace("deliveries_events")
+
+  let storage: any OrderedStorage
+
+  // MARK: Writing
+
+  /// Adds a new or renewed delivery to a batch.
+  static func insert(_ delivery: Delivery, into batch: inout StorageBatch) {
+    guard !delivery.state.isSettled else {
+      return batch.put(keyspace(of: delivery.state), settledKey(delivery.id), delivery.encoded())
+    }
+    let function = prefix(delivery.id.function)
+    batch.put(pending, function + placeKey(delivery.id.place), delivery.encoded())
+    guard delivery.isPostponed else { return }
+    batch.put(due, dueKey(function, delivery), [])
+    park(delivery, in: &batch)
+  }
+
+  /// Replaces a pending delivery's rows; `hasLaneRows` says whether it may have one by lane.
+  static func update(
+    from old: Delivery,
+    to new: Delivery,
+    hasLaneRows: Bool,
+    in batch: inout StorageBatch
+  ) {
+    let function = prefix(old.id.function)
+    if old.isPostponed { batch.delete(due, dueKey(function, old)) }
+    if new.state.isSettled {
+      batch.delete(pending, function + placeKey(old.id.place))
+      if hasLaneRows, let lane = old.lane {
+        batch.delete(lanes, laneKey(function, lane) + placeKey(old.id.place))
+      }
+    }
+    insert(new, into: &batch)
+  }
+
+  /// Notes a delivery that waits for an earlier one of its lane, so that the lane's next is found.
+  static func park(_ delivery: Delivery, in batch: inout StorageBatch) {
+    guard let lane = delivery.lane else { return }
+    batch.put(lanes, laneKey(prefix(delivery.id.function), lane) + placeKey(delivery.id.place), [])
+  }
+
+  /// Notes that a postponed delivery, whose time has come, waits for an earlier one of its lane.
+  static func parkPostponed(_ delivery: Delivery, in batch: inout StorageBatch) {
+    batch.delete(due, dueKey(prefix(delivery.id.function), delivery))
+    park(delivery, in: &batch)
+  }
+
+  /// Forgets a settled delivery.
+  static func forget(_ delivery: Delivery, in batch: inout StorageBatch) {
+    batch.delete(keyspace(of: delivery.state), settledKey(delivery.id))
+  }
+
+  // MARK: Reading
+
+  /// One delivery, or nil.
+  func delivery(_ id: DeliveryID) async throws -> Delivery? {
+    try await storage.read { try Self.delivery(id, in: $0) }
+  }
+
+  static func delivery(_ id: DeliveryID, in snapshot: any StorageSnapshot) throws -> Delivery? {
+    if let row = try snapshot.get(pending, prefix(id.function) + placeKey(id.place)) {
+      return try Delivery(id, decoding: row.bytes)
+    }
+    for keyspace in [succeeded, failed] {
+      if let row = try snapshot.get(keyspace, settledKey(id)) {
+        return try Delivery(id, decoding: row.bytes)
+      }
+    }
+    return nil
+  }
+
+  /// A delivery and those that led to it, newest first, at most `limit`.
+  func chain(from id: DeliveryID, limit: Int) async throws -> [Delivery] {
+    try await storage.read { snapshot in
+      var chain: [Delivery] = []
+      var next: DeliveryID? = id
+      while let id = next, chain.count < limit, let delivery = try Self.delivery(id, in: snapshot) {
+        chain.append(delivery)
+        next = delivery.cause
+      }
+      return chain
+    }
+  }
+
+  /// Whether a function has a pending delivery.
+  func hasPending(_ function: String) async throws -> Bool {
+    try await storage.read { snapshot in
+      try Self.first(Self.pending, Self.prefix(function), in: snapshot) != nil
+    }
+  }
+
+  /// The functions that have pending deliveries.
+  static func functionsPending(in snapshot: any StorageSnapshot) throws -> [String] {
+    var functions: [String] = []
+    var start: [UInt8]? = []
+    while let from = start {
+      start = nil
+      try snapshot.scan(pending, from: from, to: nil, descending: false) { key, _ in
+        let function = key.prefix { $0 != 0 }
+        functions.append(String(decoding: function, as: UTF8.self))
+        // A function's keys continue its name with a zero byte.
+        start = Array(function) + [1]
+        return false
+      }
+    }
+    return functions
+  }
+
+  /// Deletes the oldest rows of a keyspace of settled deliveries; returns how many.
+  func trim(_ keyspace: Keyspace, _ limit: Int) async throws -> Int {
+    let keys = try await storage.read { snapshot -> [[UInt8]] in
+      var keys: [[UInt8]] = []
+      try snapshot.scan(keyspace, from: nil, to: nil, descending: false) { key, _ in
+        keys.append(key)
+        return keys.count < limit
+      }
+      return keys
+    }
+    guard let last = keys.last else { return 0 }
+    var batch = StorageBatch()
+    batch.deleteRange(keyspace, from: nil, to: last + [0])
+    try await storage.commit(batch, durability: .relaxed)
+    return keys.count
+  }
+
+  /// How many rows a keyspace of settled deliveries has; they are bounded.
+  func count(_ keyspace: Keyspace) async throws -> Int {
+    try await storage.read { snapshot in
+      var count = 0
+      try snapshot.scan(keyspace, from: nil, to: nil, descending: false) { _, _ in
+        count += 1
+        return true
+      }
+      return count
+    }
+  }
+
+  // MARK: Keys
+
+  static func keyspace(of state: Delivery.State) -> Keyspace {
+    state == .succeeded ? succeeded : failed
+  }
+
+  /// What all rows of a function begin with; names of functions have no zero byte.
+  static func prefix(_ function: String) -> [UInt8] { Array(function.utf8) + [0] }
+
+  static func placeKey(_ place: EventPlace) -> [UInt8] {
+    var key = KeyEncoder()
+    key.append(place.sequence)
+    key.append(UInt64(place.index))
+    return key.bytes
+  }
+
+  static func settledKey(_ id: DeliveryID) -> [UInt8] {
+    placeKey(id.place) + Array(id.function.utf8)
+  }
+
+  static func laneKey(_ function: [UInt8], _ lane: DeliveryLane) -> [UInt8] {
+    var key = KeyEncoder(prefix: function)
+    key.append(lane.hash)
+    return key.bytes
+  }
+
+  static func dueKey(_ function: [UInt8], _ delivery: Delivery) -> [UInt8] {
+    dueKey(function, delivery.dueTime) + placeKey(delivery.id.place)
+  }
+
+  static func dueKey(_ function: [UInt8], _ time: Timestamp) -> [UInt8] {
+    var key = KeyEncoder(prefix: function)
+    key.append(UInt64(bitPattern: time.microseconds) ^ (1 << 63))
+    return key.bytes
+  }
+
+  /// The event at the end of a key, or at the beginning of a settled delivery's.
+  static func place(_ bytes: ArraySlice<UInt8>) throws(CorruptDataError) -> EventPlace {
+    guard bytes.count == 16 else { throw CorruptDataError("the key of a delivery") }
+    return EventPlace(
+      sequence: number(bytes.prefix(8)),
+      index: UInt32(truncatingIfNeeded: number(bytes.suffix(8)))
+    )
+  }
+
+  static func time(_ bytes: ArraySlice<UInt8>) -> Timestamp {
+    Timestamp(microseconds: Int64(bitPattern: number(bytes) ^ (1 << 63)))
+  }
+
+  private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// The first key of a keyspace that starts with `prefix`.
+  static func first(
+    _ keyspace: Keyspace,
+    _ prefix: [UInt8],
+    in snapshot: any StorageSnapshot
+  ) throws -> [UInt8]? {
+    var found: [UInt8]?
+    try snapshot.scan(keyspace, prefix: prefix) { key, _ in
+      found = key
+      return false
+    }
+    return found
+  }
+}

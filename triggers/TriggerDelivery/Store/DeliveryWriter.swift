@@ -1,0 +1,137 @@
+import DequeModule
+import Logging
+import StorageEngine
+import Synchronization
+
+/// Writes what becomes of deliveries, many changes in one batch, and in order.
+///
+/// While one batch is being written the next one gathers. Nothing is lost to a full disk: the batch
+/// is written again until there is room. A change whose shards another dispatcher has taken over is
+/// refused with a conflict.
+final class DeliveryWriter: Sendable {
+  /// What happens all or not at all.
+  struct Change: Sendable {
+    /// The shards that the writer must still have.
+    var shards: Set<Shard>
+    var batch: StorageBatch
+    /// Called once, on one of the storage engine's threads or within `write`; must not block.
+    var completion: @Sendable (Result<Void, any Error>) -> Void
+  }
+
+  private struct State {
+    var waiting: Deque<Change> = []
+    /// The changes that are being written, or have found the disk full.
+    var writing: [Change] = []
+    /// Changes of a refused batch, which are written one by one to find out whose claim is lost.
+    var apart = 0
+    var isFull = false
+    var claims: [Shard: VersionExpectation] = [:]
+
+    /// The next batch with what it requires; nil when there is nothing to write.
+    mutating func next() -> (StorageBatch, [VersionExpectation])? {
+      guard writing.isEmpty, !waiting.isEmpty else { return nil }
+      let count = apart > 0 ? 1 : waiting.count
+      apart = max(0, apart - 1)
+      writing = Array(waiting.prefix(count))
+      waiting.removeFirst(count)
+      return batch
+    }
+
+    var batch: (StorageBatch, [VersionExpectation]) {
+      var batch = StorageBatch()
+      var shards: Set<Shard> = []
+      for change in writing {
+        batch.append(change.batch)
+        shards.formUnion(change.shards)
+      }
+      return (batch, shards.compactMap { claims[$0] })
+    }
+  }
+
+  private let storage: any OrderedStorage
+  private let logger: Logger
+  private let state = Mutex(State())
+  /// Yields when the disk was found full, for somebody who calls `retry` a moment later.
+  let stalls: AsyncStream<Void>
+  private let stall: AsyncStream<Void>.Continuation
+
+  init(storage: any OrderedStorage, logger: Logger) {
+    self.storage = storage
+    self.logger = logger
+    (stalls, stall) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// Takes over what proves that this writer has its shards; it has no others.
+  func update(claims: [Shard: VersionExpectation]) {
+    state.withLock { $0.claims = claims }
+  }
+
+  /// Writes a change after all earlier ones.
+  func write(_ change: Change) {
+    state.withLock { $0.waiting.append(change) }
+    submitNext()
+  }
+
+  /// Writes a change after all earlier ones, and returns when it is stored.
+  func write(_ batch: StorageBatch, shards: Set<Shard>) async throws {
+    try await withCheckedThrowingContinuation { continuation in
+      write(Change(shards: shards, batch: batch) { continuation.resume(with: $0) })
+    }
+  }
+
+  /// Writes the batch again that has found the disk full.
+  func retry() {
+    let batch = state.withLock { state -> (StorageBatch, [VersionExpectation])? in
+      guard state.isFull else { return nil }
+      state.isFull = false
+      return state.batch
+    }
+    if let batch { submit(batch) }
+  }
+
+  private func submitNext() {
+    let (refused, batch) = state.withLock { state in
+      let claims = state.claims
+      var refused: [Change] = []
+      if state.writing.isEmpty {
+        refused = state.waiting.filter { !$0.shards.allSatisfy { claims[$0] != nil } }
+        if !refused.isEmpty {
+          state.waiting.removeAll { !$0.shards.allSatisfy { claims[$0] != nil } }
+        }
+      }
+      return (refused, state.next())
+    }
+    for change in refused { change.completion(.failure(Self.lost)) }
+    if let batch { submit(batch) }
+  }
+
+  private func submit(_ batch: (StorageBatch, [VersionExpectation])) {
+    // If this write is lost with the machine, the deliveries are made again.
+    storage.submit(batch.0, expecting: batch.1, durability: .relaxed) { [self] in ended($0) }
+  }
+
+  private func ended(_ result: Result<UInt64, any Error>) {
+    var error: StorageError?
+    if case .failure(let failure) = result { error = failure as? StorageError }
+    if error?.kind == .full {
+      state.withLock { $0.isFull = true }
+      logger.error("What becomes of events waits: the disk is full")
+      stall.yield()
+      return
+    }
+    let changes = state.withLock { state -> [Change] in
+      defer { state.writing = [] }
+      guard error?.kind == .conflict, state.writing.count > 1 else { return state.writing }
+      state.apart += state.writing.count
+      for change in state.writing.reversed() { state.waiting.prepend(change) }
+      return []
+    }
+    for change in changes { change.completion(result.map { _ in }) }
+    submitNext()
+  }
+
+  private static let lost = StorageError(
+    .conflict,
+    "another dispatcher has taken over the shard of a delivery"
+  )
+}
