@@ -8,6 +8,8 @@ package final class FaultyStorage: OrderedStorage {
   private struct State {
     /// What the next batches meet; nil lets one pass.
     var commitFailures: [StorageError?] = []
+    var refusal: StorageError?
+    var refused = 0
     var readFailures: [StorageError] = []
     var isHolding = false
     var held: [Submission] = []
@@ -32,6 +34,14 @@ package final class FaultyStorage: OrderedStorage {
   package func failCommit(after count: Int, with error: StorageError) {
     state.withLock { $0.commitFailures += Array(repeating: nil, count: count) + [error] }
   }
+
+  /// Refuses every further batch with `error`.
+  package func refuseCommits(with error: StorageError) {
+    state.withLock { $0.refusal = error }
+  }
+
+  /// How many batches `refuseCommits` has refused.
+  package var commitsRefused: Int { state.withLock { $0.refused } }
 
   /// Fails the next `count` reads with `error`.
   package func failReads(_ count: Int = 1, with error: StorageError) {
@@ -82,7 +92,9 @@ package final class FaultyStorage: OrderedStorage {
       var submission: Submission = { [base] in
         base.submit(batch, expecting: expecting, durability: durability, completion: completion)
       }
-      if !state.commitFailures.isEmpty, let error = state.commitFailures.removeFirst() {
+      if state.refusal != nil { state.refused += 1 }
+      let failure = state.commitFailures.isEmpty ? nil : state.commitFailures.removeFirst()
+      if let error = failure ?? state.refusal {
         // An empty commit of the base would take a sequence. An expectation that cannot hold takes
         // none and still completes on the engine's own thread.
         submission = { [base] in

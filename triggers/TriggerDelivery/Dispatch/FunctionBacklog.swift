@@ -14,8 +14,8 @@ struct FunctionBacklog: Sendable {
     var event: DeliveryEvent?
     var bytes: Int
     var phase: Phase
-    /// Whether the delivery shared a worker that crashed, and must run apart.
-    var isSuspect = false
+    /// Whether the delivery has crashed a worker, or shared one that crashed, and must run apart.
+    var isSuspect: Bool
   }
 
   /// Where a delivery of the window stands.
@@ -193,7 +193,8 @@ extension FunctionBacklog {
       delivery: delivery,
       event: candidate.event,
       bytes: candidate.bytes,
-      phase: .blocked
+      phase: .blocked,
+      isSuspect: delivery.crashes > 0
     )
     heldBytes += candidate.bytes
     if delivery.isUnanswered { unansweredCount -= 1 }
@@ -217,7 +218,11 @@ extension FunctionBacklog {
     }
     entry.phase = .ready
     entries[place] = entry
-    ready.append(place)
+    queueUp(place)
+  }
+
+  private mutating func queueUp(_ place: EventPlace) {
+    if entries[place]?.isSuspect == true { suspects.append(place) } else { ready.append(place) }
   }
 }
 
@@ -494,7 +499,7 @@ extension FunctionBacklog {
     lanes[lane] = line
     if wasFirst {
       entries[next]?.phase = .ready
-      if entries[next]?.isSuspect == true { suspects.append(next) } else { ready.append(next) }
+      queueUp(next)
     }
     return end
   }

@@ -1,0 +1,63 @@
+import HTTPTypes
+import Invocation
+import NIOCore
+import Synchronization
+
+/// Functions whose invocations share a worker, which some events crash with all that it runs.
+///
+/// What runs apart has a worker of its own. A worker answers when as many invocations as are
+/// expected have come, so that a test decides who is together.
+final class SharedWorkerInvoker: FunctionInvoker {
+  private typealias Waiter = CheckedContinuation<InvocationReply, any Error>
+
+  private struct State {
+    var together: [String: [(document: String, waiter: Waiter)]] = [:]
+    var runs: [String: Int] = [:]
+    var sharedMax = 0
+  }
+
+  private let crowd: Int
+  private let isPoison: @Sendable (String) -> Bool
+  private let state = Mutex(State())
+
+  /// A worker of a function answers when `crowd` invocations share it.
+  init(crowd: Int, isPoison: @escaping @Sendable (_ document: String) -> Bool) {
+    self.crowd = crowd
+    self.isPoison = isPoison
+  }
+
+  /// How often each function has run for each document: `{function} {document}`.
+  var runs: [String: Int] { state.withLock { $0.runs } }
+
+  func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
+    let document = request.head.headerFields[fieldName("ce-document")] ?? ""
+    state.withLock { $0.runs["\(request.function) \(document)", default: 0] += 1 }
+    if request.runsApart {
+      if isPoison(document) { throw InvocationError(.crashed, "It trapped.") }
+      return Self.success
+    }
+    return try await withCheckedThrowingContinuation { waiter in
+      let full = state.withLock { state in
+        state.together[request.function, default: []].append((document, waiter))
+        let count = state.together[request.function]?.count ?? 0
+        return count == crowd ? state.together.removeValue(forKey: request.function) : nil
+      }
+      guard let full else { return }
+      let dies = full.contains { isPoison($0.document) }
+      for (_, waiter) in full {
+        if dies {
+          waiter.resume(
+            throwing: InvocationError(.crashed, "Its worker trapped.", isShared: full.count > 1)
+          )
+        } else {
+          waiter.resume(returning: Self.success)
+        }
+      }
+    }
+  }
+
+  private static let success = InvocationReply(
+    head: HTTPResponse(status: .ok),
+    body: .whole(ByteBuffer())
+  )
+}
