@@ -241,7 +241,7 @@ final class ClaimKeeper: Sendable {
         tailer.wake()
         if !isExpanding { try await expander.readCursor() }
         let news = try await ShardNews.take(
-          for: state.withLock { Array($0.claims.keys) },
+          for: state.withLock { $0.claims },
           from: storage
         )
         let now = now()

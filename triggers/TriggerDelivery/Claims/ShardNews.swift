@@ -22,17 +22,18 @@ enum ShardNews {
     }
   }
 
-  /// How many deliveries of each function others have put into these shards.
+  /// How many deliveries of each function others have put into the shards that are claimed.
   ///
-  /// What was read is deleted from storage.
+  /// What was read is deleted from storage. When a claim is lost, nothing is taken: the news is for
+  /// the new owner.
   static func take(
-    for shards: some Collection<Shard>,
+    for claims: [Shard: VersionExpectation],
     from storage: any OrderedStorage
   ) async throws -> [String: Int] {
     let (functions, ranges) = try await storage.read { snapshot in
       var functions: [String: Int] = [:]
       var ranges: [([UInt8], [UInt8])] = []
-      for shard in shards {
+      for shard in claims.keys {
         var last: [UInt8]?
         try snapshot.scan(keyspace, prefix: [shard.number]) { key, value in
           var decoder = BinaryDecoder(value.bytes)
@@ -49,7 +50,11 @@ enum ShardNews {
     guard !ranges.isEmpty else { return [:] }
     var batch = StorageBatch()
     for (from, to) in ranges { batch.deleteRange(keyspace, from: from, to: to) }
-    try await storage.commit(batch, durability: .relaxed)
+    do {
+      try await storage.commit(batch, expecting: Array(claims.values), durability: .relaxed)
+    } catch let error as StorageError where error.kind == .conflict {
+      return [:]
+    }
     return functions
   }
 }

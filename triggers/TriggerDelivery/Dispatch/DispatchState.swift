@@ -142,8 +142,9 @@ struct DispatchState: Sendable {
     _ loaded: DeliveryStore.Loaded?
   ) -> [Delivery] {
     loadsRunning -= 1
+    let shards = shards
     return change(request.function) { backlog in
-      if let loaded { return backlog.apply(loaded) }
+      if let loaded { return backlog.apply(loaded, shards: shards) }
       backlog.cancelLoad(request)
       return []
     }

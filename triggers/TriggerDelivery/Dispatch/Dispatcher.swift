@@ -299,19 +299,16 @@ final class Dispatcher: Sendable {
 
   /// Notes deliveries that wait for an earlier one of their lane.
   private func park(_ deliveries: [Delivery], of function: String) {
-    var batch = StorageBatch()
-    for delivery in deliveries {
-      if delivery.isPostponed {
-        DeliveryStore.parkPostponed(delivery, in: &batch)
-      } else {
-        DeliveryStore.park(delivery, in: &batch)
-      }
+    // Each shard by itself, so that one that is lost does not hold up the others.
+    for (shard, deliveries) in Dictionary(grouping: deliveries, by: { Shard(of: $0) }) {
+      var batch = StorageBatch()
+      for delivery in deliveries { DeliveryStore.park(delivery, in: &batch) }
+      writer.write(
+        .init(shards: [shard], batch: batch) { [self] _ in
+          change { $0.change(function) { $0.endParking(deliveries) } }
+        }
+      )
     }
-    writer.write(
-      .init(shards: Set(deliveries.map { Shard(of: $0) }), batch: batch) { [self] _ in
-        change { $0.change(function) { $0.endParking(deliveries) } }
-      }
-    )
   }
 
   /// Lets what runs end, and be stored, within the grace.
@@ -573,13 +570,19 @@ final class Dispatcher: Sendable {
   }
 
   private func stored(_ ends: [FunctionBacklog.End], _ result: Swift.Result<Void, any Error>) {
+    let isStored = if case .success = result { true } else { false }
     change { dispatch in
       for end in ends {
-        dispatch.change(end.old.id.function) { $0.saved(end) }
+        dispatch.change(end.old.id.function) { isStored ? $0.saved(end) : $0.refused(end) }
       }
     }
     switch result {
     case .success: onStored(ends.map(\.new))
+    case .failure(let error as StorageError) where error.kind == .conflict:
+      logger.notice(
+        "Another dispatcher has taken over deliveries that ran here",
+        metadata: ["delivery.count": "\(ends.count)"]
+      )
     case .failure(let error):
       // The rows still say pending: whoever reads them runs the deliveries again.
       logger.error(

@@ -16,6 +16,8 @@ struct FunctionBacklog: Sendable {
     var phase: Phase
     /// Whether the delivery has crashed a worker, or shared one that crashed, and must run apart.
     var isSuspect: Bool
+    /// Whether another dispatcher has the delivery now: what becomes of the try counts for nothing.
+    var isLost = false
   }
 
   /// Where a delivery of the window stands.
@@ -34,6 +36,10 @@ struct FunctionBacklog: Sendable {
     var hasMore = false
     var nextDue: Timestamp?
     var hasLaneRows = false
+    /// Whether all is to be looked through again, from the start.
+    var isOutdated = false
+    /// Lanes that were held at some time of the read.
+    var heldLanes: Set<DeliveryLane>
   }
 
   let function: String
@@ -64,11 +70,9 @@ struct FunctionBacklog: Sendable {
   private(set) var nextDue: Timestamp?
   /// Whether a delivery of the function may have a row by lane.
   private(set) var hasLaneRows = false
-  /// Lanes whose first delivery is being postponed.
-  private var heldLanes: Set<DeliveryLane> = []
-  /// Writes of rows by lane, besides those of held lanes, that have not ended.
-  private var parksRunning = 0
-  private var lanesToCheck: [DeliveryLane] = []
+  /// Lanes that get a row in a moment, with the number of such writes: nothing else enters them.
+  private var heldLanes: [DeliveryLane: Int] = [:]
+  private var lanesToCheck: Set<DeliveryLane> = []
   private var load: Load?
   /// Changes by hand that wait for the end of a read.
   private var reservationsWanted = 0
@@ -120,6 +124,7 @@ extension FunctionBacklog {
   /// Looks through all of the function's deliveries in storage again.
   private mutating func lookAgain(from due: Timestamp?) {
     position = nil
+    load?.isOutdated = true
     noteMore()
     if let due { noteDue(due) }
   }
@@ -141,6 +146,8 @@ extension FunctionBacklog {
     for candidate in new {
       count += 1
       let delivery = candidate.delivery
+      // It runs already if its row was refused before.
+      guard entries[delivery.id.place] == nil else { continue }
       if delivery.isPostponed {
         if delivery.isUnanswered { unansweredCount += 1 }
         isLeft = true
@@ -172,6 +179,16 @@ extension FunctionBacklog {
     }
     // A read may have found the rows already.
     hasMore = isMoreStored || insertsRunning > 0 || load != nil && hasMore
+  }
+
+  /// Takes back deliveries of `add` whose rows were refused: another expander makes them again.
+  mutating func refused(_ new: [Delivery], wasLeft: Bool) {
+    if wasLeft { insertsRunning -= 1 }
+    let places = Set(new.map(\.id.place))
+    drop { places.contains($0.id.place) }
+    count -= new.count
+    unansweredCount -= new.count(where: \.isUnanswered)
+    lookAgain(from: nil)
   }
 
   /// Puts a delivery that is in storage into the window, unless it is there; false then.
@@ -246,7 +263,7 @@ extension FunctionBacklog {
     shards: ShardSet
   ) -> DeliveryStore.LoadRequest {
     let known = Set(entries.keys)
-    load = Load(known: known)
+    load = Load(known: known, heldLanes: Set(heldLanes.keys))
     isMoreStored = false
     defer { lanesToCheck = [] }
     return DeliveryStore.LoadRequest(
@@ -256,7 +273,7 @@ extension FunctionBacklog {
       countMax: min(max(windowMax - entries.count, 1), Self.loadMax),
       bytesMax: bytesMax,
       now: now,
-      lanes: lanesToCheck,
+      lanes: Array(lanesToCheck),
       shards: shards
     )
   }
@@ -264,44 +281,69 @@ extension FunctionBacklog {
   /// Ends a read that has failed, to be begun again.
   mutating func cancelLoad(_ request: DeliveryStore.LoadRequest) {
     load = nil
-    lanesToCheck += request.lanes
+    for lane in request.lanes { check(lane) }
     noteMore()
   }
 
   /// Takes in what a read has found; returns the deliveries to park.
   ///
   /// `endParking` must follow when they are parked.
-  mutating func apply(_ loaded: DeliveryStore.Loaded) -> [Delivery] {
+  mutating func apply(_ loaded: DeliveryStore.Loaded, shards: ShardSet = .all) -> [Delivery] {
     guard let load else { return [] }
     self.load = nil
+    hasLaneRows = loaded.hasLaneRows || load.hasLaneRows || !heldLanes.isEmpty
+    guard !load.isOutdated else {
+      // Others may have changed the rows meanwhile. All are read again, whatever their lanes.
+      nextDue = Timestamp(microseconds: 0)
+      noteMore()
+      for delivery in loaded.candidates.map(\.delivery) {
+        if let lane = delivery.lane { check(lane) }
+      }
+      return []
+    }
     position = loaded.position
     isMoreStored = loaded.hasMore || load.hasMore
     hasMore = isMoreStored || insertsRunning > 0
     nextDue = [loaded.nextDue, load.nextDue].compactMap(\.self).min()
-    hasLaneRows =
-      loaded.hasLaneRows || load.hasLaneRows || !heldLanes.isEmpty || parksRunning > 0
     var parked = loaded.parked
     for candidate in loaded.candidates {
       let place = candidate.delivery.id.place
-      guard !load.known.contains(place), entries[place] == nil else { continue }
-      if let lane = candidate.delivery.lane, heldLanes.contains(lane) {
+      guard !load.known.contains(place), entries[place] == nil,
+        shards.contains(Shard(of: candidate.delivery))
+      else { continue }
+      if let lane = candidate.delivery.lane, load.heldLanes.contains(lane) {
         parked.append(candidate.delivery)
       } else {
         enter(candidate)
       }
     }
-    if !parked.isEmpty {
-      parksRunning += 1
-      noteLaneRows()
-    }
+    for lane in Self.lanes(of: parked) { hold(lane) }
     return parked
   }
 
   /// Notes that deliveries are parked: those that they wait for may have settled meanwhile.
   mutating func endParking(_ deliveries: [Delivery]) {
-    parksRunning -= 1
+    for lane in Self.lanes(of: deliveries) {
+      letGo(lane)
+      check(lane)
+    }
+  }
+
+  private static func lanes(of deliveries: [Delivery]) -> Set<DeliveryLane> {
+    Set(deliveries.compactMap(\.lane))
+  }
+
+  private mutating func hold(_ lane: DeliveryLane) {
     noteLaneRows()
-    lanesToCheck += Set(deliveries.compactMap(\.lane))
+    heldLanes[lane, default: 0] += 1
+    lanesToCheck.remove(lane)
+    load?.heldLanes.insert(lane)
+  }
+
+  private mutating func letGo(_ lane: DeliveryLane) {
+    noteLaneRows()
+    let left = (heldLanes[lane] ?? 1) - 1
+    heldLanes[lane] = left == 0 ? nil : left
   }
 
   /// Asks for a reservation; no read begins until it was granted and has ended.
@@ -314,7 +356,7 @@ extension FunctionBacklog {
   /// What is not in the window then cannot enter it, so its row tells where it stands.
   mutating func reserve() -> Bool {
     guard load == nil else { return false }
-    load = Load(known: [])
+    load = Load(known: [], heldLanes: Set(heldLanes.keys))
     return true
   }
 
@@ -331,7 +373,8 @@ extension FunctionBacklog {
   /// Looks at a lane's first delivery in storage at the next read.
   mutating func check(_ lane: DeliveryLane) {
     noteLaneRows()
-    lanesToCheck.append(lane)
+    // A held lane is checked when it is let go: what is read before would be parked again.
+    if heldLanes[lane] == nil { lanesToCheck.insert(lane) }
   }
 
   /// Notes that untried deliveries can be read.
@@ -445,6 +488,7 @@ extension FunctionBacklog {
   mutating func release(_ place: EventPlace, asSuspect: Bool) {
     guard entries[place]?.phase == .running else { return }
     stopRunning(place)
+    guard entries[place]?.isLost == false else { return lose(place) }
     entries[place]?.phase = .ready
     if asSuspect { entries[place]?.isSuspect = true }
     if entries[place]?.isSuspect == true {
@@ -459,6 +503,10 @@ extension FunctionBacklog {
     let place = new.id.place
     guard let entry = entries[place], entry.phase == .running else { return nil }
     stopRunning(place)
+    guard !entry.isLost else {
+      lose(place)
+      return nil
+    }
     return save(place, entry, as: new)
   }
 
@@ -486,8 +534,7 @@ extension FunctionBacklog {
     let wasFirst = line.first == place
     if wasFirst { line.removeFirst() } else { line.removeAll { $0 == place } }
     if new.isPostponed {
-      noteLaneRows()
-      heldLanes.insert(lane)
+      hold(lane)
       for other in line {
         guard let waiting = entries[other]?.delivery else { continue }
         end.parked.append(waiting)
@@ -520,11 +567,16 @@ extension FunctionBacklog {
       count -= 1
     }
     guard hasLaneRows, let lane = end.old.lane else { return }
-    if end.new.isPostponed {
-      heldLanes.remove(lane)
-      noteLaneRows()
-    }
-    lanesToCheck.append(lane)
+    if end.new.isPostponed { letGo(lane) }
+    check(lane)
+  }
+
+  /// Notes that an end was refused, because another dispatcher has the delivery now.
+  mutating func refused(_ end: End) {
+    leave(end.old.id.place)
+    for delivery in end.parked { leave(delivery.id.place) }
+    if end.new.isPostponed, let lane = end.old.lane { letGo(lane) }
+    lookAgain(from: nil)
   }
 
   private mutating func leave(_ place: EventPlace) {
@@ -533,16 +585,29 @@ extension FunctionBacklog {
     heldBytes -= entry.bytes
   }
 
-  /// Drops deliveries that do not run, because another dispatcher has them now.
+  /// Drops deliveries that another dispatcher has now; those that run are dropped at their end.
   mutating func drop(where isGone: (Delivery) -> Bool) {
-    for (place, entry) in entries
-    where (entry.phase == .ready || entry.phase == .blocked) && isGone(entry.delivery) {
-      entries[place] = nil
-      heldBytes -= entry.bytes
-      guard let lane = entry.delivery.lane, var line = lanes[lane] else { continue }
-      line.removeAll { $0 == place }
-      lanes[lane] = line.isEmpty ? nil : line
+    for (place, entry) in entries where isGone(entry.delivery) {
+      switch entry.phase {
+      case .ready, .blocked: lose(place)
+      case .running: entries[place]?.isLost = true
+      case .saving: continue
+      }
     }
+  }
+
+  private mutating func lose(_ place: EventPlace) {
+    guard let entry = entries.removeValue(forKey: place) else { return }
+    heldBytes -= entry.bytes
+    // The delivery may be this dispatcher's again by now.
+    lookAgain(from: nil)
+    guard let lane = entry.delivery.lane, var line = lanes[lane] else { return }
+    let wasFirst = line.first == place
+    line.removeAll { $0 == place }
+    lanes[lane] = line.isEmpty ? nil : line
+    guard wasFirst, let next = line.first, entries[next]?.phase == .blocked else { return }
+    entries[next]?.phase = .ready
+    queueUp(next)
   }
 
   /// Counts a pending delivery that somebody has added to storage or removed from it.

@@ -105,16 +105,27 @@ final class EventExpander: Sendable {
     ShardNews.tell(others, in: &batch)
     // The functions some of whose deliveries are read from storage, once they are there.
     var left: [String: [Delivery]] = [:]
-    try await withCheckedThrowingContinuation {
-      (continuation: CheckedContinuation<Void, any Error>) in
-      writer.write(.init(shards: [.expansion], batch: batch) { continuation.resume(with: $0) })
-      left = dispatcher.change { dispatch in
-        var left: [String: [Delivery]] = [:]
-        for (function, candidates) in own where dispatch.add(candidates, of: function) {
-          left[function] = candidates.map(\.delivery)
+    do {
+      try await withCheckedThrowingContinuation {
+        (continuation: CheckedContinuation<Void, any Error>) in
+        writer.write(.init(shards: [.expansion], batch: batch) { continuation.resume(with: $0) })
+        left = dispatcher.change { dispatch in
+          var left: [String: [Delivery]] = [:]
+          for (function, candidates) in own where dispatch.add(candidates, of: function) {
+            left[function] = candidates.map(\.delivery)
+          }
+          return left
         }
-        return left
       }
+    } catch {
+      dispatcher.change { [left] dispatch in
+        for (function, candidates) in own {
+          dispatch.change(function) { backlog in
+            backlog.refused(candidates.map(\.delivery), wasLeft: left[function] != nil)
+          }
+        }
+      }
+      throw error
     }
     guard !left.isEmpty else { return }
     dispatcher.change { [left] dispatch in

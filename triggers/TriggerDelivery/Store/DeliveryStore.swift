@@ -37,7 +37,7 @@ struct DeliveryStore: Sendable {
     batch.put(pending, function + placeKey(delivery.id.place), delivery.encoded())
     guard delivery.isPostponed else { return }
     batch.put(due, dueKey(function, delivery), [])
-    park(delivery, in: &batch)
+    putInLane(delivery, function, in: &batch)
   }
 
   /// Replaces a pending delivery's rows; `hasLaneRows` says whether it may have one by lane.
@@ -58,16 +58,20 @@ struct DeliveryStore: Sendable {
     insert(new, into: &batch)
   }
 
-  /// Notes a delivery that waits for an earlier one of its lane, so that the lane's next is found.
+  /// Notes a delivery that waits for an earlier one of its lane: only its lane brings it now.
   static func park(_ delivery: Delivery, in batch: inout StorageBatch) {
-    guard let lane = delivery.lane else { return }
-    batch.put(lanes, laneKey(prefix(delivery.id.function), lane) + placeKey(delivery.id.place), [])
+    let function = prefix(delivery.id.function)
+    if delivery.isPostponed { batch.delete(due, dueKey(function, delivery)) }
+    putInLane(delivery, function, in: &batch)
   }
 
-  /// Notes that a postponed delivery, whose time has come, waits for an earlier one of its lane.
-  static func parkPostponed(_ delivery: Delivery, in batch: inout StorageBatch) {
-    batch.delete(due, dueKey(prefix(delivery.id.function), delivery))
-    park(delivery, in: &batch)
+  private static func putInLane(
+    _ delivery: Delivery,
+    _ function: [UInt8],
+    in batch: inout StorageBatch
+  ) {
+    guard let lane = delivery.lane else { return }
+    batch.put(lanes, laneKey(function, lane) + placeKey(delivery.id.place), [])
   }
 
   /// Forgets a settled delivery.

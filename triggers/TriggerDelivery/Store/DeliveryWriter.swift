@@ -16,6 +16,18 @@ final class DeliveryWriter: Sendable {
     var batch: StorageBatch
     /// Called once, on one of the storage engine's threads or within `write`; must not block.
     var completion: @Sendable (Result<Void, any Error>) -> Void
+    /// What proves that the writer had the shards when it was given the change.
+    fileprivate var claims: [VersionExpectation] = []
+
+    init(
+      shards: Set<Shard>,
+      batch: StorageBatch,
+      completion: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+      self.shards = shards
+      self.batch = batch
+      self.completion = completion
+    }
   }
 
   private struct State {
@@ -39,12 +51,12 @@ final class DeliveryWriter: Sendable {
 
     var batch: (StorageBatch, [VersionExpectation]) {
       var batch = StorageBatch()
-      var shards: Set<Shard> = []
+      var required: Set<VersionExpectation> = []
       for change in writing {
         batch.append(change.batch)
-        shards.formUnion(change.shards)
+        required.formUnion(change.claims)
       }
-      return (batch, shards.compactMap { claims[$0] })
+      return (batch, Array(required))
     }
   }
 
@@ -67,9 +79,17 @@ final class DeliveryWriter: Sendable {
   }
 
   /// Writes a change after all earlier ones.
+  ///
+  /// It requires the claims of this moment, also if they are lost and won again before it is written.
   func write(_ change: Change) {
-    state.withLock { $0.waiting.append(change) }
-    submitNext()
+    var change = change
+    let isClaimed = state.withLock { state in
+      change.claims = change.shards.compactMap { state.claims[$0] }
+      guard change.claims.count == change.shards.count else { return false }
+      state.waiting.append(change)
+      return true
+    }
+    if isClaimed { submitNext() } else { change.completion(.failure(Self.lost)) }
   }
 
   /// Writes a change after all earlier ones, and returns when it is stored.
@@ -90,19 +110,7 @@ final class DeliveryWriter: Sendable {
   }
 
   private func submitNext() {
-    let (refused, batch) = state.withLock { state in
-      let claims = state.claims
-      var refused: [Change] = []
-      if state.writing.isEmpty {
-        refused = state.waiting.filter { !$0.shards.allSatisfy { claims[$0] != nil } }
-        if !refused.isEmpty {
-          state.waiting.removeAll { !$0.shards.allSatisfy { claims[$0] != nil } }
-        }
-      }
-      return (refused, state.next())
-    }
-    for change in refused { change.completion(.failure(Self.lost)) }
-    if let batch { submit(batch) }
+    if let batch = state.withLock({ $0.next() }) { submit(batch) }
   }
 
   private func submit(_ batch: (StorageBatch, [VersionExpectation])) {

@@ -1,0 +1,422 @@
+import DocumentModel
+import EventLog
+import Events
+import Identity
+import StorageEngine
+import TestSupport
+
+@testable import TriggerDelivery
+
+/// Two dispatchers over one store, played step by step in an order that a seed decides.
+///
+/// They are the values that the service runs, with writes and reads that end whenever the seed says
+/// so, claims that expire, dispatchers that crash with all that they had not written, and handlers
+/// that succeed, fail, crash their worker or find none.
+struct DispatchModel {
+  /// What was found wrong.
+  struct Finding: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  /// What can go wrong on purpose.
+  struct Hardship {
+    var crashes = false
+    var expiries = false
+    var failures = false
+  }
+
+  private struct Write {
+    /// The claims that the node had when it decided on the change; nil if it lacked one.
+    var claims: [VersionExpectation]?
+    var batch: StorageBatch
+    var ends: [FunctionBacklog.End] = []
+    /// New deliveries of the node's own shards, and whether some of a function stay in storage.
+    var inserted: [String: (deliveries: [Delivery], areLeft: Bool)] = [:]
+    var parked: (function: String, deliveries: [Delivery])?
+    var events: [UInt64] = []
+  }
+
+  private struct Node {
+    var id: Int
+    var dispatch = DispatchState(heldBytesMax: 4096, startsByItself: true)
+    var claims: [Shard: VersionExpectation] = [:]
+    var running: [Delivery] = []
+    var writes: [Write] = []
+    var reads: [(DeliveryStore.LoadRequest, DeliveryStore.Loaded)] = []
+  }
+
+  private static let functions = ["f", "g"]
+  private static let database = DatabaseName(project: "demo")
+  private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
+
+  private let hardship: Hardship
+  private let storage = MemoryStorage()
+  private let store: DeliveryStore
+  private let limits = DispatchLimits(concurrentMax: 4)
+  private var generator: SeededGenerator
+  private var now = Self.start
+  private var nodes: [Node] = []
+  private var nodesMade = 0
+  private var lastEvent: UInt64 = 0
+  private var expanded: UInt64 = 0
+  private var expanding = false
+  /// How often each delivery ran, and what has succeeded for good.
+  private var runs: [DeliveryID: Int] = [:]
+  private var succeeded: Set<DeliveryID> = []
+  private var order: [String: [UInt64]] = [:]
+  private var events: [UInt64: String] = [:]
+  private var failuresLeft: [DeliveryID: Int] = [:]
+
+  init(seed: UInt64, hardship: Hardship) {
+    generator = SeededGenerator(seed: seed)
+    self.hardship = hardship
+    store = DeliveryStore(storage: storage)
+  }
+
+  /// Plays so many steps, then lets everything come to its end; throws what is wrong.
+  mutating func play(steps: Int) async throws {
+    for _ in 0..<2 { try await join() }
+    for _ in 0..<steps { try await step() }
+    try await finish()
+  }
+
+  // MARK: Steps
+
+  private mutating func step() async throws {
+    let index = Int.random(in: nodes.indices, using: &generator)
+    switch Int.random(in: 0..<100, using: &generator) {
+    case 0..<12: try await publish()
+    case 12..<22: try await expand(index)
+    case 22..<48: try await look(index)
+    case 48..<70: end(index)
+    case 70..<88: try await write(index)
+    case 88..<95: read(index)
+    case 95..<98:
+      now = now.advanced(by: .milliseconds(Int.random(in: 1...400, using: &generator)))
+    case 98 where hardship.expiries: try await expire()
+    case 99 where hardship.crashes && Int.random(in: 0..<20, using: &generator) == 0:
+      try await crash(index)
+    default: break
+    }
+  }
+
+  private mutating func publish() async throws {
+    guard lastEvent < expanded + 50 else { return }
+    let document = "things/\(Int.random(in: 0..<12, using: &generator))"
+    let name = DocumentName(
+      database: Self.database,
+      path: ResourcePath(slashSeparated: document)
+    )
+    let after = FirestoreDocument(name: name, fields: [:], createTime: now, updateTime: now)
+    var batch = StorageBatch()
+    CommitLog.append(
+      [DocumentChange(name: name, before: nil, after: after)],
+      commitTime: now,
+      database: Self.database,
+      auth: .admin,
+      to: &batch
+    )
+    lastEvent = try await storage.commit(batch)
+    events[lastEvent] = document
+  }
+
+  /// Hands the deliveries of the next events to a node that has the expander's claim.
+  private mutating func expand(_ index: Int) async throws {
+    guard nodes[index].claims[.expansion] != nil, !expanding else { return }
+    let sequences = events.keys.filter { $0 > expanded }.sorted().prefix(3)
+    guard !sequences.isEmpty else { return }
+    var write = Write(
+      claims: claims(of: [.expansion], index),
+      batch: StorageBatch(),
+      events: Array(sequences)
+    )
+    var own: [String: [DeliveryStore.Candidate]] = [:]
+    var others: [Delivery] = []
+    for sequence in sequences {
+      guard let event = try await store.event(at: EventPlace(sequence: sequence, index: 0)) else {
+        throw Finding(description: "event \(sequence) is lost")
+      }
+      for function in Self.functions {
+        let id = DeliveryID(sequence: sequence, changeIndex: 0, function: function)
+        let delivery = Delivery(id: id, event: event)
+        DeliveryStore.insert(delivery, into: &write.batch)
+        if nodes[index].dispatch.shards.contains(Shard(of: delivery)) {
+          own[function, default: []].append(
+            DeliveryStore.Candidate(delivery: delivery, event: event, bytes: 100)
+          )
+        } else {
+          others.append(delivery)
+        }
+      }
+    }
+    ShardNews.tell(others, in: &write.batch)
+    for (function, candidates) in own {
+      let areLeft = nodes[index].dispatch.add(candidates, of: function)
+      write.inserted[function] = (candidates.map(\.delivery), areLeft)
+    }
+    expanding = true
+    nodes[index].writes.append(write)
+  }
+
+  private mutating func look(_ index: Int) async throws {
+    let news = try await ShardNews.take(for: nodes[index].claims, from: storage)
+    for (function, count) in news {
+      nodes[index].dispatch.change(function) { $0.takeNotice(of: count, now: now) }
+    }
+    let work = nodes[index].dispatch.look(now: now)
+    for start in work.starts { try begin(start, on: index) }
+    for request in work.loads {
+      nodes[index].reads.append((request, try await store.load(request)))
+    }
+  }
+
+  private mutating func begin(_ start: DispatchState.Start, on index: Int) throws {
+    let delivery = start.delivery
+    guard start.event != nil else {
+      throw Finding(description: "\(delivery.id) has no event")
+    }
+    let others = nodes[index].running.filter { $0.lane == delivery.lane }
+    guard others.isEmpty else {
+      throw Finding(description: "\(delivery.id) runs beside \(others[0].id) of its lane")
+    }
+    if !hardship.crashes, !hardship.expiries {
+      guard !succeeded.contains(delivery.id) else {
+        throw Finding(description: "\(delivery.id) had succeeded and runs again")
+      }
+      let lane = "\(delivery.id.function) \(delivery.subject)"
+      if let last = order[lane]?.last, last > delivery.id.sequence {
+        throw Finding(description: "\(delivery.id) runs after \(last) of its lane")
+      }
+      order[lane, default: []].append(delivery.id.sequence)
+    }
+    runs[delivery.id, default: 0] += 1
+    nodes[index].running.append(delivery)
+  }
+
+  /// Ends one of a node's runs.
+  private mutating func end(_ index: Int) {
+    guard !nodes[index].running.isEmpty else { return }
+    let place = Int.random(in: nodes[index].running.indices, using: &generator)
+    let delivery = nodes[index].running.remove(at: place)
+    let fate = hardship.failures ? Int.random(in: 0..<10, using: &generator) : 9
+    let id = delivery.id
+    switch fate {
+    case 0: nodes[index].dispatch.change(id.function) { $0.release(id.place, asSuspect: true) }
+    case 1:
+      let now = now
+      _ = nodes[index].dispatch.change(id.function) { backlog in
+        backlog.notStarted(id.place, now: now) { _ in .milliseconds(100) }
+      }
+    case 2 where failuresLeft[id] != 0, 3 where failuresLeft[id] != 0:
+      failuresLeft[id] = (failuresLeft[id] ?? 3) - 1
+      var new = delivery
+      new.attempts += 1
+      new.postpone(to: now.advanced(by: .milliseconds(150)), "no")
+      finish(new, on: index)
+    default:
+      var new = delivery
+      new.attempts += 1
+      new.end(.succeeded, nil, now)
+      finish(new, on: index)
+    }
+  }
+
+  private mutating func finish(_ new: Delivery, on index: Int) {
+    let end = nodes[index].dispatch.change(new.id.function) { backlog in
+      backlog.workerAnswered()
+      return backlog.finish(new)
+    }
+    guard let end else { return }
+    var batch = StorageBatch()
+    let hasLaneRows = nodes[index].dispatch.backlogs[new.id.function]?.hasLaneRows ?? true
+    DeliveryStore.update(from: end.old, to: end.new, hasLaneRows: hasLaneRows, in: &batch)
+    for other in end.parked { DeliveryStore.park(other, in: &batch) }
+    nodes[index].writes.append(
+      Write(claims: claims(of: [Shard(of: new)], index), batch: batch, ends: [end])
+    )
+  }
+
+  private func claims(of shards: Set<Shard>, _ index: Int) -> [VersionExpectation]? {
+    let claims = shards.compactMap { nodes[index].claims[$0] }
+    return claims.count == shards.count ? claims : nil
+  }
+
+  /// Writes a node's oldest change, if its claims still hold.
+  private mutating func write(_ index: Int) async throws {
+    guard !nodes[index].writes.isEmpty else { return }
+    let write = nodes[index].writes.removeFirst()
+    var isWritten = false
+    if let claims = write.claims {
+      do {
+        try await storage.commit(write.batch, expecting: claims)
+        isWritten = true
+      } catch let error as StorageError where error.kind == .conflict {
+        // Another dispatcher has the shard.
+      }
+    }
+    if !write.events.isEmpty {
+      expanding = false
+      if isWritten, let last = write.events.last { expanded = last }
+    }
+    for (function, (deliveries, areLeft)) in write.inserted {
+      nodes[index].dispatch.change(function) { backlog in
+        if !isWritten {
+          backlog.refused(deliveries, wasLeft: areLeft)
+        } else if areLeft {
+          backlog.inserted(deliveries)
+        }
+      }
+    }
+    for end in write.ends {
+      if isWritten, end.new.state == .succeeded { succeeded.insert(end.new.id) }
+      nodes[index].dispatch.change(end.old.id.function) { backlog in
+        if isWritten { backlog.saved(end) } else { backlog.refused(end) }
+      }
+    }
+    if let parked = write.parked {
+      nodes[index].dispatch.change(parked.function) { $0.endParking(parked.deliveries) }
+    }
+  }
+
+  /// Takes in one of a node's reads, however old.
+  private mutating func read(_ index: Int) {
+    guard !nodes[index].reads.isEmpty else { return }
+    let place = Int.random(in: nodes[index].reads.indices, using: &generator)
+    let (request, loaded) = nodes[index].reads.remove(at: place)
+    let parked = nodes[index].dispatch.loaded(request, loaded)
+    for (shard, deliveries) in Dictionary(grouping: parked, by: { Shard(of: $0) }) {
+      var batch = StorageBatch()
+      for delivery in deliveries { DeliveryStore.park(delivery, in: &batch) }
+      let change = Write(
+        claims: claims(of: [shard], index),
+        batch: batch,
+        parked: (request.function, deliveries)
+      )
+      nodes[index].writes.append(change)
+    }
+  }
+
+  // MARK: Claims
+
+  /// Adds a dispatcher, which takes every second shard, or all that nobody has.
+  private mutating func join() async throws {
+    nodesMade += 1
+    var node = Node(id: nodesMade)
+    node.dispatch.update(
+      limits: Dictionary(uniqueKeysWithValues: Self.functions.map { ($0, limits) })
+    )
+    nodes.append(node)
+    for shard in Shard.all + [.expansion]
+    where nodes.count == 1 || Int(shard.number) % 2 == nodes.count % 2 {
+      try await give(shard, to: nodes.count - 1)
+    }
+  }
+
+  /// Lets a dispatcher take a shard; who had it learns of that when its next write is refused.
+  private mutating func give(_ shard: Shard, to index: Int) async throws {
+    var batch = StorageBatch()
+    batch.put(ClaimKeeper.shards, [shard.number], Array("\(nodes[index].id)".utf8))
+    batch.deleteRange(ShardNews.keyspace, from: [shard.number], to: [shard.number + 1])
+    let version = try await storage.commit(batch)
+    nodes[index].claims[shard] = VersionExpectation(
+      ClaimKeeper.shards,
+      [shard.number],
+      version: version
+    )
+    if !hardship.expiries, !hardship.crashes {
+      for other in nodes.indices where other != index { drop(shard, on: other) }
+    }
+    try await resume(index)
+  }
+
+  private mutating func drop(_ shard: Shard, on index: Int) {
+    nodes[index].claims[shard] = nil
+    nodes[index].dispatch.update(shards: ShardSet(nodes[index].claims.keys))
+  }
+
+  private mutating func resume(_ index: Int) async throws {
+    let shards = ShardSet(nodes[index].claims.keys)
+    nodes[index].dispatch.update(shards: shards)
+    for (function, summary) in try await store.summaries(of: shards) {
+      nodes[index].dispatch.change(function) { $0.resume(summary) }
+    }
+  }
+
+  /// A claim passes to another dispatcher, as if its owner had been silent.
+  private mutating func expire() async throws {
+    let shard = (Shard.all + [.expansion]).randomElement(using: &generator) ?? .expansion
+    let index = Int.random(in: nodes.indices, using: &generator)
+    guard nodes[index].claims[shard] == nil else {
+      // A dispatcher that has lost shards finds out.
+      return try await learn(index)
+    }
+    try await give(shard, to: index)
+  }
+
+  private mutating func learn(_ index: Int) async throws {
+    let claims = nodes[index].claims
+    let lost = try await storage.read { snapshot in
+      try claims.filter { shard, claim in
+        try snapshot.get(ClaimKeeper.shards, [shard.number])?.version != claim.version
+      }
+    }
+    for shard in lost.keys { drop(shard, on: index) }
+  }
+
+  /// A dispatcher dies with all that it had not written; another takes its place and its shards.
+  private mutating func crash(_ index: Int) async throws {
+    if nodes[index].writes.contains(where: { !$0.events.isEmpty }) { expanding = false }
+    let shards = Array(nodes[index].claims.keys)
+    nodesMade += 1
+    nodes[index] = Node(id: nodesMade)
+    nodes[index].dispatch.update(
+      limits: Dictionary(uniqueKeysWithValues: Self.functions.map { ($0, limits) })
+    )
+    for shard in shards.sorted(by: { $0.number < $1.number }) { try await give(shard, to: index) }
+  }
+
+  // MARK: The end
+
+  /// Lets all run until nothing is pending; throws when that does not come to pass.
+  private mutating func finish() async throws {
+    for index in nodes.indices { try await learn(index) }
+    for round in 0... {
+      for index in nodes.indices {
+        while !nodes[index].writes.isEmpty { try await write(index) }
+        while !nodes[index].reads.isEmpty { read(index) }
+        try await expand(index)
+        try await look(index)
+        while !nodes[index].running.isEmpty { end(index) }
+      }
+      now = now.advanced(by: .milliseconds(200))
+      let isEmpty = try await storage.read { try DeliveryStore.functionsPending(in: $0).isEmpty }
+      if isEmpty, expanded == lastEvent { break }
+      guard round < 20_000 else {
+        let left = try await store.list(
+          states: [.pending],
+          function: nil,
+          limit: 5,
+          scanMax: .max
+        ) { _ in true }
+        throw Finding(description: "pending for ever: \(left.map { "\($0.id) \($0.subject)" })")
+      }
+    }
+    for sequence in events.keys {
+      for function in Self.functions {
+        let id = DeliveryID(sequence: sequence, changeIndex: 0, function: function)
+        guard try await store.delivery(id)?.state == .succeeded else {
+          throw Finding(description: "\(id) is lost")
+        }
+        let isCalm = !hardship.crashes && !hardship.expiries && !hardship.failures
+        guard !isCalm || runs[id] == 1 else {
+          throw Finding(description: "\(id) ran \(runs[id] ?? 0) times although nothing failed")
+        }
+      }
+    }
+    for keyspace in [DeliveryStore.due, DeliveryStore.lanes, ShardNews.keyspace] {
+      guard try await store.count(keyspace) == 0 else {
+        throw Finding(description: "rows are left in \(keyspace.name)")
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import TestSupport
+import Testing
+
+@Suite("Dispatchers step by step", .timeLimit(.minutes(5)))
+struct DispatchModelTests {
+  private static let steps = 200_000
+
+  @Test("When nothing fails, each event is delivered once and in the order of its document")
+  func calm() async throws {
+    try await play(DispatchModel.Hardship())
+  }
+
+  @Test("Handlers that fail and workers that crash lose no event and double none that succeeded")
+  func failures() async throws {
+    try await play(DispatchModel.Hardship(failures: true))
+  }
+
+  @Test("Whatever crashes and whoever loses a claim, each event is delivered and settles")
+  func everything() async throws {
+    try await play(DispatchModel.Hardship(crashes: true, expiries: true, failures: true))
+  }
+
+  private func play(_ hardship: DispatchModel.Hardship) async throws {
+    var generator = SeededGenerator.forTest()
+    for _ in 0..<20 {
+      let seed = generator.next()
+      var model = DispatchModel(seed: seed, hardship: hardship)
+      do {
+        try await model.play(steps: Self.steps / 20)
+      } catch let finding as DispatchModel.Finding {
+        Issue.record("seed \(seed): \(finding)")
+        return
+      }
+    }
+  }
+}
