@@ -393,6 +393,25 @@ struct FunctionSchedulerTests {
     #expect(scheduler.isFinished)
   }
 
+  @Test("A retired version takes back the start that waits for a place")
+  func retireQueued() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+
+    #expect(scheduler.retire(now: .zero).1 == [.terminate(worker(1))])
+    #expect(scheduler.workerExited(worker(1), detail: "not needed", now: .zero) == [])
+    #expect(scheduler.isFinished)
+  }
+
+  @Test("An idle worker that makes room has no more than a short grace, however long others have")
+  func yieldGrace() {
+    var scheduler = ready()
+
+    #expect(scheduler.yieldWorker(mayBeBusy: false, now: .zero).1 == [.terminate(worker(1))])
+    #expect(scheduler.advance(to: .milliseconds(249)) == [])
+    #expect(scheduler.advance(to: .milliseconds(250)) == [.kill(worker(1), .staying)])
+  }
+
   @Test("A drain ends what still runs when its time is up")
   func drain() {
     var scheduler = ready()
