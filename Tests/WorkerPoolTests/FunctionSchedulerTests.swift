@@ -463,6 +463,19 @@ struct FunctionSchedulerTests {
     )
   }
 
+  @Test("Of several idle workers the one idle longest goes, and those of the minimum stay")
+  func idleBeyondMinimum() {
+    var scheduler = scheduler(min: 1, max: 2)
+    for number in 1...UInt64(2) {
+      _ = scheduler.submit(id(number), timeout: .seconds(60), now: .zero)
+      _ = scheduler.workerStarted(worker(Int(number)), now: .zero)
+    }
+    _ = scheduler.ended(id(2), now: .seconds(1))
+    _ = scheduler.ended(id(1), now: .seconds(2))
+
+    #expect(scheduler.advance(to: .seconds(2_000)) == [.terminate(worker(2))])
+  }
+
   @Test("Whatever happens, each invocation ends once and no worker gets more than it takes")
   func random() {
     let seed = UInt64.random(in: .min ... .max)

@@ -64,6 +64,7 @@ struct StartGateTests {
     _ = request(&gate, 2)
     _ = request(&gate, 3)
     gate.withdraw(2, of: "a")
+    gate.withdraw(2, of: "a")
 
     #expect(gate.exited(1, now: .zero) == [3])
     _ = gate.exited(3, now: .zero)
@@ -106,6 +107,9 @@ struct StartGateTests {
     _ = request(&gate, 3, of: "b")
     #expect(gate.richest == nil)
 
+    _ = request(&gate, 4, of: "b")
+    #expect(gate.richest == nil, "It would only change whose turn it is")
+    gate.withdraw(4, of: "b")
     _ = request(&gate, 4, of: "c")
     #expect(gate.richest == "a")
     gate.leaves(1)

@@ -20,7 +20,7 @@ struct WorkerRoomTests {
 
   /// Settings under which no alarm rings by itself while a test runs.
   private func quiet(workersMax: Int) -> WorkerFleet.Configuration {
-    .init(workersMax: workersMax, cancelGrace: .seconds(600))
+    .init(workersMax: workersMax, startTimeout: .seconds(600), cancelGrace: .seconds(600))
   }
 
   /// Begins a call of `hang` and returns once its handler runs.
@@ -159,6 +159,15 @@ struct WorkerRoomTests {
       let error = await #expect(throws: InvocationError.self) { try await fleet.call("hang") }
       #expect(error?.kind == .overloaded)
       call.cancel()
+    }
+  }
+
+  @Test("The fleet forgets the workers that have exited")
+  func forgets() async throws {
+    try await withFleet(functions(["echo", "count"]), quiet(workersMax: 1)) { fleet, _ in
+      for name in ["echo", "count", "echo"] { _ = try await fleet.call(name) }
+
+      #expect(fleet.context.workersLive == 1)
     }
   }
 }

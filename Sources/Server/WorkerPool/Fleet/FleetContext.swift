@@ -132,6 +132,9 @@ final class FleetContext: Sendable {
     }
   }
 
+  /// How many workers have been let pass and have not exited.
+  var workersLive: Int { state.withLock { $0.live.count } }
+
   /// Notes that a worker is to end; true when it has not been launched and will not be.
   func leaves(_ worker: WorkerProcess) -> Bool {
     let id = ObjectIdentifier(worker)
