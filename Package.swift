@@ -183,7 +183,7 @@ func rooms() -> [Target] {
       in: "Sources/Server",
       [
         "Invocation", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
-        "Subprocess", "SystemPackage", "DequeModule", "ServiceLifecycle", "Logging",
+        "Subprocess", "SystemPackage", "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
       ]
     ),
     room(

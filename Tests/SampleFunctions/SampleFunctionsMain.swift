@@ -14,6 +14,14 @@ import UnixSignals
 struct SampleFunctionsMain {
   static func main() async throws {
     let environment = await FunctionsApp.environment()
+    // `SAMPLE_START_MILLISECONDS` makes a worker that takes its time to start.
+    if let wait = environment["SAMPLE_START_MILLISECONDS"].flatMap(Int.init) {
+      try await Task.sleep(for: .milliseconds(wait))
+    }
+    // `SAMPLE_START_FILE` makes a worker that traps at its start once the file is gone.
+    if let path = environment["SAMPLE_START_FILE"], !FileManager.default.fileExists(atPath: path) {
+      fatalError("trapped at the start as asked")
+    }
     // `SAMPLE_ODD` makes a worker that does not speak as one.
     if let fault = environment["SAMPLE_ODD"].flatMap(SampleOddWorker.Fault.init),
       let socket = environment["HEARTH_SOCKET"]

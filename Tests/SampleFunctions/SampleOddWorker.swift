@@ -55,7 +55,7 @@ struct SampleOddWorker {
         _exit(9)
       case .halfStream:
         send(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n")
-        usleep(20_000)
+        usleep(200_000)
         _exit(9)
       case .short: send(connection, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nten bytes.")
       case .long:

@@ -216,4 +216,67 @@ struct BadHandlerWorkerFleetTests {
       }
     }
   }
+
+  @Test("Calls that crash every worker they get apart cost the function's other calls nothing")
+  func poison() async throws {
+    let functions = try sample(["spell"], environment: quickly) { $0.maxInstances = 2 }
+    try await withFleet(functions) { fleet, _ in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+          for _ in 0..<3 {
+            var call = invocation("spell", #"{"data":{"text":"a","ending":"crash"}}"#)
+            call.runsApart = true
+            let error = await #expect(throws: InvocationError.self) {
+              try await fleet.invoke(call)
+            }
+            #expect(error?.kind == .crashed)
+            #expect(error?.isShared == false)
+          }
+        }
+        for _ in 0..<3 {
+          group.addTask {
+            for _ in 0..<50 {
+              let reply = try await fleet.call("spell", #"{"data":{"text":"abc"}}"#)
+              #expect(reply.number == 3)
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+  }
+
+  @Test("Workers that trap at their start fail their own callers, and hold up no other function")
+  func trapsAtStart() async throws {
+    let path = "/tmp/hearth-start-\(UInt64.random(in: 0 ... .max))"
+    #expect(FileManager.default.createFile(atPath: path, contents: nil))
+    defer { unlink(path) }
+    let environment = quickly.merging(["SAMPLE_START_FILE": path]) { $1 }
+    let trapping = try sample(["slowEcho"], environment: environment) {
+      $0.concurrency = 1
+      $0.maxInstances = 50
+    }
+    try await withFleet(trapping + sample(["echo", "count"]), .init(workersMax: 3)) { fleet, _ in
+      unlink(path)
+      for process in fleet.statuses().flatMap(\.processes) { kill(process.pid, SIGKILL) }
+      while fleet.statuses().contains(where: { $0.workers > 0 }) { await Task.yield() }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<50 {
+          group.addTask {
+            let error = await #expect(throws: InvocationError.self) {
+              try await fleet.call("slowEcho", #"{"data":{"milliseconds":0,"text":""}}"#)
+            }
+            #expect(error?.kind == .cannotStart)
+          }
+        }
+        for name in ["echo", "count"] {
+          group.addTask {
+            let reply = try await fleet.call(name, timeout: .seconds(20))
+            #expect(reply.head.status == .ok)
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+  }
 }

@@ -47,7 +47,7 @@ struct FunctionSchedulerTests {
   ) -> FunctionScheduler {
     var scheduler = scheduler(concurrency: concurrency, max: instancesMax, queueMax: queueMax)
     _ = scheduler.warmUp(now: .zero)
-    _ = scheduler.workerReady(worker(1), now: .zero)
+    _ = scheduler.workerStarted(worker(1), now: .zero)
     return scheduler
   }
 
@@ -55,9 +55,9 @@ struct FunctionSchedulerTests {
   func firstInvocation() {
     var scheduler = scheduler()
 
-    #expect(scheduler.submit(id(1), deadline: .seconds(60), now: .zero) == [.start(worker(1))])
+    #expect(scheduler.submit(id(1), timeout: .seconds(60), now: .zero) == [.start(worker(1))])
     #expect(
-      scheduler.workerReady(worker(1), now: .milliseconds(5)) == [.run(id(1), on: worker(1))]
+      scheduler.workerStarted(worker(1), now: .milliseconds(5)) == [.run(id(1), on: worker(1))]
     )
     #expect(scheduler.runningCount == 1)
   }
@@ -67,12 +67,12 @@ struct FunctionSchedulerTests {
     var scheduler = ready(concurrency: 2)
 
     #expect(
-      scheduler.submit(id(1), deadline: .seconds(60), now: .zero) == [.run(id(1), on: worker(1))]
+      scheduler.submit(id(1), timeout: .seconds(60), now: .zero) == [.run(id(1), on: worker(1))]
     )
     #expect(
-      scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [.run(id(2), on: worker(1))]
+      scheduler.submit(id(2), timeout: .seconds(60), now: .zero) == [.run(id(2), on: worker(1))]
     )
-    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .zero) == [])
+    #expect(scheduler.submit(id(3), timeout: .seconds(60), now: .zero) == [])
     #expect(scheduler.ended(id(1), now: .zero) == [.run(id(3), on: worker(1))])
   }
 
@@ -81,23 +81,23 @@ struct FunctionSchedulerTests {
     var scheduler = ready(concurrency: 1, max: 2)
 
     #expect(
-      scheduler.submit(id(1), deadline: .seconds(60), now: .zero) == [.run(id(1), on: worker(1))]
+      scheduler.submit(id(1), timeout: .seconds(60), now: .zero) == [.run(id(1), on: worker(1))]
     )
-    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [.start(worker(2))])
-    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .zero) == [])
-    #expect(scheduler.workerReady(worker(2), now: .zero) == [.run(id(2), on: worker(2))])
+    #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .zero) == [.start(worker(2))])
+    #expect(scheduler.submit(id(3), timeout: .seconds(60), now: .zero) == [])
+    #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(2), on: worker(2))])
     #expect(scheduler.ended(id(1), now: .zero) == [.run(id(3), on: worker(1))])
   }
 
   @Test("Past the bound of the queue an invocation is refused, and those who wait keep their order")
   func overloaded() {
     var scheduler = ready(queueMax: 2)
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
-    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
-    _ = scheduler.submit(id(3), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(3), timeout: .seconds(60), now: .zero)
 
     #expect(
-      scheduler.submit(id(4), deadline: .seconds(60), now: .zero) == [.fail(id(4), .overloaded)]
+      scheduler.submit(id(4), timeout: .seconds(60), now: .zero) == [.fail(id(4), .overloaded)]
     )
     #expect(scheduler.ended(id(1), now: .zero) == [.run(id(2), on: worker(1))])
     #expect(scheduler.ended(id(2), now: .zero) == [.run(id(3), on: worker(1))])
@@ -107,7 +107,7 @@ struct FunctionSchedulerTests {
   func overloadedBytes() {
     var scheduler = ready()
     func submit(_ number: UInt64, mebibytes: Int) -> [FunctionScheduler.Action] {
-      scheduler.submit(id(number), bytes: mebibytes << 20, deadline: .seconds(60), now: .zero)
+      scheduler.submit(id(number), bytes: mebibytes << 20, timeout: .seconds(60), now: .zero)
     }
 
     #expect(submit(1, mebibytes: 100) == [.run(id(1), on: worker(1))])
@@ -121,9 +121,9 @@ struct FunctionSchedulerTests {
   @Test("A place for another function is given by an idle worker, else by a busy one that is done")
   func yields() {
     var scheduler = ready(max: 2)
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
-    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
-    _ = scheduler.workerReady(worker(2), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .zero)
+    _ = scheduler.workerStarted(worker(2), now: .zero)
 
     #expect(scheduler.yieldWorker(mayBeBusy: false, now: .zero).0 == nil)
     let yielded = scheduler.yieldWorker(mayBeBusy: true, now: .zero).0
@@ -138,69 +138,90 @@ struct FunctionSchedulerTests {
   @Test("A worker past its memory is killed at once, and the next one waits a while")
   func tooLarge() {
     var scheduler = ready()
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
 
     #expect(scheduler.workerTooLarge(worker(1), now: .zero) == [.kill(worker(1), .tooLarge)])
     #expect(scheduler.workerTooLarge(worker(1), now: .zero) == [])
     #expect(
       scheduler.workerExited(worker(1), detail: "it used much", now: .zero) == [
-        .fail(id(1), .crashed("it used much"))
+        .fail(id(1), .crashed("it used much", isShared: false))
       ]
     )
-    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [])
+    #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .zero) == [])
     #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(2))])
   }
 
-  @Test("The wait counts towards the deadline")
+  @Test("An invocation may wait for as long as it may run, and then has all its time")
   func waitingTimesOut() {
     var scheduler = scheduler()
-    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(3), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(3), now: .zero)
 
-    #expect(scheduler.wake == .seconds(5))
-    #expect(scheduler.advance(to: .milliseconds(4_999)) == [])
-    #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .timedOut)])
-    #expect(scheduler.waitingCount == 0)
+    #expect(
+      scheduler.workerStarted(worker(1), now: .milliseconds(2_500)) == [
+        .run(id(1), on: worker(1))
+      ]
+    )
+    #expect(scheduler.advance(to: .milliseconds(2_999)) == [])
+    #expect(scheduler.advance(to: .seconds(3)) == [.fail(id(2), .waitedInVain)])
+    #expect(scheduler.wake == .milliseconds(5_500))
+    #expect(
+      scheduler.advance(to: .milliseconds(5_500)) == [.fail(id(1), .timedOut), .cancel(id(1))]
+    )
   }
 
-  @Test("What comes from the event log and never began has not taken too long: it comes again")
+  @Test("What comes from the event log waits for as long as the pool says, however short its run")
   func waitingEvent() {
     var scheduler = scheduler(isTask: true)
-    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(5), now: .zero)
 
-    #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .overloaded)])
+    #expect(scheduler.advance(to: .milliseconds(59_999)) == [])
+    #expect(
+      scheduler.advance(to: .seconds(60)) == [.fail(id(1), .waitedInVain), .terminate(worker(1))]
+    )
+  }
+
+  @Test("What waited for the version before waits on and does not begin again")
+  func waitsOn() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), timeout: .seconds(5), waitsUntil: .seconds(2), now: .seconds(1))
+
+    #expect(
+      scheduler.advance(to: .seconds(2)) == [.fail(id(1), .waitedInVain), .terminate(worker(1))]
+    )
   }
 
   @Test("A worker that stops an overdue invocation within the grace is kept")
   func timeoutStopped() {
     var scheduler = ready()
-    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(5), now: .zero)
 
     #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .timedOut), .cancel(id(1))])
-    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .seconds(5)) == [])
+    #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .seconds(5)) == [])
     #expect(scheduler.ended(id(1), now: .seconds(6)) == [.run(id(2), on: worker(1))])
   }
 
   @Test("A worker whose overdue invocation hangs is ended once its others are done")
   func timeoutHangs() {
     var scheduler = ready(concurrency: 2)
-    _ = scheduler.submit(id(1), deadline: .seconds(5), now: .zero)
-    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(5), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .zero)
     _ = scheduler.advance(to: .seconds(5))
 
     #expect(scheduler.advance(to: .seconds(7)) == [])
     #expect(
-      scheduler.submit(id(3), deadline: .seconds(60), now: .seconds(8)) == [.start(worker(2))]
+      scheduler.submit(id(3), timeout: .seconds(60), now: .seconds(8)) == [.start(worker(2))]
     )
     #expect(scheduler.ended(id(2), now: .seconds(9)) == [.kill(worker(1), .hung)])
     #expect(scheduler.workerExited(worker(1), detail: "killed", now: .seconds(9)) == [])
-    #expect(scheduler.workerReady(worker(2), now: .seconds(9)) == [.run(id(3), on: worker(2))])
+    #expect(scheduler.workerStarted(worker(2), now: .seconds(9)) == [.run(id(3), on: worker(2))])
   }
 
   @Test("A caller that leaves frees its place in the queue, or has its invocation cancelled")
   func cancelled() {
     var scheduler = ready()
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
-    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .zero)
 
     #expect(scheduler.cancelled(id(2), now: .zero) == [])
     #expect(scheduler.waitingCount == 0)
@@ -214,7 +235,7 @@ struct FunctionSchedulerTests {
   func crash() {
     var scheduler = ready(concurrency: 2)
     for number in 1...3 {
-      _ = scheduler.submit(id(UInt64(number)), deadline: .seconds(60), now: .zero)
+      _ = scheduler.submit(id(UInt64(number)), timeout: .seconds(60), now: .zero)
     }
 
     let actions = scheduler.workerExited(worker(1), detail: "signal 4", now: .seconds(1))
@@ -222,34 +243,34 @@ struct FunctionSchedulerTests {
       Set(actions.map(String.init(describing:)))
         == Set(
           [
-            FunctionScheduler.Action.fail(id(1), .crashed("signal 4")),
-            .fail(id(2), .crashed("signal 4")),
+            FunctionScheduler.Action.fail(id(1), .crashed("signal 4", isShared: true)),
+            .fail(id(2), .crashed("signal 4", isShared: true)),
           ].map(String.init(describing:))
         )
     )
     #expect(scheduler.wake.map { $0 <= .milliseconds(1_100) } ?? false)
     #expect(scheduler.advance(to: .milliseconds(1_100)) == [.start(worker(2))])
-    #expect(scheduler.workerReady(worker(2), now: .seconds(2)) == [.run(id(3), on: worker(2))])
+    #expect(scheduler.workerStarted(worker(2), now: .seconds(2)) == [.run(id(3), on: worker(2))])
   }
 
   @Test("A broken connection is settled by what becomes of the worker", arguments: [true, false])
   func brokenConnection(isWell: Bool) {
     var scheduler = ready(concurrency: 2)
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
 
     #expect(scheduler.broke(id(1), now: .seconds(1)) == [.check(worker(1))])
-    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .seconds(1)) == [])
+    #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .seconds(1)) == [])
     if isWell {
       #expect(
         scheduler.workerReady(worker(1), now: .seconds(1)) == [
-          .fail(id(1), .crashed("its worker closed the connection")),
+          .fail(id(1), .crashed("its worker closed the connection", isShared: false)),
           .run(id(2), on: worker(1)),
         ]
       )
     } else {
       #expect(
         scheduler.workerExited(worker(1), detail: "signal 5", now: .seconds(1)) == [
-          .fail(id(1), .crashed("signal 5"))
+          .fail(id(1), .crashed("signal 5", isShared: false))
         ]
       )
       #expect(scheduler.waitingCount == 1)
@@ -259,8 +280,8 @@ struct FunctionSchedulerTests {
   @Test("A request that was not sent waits at the front, and is given up after three attempts")
   func notSent() {
     var scheduler = ready()
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
-    _ = scheduler.submit(id(2), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .zero)
 
     for _ in 1...2 {
       #expect(scheduler.notSent(id(1), now: .zero) == [.check(worker(1))])
@@ -277,45 +298,94 @@ struct FunctionSchedulerTests {
   @Test("A worker that cannot start fails who waits, and the next try waits longer each time")
   func cannotStart() {
     var scheduler = scheduler()
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    scheduler.workerLaunched(worker(1), now: .zero)
     #expect(
       scheduler.workerExited(worker(1), detail: "code 1", now: .zero) == [
         .fail(id(1), .cannotStart("code 1"))
       ]
     )
 
-    #expect(scheduler.submit(id(2), deadline: .seconds(60), now: .zero) == [])
+    #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .zero) == [])
     #expect(scheduler.advance(to: .milliseconds(99)) == [])
     #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(2))])
+    scheduler.workerLaunched(worker(2), now: .milliseconds(100))
     _ = scheduler.workerExited(worker(2), detail: "code 1", now: .milliseconds(100))
-    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .milliseconds(200)) == [])
+    #expect(scheduler.submit(id(3), timeout: .seconds(60), now: .milliseconds(200)) == [])
     #expect(scheduler.advance(to: .milliseconds(300)) == [.start(worker(3))])
   }
 
-  @Test("A worker that does not answer in time is ended and counts as one that cannot start")
+  @Test("A worker that does not answer in time after its launch counts as one that cannot start")
   func startTimesOut() {
     var scheduler = scheduler()
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    #expect(scheduler.advance(to: .seconds(20)) == [], "A place in the fleet is all it waits for")
+    scheduler.workerLaunched(worker(1), now: .seconds(20))
 
+    #expect(scheduler.advance(to: .milliseconds(29_999)) == [])
     #expect(
-      scheduler.advance(to: .seconds(10)) == [
+      scheduler.advance(to: .seconds(30)) == [
         .kill(worker(1), .neverReady),
         .fail(id(1), .cannotStart("it did not answer within 10.0 seconds")),
       ]
     )
-    #expect(scheduler.workerExited(worker(1), detail: "signal 9", now: .seconds(10)) == [])
+    #expect(scheduler.workerExited(worker(1), detail: "signal 9", now: .seconds(30)) == [])
+  }
+
+  @Test("A worker that was never launched is not to blame, and those who wait go on waiting")
+  func neverLaunched() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+
+    #expect(
+      scheduler.workerExited(worker(1), detail: "stopped", now: .zero) == [.start(worker(2))]
+    )
+    #expect(scheduler.workerStarted(worker(2), now: .zero) == [.run(id(1), on: worker(2))])
+  }
+
+  @Test("A start that nobody waits for any more is taken back while the fleet has no place for it")
+  func unneededStart() {
+    var scheduler = ready(max: 3)
+    for number in 1...3 {
+      _ = scheduler.submit(id(UInt64(number)), timeout: .seconds(60), now: .zero)
+    }
+    scheduler.workerLaunched(worker(2), now: .zero)
+
+    #expect(
+      scheduler.ended(id(1), now: .zero) == [.run(id(2), on: worker(1)), .terminate(worker(3))]
+    )
+    #expect(scheduler.ended(id(2), now: .zero) == [.run(id(3), on: worker(1))])
+    #expect(scheduler.workerReady(worker(2), now: .zero) == [], "It starts already, so it stays")
+  }
+
+  @Test("A failed start takes back the starts that wait, so that it holds up no other function")
+  func failedStarts() {
+    var scheduler = scheduler(max: 3)
+    for number in 1...3 {
+      _ = scheduler.submit(id(UInt64(number)), timeout: .seconds(60), now: .zero)
+    }
+    scheduler.workerLaunched(worker(1), now: .zero)
+
+    let actions = scheduler.workerExited(worker(1), detail: "trap", now: .zero)
+    #expect(actions.prefix(2) == [.terminate(worker(3)), .terminate(worker(2))])
+    #expect(
+      actions.dropFirst(2) == [
+        .fail(id(1), .cannotStart("trap")), .fail(id(2), .cannotStart("trap")),
+        .fail(id(3), .cannotStart("trap")),
+      ]
+    )
   }
 
   @Test("A retired version finishes what runs, gives back what waits and lets its worker go")
   func retire() {
     var scheduler = ready()
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
-    _ = scheduler.submit(id(2), deadline: .seconds(61), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(61), now: .zero)
 
     let (left, actions) = scheduler.retire(now: .zero)
-    #expect(left == [FunctionScheduler.Waiting(id: id(2), deadline: .seconds(61))])
+    #expect(left == [FunctionScheduler.Waiting(id: id(2), waitsUntil: .seconds(61))])
     #expect(actions == [])
-    #expect(scheduler.submit(id(3), deadline: .seconds(60), now: .zero) == [.fail(id(3), .drained)])
+    #expect(scheduler.submit(id(3), timeout: .seconds(60), now: .zero) == [.fail(id(3), .drained)])
     #expect(!scheduler.isFinished)
     #expect(scheduler.ended(id(1), now: .seconds(1)) == [.terminate(worker(1))])
     #expect(scheduler.advance(to: .seconds(4)) == [.kill(worker(1), .staying)])
@@ -323,10 +393,29 @@ struct FunctionSchedulerTests {
     #expect(scheduler.isFinished)
   }
 
+  @Test("A retired version takes back the start that waits for a place")
+  func retireQueued() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+
+    #expect(scheduler.retire(now: .zero).1 == [.terminate(worker(1))])
+    #expect(scheduler.workerExited(worker(1), detail: "not needed", now: .zero) == [])
+    #expect(scheduler.isFinished)
+  }
+
+  @Test("An idle worker that makes room has no more than a short grace, however long others have")
+  func yieldGrace() {
+    var scheduler = ready()
+
+    #expect(scheduler.yieldWorker(mayBeBusy: false, now: .zero).1 == [.terminate(worker(1))])
+    #expect(scheduler.advance(to: .milliseconds(249)) == [])
+    #expect(scheduler.advance(to: .milliseconds(250)) == [.kill(worker(1), .staying)])
+  }
+
   @Test("A drain ends what still runs when its time is up")
   func drain() {
     var scheduler = ready()
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
     _ = scheduler.retire(drainBy: .milliseconds(1_500), now: .zero)
 
     #expect(
@@ -338,7 +427,7 @@ struct FunctionSchedulerTests {
   @Test("After a drain nothing has its whole grace: neither a mute worker nor one that stays")
   func drainedGraces() {
     var mute = ready()
-    _ = mute.submit(id(1), deadline: .seconds(60), now: .zero)
+    _ = mute.submit(id(1), timeout: .seconds(60), now: .zero)
     _ = mute.broke(id(1), now: .zero)
     _ = mute.retire(drainBy: .milliseconds(1_500), now: .zero)
     #expect(
@@ -355,7 +444,7 @@ struct FunctionSchedulerTests {
     #expect(staying.advance(to: .milliseconds(1_750)) == [.kill(worker(1), .staying)])
 
     var lingering = ready()
-    _ = lingering.submit(id(1), deadline: .seconds(1), now: .zero)
+    _ = lingering.submit(id(1), timeout: .seconds(1), now: .zero)
     _ = lingering.advance(to: .seconds(1))
     _ = lingering.retire(drainBy: .milliseconds(1_500), now: .seconds(1))
     #expect(lingering.advance(to: .milliseconds(1_750)) == [.kill(worker(1), .hung)])
@@ -364,14 +453,27 @@ struct FunctionSchedulerTests {
   @Test("An idle worker goes after a while unless it is one of the minimum", arguments: [0, 1])
   func idle(instancesMin: Int) {
     var scheduler = scheduler(min: instancesMin)
-    _ = scheduler.submit(id(1), deadline: .seconds(60), now: .zero)
-    _ = scheduler.workerReady(worker(1), now: .zero)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.workerStarted(worker(1), now: .zero)
     _ = scheduler.ended(id(1), now: .seconds(30))
     _ = scheduler.advance(to: .seconds(60))
 
     #expect(
       scheduler.advance(to: .seconds(930)) == (instancesMin == 0 ? [.terminate(worker(1))] : [])
     )
+  }
+
+  @Test("Of several idle workers the one idle longest goes, and those of the minimum stay")
+  func idleBeyondMinimum() {
+    var scheduler = scheduler(min: 1, max: 2)
+    for number in 1...UInt64(2) {
+      _ = scheduler.submit(id(number), timeout: .seconds(60), now: .zero)
+      _ = scheduler.workerStarted(worker(Int(number)), now: .zero)
+    }
+    _ = scheduler.ended(id(2), now: .seconds(1))
+    _ = scheduler.ended(id(1), now: .seconds(2))
+
+    #expect(scheduler.advance(to: .seconds(2_000)) == [.terminate(worker(2))])
   }
 
   @Test("Whatever happens, each invocation ends once and no worker gets more than it takes")
@@ -382,32 +484,43 @@ struct FunctionSchedulerTests {
     var now = Duration.zero
     var open: Set<ID> = []
     var runningOn: [ID: Worker] = [:]
+    var apart: Set<ID> = []
     var alive: Set<Worker> = []
-    var ready: Set<Worker> = []
     var next: UInt64 = 0
 
     func apply(_ actions: [FunctionScheduler.Action]) {
       for action in actions {
         switch action {
         case .start(let worker): alive.insert(worker)
-        case .check(let worker): ready.remove(worker)
-        case .terminate, .kill, .cancel: break
+        case .check, .terminate, .kill, .cancel: break
         case .run(let id, on: let worker):
           #expect(open.contains(id), "seed \(seed)")
           runningOn[id] = worker
-          #expect(runningOn.values.count { $0 == worker } <= 2, "seed \(seed)")
+          let here = runningOn.filter { $0.value == worker }.keys
+          #expect(here.count <= 2, "seed \(seed)")
+          #expect(here.count == 1 || apart.isDisjoint(with: here), "seed \(seed)")
         case .fail(let id, _): #expect(open.remove(id) != nil, "seed \(seed)")
         }
       }
       runningOn = runningOn.filter { scheduler.knows($0.key) }
     }
     for _ in 0..<3_000 {
+      #expect(scheduler.workers.tally.all <= 4, "seed \(seed)")
       now += .milliseconds(Int.random(in: 0...300, using: &generator))
       switch Int.random(in: 0..<8, using: &generator) {
       case 0, 1, 2:
         next += 1
         open.insert(ID(number: next))
-        apply(scheduler.submit(ID(number: next), deadline: now + .seconds(5), now: now))
+        let runsApart = Int.random(in: 0..<4, using: &generator) == 0
+        if runsApart { apart.insert(ID(number: next)) }
+        apply(
+          scheduler.submit(
+            ID(number: next),
+            timeout: .seconds(5),
+            runsApart: runsApart,
+            now: now
+          )
+        )
       case 3:
         guard let id = runningOn.keys.min(by: { $0.number < $1.number }) else { continue }
         open.remove(id)
@@ -415,7 +528,7 @@ struct FunctionSchedulerTests {
         apply(scheduler.ended(id, now: now))
       case 4:
         guard let worker = alive.randomElement(using: &generator) else { continue }
-        ready.insert(worker)
+        scheduler.workerLaunched(worker, now: now)
         apply(scheduler.workerReady(worker, now: now))
       case 5:
         guard let worker = alive.randomElement(using: &generator) else { continue }
@@ -438,6 +551,14 @@ struct FunctionSchedulerTests {
     for worker in alive { apply(scheduler.workerExited(worker, detail: "end", now: now)) }
     #expect(open.isEmpty, "seed \(seed)")
     #expect(scheduler.isFinished, "seed \(seed)")
+  }
+}
+
+extension FunctionScheduler {
+  /// Has a worker launched that answers at once.
+  mutating func workerStarted(_ id: WorkerID, now: Duration) -> [Action] {
+    workerLaunched(id, now: now)
+    return workerReady(id, now: now)
   }
 }
 

@@ -31,12 +31,30 @@ struct StartGateTests {
     _ = request(&gate, 1)
     _ = gate.ready(1, now: .zero)
 
-    #expect(!gate.needsRoom)
+    #expect(gate.placesMissing == 0)
     #expect(request(&gate, 2) == [])
-    #expect(gate.needsRoom)
-    gate.isLeaving(1)
-    #expect(!gate.needsRoom, "One who leaves makes room for one")
+    #expect(gate.placesMissing == 1)
+    gate.leaves(1)
+    #expect(gate.placesMissing == 0, "One who leaves makes room for one")
     #expect(gate.exited(1, now: .zero) == [2])
+  }
+
+  @Test("A busy worker that is to go gives no place as yet, but is not asked for twice")
+  func promised() {
+    var gate = StartGate<Int>(startingMax: 2, liveMax: 2)
+    _ = request(&gate, 1)
+    _ = request(&gate, 2)
+    _ = request(&gate, 3)
+    gate.yields(1)
+
+    #expect(gate.placesMissing == 1)
+    #expect(gate.placesUnpromised == 0)
+    gate.leaves(2)
+    #expect(gate.placesMissing == 0)
+    gate.leaves(1)
+    #expect(gate.exited(2, now: .zero) == [3])
+    _ = request(&gate, 4)
+    #expect(gate.placesMissing == 0, "One that was done goes")
   }
 
   @Test("Who gives up waiting is not started")
@@ -45,9 +63,12 @@ struct StartGateTests {
     _ = request(&gate, 1)
     _ = request(&gate, 2)
     _ = request(&gate, 3)
-    _ = gate.exited(2, now: .zero)
+    gate.withdraw(2, of: "a")
+    gate.withdraw(2, of: "a")
 
     #expect(gate.exited(1, now: .zero) == [3])
+    _ = gate.exited(3, now: .zero)
+    #expect(request(&gate, 4) == [4])
   }
 
   @Test("A function that asks for many does not keep another from its first")
@@ -86,9 +107,12 @@ struct StartGateTests {
     _ = request(&gate, 3, of: "b")
     #expect(gate.richest == nil)
 
+    _ = request(&gate, 4, of: "b")
+    #expect(gate.richest == nil, "It would only change whose turn it is")
+    gate.withdraw(4, of: "b")
     _ = request(&gate, 4, of: "c")
     #expect(gate.richest == "a")
-    gate.isLeaving(1)
+    gate.leaves(1)
     #expect(gate.exited(1, now: .zero) == [4])
     _ = request(&gate, 5, of: "a")
     #expect(gate.richest == nil, "All have one")

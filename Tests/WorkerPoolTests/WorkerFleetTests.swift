@@ -258,4 +258,64 @@ struct WorkerFleetTests {
     #expect(pid.count == 1)
     for pid in pid { #expect(kill(pid, 0) != 0) }
   }
+
+  @Test("A handler has all its time, however long its worker took to start")
+  func startsLate() async throws {
+    let late = try sample(["hasty"], environment: ["SAMPLE_START_MILLISECONDS": "1200"]) {
+      $0.timeoutSeconds = 1
+      $0.taskQueueTrigger = .init()
+    }
+    try await withFleet(late) { fleet, _ in
+      // The worker that has proved the binary goes, so that the call needs another.
+      for process in fleet.statuses().flatMap(\.processes) { kill(process.pid, SIGKILL) }
+      while fleet.statuses().contains(where: { $0.workers > 0 }) { await Task.yield() }
+
+      let reply = try await fleet.call("hasty")
+      #expect(reply.head.status == .ok)
+    }
+  }
+
+  @Test("Who was alone in a worker that crashed is told so, and who was not, too")
+  func sharedCrash() async throws {
+    try await withFleet(["slowEcho"]) { fleet, log in
+      var lines = log.stream(function: "slowEcho").makeAsyncIterator()
+      for count in 1...2 {
+        let calls = (0..<count).map { _ in
+          Task {
+            try await fleet.call("slowEcho", #"{"data":{"milliseconds":600000,"text":""}}"#)
+          }
+        }
+        var begun = 0
+        while begun < count, let line = await lines.next() {
+          begun += line.message == "Begun" ? 1 : 0
+        }
+        for process in fleet.statuses().flatMap(\.processes) { kill(process.pid, SIGKILL) }
+
+        for call in calls {
+          let error = await #expect(throws: InvocationError.self) { try await call.value }
+          #expect(error?.kind == .crashed)
+          #expect(error?.isShared == (count > 1))
+        }
+      }
+    }
+  }
+
+  @Test("A request that must run apart has a process of its own beside the function's others")
+  func runsApart() async throws {
+    let functions = try sample(["slowEcho"]) { $0.maxInstances = 1 }
+    try await withFleet(functions) { fleet, _ in
+      let others = Task {
+        try await fleet.call("slowEcho", #"{"data":{"milliseconds":600000,"text":""}}"#)
+      }
+      while fleet.statuses().allSatisfy({ $0.running == 0 }) { await Task.yield() }
+
+      var apart = invocation("slowEcho", #"{"data":{"milliseconds":0,"text":"apart"}}"#)
+      apart.runsApart = true
+      let reply = try await fleet.invoke(apart)
+      #expect(try await reply.text == #"{"result":"apart"}"#)
+      while fleet.statuses().contains(where: { $0.workers > 1 }) { await Task.yield() }
+      #expect(fleet.statuses().map(\.running) == [1])
+      others.cancel()
+    }
+  }
 }

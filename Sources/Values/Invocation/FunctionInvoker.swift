@@ -9,10 +9,13 @@ import Synchronization
 package protocol FunctionInvoker: Sendable {
   /// Sends one request to a worker of the function and returns its reply.
   ///
-  /// Waits for a free worker, starting one if necessary; the function's `timeoutSeconds`, or a
-  /// shorter `request.timeout`, bounds the wait and the run together. Returns once the head of the
-  /// reply has arrived; the deadline also bounds the body. Cancelling the task, or dropping the body
-  /// unread, ends the invocation.
+  /// Waits for a free worker, starting one if necessary. The function's `timeoutSeconds`, or a
+  /// shorter `request.timeout`, bounds the run from the moment a worker is given the request, and
+  /// past it the error is `.timedOut`. A wait that lasts as long ends in the same way; but what the
+  /// server itself sends for events, schedules and tasks waits for as long as the owner of the
+  /// workers sees fit, and then ends as `.overloaded`: it never ran, and may come again. Returns
+  /// once the head of the reply has arrived; the deadline also bounds the body. Cancelling the task,
+  /// or dropping the body unread, ends the invocation.
   ///
   /// Throws `InvocationError`; any status that the function itself answers is a reply, not an error.
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply
@@ -55,7 +58,7 @@ package struct InvocationRequest: Sendable {
   /// Path and headers as the function shall see them.
   package var head: HTTPRequest
   package var body: Body
-  /// A bound shorter than the function's own, or nil.
+  /// A bound of the run shorter than the function's own, or nil.
   package var timeout: Duration?
   /// Whether the request must have a worker for itself, because it may be what crashed another one.
   package var runsApart = false
@@ -189,9 +192,9 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
   package enum Kind: Sendable, Hashable {
     /// No deployed function has this name.
     case notFound
-    /// Too many invocations wait already.
+    /// Too many invocations wait already, or this one, which comes from the log, did for too long.
     case overloaded
-    /// The time ran out; the worker was told to stop.
+    /// The time ran out, in a worker, which was told to stop, or before a worker was free.
     case timedOut
     /// The worker died while it ran this invocation.
     case crashed

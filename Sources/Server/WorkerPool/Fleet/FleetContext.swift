@@ -9,6 +9,10 @@ final class FleetContext: Sendable {
     var gate: StartGate<ObjectIdentifier>
     /// Workers waiting at the gate.
     var queued: [ObjectIdentifier: WorkerProcess] = [:]
+    /// Workers that the gate has let pass and that have not exited.
+    var live: [ObjectIdentifier: WorkerProcess] = [:]
+    /// When each version has something to do next.
+    var advances = Deadlines<ObjectIdentifier>()
     var isClosing = false
   }
 
@@ -22,6 +26,8 @@ final class FleetContext: Sendable {
   let launches: AsyncStream<WorkerProcess>
   private let launch: AsyncStream<WorkerProcess>.Continuation
   private let state: Mutex<State>
+  /// Whether workers wait for a place that an idle one could give them.
+  private let isShort = Atomic(false)
   private let socketsMade = Atomic<Int>(0)
   private let socketFolder = Mutex<SocketFolder?>(nil)
 
@@ -58,6 +64,7 @@ final class FleetContext: Sendable {
   func remove(_ version: FunctionVersion) {
     let closes = state.withLock { state in
       state.versions[ObjectIdentifier(version)] = nil
+      state.advances.remove(ObjectIdentifier(version))
       return state.isClosing && state.versions.isEmpty
     }
     if closes { closeLaunches() }
@@ -75,10 +82,32 @@ final class FleetContext: Sendable {
   /// All versions with workers, including retired ones.
   var versions: [FunctionVersion] { state.withLock { Array($0.versions.values) } }
 
-  /// Does what is due in all versions.
+  /// Has a version do what is due at a time, unless it is to do so earlier anyway.
+  func advance(_ version: FunctionVersion, by time: Duration) {
+    let id = ObjectIdentifier(version)
+    let isNew = state.withLock { state in
+      guard state.versions[id] != nil, state.advances[id].map({ time < $0 }) ?? true else {
+        return false
+      }
+      state.advances.set(id, time)
+      return true
+    }
+    if isNew { alarm.set(time) }
+  }
+
+  /// Does what is due, in the versions where something is.
   func advance() {
-    for version in versions { version.advance() }
+    let now = time.now()
+    let due = state.withLock { state in
+      var due: [FunctionVersion] = []
+      while let id = state.advances.popDue(now) {
+        if let version = state.versions[id] { due.append(version) }
+      }
+      return due
+    }
+    for version in due { version.advance() }
     pass { $0.gate.admit(now: $1) }
+    if let next = state.withLock({ $0.advances.first }) { alarm.set(next) }
   }
 
   // MARK: Starts
@@ -96,9 +125,27 @@ final class FleetContext: Sendable {
   }
 
   func exited(_ worker: WorkerProcess) {
+    let id = ObjectIdentifier(worker)
     pass { state, now in
-      state.queued[ObjectIdentifier(worker)] = nil
-      return state.gate.exited(ObjectIdentifier(worker), now: now)
+      state.live[id] = nil
+      return state.gate.exited(id, now: now)
+    }
+  }
+
+  /// How many workers have been let pass and have not exited.
+  var workersLive: Int { state.withLock { $0.live.count } }
+
+  /// Notes that a worker is to end; true when it has not been launched and will not be.
+  func leaves(_ worker: WorkerProcess) -> Bool {
+    let id = ObjectIdentifier(worker)
+    return state.withLock { state in
+      defer { noteShortage(state) }
+      guard state.queued.removeValue(forKey: id) != nil else {
+        state.gate.leaves(id)
+        return false
+      }
+      state.gate.withdraw(id, of: worker.version.function.name)
+      return true
     }
   }
 
@@ -110,7 +157,12 @@ final class FleetContext: Sendable {
   private func pass(_ change: (inout State, Duration) -> [ObjectIdentifier]) {
     let now = time.now()
     let (admitted, wake) = state.withLock { state in
-      let admitted = change(&state, now).compactMap { state.queued.removeValue(forKey: $0) }
+      let admitted = change(&state, now).compactMap { id in
+        let worker = state.queued.removeValue(forKey: id)
+        state.live[id] = worker
+        return worker
+      }
+      noteShortage(state)
       return (admitted, state.gate.wake(now: now))
     }
     for worker in admitted {
@@ -118,24 +170,48 @@ final class FleetContext: Sendable {
       if case .terminated = launch.yield(worker) { worker.neverRan() }
     }
     if let wake { alarm.set(wake) }
-    makeRoom()
+    offerRoom()
   }
 
-  /// Frees places while workers wait for one.
+  // MARK: Room
+
+  /// Gives up workers while others wait for their places.
   ///
-  /// Stops the worker of any function that has been idle longest. When none is idle, the function
-  /// with the most workers gives one up once that worker is done.
-  private func makeRoom() {
-    while let richest = state.withLock({ $0.gate.needsRoom ? .some($0.gate.richest) : nil }) {
-      let versions = versions
-      let idle = versions.compactMap { version in version.idleSince.map { (version, $0) } }
-      let worker =
-        idle.min { $0.1 < $1.1 }?.0.yieldWorker(mayBeBusy: false)
-        ?? versions.lazy.filter { $0.function.name == richest && $0.debugger == nil }
-        .compactMap { $0.yieldWorker(mayBeBusy: true) }.first
-      guard let worker else { return }
-      state.withLock { $0.gate.isLeaving(ObjectIdentifier(worker)) }
+  /// Called whenever a worker has become idle, too: so it costs a look at a flag when nothing waits.
+  func offerRoom() {
+    while isShort.load(ordering: .acquiring), yieldIdleWorker() || yieldBusyWorker() {}
+  }
+
+  private func noteShortage(_ state: borrowing State) {
+    isShort.store(state.gate.placesMissing > 0, ordering: .releasing)
+  }
+
+  /// Stops the worker that has been idle longest, of whatever function.
+  private func yieldIdleWorker() -> Bool {
+    let versions = state.withLock { state in
+      Dictionary(
+        state.live.values.map { (ObjectIdentifier($0.version), $0.version) },
+        uniquingKeysWith: { first, _ in first }
+      ).values
     }
+    let idle = versions.compactMap { version in version.idleSince.map { (version, $0) } }
+    return idle.sorted { $0.1 < $1.1 }.contains { $0.0.yieldWorker(mayBeBusy: false) != nil }
+  }
+
+  /// Has the function with the most workers give one up once that worker is done.
+  private func yieldBusyWorker() -> Bool {
+    let candidates = state.withLock { state -> [FunctionVersion] in
+      guard state.gate.placesUnpromised > 0, let richest = state.gate.richest else { return [] }
+      return state.live.values.map(\.version).filter {
+        $0.function.name == richest && $0.debugger == nil
+      }
+    }
+    for version in candidates {
+      guard let worker = version.yieldWorker(mayBeBusy: true) else { continue }
+      state.withLock { $0.gate.yields(ObjectIdentifier(worker)) }
+      return true
+    }
+    return false
   }
 
   // MARK: Sockets

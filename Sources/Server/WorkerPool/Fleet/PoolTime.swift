@@ -21,8 +21,8 @@ struct PoolTime: Sendable {
 /// timer.
 final class Alarm: Sendable {
   private let time: PoolTime
-  /// The times for which a task sleeps.
-  private let sleeping = Mutex<Set<Duration>>([])
+  /// The times for which a task sleeps, the earliest last: only an earlier one is ever added.
+  private let sleeping = Mutex<[Duration]>([])
   private let requests: AsyncStream<Duration>
   private let request: AsyncStream<Duration>.Continuation
 
@@ -35,8 +35,8 @@ final class Alarm: Sendable {
   /// Rings at `wake`, unless it rings earlier anyway; the callback then asks again.
   func set(_ wake: Duration) {
     let isNew = sleeping.withLock { sleeping in
-      if sleeping.contains(where: { $0 <= wake }) { return false }
-      sleeping.insert(wake)
+      if let next = sleeping.last, next <= wake { return false }
+      sleeping.append(wake)
       return true
     }
     if isNew { request.yield(wake) }
@@ -48,7 +48,7 @@ final class Alarm: Sendable {
       for await wake in requests {
         group.addTask {
           do { try await self.time.sleep(wake) } catch { return }
-          _ = self.sleeping.withLock { $0.remove(wake) }
+          self.sleeping.withLock { $0.removeAll { $0 == wake } }
           ring()
         }
       }

@@ -23,6 +23,8 @@ extension WorkerFleet {
     package var queueMax: Int
     /// Bytes of these invocations' requests.
     package var queueBytesMax: Int
+    /// How long what the event log sends may wait for a worker; then it comes again later.
+    package var queueTimeout: Duration
     /// How long a new worker may take to answer on its socket.
     package var startTimeout: Duration
     /// How long an abandoned invocation may take to stop before its worker is ended.
@@ -61,6 +63,7 @@ extension WorkerFleet {
       startsMax: Int = 4,
       queueMax: Int = 1_000,
       queueBytesMax: Int = 64 << 20,
+      queueTimeout: Duration = .seconds(60),
       startTimeout: Duration = .seconds(30),
       cancelGrace: Duration = .seconds(2),
       terminateGrace: Duration = .seconds(2),
@@ -84,6 +87,7 @@ extension WorkerFleet {
       self.startsMax = startsMax
       self.queueMax = queueMax
       self.queueBytesMax = queueBytesMax
+      self.queueTimeout = queueTimeout
       self.startTimeout = startTimeout
       self.cancelGrace = cancelGrace
       self.terminateGrace = terminateGrace

@@ -12,12 +12,14 @@ extension FunctionScheduler {
   /// The bounds of one function: its own options, and the pool's settings for the rest.
   struct Limits {
     var concurrency: Int
-    /// Whether an invocation that has waited in vain comes again by itself.
-    var isFedByTheServer: Bool
     var instancesMin: Int
     var instancesMax: Int
+    /// Workers that run one invocation apart at the same time.
+    var apartMax: Int
     var queueMax: Int
     var queueBytesMax: Int
+    /// How long an invocation may wait for a worker; nil for as long as it may run.
+    var queueTimeout: Duration?
     var startTimeout: Duration
     var cancelGrace: Duration
     var terminateGrace: Duration
@@ -27,11 +29,13 @@ extension FunctionScheduler {
     /// The bounds of `endpoint`, each at least a sensible minimum.
     init(_ endpoint: FunctionEndpoint, _ configuration: WorkerFleet.Configuration) {
       concurrency = max(1, endpoint.concurrency ?? FunctionEndpoint.concurrencyDefault)
-      isFedByTheServer = endpoint.isFedByTheServer
       instancesMin = max(0, endpoint.minInstances ?? 0)
       instancesMax = max(1, instancesMin, endpoint.maxInstances ?? configuration.instancesMax)
+      apartMax = max(1, instancesMax / 2)
       queueMax = configuration.queueMax
       queueBytesMax = configuration.queueBytesMax
+      // A client has its own patience; what the log sends comes again.
+      queueTimeout = endpoint.isFedByTheServer ? configuration.queueTimeout : nil
       startTimeout = configuration.startTimeout
       cancelGrace = configuration.cancelGrace
       terminateGrace = configuration.terminateGrace
@@ -43,6 +47,8 @@ extension FunctionScheduler {
     mutating func suspend(for time: Duration) {
       instancesMin = 1
       instancesMax = 1
+      apartMax = 0
+      queueTimeout = time
       startTimeout = time
       cancelGrace = time
       terminateGrace = time

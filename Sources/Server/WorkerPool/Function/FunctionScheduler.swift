@@ -1,4 +1,3 @@
-import DequeModule
 import RuntimeSupport
 
 /// Decides which worker runs which invocation for one deployed version of one function.
@@ -11,17 +10,18 @@ struct FunctionScheduler {
     var number: Int
   }
 
-  /// One call of the function.
+  /// One call of the function; later calls have higher numbers.
   struct InvocationID: Hashable, Sendable {
     var number: UInt64
   }
 
   /// What the owner does next.
   enum Action: Equatable {
+    /// Start the worker once the fleet has a place for it; `workerLaunched` says when.
     case start(WorkerID)
     /// Ask the worker whether it is well; `workerReady` or `workerExited` answers.
     case check(WorkerID)
-    /// Ask the worker to finish and exit.
+    /// Ask the worker to finish and exit, or never start it.
     case terminate(WorkerID)
     /// End the worker and all it has started.
     case kill(WorkerID, KillReason)
@@ -49,9 +49,13 @@ struct FunctionScheduler {
   /// Why an invocation has ended without a reply.
   enum Failure: Equatable {
     case overloaded
+    /// No worker was free for it in the time that it may wait.
+    case waitedInVain
+    /// It ran for longer than it may.
     case timedOut
     case drained
-    case crashed(String)
+    /// Its worker died; `isShared` when others ran there, too.
+    case crashed(String, isShared: Bool)
     case cannotStart(String)
     case failed(String)
   }
@@ -59,60 +63,22 @@ struct FunctionScheduler {
   /// An invocation that has not been given to a worker.
   struct Waiting: Equatable {
     var id: InvocationID
-    var deadline: Duration
+    var waitsUntil: Duration
   }
 
-  private struct Worker {
-    enum Phase: Equatable {
-      case starting(by: Duration)
-      case ready
-      /// A connection broke; new invocations wait until the worker has answered.
-      case checking(by: Duration)
-      /// Another function needs the place: the worker takes nothing new and goes once it is done.
-      case yielding
-      /// An abandoned invocation did not stop: the worker takes nothing new and is ended last.
-      case condemned
-      case stopping(killAt: Duration)
-      case killed
-    }
-
-    var phase: Phase
-    /// Invocations whose callers wait.
-    var running = 0
-    /// Invocations whose callers have gone but which have not stopped yet.
-    var lingering = 0
-    var idleSince: Duration
-
-    var load: Int { running + lingering }
-    var isLeaving: Bool {
-      switch phase {
-      case .starting, .ready, .checking: false
-      case .yielding, .condemned, .stopping, .killed: true
-      }
-    }
-  }
-
-  private struct Running {
+  struct Running {
     enum Phase: Equatable {
       case live
       /// The connection broke; the error depends on whether the worker answers or exits.
       case broken
-      case lingering(until: Duration)
+      case lingering
       case hung
     }
 
     var worker: WorkerID
-    var deadline: Duration
-    var bytes: Int
     var phase = Phase.live
-    var sendsFailed: Int
-  }
-
-  private struct QueueEntry {
-    var deadline: Duration
-    /// The bytes kept in memory for the invocation.
-    var bytes: Int
-    var sendsFailed = 0
+    /// What the invocation was while it waited, should it have to wait again.
+    var entry: InvocationQueue.Entry
   }
 
   /// The failed sends after which a request is given up.
@@ -121,497 +87,241 @@ struct FunctionScheduler {
   /// The grace after the drain for what has not ended by itself while the server stops.
   static let drainedGraceMax = Duration.milliseconds(250)
 
+  /// The grace of an idle worker whose place is another function's.
+  static let yieldGraceMax = Duration.milliseconds(250)
+
   let limits: Limits
-  private var workers: [WorkerID: Worker] = [:]
-  private var running: [InvocationID: Running] = [:]
-  private var waiting: [InvocationID: QueueEntry] = [:]
-  /// The waiting invocations in order of arrival; ids no longer in `waiting` are skipped.
-  private var queue = Deque<InvocationID>()
-  private var waitingBytes = 0
-  private var workersMade = 0
-  private var instancesWanted: Int
-  private var failures = 0
-  private var startNotBefore = Duration.zero
-  private var drainBy: Duration?
+  var workers: WorkerRoster
+  var running: [InvocationID: Running] = [:]
+  var queue: InvocationQueue
+  /// When what waits, runs or lingers has done so for long enough.
+  var deadlines = Deadlines<InvocationID>()
+  var instancesWanted: Int
+  /// After the death of a worker at its start, or with ordinary invocations.
+  var pause: RestartPause
+  /// After the death of a worker with one invocation that ran apart; the ordinary ones go on.
+  var pauseApart: RestartPause
+  var drainBy: Duration?
 
   /// Set once the version takes no more invocations.
-  private(set) var isRetired = false
+  var isRetired = false
 
   /// The latest time for the next call of `advance`, or nil when nothing is due.
-  private(set) var wake: Duration?
+  var wake: Duration?
 
   /// A scheduler without workers.
   init(limits: Limits) {
     self.limits = limits
-    self.instancesWanted = limits.instancesMin
+    workers = WorkerRoster(concurrency: limits.concurrency)
+    queue = InvocationQueue(countMax: limits.queueMax, bytesMax: limits.queueBytesMax)
+    instancesWanted = limits.instancesMin
+    pause = RestartPause(limits.backOff)
+    pauseApart = RestartPause(limits.backOff)
   }
 
   /// Whether a retired version has nothing left to do.
-  var isFinished: Bool { isRetired && workers.isEmpty && running.isEmpty && waiting.isEmpty }
+  var isFinished: Bool {
+    isRetired && running.isEmpty && queue.isEmpty && workers.all.isEmpty
+  }
 
   /// Whether the invocation waits, runs or lingers.
-  func knows(_ id: InvocationID) -> Bool { running[id] != nil || waiting[id] != nil }
+  func knows(_ id: InvocationID) -> Bool { running[id] != nil || queue.contains(id) }
 
   /// How many running invocations have a waiting caller.
   var runningCount: Int { running.count { $0.value.phase == .live } }
 
   /// How many invocations wait for a worker.
-  var waitingCount: Int { waiting.count }
+  var waitingCount: Int { queue.count }
 
   /// How many workers take invocations now, and how many exist.
   var workerCounts: (ready: Int, all: Int) {
-    (workers.count { $0.value.phase == .ready }, workers.count)
+    (workers.all.count { $0.value.phase == .ready }, workers.all.count)
   }
 
   /// Since when an idle worker could have been given up, or nil if there is none.
-  var idleSince: Duration? {
-    workers.values.filter { $0.phase == .ready && $0.load == 0 }.map(\.idleSince).min()
-  }
+  var idleSince: Duration? { workers.idleLongest?.since }
 }
 
 // MARK: - Invocations
 
 extension FunctionScheduler {
   /// Takes an invocation, which then runs, waits, or is refused.
+  ///
+  /// It may run for `timeout` once a worker has it, and wait until `waitsUntil` or for as long as
+  /// the limits say. With `runsApart` it gets a worker that runs nothing else meanwhile.
   mutating func submit(
     _ id: InvocationID,
     bytes: Int = 0,
-    deadline: Duration,
+    timeout: Duration,
+    waitsUntil: Duration? = nil,
+    runsApart: Bool = false,
     now: Duration
   ) -> [Action] {
     guard !isRetired else { return [.fail(id, .drained)] }
-    setWake(deadline)
     instancesWanted = max(instancesWanted, limits.instancesMin)
-    let entry = QueueEntry(deadline: deadline, bytes: bytes)
-    if waiting.isEmpty, let worker = freeWorker() { return [run(id, entry, on: worker)] }
-    guard waiting.count < limits.queueMax, waitingBytes + bytes <= limits.queueBytesMax else {
+    let entry = InvocationQueue.Entry(
+      timeout: timeout,
+      waitsUntil: waitsUntil ?? now + (limits.queueTimeout ?? timeout),
+      bytes: bytes,
+      runsApart: runsApart && limits.apartMax > 0
+    )
+    var actions: [Action] = []
+    if queue.count(runningApart: entry.runsApart) == 0,
+      let worker = place(runningApart: entry.runsApart, now)
+    {
+      run(id, entry, on: worker, now, &actions)
+    } else if queue.takes(bytes: bytes) {
+      queue.append(id, entry)
+      setDeadline(id, entry.waitsUntil)
+    } else {
       return [.fail(id, .overloaded)]
     }
-    enqueue(id, entry)
-    queue.append(id)
-    return startIfNeeded(now)
+    adjustWorkers(now, &actions)
+    return actions
   }
 
   /// Notes that the worker has answered, or has stopped a cancelled invocation.
   mutating func ended(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
-    if invocation.phase == .live { failures = 0 }
-    return removeRunning(id, now)
+    if invocation.phase == .live { pauseForgotten(by: invocation) }
+    var actions: [Action] = []
+    removeRunning(id, now, &actions)
+    goOn(now, &actions)
+    return actions
   }
 
   /// Notes that the caller has gone.
   mutating func cancelled(_ id: InvocationID, now: Duration) -> [Action] {
-    if dequeue(id) != nil {
-      compactQueue()
-      return []
+    var actions: [Action] = []
+    if queue.remove(id) != nil {
+      deadlines.remove(id)
+    } else if let invocation = running[id] {
+      switch invocation.phase {
+      case .live: linger(id, now, &actions)
+      case .broken: removeRunning(id, now, &actions)
+      case .lingering, .hung: return []
+      }
     }
-    guard let invocation = running[id] else { return [] }
-    switch invocation.phase {
-    case .live: return linger(id, now)
-    case .broken: return removeRunning(id, now)
-    case .lingering, .hung: return []
-    }
+    goOn(now, &actions)
+    return actions
   }
 
   /// Notes that the invocation's connection ended without an answer.
   mutating func broke(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
-    guard invocation.phase == .live else { return removeRunning(id, now) }
-    running[id]?.phase = .broken
-    return check(invocation.worker, now)
+    var actions: [Action] = []
+    workers.update(invocation.worker) { $0.suspects = max($0.suspects, $0.load) }
+    if invocation.phase == .live {
+      running[id]?.phase = .broken
+      check(invocation.worker, now, &actions)
+    } else {
+      removeRunning(id, now, &actions)
+    }
+    goOn(now, &actions)
+    return actions
   }
 
   /// Notes that the request never reached the worker, so another worker may have it.
   mutating func notSent(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
-    var actions = check(invocation.worker, now)
+    var actions: [Action] = []
+    check(invocation.worker, now, &actions)
+    removeRunning(id, now, &actions)
     if invocation.phase == .live {
-      if invocation.sendsFailed + 1 < Self.sendsFailedMax, !isRetired {
-        enqueue(
-          id,
-          QueueEntry(
-            deadline: invocation.deadline,
-            bytes: invocation.bytes,
-            sendsFailed: invocation.sendsFailed + 1
-          )
-        )
-        queue.prepend(id)
+      var entry = invocation.entry
+      entry.sendsFailed += 1
+      if entry.sendsFailed < Self.sendsFailedMax, !isRetired {
+        queue.prepend(id, entry)
+        setDeadline(id, entry.waitsUntil)
       } else {
         actions.append(.fail(id, .failed("its worker cannot be reached")))
       }
     }
-    actions += removeRunning(id, now)
-    actions += dispatch()
-    actions += startIfNeeded(now)
+    goOn(now, &actions)
     return actions
+  }
+
+  /// Gives waiting invocations to free workers, then starts and ends workers as the rest needs it.
+  mutating func goOn(_ now: Duration, _ actions: inout [Action]) {
+    while let (id, worker) = next(now), let entry = queue.remove(id) {
+      run(id, entry, on: worker, now, &actions)
+    }
+    adjustWorkers(now, &actions)
+  }
+
+  /// The waiting invocation that runs next, and where.
+  ///
+  /// Of an ordinary one and one that runs apart, the older comes first where both could run.
+  private func next(_ now: Duration) -> (InvocationID, WorkerID)? {
+    guard !queue.isEmpty else { return nil }
+    let lanes = [false, true].compactMap { runsApart -> (InvocationID, WorkerID)? in
+      guard let first = queue.first(runningApart: runsApart),
+        let worker = place(runningApart: runsApart, now)
+      else { return nil }
+      return (first, worker)
+    }
+    return lanes.min { $0.0.number < $1.0.number }
+  }
+
+  private func place(runningApart: Bool, _ now: Duration) -> WorkerID? {
+    if runningApart {
+      let isHeld = now < pauseApart.end || workers.tally.reserved >= limits.apartMax
+      return isHeld ? nil : workers.freeForOneAlone
+    }
+    // A worker beyond the maximum is there for those that run apart.
+    return workers.free(mayBeIdle: workers.tally.occupied < limits.instancesMax)
   }
 
   private mutating func run(
     _ id: InvocationID,
-    _ entry: QueueEntry,
-    on worker: WorkerID
-  ) -> Action {
-    running[id] = Running(
-      worker: worker,
-      deadline: entry.deadline,
-      bytes: entry.bytes,
-      sendsFailed: entry.sendsFailed
-    )
-    workers[worker]?.running += 1
-    return .run(id, on: worker)
-  }
-
-  private mutating func removeRunning(_ id: InvocationID, _ now: Duration) -> [Action] {
-    guard let invocation = running.removeValue(forKey: id) else { return [] }
-    switch invocation.phase {
-    case .live, .broken: workers[invocation.worker]?.running -= 1
-    case .lingering, .hung: workers[invocation.worker]?.lingering -= 1
+    _ entry: InvocationQueue.Entry,
+    on worker: WorkerID,
+    _ now: Duration,
+    _ actions: inout [Action]
+  ) {
+    running[id] = Running(worker: worker, entry: entry)
+    workers.update(worker) { worker in
+      worker.running += 1
+      worker.isReserved = entry.runsApart
     }
-    return loadChanged(invocation.worker, now)
+    setDeadline(id, now + entry.timeout)
+    actions.append(.run(id, on: worker))
   }
 
-  private mutating func linger(_ id: InvocationID, _ now: Duration) -> [Action] {
-    guard let worker = running[id]?.worker else { return [] }
-    let until = end(of: limits.cancelGrace, now)
-    running[id]?.phase = .lingering(until: until)
-    workers[worker]?.running -= 1
-    workers[worker]?.lingering += 1
-    setWake(until)
-    return [.cancel(id)] + loadChanged(worker, now)
-  }
-
-  /// When a grace that begins now ends.
-  private func end(of grace: Duration, _ now: Duration) -> Duration {
-    let end = now + grace
-    return drainBy.map { min(end, max(now, $0) + Self.drainedGraceMax) } ?? end
-  }
-
-  /// The least loaded worker that can take another invocation.
-  private func freeWorker() -> WorkerID? {
-    var best: (id: WorkerID, load: Int)?
-    for (id, worker) in workers where worker.phase == .ready && worker.load < limits.concurrency {
-      if let best, best.load < worker.load || best.load == worker.load && best.id.number < id.number
-      {
-        continue
-      }
-      best = (id, worker.load)
-    }
-    return best?.id
-  }
-
-  private mutating func dispatch() -> [Action] {
-    guard !waiting.isEmpty else { return [] }
-    var actions: [Action] = []
-    while !waiting.isEmpty, let worker = freeWorker(), let id = queue.popFirst() {
-      guard let entry = dequeue(id) else { continue }
-      actions.append(run(id, entry, on: worker))
-    }
-    return actions
-  }
-
-  private mutating func enqueue(_ id: InvocationID, _ entry: QueueEntry) {
-    waiting[id] = entry
-    waitingBytes += entry.bytes
-  }
-
-  private mutating func dequeue(_ id: InvocationID) -> QueueEntry? {
-    guard let entry = waiting.removeValue(forKey: id) else { return nil }
-    waitingBytes -= entry.bytes
-    return entry
-  }
-
-  private mutating func emptyQueue() {
-    waiting = [:]
-    waitingBytes = 0
-    queue = []
-  }
-
-  /// Drops ids of departed invocations, so that waiting ones bound the queue.
-  private mutating func compactQueue() {
-    if queue.count > 2 * waiting.count + 16 {
-      queue.removeAll { waiting[$0] == nil }
-    }
-  }
-}
-
-// MARK: - Workers
-
-extension FunctionScheduler {
-  /// Starts workers ahead of the first invocation.
-  mutating func warmUp(now: Duration) -> [Action] {
-    instancesWanted = max(1, limits.instancesMin)
-    defer { instancesWanted = limits.instancesMin }
-    return startIfNeeded(now)
-  }
-
-  /// Notes that the worker answers on its socket.
-  mutating func workerReady(_ id: WorkerID, now: Duration) -> [Action] {
-    switch workers[id]?.phase {
-    case .starting, .checking: break
-    default: return []
-    }
-    workers[id]?.phase = .ready
-    var actions: [Action] = []
-    for (invocation, state) in running where state.worker == id && state.phase == .broken {
-      actions.append(.fail(invocation, .crashed("its worker closed the connection")))
-      actions += removeRunning(invocation, now)
-    }
-    actions += loadChanged(id, now)
-    return actions
-  }
-
-  /// Notes that the process has ended or could not be started; `detail` says how.
-  mutating func workerExited(_ id: WorkerID, detail: String, now: Duration) -> [Action] {
-    guard let worker = workers.removeValue(forKey: id) else { return [] }
-    var actions: [Action] = []
-    for (invocation, state) in running where state.worker == id {
-      running[invocation] = nil
-      if state.phase == .live || state.phase == .broken {
-        actions.append(.fail(invocation, .crashed(detail)))
-      }
-    }
-    switch worker.phase {
-    case .starting:
-      noteFailure(now)
-      actions += failWaiting(detail)
-    case .ready, .checking: noteFailure(now)
-    case .yielding, .condemned, .stopping, .killed: break
-    }
-    return actions + startIfNeeded(now)
-  }
-
-  /// Ends a worker that uses too much memory; its invocations fail with it.
-  mutating func workerTooLarge(_ id: WorkerID, now: Duration) -> [Action] {
-    guard let worker = workers[id], worker.phase != .killed else { return [] }
-    if !worker.isLeaving { noteFailure(now) }
-    return kill(id, .tooLarge)
-  }
-
-  /// Gives up a worker to make room for another function's.
-  ///
-  /// Takes the worker idle longest. When none is idle and `mayBeBusy` allows it, takes the least
-  /// busy of several, once it is done. The number in `minInstances` is restored from the next
-  /// invocation on.
-  mutating func yieldWorker(mayBeBusy: Bool, now: Duration) -> (WorkerID?, [Action]) {
-    let ready = workers.filter { $0.value.phase == .ready }
-    let idle = ready.filter { $0.value.load == 0 }
-    if let id = idle.min(by: { $0.value.idleSince < $1.value.idleSince })?.key {
-      let actions = terminate(id, now)
-      instancesWanted = min(instancesWanted, workers.values.count { !$0.isLeaving })
-      return (id, actions)
-    }
-    guard mayBeBusy, ready.count > 1,
-      let id = ready.min(by: { $0.value.load < $1.value.load })?.key
-    else { return (nil, []) }
-    workers[id]?.phase = .yielding
-    instancesWanted = min(instancesWanted, workers.values.count { !$0.isLeaving })
-    return (id, [])
-  }
-
-  /// Fails the waiting invocations, because no worker can be had.
-  private mutating func failWaiting(_ detail: String) -> [Action] {
-    guard workers.values.allSatisfy(\.isLeaving) else { return [] }
-    defer { emptyQueue() }
-    return queue.compactMap { waiting[$0] == nil ? nil : .fail($0, .cannotStart(detail)) }
-  }
-
-  private mutating func noteFailure(_ now: Duration) {
-    failures += 1
-    startNotBefore = now + limits.backOff.delay(afterFailures: failures)
-  }
-
-  private mutating func startIfNeeded(_ now: Duration) -> [Action] {
-    guard !isRetired else { return [] }
-    var live = 0
-    var starting = 0
-    for worker in workers.values where !worker.isLeaving {
-      live += 1
-      if worker.phase != .ready { starting += 1 }
-    }
-    var actions: [Action] = []
-    while live < limits.instancesMax,
-      live < instancesWanted || waiting.count > starting * limits.concurrency
-    {
-      guard now >= startNotBefore else {
-        setWake(startNotBefore)
-        break
-      }
-      workersMade += 1
-      let id = WorkerID(number: workersMade)
-      let by = now + limits.startTimeout
-      workers[id] = Worker(phase: .starting(by: by), idleSince: now)
-      setWake(by)
-      live += 1
-      starting += 1
-      actions.append(.start(id))
-    }
-    return actions
-  }
-
-  private mutating func check(_ id: WorkerID, _ now: Duration) -> [Action] {
-    guard workers[id]?.phase == .ready else { return [] }
-    let by = now + limits.startTimeout
-    workers[id]?.phase = .checking(by: by)
-    setWake(by)
-    return [.check(id)]
-  }
-
-  /// The actions that follow from a change of a worker's load.
-  private mutating func loadChanged(_ id: WorkerID, _ now: Duration) -> [Action] {
-    guard let worker = workers[id] else { return [] }
-    switch worker.phase {
-    case .condemned where worker.running == 0: return kill(id, .hung)
-    case .ready where worker.load == 0 && isRetired: return terminate(id, now)
-    case .yielding where worker.load == 0: return terminate(id, now)
-    case .ready:
-      if worker.load == 0 {
-        workers[id]?.idleSince = now
-        setWake(now + limits.idleTimeout)
-      }
-      return dispatch()
-    default: return []
-    }
-  }
-
-  private mutating func terminate(_ id: WorkerID, _ now: Duration) -> [Action] {
-    let killAt = end(of: limits.terminateGrace, now)
-    workers[id]?.phase = .stopping(killAt: killAt)
-    setWake(killAt)
-    return [.terminate(id)]
-  }
-
-  private mutating func kill(_ id: WorkerID, _ reason: KillReason) -> [Action] {
-    workers[id]?.phase = .killed
-    return [.kill(id, reason)]
-  }
-}
-
-// MARK: - Time and the end
-
-extension FunctionScheduler {
-  /// Does what is due; call it at `wake` at the latest.
-  mutating func advance(to now: Duration) -> [Action] {
-    guard let due = wake, due <= now else { return [] }
-    var actions = endOverdueInvocations(now)
-    actions += endOverdueWorkers(now)
-    actions += startIfNeeded(now)
-    findWake(now)
-    return actions
-  }
-
-  /// Takes no more invocations and lets the workers go once they are done.
-  ///
-  /// Returns the waiting invocations, oldest first, so that the next version can have them. With
-  /// `drainBy`, whatever still runs at that time is ended.
-  mutating func retire(drainBy: Duration? = nil, now: Duration) -> ([Waiting], [Action]) {
-    isRetired = true
-    self.drainBy = drainBy
-    if let drainBy {
-      setWake(drainBy)
-      let last = drainBy + Self.drainedGraceMax
-      for (id, invocation) in running {
-        guard case .lingering(let until) = invocation.phase, until > last else { continue }
-        running[id]?.phase = .lingering(until: last)
-        setWake(last)
-      }
-      for (id, worker) in workers {
-        guard case .stopping(let killAt) = worker.phase, killAt > last else { continue }
-        workers[id]?.phase = .stopping(killAt: last)
-        setWake(last)
-      }
-    }
-    let left = queue.compactMap { id in
-      waiting[id].map { Waiting(id: id, deadline: $0.deadline) }
-    }
-    emptyQueue()
-    var actions: [Action] = []
-    for (id, worker) in workers {
-      switch worker.phase {
-      case .ready: actions += loadChanged(id, now)
-      case .starting: actions += terminate(id, now)
-      case .checking, .yielding, .condemned, .stopping, .killed: break
-      }
-    }
-    return (left, actions)
-  }
-
-  private mutating func endOverdueInvocations(_ now: Duration) -> [Action] {
-    var actions: [Action] = []
-    for (id, entry) in waiting where entry.deadline <= now {
-      _ = dequeue(id)
-      // A handler that never began has not taken too long.
-      actions.append(.fail(id, limits.isFedByTheServer ? .overloaded : .timedOut))
-    }
-    compactQueue()
-    for (id, invocation) in running {
+  mutating func removeRunning(_ id: InvocationID, _ now: Duration, _ actions: inout [Action]) {
+    guard let invocation = running.removeValue(forKey: id) else { return }
+    deadlines.remove(id)
+    workers.update(invocation.worker) { worker in
       switch invocation.phase {
-      case .live, .broken:
-        let isDrained = drainBy.map { $0 <= now } ?? false
-        guard isDrained || invocation.deadline <= now else { continue }
-        actions.append(.fail(id, invocation.deadline <= now ? .timedOut : .drained))
-        actions += invocation.phase == .live ? linger(id, now) : removeRunning(id, now)
-      case .lingering(let until) where until <= now:
-        running[id]?.phase = .hung
-        switch workers[invocation.worker]?.phase {
-        case .ready, .checking, .yielding: workers[invocation.worker]?.phase = .condemned
-        default: break
-        }
-        actions += loadChanged(invocation.worker, now)
-      case .lingering, .hung: continue
+      case .live, .broken: worker.running -= 1
+      case .lingering, .hung: worker.lingering -= 1
       }
+      guard worker.load == 0 else { return }
+      worker.idleSince = now
+      // Otherwise the worker may still die of what ran here.
+      if worker.phase == .ready { worker.isReserved = false }
     }
-    return actions
+    loadChanged(invocation.worker, now, &actions)
   }
 
-  private mutating func endOverdueWorkers(_ now: Duration) -> [Action] {
-    var actions: [Action] = []
-    var live = workers.values.count { !$0.isLeaving }
-    for (id, worker) in workers {
-      switch worker.phase {
-      case .starting(let by) where by <= now:
-        actions += kill(id, .neverReady)
-        noteFailure(now)
-        actions += failWaiting("it did not answer within \(limits.startTimeout)")
-      case .checking(let by) where min(by, drainBy ?? by) <= now: actions += kill(id, .silent)
-      case .stopping(let killAt) where killAt <= now: actions += kill(id, .staying)
-      case .ready
-      where worker.load == 0 && live > limits.instancesMin
-        && worker.idleSince + limits.idleTimeout <= now:
-        live -= 1
-        actions += terminate(id, now)
-      default: continue
-      }
+  mutating func linger(_ id: InvocationID, _ now: Duration, _ actions: inout [Action]) {
+    guard let worker = running[id]?.worker else { return }
+    running[id]?.phase = .lingering
+    workers.update(worker) { worker in
+      worker.running -= 1
+      worker.lingering += 1
     }
-    return actions
+    setDeadline(id, end(of: limits.cancelGrace, now))
+    actions.append(.cancel(id))
+    loadChanged(worker, now, &actions)
   }
 
-  private mutating func setWake(_ time: Duration) {
-    wake = min(wake ?? time, time)
+  private mutating func pauseForgotten(by invocation: Running) {
+    if invocation.entry.runsApart { pauseApart.forget() } else { pause.forget() }
   }
 
-  private mutating func findWake(_ now: Duration) {
-    wake = nil
-    for entry in waiting.values { setWake(entry.deadline) }
-    for invocation in running.values {
-      switch invocation.phase {
-      case .live, .broken: setWake(min(invocation.deadline, drainBy ?? invocation.deadline))
-      case .lingering(let until): setWake(until)
-      case .hung: continue
-      }
-    }
-    let live = workers.values.count { !$0.isLeaving }
-    for worker in workers.values {
-      switch worker.phase {
-      case .starting(let by): setWake(by)
-      case .checking(let by): setWake(min(by, drainBy ?? by))
-      case .stopping(let killAt): setWake(killAt)
-      case .ready where worker.load == 0 && live > limits.instancesMin:
-        setWake(worker.idleSince + limits.idleTimeout)
-      case .ready, .yielding, .condemned, .killed: continue
-      }
-    }
-    if now < startNotBefore, !isRetired, !waiting.isEmpty || live < instancesWanted {
-      setWake(startNotBefore)
-    }
+  mutating func setDeadline(_ id: InvocationID, _ time: Duration) {
+    deadlines.set(id, time)
+    setWake(time)
   }
 }

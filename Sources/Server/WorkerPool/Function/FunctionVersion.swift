@@ -13,6 +13,8 @@ final class FunctionVersion: Sendable {
     var exchangesMade: UInt64 = 0
     var start: StartOutcome = .pending([])
     var isRemoved = false
+    /// When the fleet calls `advance` at the latest, or nil.
+    var advancesAt: Duration?
     /// The version that takes what comes too late for this one.
     var successor: FunctionVersion?
   }
@@ -53,14 +55,9 @@ final class FunctionVersion: Sendable {
   // MARK: Invocations
 
   /// Takes on an exchange, through which its caller hears the outcome.
-  func submit(_ exchange: WorkerCall) {
-    let now = context.time.now()
-    let asked = debugger == nil ? exchange.request.timeout : nil
-    submit(exchange, deadline: now + min(asked ?? timeout, timeout))
-  }
-
-  /// Takes on an exchange that waited for the previous version.
-  func submit(_ exchange: WorkerCall, deadline: Duration) {
+  ///
+  /// One that waited for the previous version waits until then, and others as long as they may.
+  func submit(_ exchange: WorkerCall, waitsUntil: Duration? = nil) {
     var next: FunctionVersion?
     act { state, now in
       // The caller found this version a moment before the change to the next.
@@ -75,11 +72,18 @@ final class FunctionVersion: Sendable {
       return state.scheduler.submit(
         id,
         bytes: exchange.request.wholeBody.readableBytes,
-        deadline: deadline,
+        timeout: timeout(of: exchange.request),
+        waitsUntil: waitsUntil,
+        runsApart: exchange.request.runsApart,
         now: now
       )
     }
-    next?.submit(exchange, deadline: deadline)
+    next?.submit(exchange, waitsUntil: waitsUntil)
+  }
+
+  /// The time that an invocation may take once it runs.
+  private func timeout(of request: InvocationRequest) -> Duration {
+    debugger == nil ? min(request.timeout ?? timeout, timeout) : timeout
   }
 
   func ended(_ id: FunctionScheduler.InvocationID) {
@@ -136,6 +140,14 @@ final class FunctionVersion: Sendable {
     }
   }
 
+  /// Notes that the fleet has a place for the worker, which is about to be started.
+  func workerLaunched(_ worker: WorkerProcess) {
+    act { state, now in
+      state.scheduler.workerLaunched(worker.id, now: now)
+      return []
+    }
+  }
+
   func workerReady(_ worker: WorkerProcess) {
     context.ready(worker)
     act { $0.scheduler.workerReady(worker.id, now: $1) }
@@ -171,7 +183,7 @@ final class FunctionVersion: Sendable {
   /// Gives up the worker that has been idle longest, or a busy one once it is done.
   func yieldWorker(mayBeBusy: Bool) -> WorkerProcess? {
     var yielded: WorkerProcess?
-    act { state, now in
+    act(makesRoom: false) { state, now in
       let (id, actions) = state.scheduler.yieldWorker(mayBeBusy: mayBeBusy, now: now)
       yielded = id.flatMap { state.workers[$0] }
       return actions
@@ -204,7 +216,10 @@ final class FunctionVersion: Sendable {
 
   /// Does what is due.
   func advance() {
-    act { $0.scheduler.advance(to: $1) }
+    act { state, now in
+      state.advancesAt = nil
+      return state.scheduler.advance(to: now)
+    }
   }
 
   /// Takes no more, hands waiting exchanges to `successor`, and lets the workers go when done.
@@ -218,16 +233,14 @@ final class FunctionVersion: Sendable {
       )
       for entry in waiting {
         guard let exchange = state.exchanges.removeValue(forKey: entry.id) else { continue }
-        left.append((exchange, entry.deadline))
+        left.append((exchange, entry.waitsUntil))
       }
       return actions
     }
-    for (exchange, deadline) in left {
-      if let successor, debugger != nil {
-        // The exchange had no deadline here.
-        successor.submit(exchange)
-      } else if let successor {
-        successor.submit(exchange, deadline: deadline)
+    for (exchange, waitsUntil) in left {
+      if let successor {
+        // What waited for a debugger's process had no bound.
+        successor.submit(exchange, waitsUntil: debugger == nil ? waitsUntil : nil)
       } else {
         exchange.fail(error(.drained, exchange))
       }
@@ -252,26 +265,35 @@ final class FunctionVersion: Sendable {
 
 extension FunctionVersion {
   /// Changes the state under the lock, then carries out the scheduler's decisions outside it.
+  ///
+  /// With `makesRoom` an idle worker that is left is offered to the functions that wait for a place.
   private func act(
+    makesRoom: Bool = true,
     _ change: (inout State, Duration) -> [FunctionScheduler.Action]
   ) {
     let now = context.time.now()
     var steps: [Step] = []
-    let (wake, isFinished) = state.withLock { state -> (Duration?, Bool) in
+    let after = state.withLock { state -> (wake: Duration?, hasIdle: Bool, isFinished: Bool) in
       let actions = change(&state, now)
       if !actions.isEmpty {
         steps.reserveCapacity(actions.count)
         for action in actions { resolve(action, &state, &steps) }
       }
-      guard state.scheduler.isFinished, !state.isRemoved else {
-        return (state.scheduler.wake, false)
+      if state.scheduler.isFinished, !state.isRemoved {
+        state.isRemoved = true
+        return (nil, false, true)
       }
-      state.isRemoved = true
-      return (nil, true)
+      var newWake: Duration?
+      if let wake = state.scheduler.wake, state.advancesAt.map({ wake < $0 }) ?? true {
+        state.advancesAt = wake
+        newWake = wake
+      }
+      return (newWake, state.scheduler.idleSince != nil, false)
     }
     for step in steps { perform(step) }
-    if let wake { context.alarm.set(wake) }
-    if isFinished { context.remove(self) }
+    if let wake = after.wake { context.advance(self, by: wake) }
+    if after.isFinished { context.remove(self) }
+    if makesRoom, after.hasIdle, debugger == nil { context.offerRoom() }
   }
 
   /// An action with the objects that it concerns.
@@ -315,10 +337,13 @@ extension FunctionVersion {
   private func perform(_ step: Step) {
     switch step {
     case .start(let worker): context.requestStart(worker)
+    case .command(let worker, .terminate) where context.leaves(worker):
+      workerExited(worker, detail: "it is not needed any more")
     case .command(let worker, let command): worker.send(command)
     case .kill(let worker, let reason):
       let end = worker.end(for: reason)
       context.log.append(function: function.name, level: end.level, message: end.message)
+      _ = context.leaves(worker)
       worker.end(saying: end.detail)
     case .run(let exchange, let worker): worker.run(exchange)
     case .cancel(let exchange): exchange.cancelOnConnection()
@@ -359,16 +384,25 @@ extension FunctionVersion {
         "\(name) has \(waiting) invocations waiting already; try again later, or raise its "
           + "concurrency or maxInstances."
       )
+    case .waitedInVain:
+      return InvocationError(
+        function.endpoint.isFedByTheServer ? .overloaded : .timedOut,
+        "\(name) had no worker free for \(id) in time; raise its concurrency or maxInstances."
+      )
     case .timedOut:
-      let seconds = min(exchange.request.timeout ?? timeout, timeout)
-      return InvocationError(.timedOut, "\(name) did not finish within \(seconds) (\(id)).")
+      let limit = timeout(of: exchange.request)
+      return InvocationError(.timedOut, "\(name) did not finish within \(limit) (\(id)).")
     case .drained:
       return InvocationError(.drained, "\(name) was stopped before it finished (\(id)).")
-    case .crashed(let detail) where debugger != nil && function.endpoint.isFedByTheServer:
+    case .crashed(let detail, _) where debugger != nil && function.endpoint.isFedByTheServer:
       // The event is not at fault when somebody stops a debugger.
       return InvocationError(.drained, "\(name) did not finish \(id): \(detail).")
-    case .crashed(let detail):
-      return InvocationError(.crashed, "\(name) crashed while it ran \(id): \(detail).")
+    case .crashed(let detail, let isShared):
+      return InvocationError(
+        .crashed,
+        "\(name) crashed while it ran \(id): \(detail).",
+        isShared: isShared
+      )
     case .cannotStart(let detail):
       return InvocationError(.cannotStart, "No worker of \(name) could be started: \(detail).")
     case .failed(let detail):

@@ -99,6 +99,8 @@ extension WorkerProcess {
   private static let exitWaitMax = Duration.milliseconds(100)
   /// The time after which the process is known to live on without outputs.
   private static let outputlessMax = Duration.milliseconds(250)
+  /// The wait between looks at a process that was told to end.
+  private static let endingWait = Duration.milliseconds(10)
   /// How long processes left by a dead worker may take to close its outputs.
   private static let strayTimeMax = Duration.milliseconds(500)
 
@@ -139,7 +141,9 @@ extension WorkerProcess {
       lookAgain(after: Self.exitWaitMax)
     case .lookAgain(let wait):
       if !isBusy { load.isDozing.store(true, ordering: .relaxed) }
-      lookAgain(after: wait)
+      // Somebody may wait for the place of a process that was told to end.
+      let isEnding = state.withLock { $0.isUnwanted }
+      lookAgain(after: isEnding ? min(wait, Self.endingWait) : wait)
     }
   }
 

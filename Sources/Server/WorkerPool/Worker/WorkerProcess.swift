@@ -90,6 +90,7 @@ final class WorkerProcess: Sendable {
   func send(_ command: Command) {
     if command != .probe { state.withLock { $0.isUnwanted = true } }
     self.command.yield(command)
+    if command != .probe { wakeWatch() }
   }
 
   /// Sends the exchange over an idle connection, or a new one.
@@ -134,6 +135,7 @@ final class WorkerProcess: Sendable {
   /// Starts the process and stays until it has exited.
   func execute() async {
     let detail: String
+    version.workerLaunched(self)
     do {
       if state.withLock({ $0.isUnwanted }) { throw CancellationError() }
       if version.debugger != nil {

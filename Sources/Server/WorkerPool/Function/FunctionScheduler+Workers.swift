@@ -1,0 +1,194 @@
+extension FunctionScheduler {
+  /// Starts workers ahead of the first invocation.
+  mutating func warmUp(now: Duration) -> [Action] {
+    var actions: [Action] = []
+    instancesWanted = max(1, limits.instancesMin)
+    adjustWorkers(now, &actions)
+    instancesWanted = limits.instancesMin
+    return actions
+  }
+
+  /// Notes that the fleet has a place for the worker: its time to answer begins.
+  mutating func workerLaunched(_ id: WorkerID, now: Duration) {
+    guard case .queued = workers[id]?.phase else { return }
+    let by = now + limits.startTimeout
+    workers.update(id) { $0.phase = .starting(by: by) }
+    setWake(by)
+  }
+
+  /// Notes that the worker answers on its socket.
+  mutating func workerReady(_ id: WorkerID, now: Duration) -> [Action] {
+    var actions: [Action] = []
+    switch workers[id]?.phase {
+    case .starting: setReady(id, now)
+    case .checking:
+      setReady(id, now)
+      let broken = running.filter { $0.value.worker == id && $0.value.phase == .broken }.keys
+      for invocation in broken {
+        let detail = "its worker closed the connection"
+        actions.append(.fail(invocation, .crashed(detail, isShared: broken.count > 1)))
+        removeRunning(invocation, now, &actions)
+      }
+    default: return []
+    }
+    loadChanged(id, now, &actions)
+    goOn(now, &actions)
+    return actions
+  }
+
+  /// Notes that the process has ended, could not be started or is not needed any more.
+  ///
+  /// `detail` says how it ended.
+  mutating func workerExited(_ id: WorkerID, detail: String, now: Duration) -> [Action] {
+    guard let worker = workers.remove(id) else { return [] }
+    var actions: [Action] = []
+    let isShared = max(worker.suspects, worker.load) > 1
+    for (invocation, state) in running where state.worker == id {
+      running[invocation] = nil
+      deadlines.remove(invocation)
+      if state.phase == .live || state.phase == .broken {
+        actions.append(.fail(invocation, .crashed(detail, isShared: isShared)))
+      }
+    }
+    switch worker.phase {
+    case .starting: startFailed(detail, now, &actions)
+    case .ready, .checking: beginPause(after: worker, now)
+    case .queued, .yielding, .condemned, .stopping, .killed: break
+    }
+    goOn(now, &actions)
+    return actions
+  }
+
+  /// Ends a worker that uses too much memory; its invocations fail with it.
+  mutating func workerTooLarge(_ id: WorkerID, now: Duration) -> [Action] {
+    guard let worker = workers[id], worker.phase != .killed else { return [] }
+    if !worker.isLeaving { beginPause(after: worker, now) }
+    var actions: [Action] = []
+    kill(id, .tooLarge, &actions)
+    return actions
+  }
+
+  /// Gives up a worker to make room for another function's.
+  ///
+  /// Takes the worker idle longest. When none is idle and `mayBeBusy` allows it, takes the least
+  /// busy of several, once it is done. The number in `minInstances` is restored from the next
+  /// invocation on.
+  mutating func yieldWorker(mayBeBusy: Bool, now: Duration) -> (WorkerID?, [Action]) {
+    var actions: [Action] = []
+    let yielded: WorkerID
+    if let idle = workers.idleLongest {
+      yielded = idle.id
+      terminate(yielded, within: min(limits.terminateGrace, Self.yieldGraceMax), now, &actions)
+    } else if mayBeBusy, workers.tally.ready > 1, let busy = workers.leastBusy {
+      yielded = busy
+      workers.update(yielded) { $0.phase = .yielding }
+    } else {
+      return (nil, [])
+    }
+    instancesWanted = min(instancesWanted, workers.tally.all)
+    return (yielded, actions)
+  }
+
+  /// Starts the workers that are needed and allowed, and lets those go that are neither.
+  mutating func adjustWorkers(_ now: Duration, _ actions: inout [Action]) {
+    guard !isRetired else { return }
+    let isPaused = now < pause.end
+    let needed = isPaused ? 0 : workersNeeded(now)
+    while !isPaused, workers.tally.all < instancesAllowed {
+      let isWanted = workers.tally.all < instancesWanted
+      guard isWanted || workers.tally.onTheWay < needed else { break }
+      actions.append(.start(workers.add(.queued(isForQueue: !isWanted))))
+    }
+    if isPaused, !queue.isEmpty || workers.tally.all < instancesWanted { setWake(pause.end) }
+    if now < pauseApart.end, queue.count(runningApart: true) > 0 { setWake(pauseApart.end) }
+    while workers.tally.queuedForQueue > 0, workers.tally.onTheWay > needed,
+      let id = workers.lastQueuedForQueue
+    {
+      terminate(id, within: limits.terminateGrace, now, &actions)
+    }
+    while workers.tally.all > instancesAllowed, let idle = workers.idleLongest {
+      terminate(idle.id, within: limits.terminateGrace, now, &actions)
+    }
+  }
+
+  /// The actions that follow from a change of a worker's load.
+  mutating func loadChanged(_ id: WorkerID, _ now: Duration, _ actions: inout [Action]) {
+    guard let worker = workers[id] else { return }
+    switch worker.phase {
+    case .condemned where worker.running == 0: kill(id, .hung, &actions)
+    case .ready where worker.load == 0 && isRetired, .yielding where worker.load == 0:
+      terminate(id, within: limits.terminateGrace, now, &actions)
+    case .ready where worker.load == 0: setWake(now + limits.idleTimeout)
+    default: break
+    }
+  }
+
+  mutating func check(_ id: WorkerID, _ now: Duration, _ actions: inout [Action]) {
+    guard workers[id]?.phase == .ready else { return }
+    let by = now + limits.startTimeout
+    workers.update(id) { $0.phase = .checking(by: by) }
+    setWake(drainBy.map { min(by, $0) } ?? by)
+    actions.append(.check(id))
+  }
+
+  mutating func terminate(
+    _ id: WorkerID,
+    within grace: Duration,
+    _ now: Duration,
+    _ actions: inout [Action]
+  ) {
+    let killAt = end(of: grace, now)
+    workers.update(id) { $0.phase = .stopping(killAt: killAt) }
+    setWake(killAt)
+    actions.append(.terminate(id))
+  }
+
+  mutating func kill(_ id: WorkerID, _ reason: KillReason, _ actions: inout [Action]) {
+    workers.update(id) { worker in
+      worker.phase = .killed
+      worker.suspects = max(worker.suspects, worker.load)
+    }
+    actions.append(.kill(id, reason))
+  }
+
+  /// Notes that a worker could not be started; fails the waiting invocations if it was the only one.
+  mutating func startFailed(_ detail: String, _ now: Duration, _ actions: inout [Action]) {
+    pause.begin(now)
+    adjustWorkers(now, &actions)
+    guard workers.tally.all == 0 else { return }
+    for (id, _) in queue.removeAll() {
+      deadlines.remove(id)
+      actions.append(.fail(id, .cannotStart(detail)))
+    }
+  }
+
+  /// Notes the death of a worker that had started; whose work it did decides who has to wait.
+  mutating func beginPause(after worker: WorkerRoster.Worker, _ now: Duration) {
+    if worker.isReserved { pauseApart.begin(now) } else { pause.begin(now) }
+  }
+
+  private mutating func setReady(_ id: WorkerID, _ now: Duration) {
+    workers.update(id) { worker in
+      worker.phase = .ready
+      worker.suspects = 0
+      if worker.load == 0 {
+        worker.isReserved = false
+        worker.idleSince = now
+      }
+    }
+  }
+
+  /// The workers beyond the ready ones that would let all that waits run.
+  private func workersNeeded(_ now: Duration) -> Int {
+    let ordinary = queue.count(runningApart: false)
+    let apart = now < pauseApart.end ? 0 : queue.count(runningApart: true)
+    return (ordinary + limits.concurrency - 1) / limits.concurrency
+      + min(apart, limits.apartMax - min(limits.apartMax, workers.tally.reserved))
+  }
+
+  /// The function's maximum, and one more while an invocation must run apart from the others.
+  private var instancesAllowed: Int {
+    let hasApart = workers.tally.reserved > 0 || queue.count(runningApart: true) > 0
+    return limits.instancesMax + (hasApart ? 1 : 0)
+  }
+}
