@@ -19,12 +19,13 @@ struct DeliveryBench: Sendable {
   private static let database = DatabaseName(project: "demo-test")
   private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
 
-  /// A service that does not run yet.
+  /// A service that does not run yet; with `realClock` it sleeps in real time.
   init(
     storage: any OrderedStorage,
     invoker: any FunctionInvoker,
     configuration: DeliveryService.Configuration = .init(),
-    clock: ManualClock = ManualClock()
+    clock: ManualClock = ManualClock(),
+    realClock: (any Clock<Duration>)? = nil
   ) {
     self.storage = storage
     self.clock = clock
@@ -34,7 +35,7 @@ struct DeliveryBench: Sendable {
       tailer: tailer,
       invoker: invoker,
       configuration: configuration,
-      clock: clock,
+      clock: realClock ?? clock,
       now: { Self.start.advanced(by: clock.now.offset) },
       logger: .silent
     )

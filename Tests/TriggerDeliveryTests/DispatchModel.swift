@@ -30,8 +30,8 @@ struct DispatchModel {
     var claims: [VersionExpectation]?
     var batch: StorageBatch
     var ends: [FunctionBacklog.End] = []
-    /// New deliveries of the node's own shards, and whether some of a function stay in storage.
-    var inserted: [String: (deliveries: [Delivery], areLeft: Bool)] = [:]
+    /// New deliveries by function.
+    var new: [String: [DeliveryStore.Candidate]] = [:]
     var parked: (function: String, deliveries: [Delivery])?
     var events: [UInt64] = []
   }
@@ -130,8 +130,7 @@ struct DispatchModel {
       batch: StorageBatch(),
       events: Array(sequences)
     )
-    var own: [String: [DeliveryStore.Candidate]] = [:]
-    var others: [Delivery] = []
+    var all: [Delivery] = []
     for sequence in sequences {
       guard let event = try await store.event(at: EventPlace(sequence: sequence, index: 0)) else {
         throw Finding(description: "event \(sequence) is lost")
@@ -141,25 +140,24 @@ struct DispatchModel {
         let delivery = Delivery(id: id, event: event)
         DeliveryStore.insert(delivery, into: &write.batch)
         if nodes[index].dispatch.shards.contains(Shard(of: delivery)) {
-          own[function, default: []].append(
+          write.new[function, default: []].append(
             DeliveryStore.Candidate(delivery: delivery, event: event, bytes: 100)
           )
-        } else {
-          others.append(delivery)
         }
+        all.append(delivery)
       }
     }
-    ShardNews.tell(others, in: &write.batch)
-    for (function, candidates) in own {
-      let areLeft = nodes[index].dispatch.add(candidates, of: function)
-      write.inserted[function] = (candidates.map(\.delivery), areLeft)
-    }
+    ShardNews.tell(all, by: "\(nodes[index].id)", in: &write.batch)
     expanding = true
     nodes[index].writes.append(write)
   }
 
   private mutating func look(_ index: Int) async throws {
-    let news = try await ShardNews.take(for: nodes[index].claims, from: storage)
+    let news = try await ShardNews.take(
+      for: nodes[index].claims,
+      by: "\(nodes[index].id)",
+      from: storage
+    )
     for (function, count) in news {
       nodes[index].dispatch.change(function) { $0.takeNotice(of: count, now: now) }
     }
@@ -258,14 +256,9 @@ struct DispatchModel {
       expanding = false
       if isWritten, let last = write.events.last { expanded = last }
     }
-    for (function, (deliveries, areLeft)) in write.inserted {
-      nodes[index].dispatch.change(function) { backlog in
-        if !isWritten {
-          backlog.refused(deliveries, wasLeft: areLeft)
-        } else if areLeft {
-          backlog.inserted(deliveries)
-        }
-      }
+    for (function, candidates) in write.new where isWritten {
+      guard nodes[index].dispatch.add(candidates, of: function) else { continue }
+      nodes[index].dispatch.change(function) { $0.inserted(candidates.map(\.delivery)) }
     }
     for end in write.ends {
       if isWritten, end.new.state == .succeeded { succeeded.insert(end.new.id) }

@@ -146,7 +146,7 @@ package final class DeliveryAdministration: Sendable {
       DeliveryStore.insert(new, into: &batch)
       let shard = Shard(of: new)
       let isOwn = dispatcher.read { $0.shards.contains(shard) }
-      if !isOwn { ShardNews.tell([new], in: &batch) }
+      if !isOwn { ShardNews.tell([new], by: dispatcher.id, in: &batch) }
       try await writer.write(batch, shards: isOwn ? [shard] : [])
       settled.forget(old.state)
       guard isOwn else { return new }

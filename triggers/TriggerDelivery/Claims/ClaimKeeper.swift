@@ -1,7 +1,6 @@
 import DocumentModel
 import EventLog
 import Logging
-import RuntimeSupport
 import StorageEngine
 import Synchronization
 
@@ -47,7 +46,7 @@ final class ClaimKeeper: Sendable {
     now: @escaping @Sendable () -> Timestamp,
     logger: Logger
   ) {
-    id = RandomID.make()
+    id = dispatcher.id
     storage = store.storage
     self.store = store
     self.writer = writer
@@ -97,8 +96,8 @@ final class ClaimKeeper: Sendable {
       do {
         try await beat()
         try await listen(for: interval)
-      } catch let error as StorageError where error.kind == .full {
-        // Without a beat the others take over, and they have the same disk.
+      } catch let error as StorageError where error.kind == .full || error.kind == .conflict {
+        // Somebody else was faster, or the disk is full, which it is for the others as well.
         try await clock.sleep(for: interval)
       }
     }
@@ -242,6 +241,7 @@ final class ClaimKeeper: Sendable {
         if !isExpanding { try await expander.readCursor() }
         let news = try await ShardNews.take(
           for: state.withLock { $0.claims },
+          by: id,
           from: storage
         )
         let now = now()

@@ -3,15 +3,17 @@ import StorageEngine
 
 /// How a dispatcher learns that another one has put deliveries into its shards.
 ///
-/// A row's key is the shard and the commit's sequence, its value the functions. A dispatcher that
-/// has all shards writes none.
+/// A row's key is the shard and the commit's sequence, its value who wrote it and the functions.
+/// Whoever has the shard takes it: the writer may have lost the shard without knowing. A dispatcher
+/// that is alone writes none.
 enum ShardNews {
   static let keyspace = Keyspace("dispatch_news")
 
-  /// Tells of deliveries in shards that the writer of the batch does not have.
-  static func tell(_ deliveries: [Delivery], in batch: inout StorageBatch) {
+  /// Tells whoever has the shards of deliveries that are put into storage.
+  static func tell(_ deliveries: [Delivery], by writer: String, in batch: inout StorageBatch) {
     for (shard, deliveries) in Dictionary(grouping: deliveries, by: { Shard(of: $0) }) {
       var encoder = BinaryEncoder()
+      encoder.append(writer)
       let counts = Dictionary(grouping: deliveries, by: \.id.function)
       encoder.append(UInt64(counts.count))
       for (function, deliveries) in counts {
@@ -22,12 +24,13 @@ enum ShardNews {
     }
   }
 
-  /// How many deliveries of each function others have put into the shards that are claimed.
+  /// How many deliveries of each function others than the reader have put into claimed shards.
   ///
   /// What was read is deleted from storage. When a claim is lost, nothing is taken: the news is for
   /// the new owner.
   static func take(
     for claims: [Shard: VersionExpectation],
+    by reader: String,
     from storage: any OrderedStorage
   ) async throws -> [String: Int] {
     let (functions, ranges) = try await storage.read { snapshot in
@@ -37,8 +40,11 @@ enum ShardNews {
         var last: [UInt8]?
         try snapshot.scan(keyspace, prefix: [shard.number]) { key, value in
           var decoder = BinaryDecoder(value.bytes)
+          let isOwn = try decoder.text() == reader
           for _ in 0..<(try decoder.count()) {
-            functions[try decoder.text(), default: 0] += Int(try decoder.number())
+            let function = try decoder.text()
+            let count = Int(try decoder.number())
+            if !isOwn { functions[function, default: 0] += count }
           }
           last = key
           return true

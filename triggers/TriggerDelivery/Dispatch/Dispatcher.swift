@@ -58,6 +58,8 @@ final class Dispatcher: Sendable {
     var random = SystemRandomNumberGenerator()
   }
 
+  /// What names this dispatcher among those that share a store.
+  let id = RandomID.make()
   private let registry: FunctionRegistry
   private let store: DeliveryStore
   private let writer: DeliveryWriter

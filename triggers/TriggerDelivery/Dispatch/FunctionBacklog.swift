@@ -136,7 +136,7 @@ extension FunctionBacklog {
     noteDue(now)
   }
 
-  /// Counts new deliveries, whose rows are about to be written, and takes those it can.
+  /// Counts new deliveries, whose rows are or are about to be written, and takes those it can.
   ///
   /// They come in the order of the events. Once one stays in storage, later ones do as well, until
   /// it has been read. Returns whether `inserted` must be called when the rows are written.
@@ -146,8 +146,6 @@ extension FunctionBacklog {
     for candidate in new {
       count += 1
       let delivery = candidate.delivery
-      // It runs already if its row was refused before.
-      guard entries[delivery.id.place] == nil else { continue }
       if delivery.isPostponed {
         if delivery.isUnanswered { unansweredCount += 1 }
         isLeft = true
@@ -179,16 +177,6 @@ extension FunctionBacklog {
     }
     // A read may have found the rows already.
     hasMore = isMoreStored || insertsRunning > 0 || load != nil && hasMore
-  }
-
-  /// Takes back deliveries of `add` whose rows were refused: another expander makes them again.
-  mutating func refused(_ new: [Delivery], wasLeft: Bool) {
-    if wasLeft { insertsRunning -= 1 }
-    let places = Set(new.map(\.id.place))
-    drop { places.contains($0.id.place) }
-    count -= new.count
-    unansweredCount -= new.count(where: \.isUnanswered)
-    lookAgain(from: nil)
   }
 
   /// Puts a delivery that is in storage into the window, unless it is there; false then.
