@@ -124,6 +124,13 @@ struct DeploymentFolder: Sendable {
     )
   }
 
+  /// The size of a file; nil for a link, a pipe or anything else that is no file.
+  static func bytes(ofFile path: String) -> Int? {
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return Int(status.st_size)
+  }
+
   private static func sync(_ path: String) throws {
     let descriptor = open(path, O_RDONLY)
     guard descriptor >= 0 else {

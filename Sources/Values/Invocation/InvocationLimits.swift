@@ -16,6 +16,14 @@ package enum InvocationLimits {
   package static let concurrencyMax = 1000
   /// Workers of one function.
   package static let instancesMax = 1000
+  /// Functions of one deployment or process; they share a binary and start on their first use.
+  package static let functionsMax = 5000
+  /// The longest manifest, with room for as many functions with long triggers.
+  package static let manifestBytesMax = 16 << 20
+  /// The longest text in a manifest, as long as the longest name of a document.
+  package static let textBytesMax = 6 << 10
+  /// The regions, secrets or filters of one function.
+  package static let listMax = 100
   /// The sizes of memory of one worker.
   package static let memoryMebibytes = 128...32_768
   /// Tries of a scheduled run after the first.
