@@ -5,6 +5,8 @@ package enum InvocationLimits {
   /// The longest body of a request to an HTTP function.
   package static let uploadBytesMax = 32 << 20
 
+  /// The time of one invocation of a function that does not set one.
+  package static let secondsDefault = 60
   /// The time of one invocation on an event.
   package static let eventSecondsMax = 540
   /// The time of one scheduled run or task.
