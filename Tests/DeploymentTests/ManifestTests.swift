@@ -38,6 +38,7 @@ struct ManifestCheckTests {
       FunctionManifest(endpoints: [
         "call": endpoint(), "fire": trigger(type: created, document: "a/{b}"),
         "nightly": schedule("0 3 * * *", "Europe/Berlin"), "often": schedule("every 5 minutes"),
+        "other": trigger(type: "some.type", document: "one"),
       ])
     )
   }
@@ -135,6 +136,21 @@ struct ManifestCheckTests {
       try ManifestCheck.validate(FunctionManifest(endpoints: ["f": endpoint]))
     }
     #expect(error?.message.contains("Function f has a \(problem)") == true)
+  }
+
+  @Test(
+    "A queue without a rate, or with one that is no number, is refused",
+    arguments: [0, .nan, 501]
+  )
+  func rates(rate: Double) {
+    let endpoint = endpoint {
+      $0.callableTrigger = nil
+      $0.taskQueueTrigger = .init(rateLimits: .init(maxDispatchesPerSecond: rate))
+    }
+    let error = #expect(throws: DeploymentError.self) {
+      try ManifestCheck.validate(["f": endpoint])
+    }
+    #expect(error?.message.hasPrefix("Function f has a maxDispatchesPerSecond of \(rate);") == true)
   }
 
   @Test("All options out of range are named at once")

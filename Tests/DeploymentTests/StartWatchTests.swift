@@ -79,6 +79,8 @@ struct StartWatchTests {
 
     final class Served: Sendable {
       private let state = Mutex((count: 0, failing: false))
+      /// Whether each start was on disk when it began.
+      let areOnDisk = Mutex<[Bool]>([])
       var count: Int { state.withLock { $0.count } }
       func fail() { state.withLock { $0.failing = true } }
       func replace() throws {
@@ -93,10 +95,15 @@ struct StartWatchTests {
       starts = StartWatch(folder: data.path, clock: clock, logger: .silent)
       controller = DeploymentController(
         configuration: .init(project: "demo-test", folder: data.path, environment: [:]),
+        manifestTimeout: .seconds(30),
         starts: starts,
         now: { Date() },
         logger: .silent
-      ) { [served] _ in try served.replace() }
+      ) { [served] _ in
+        let isOnDisk = FileManager.default.fileExists(atPath: data.path("starting"))
+        served.areOnDisk.withLock { $0.append(isOnDisk) }
+        try served.replace()
+      }
     }
   }
 
@@ -194,6 +201,7 @@ struct StartWatchTests {
     #expect(isOnDisk)
     // Ends with its cancellation below.
     let running = Task { await server.starts.run() }
+    #expect(server.served.areOnDisk.withLock { $0 } == [true])
     await server.clock.waitForSleepers()
     server.clock.advance(by: .milliseconds(2999))
     #expect(isOnDisk)
@@ -212,6 +220,24 @@ struct StartWatchTests {
 
     for _ in 1...2 { #expect(try await Server(data).controller.restore() == record) }
     await #expect(throws: DeploymentError.self) { try await Server(data).controller.restore() }
+  }
+
+  @Test("The one that serves on may still be survived after another one did not start")
+  func survivesAfterFailure() async throws {
+    let server = Server(data)
+    try await deploy(server)
+    // Ends with its cancellation below.
+    let running = Task { await server.starts.run() }
+    await server.clock.waitForSleepers()
+    await server.starts.begin("other", twin: nil)
+    server.clock.advance(by: .seconds(3))
+    await server.starts.fail()
+
+    await server.clock.waitForSleepers()
+    server.clock.advance(by: .seconds(3))
+    while isOnDisk { await Task.yield() }
+    running.cancel()
+    await running.value
   }
 
   @Test("A record of starts that is damaged or cannot be written keeps nothing from serving")

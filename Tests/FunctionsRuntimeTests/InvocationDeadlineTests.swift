@@ -41,4 +41,26 @@ struct InvocationDeadlineTests {
     #expect((start + .seconds(seconds)...end + .seconds(seconds)).contains(deadline))
     #expect(InvocationDeadline.current == nil)
   }
+
+  @Test("A body that a handler writes later has the deadline of its invocation")
+  func streamed() async throws {
+    let seen = Mutex<[ContinuousClock.Instant?]>([])
+    let app = FunctionsApp {
+      OnRequest("f") { _ in
+        seen.withLock { $0.append(InvocationDeadline.current) }
+        return .stream { _ in seen.withLock { $0.append(InvocationDeadline.current) } }
+      }
+    }
+    let host = try FunctionHost(
+      app: app,
+      target: "f",
+      credentials: CredentialReader(mode: .emulator),
+      makeLogger: { _ in .silent }
+    )
+    let head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
+    _ = try await host.respond(to: head, body: ByteBuffer()).body.collect(upTo: 1)
+
+    let deadlines = seen.withLock { $0 }
+    #expect(deadlines.count == 2 && deadlines[0] != nil && deadlines[0] == deadlines[1])
+  }
 }
