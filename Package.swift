@@ -415,7 +415,7 @@ func testTargets() -> [Target] {
     tests("DeploymentTests", and: ["HTTPTypes", "NIOCore"]),
     tests("DocumentModelTests"),
     tests("DocumentStoreTests"),
-    tests("EmulatorSuiteTests"),
+    tests("EmulatorSuiteTests", and: ["Schedules"]),
     tests("EventLogTests"),
     tests("EventsTests"),
     tests("FirestoreClientTests"),

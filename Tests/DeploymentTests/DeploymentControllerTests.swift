@@ -41,8 +41,8 @@ struct DeploymentControllerTests {
       }
 
       let kept = try FileManager.default.contentsOfDirectory(atPath: project.data.path)
-      #expect(kept.count == DeploymentFolder.keptMax + 2)
-      #expect(Set(kept).isSuperset(of: ["current", ids[4]]))
+      #expect(kept.count == DeploymentFolder.keptMax + 3)
+      #expect(Set(kept).isSuperset(of: ["current", "starting", ids[4]]))
     }
   }
 
@@ -56,7 +56,7 @@ struct DeploymentControllerTests {
       #expect(error?.message.contains("echo") == true)
       #expect(try await project.call("echo", #"{"data":1}"#) == #"{"result":1}"#)
       let kept = try FileManager.default.contentsOfDirectory(atPath: project.data.path)
-      #expect(Set(kept) == ["current", first.id])
+      #expect(Set(kept) == ["current", "starting", first.id])
     }
   }
 
@@ -352,6 +352,7 @@ struct DeploymentControllerTests {
         environment: ["FIRESTORE_EMULATOR_HOST": "127.0.0.1:1", "PATH": "/usr/bin:/bin"]
       ),
       manifestTimeout: manifestTimeout,
+      starts: StartWatch(folder: data.path, logger: .silent),
       now: { Date() },
       logger: .silent
     ) { try await fleet.replaceFunctions($0) }

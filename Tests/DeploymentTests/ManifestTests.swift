@@ -38,12 +38,14 @@ struct ManifestCheckTests {
       FunctionManifest(endpoints: [
         "call": endpoint(), "fire": trigger(type: created, document: "a/{b}"),
         "nightly": schedule("0 3 * * *", "Europe/Berlin"), "often": schedule("every 5 minutes"),
+        "other": trigger(type: "some.type", document: "one"),
       ])
     )
   }
 
   @Test("What cannot be served is refused, and the function is named")
   func unsound() {
+    let long = String(repeating: "a", count: 10_000)
     let cases: [(String, FunctionEndpoint, String)] = [
       ("1f", endpoint(), "\"1f\" is no name"),
       ("two", endpoint { $0.httpsTrigger = FunctionEndpoint.HTTPSTrigger() }, "two has 2 triggers"),
@@ -64,13 +66,54 @@ struct ManifestCheckTests {
       ("path", trigger(type: created, document: "a/{b"), "path: "),
       ("never", schedule("0 0 30 2 *"), "never: The schedule \"0 0 30 2 *\" never runs"),
       ("zone", schedule("@daily", "Mars"), "zone: There is no time zone \"Mars\""),
+      ("nowhere", endpoint { $0.region = [""] }, "nowhere has the region \"\""),
+      ("split", endpoint { $0.region = ["eu/west1"] }, "split has the region \"eu/west1\""),
+      (
+        "global",
+        endpoint { $0.region = Array(repeating: "eu1", count: 101) },
+        "global has 101 regions; give at most 100."
+      ),
+      (
+        "secret",
+        endpoint { $0.secretEnvironmentVariables = [.init(key: "A=B")] },
+        "secret has the secret \"A=B\""
+      ),
+      ("wordy", endpoint { $0.entryPoint = long }, "wordy has a text of 10000 bytes"),
+      ("path", trigger(type: created, document: long), "path has a text of 10000 bytes"),
+      ("zone", schedule("@daily", long), "zone has a text of 10000 bytes"),
+      ("event", trigger(type: "", document: "a/b"), "event has the event type \"\""),
+      ("event", trigger(type: "a b", document: "a/b"), "event has the event type \"a b\""),
+      ("other", trigger(type: "some.type", document: "a/{b"), "other: The pattern \"a/{b\""),
+      (long, endpoint(), "\"aaa"),
     ]
     for (name, endpoint, problem) in cases {
       let error = #expect(throws: DeploymentError.self) {
         try ManifestCheck.validate(FunctionManifest(endpoints: [name: endpoint]))
       }
       #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
+      #expect(error?.message.utf8.count ?? 0 < 1000)
     }
+  }
+
+  @Test("Five thousand functions are a deployment, and one more is none")
+  func functionsMax() throws {
+    var functions: [String: FunctionEndpoint] = [:]
+    for number in 1...5000 { functions["f\(number)"] = schedule("every 5 minutes") }
+    try ManifestCheck.validate(functions)
+
+    functions["further"] = endpoint()
+    let error = #expect(throws: DeploymentError.self) { try ManifestCheck.validate(functions) }
+    #expect(error?.message == "There are 5001 functions; a deployment has at most 5000.")
+  }
+
+  @Test("The capacity of a function is a number, whatever its options say")
+  func capacity() {
+    let huge = endpoint {
+      $0.concurrency = .max
+      $0.maxInstances = .max
+    }
+    #expect(huge.capacity == .max)
+    #expect(endpoint { $0.concurrency = 3 }.capacity == 12)
   }
 
   @Test(
@@ -93,6 +136,21 @@ struct ManifestCheckTests {
       try ManifestCheck.validate(FunctionManifest(endpoints: ["f": endpoint]))
     }
     #expect(error?.message.contains("Function f has a \(problem)") == true)
+  }
+
+  @Test(
+    "A queue without a rate, or with one that is no number, is refused",
+    arguments: [0, .nan, 501]
+  )
+  func rates(rate: Double) {
+    let endpoint = endpoint {
+      $0.callableTrigger = nil
+      $0.taskQueueTrigger = .init(rateLimits: .init(maxDispatchesPerSecond: rate))
+    }
+    let error = #expect(throws: DeploymentError.self) {
+      try ManifestCheck.validate(["f": endpoint])
+    }
+    #expect(error?.message.hasPrefix("Function f has a maxDispatchesPerSecond of \(rate);") == true)
   }
 
   @Test("All options out of range are named at once")

@@ -1,5 +1,6 @@
 import Deployment
 import Foundation
+import RuntimeSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -19,15 +20,25 @@ struct OddBinaryTests {
 
   private func deploy(
     _ source: FunctionsSource,
-    manifestTimeout: Duration = .seconds(30)
+    manifestTimeout: Duration = .seconds(30),
+    validate: @escaping DeploymentController.Validate = { _ in }
   ) async throws -> DeploymentRecord {
-    let controller = DeploymentController(
+    let controller = controller(manifestTimeout: manifestTimeout, validate: validate)
+    return try await controller.deploy(source, builds: true) { _ in }
+  }
+
+  private func controller(
+    manifestTimeout: Duration = .seconds(30),
+    validate: @escaping DeploymentController.Validate = { _ in }
+  ) -> DeploymentController {
+    DeploymentController(
       configuration: .init(project: "demo-test", folder: data.path, environment: [:]),
       manifestTimeout: manifestTimeout,
+      starts: StartWatch(folder: data.path, logger: .silent),
       now: { Date() },
-      logger: .silent
+      logger: .silent,
+      validate: validate
     ) { [served] in served.add($0) }
-    return try await controller.deploy(source, builds: true) { _ in }
   }
 
   private final class Recorder: Sendable {
@@ -92,6 +103,56 @@ struct OddBinaryTests {
     #expect(attributes[.type] as? FileAttributeType == .typeRegular)
   }
 
+  @Test(
+    "A binary that writes no file, or one without end, is refused",
+    arguments: ["mkfifo", "ln -s /dev/zero", "truncate -s 1T"]
+  )
+  func oddManifest(command: String) async throws {
+    let source = try script("\(command) \"$FUNCTIONS_MANIFEST_OUTPUT_PATH\"")
+    let error = await #expect(throws: DeploymentError.self) { try await deploy(source) }
+
+    #expect(error?.message.contains("There is no file of at most 16 MiB at ") == true)
+  }
+
+  @Test("What others who read the functions refuse does not start, and what serves goes on")
+  func refusedByOthers() async throws {
+    let record = try await deploy(try describing("a"))
+    let error = await #expect(throws: DeploymentError.self) {
+      try await deploy(try describing("b")) { functions in
+        throw StatusError.invalidArgument("No \(functions.keys.sorted()).")
+      }
+    }
+
+    #expect(error?.message.hasSuffix(#"cannot be served. No ["b"]."#) == true)
+    #expect(served.all.map { $0.map(\.name) } == [["a"]])
+    #expect(try current() == record.id)
+  }
+
+  @Test(
+    "A record that an earlier version or somebody else wrote is checked before it serves",
+    arguments: [
+      (#""platform" : "gcfv2""#, #""maxInstances": 9223372036854775807, "platform": "x""#),
+      (#""callableTrigger" : {"#, #""scheduleTrigger": {"schedule": "* * * * * *"#),
+      (#""platform" : "gcfv2""#, #""timeoutSeconds": 1e300, "platform": "x""#),
+      (#""id" : ""#, #""id" : "x"#), (#""id" : ""#, #""binaries": {"a": "../.."}, "id" : ""#),
+      ("v1alpha1", "v2"),
+    ]
+  )
+  func hostileRecord(text: String, other: String) async throws {
+    let record = try await deploy(try describing("a"))
+    let path = data.path("\(record.id)/deployment.json")
+    let whole = try String(contentsOfFile: path, encoding: .utf8)
+    try #require(whole.contains(text), "\(whole)")
+    try data.write(
+      "\(record.id)/deployment.json",
+      whole.replacing(text, with: other, maxReplacements: 1)
+    )
+
+    await #expect(throws: DeploymentError.self) { try await controller().restore() }
+    await #expect(throws: DeploymentError.self) { try await controller().rollBack(to: record.id) }
+    #expect(served.all.count == 1)
+  }
+
   @Test("A binary that hangs is ended when its time is over, and what it said is shown")
   func hangs() async throws {
     let record = try await deploy(try describing("f"))
@@ -107,7 +168,7 @@ struct OddBinaryTests {
     #expect(message.contains("waiting for "), "\(message)")
     #expect(try current() == record.id)
     let left = try FileManager.default.contentsOfDirectory(atPath: data.path)
-    #expect(Set(left) == ["current", record.id])
+    #expect(Set(left) == ["current", "starting", record.id])
   }
 
   @Test("A build that fails shows the compiler's error and keeps the old deployment")

@@ -246,8 +246,10 @@ struct RetryTests {
 
   @Test("Chance shortens a wait by up to a half")
   func jitter() {
-    let policy = CallRetries(random: { 0.5 })
-    #expect(policy.delay(afterFailures: 1) == .milliseconds(75))
+    var patience = Patience(CallRetries(random: { 0.5 }))
+    #expect(
+      patience.wait(after: FirestoreError(.unavailable, ""), at: .now) == .milliseconds(75)
+    )
   }
 }
 
@@ -309,7 +311,7 @@ struct TransactionTests {
     }
 
     #expect(runs.all.count == 2)
-    #expect(waits.all == [.milliseconds(100)])
+    #expect(waits.all == [.milliseconds(10)])
     #expect(http.calls[3] == "POST \(root):rollback")
     #expect(http.bodies[4].contains(#""retryTransaction":"QQ==""#))
   }

@@ -38,4 +38,30 @@ struct BackOffTests {
     #expect(backOff.delay(afterFailures: 1, random: 0) == .seconds(4))
     #expect(backOff.delay(afterFailures: 1, random: 1) == .seconds(3))
   }
+
+  @Test("Whatever its numbers are, a wait is from nothing to the maximum")
+  func extremes() {
+    let longest = Duration(attoseconds: .max)
+    let counts = [Int.min, -1, 0, 1, 30, 31, .max]
+    let durations = [Duration(attoseconds: .min), .seconds(-1), .zero, .seconds(1), longest]
+    let parts = [0, 1e-300, 0.5, 1, 2, -1, .infinity, .nan]
+    for initial in durations {
+      for doublings in counts {
+        for jitter in parts {
+          let backOff = BackOff(
+            initial: initial,
+            maximum: longest,
+            doublings: doublings,
+            jitter: jitter
+          )
+          for failures in counts {
+            #expect(backOff.delay(afterFailures: failures) >= .zero)
+            #expect(
+              parts.allSatisfy { backOff.delay(afterFailures: failures, random: $0) >= .zero }
+            )
+          }
+        }
+      }
+    }
+  }
 }

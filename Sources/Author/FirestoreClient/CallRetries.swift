@@ -3,15 +3,26 @@ package import RuntimeSupport
 /// When a failed call is made again, and after what wait.
 package struct CallRetries: Sendable {
   /// Attempts of one call or transaction, including the first, as in the official clients.
+  ///
+  /// Those that failed because others used the same documents do not count.
   package var attemptsMax: Int
   /// The waits, before chance shortens them.
   package var backOff: BackOff
+  /// The waits while others use the same documents, before chance shortens them.
+  package var contentionBackOff: BackOff
+  /// How long contention is borne outside of a function, whose own deadline bounds it otherwise.
+  package var contentionTimeMax: Duration
+  /// The time; a test hands in its own clock.
+  package var now: @Sendable () -> ContinuousClock.Instant
   /// Waits; a test hands in its own clock.
   package var sleep: @Sendable (Duration) async throws -> Void
   /// Gives a number from 0 up to 1.
   package var random: @Sendable () -> Double
 
-  /// A policy; chance shortens waits by up to a half, which separates clients that failed together.
+  /// A policy; chance shortens waits, which separates clients that failed together.
+  ///
+  /// It takes up to a half off a wait for an unavailable server, and any part of one for others'
+  /// locks, where many start at the same moment.
   package init(
     attemptsMax: Int = 5,
     backOff: BackOff = BackOff(
@@ -19,25 +30,45 @@ package struct CallRetries: Sendable {
       maximum: .seconds(5),
       jitter: 0.5
     ),
+    contentionBackOff: BackOff = BackOff(
+      initial: .milliseconds(10),
+      maximum: .seconds(1),
+      jitter: 1
+    ),
+    contentionTimeMax: Duration = .seconds(60),
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
   ) {
     self.attemptsMax = attemptsMax
     self.backOff = backOff
+    self.contentionBackOff = contentionBackOff
+    self.contentionTimeMax = contentionTimeMax
+    self.now = now
     self.sleep = sleep
     self.random = random
   }
 
-  /// The wait after failure number `failures`, counted from 1.
-  func delay(afterFailures failures: Int) -> Duration {
-    backOff.delay(afterFailures: failures, random: random())
+  /// The end of the time for contention that begins now.
+  var contentionEnd: ContinuousClock.Instant {
+    InvocationDeadline.current ?? now() + contentionTimeMax
   }
 
   /// Whether a call may be made again after this error.
   ///
-  /// A call that is not idempotent may, only if the server has surely not acted.
-  func allowsAgain(_ error: FirestoreError, isIdempotent: Bool) -> Bool {
-    error.code == .unavailable && (isIdempotent || !error.mayHaveActed)
+  /// A call that is not idempotent may, only if the server has surely not acted. Only a commit
+  /// outside a transaction is repeated after contention, as by the Node client: what a transaction
+  /// has read does not hold any more.
+  func allowsAgain(
+    _ error: FirestoreError,
+    isIdempotent: Bool,
+    bearsContention: Bool
+  ) -> Bool {
+    switch error.code {
+    case .unavailable: isIdempotent || !error.mayHaveActed
+    case .aborted: bearsContention && !error.mayHaveActed
+    default: false
+    }
   }
 
   /// Whether a transaction may run again from its start after this error.
@@ -66,22 +97,61 @@ package struct CallRetries: Sendable {
     }
   }
 
-  /// Makes a call until it succeeds, may not be made again, or has been made often enough.
+  /// Makes a call until it succeeds, may not be made again, or was made often or long enough.
   func run<Output: Sendable>(
     isIdempotent: Bool,
+    bearsContention: Bool = false,
     _ call: () async throws -> Output
   ) async throws -> Output {
-    var failures = 0
+    var patience = Patience(self)
     while true {
       do {
         return try await call()
       } catch let error as FirestoreError {
-        failures += 1
-        guard failures < attemptsMax, allowsAgain(error, isIdempotent: isIdempotent),
-          !Task.isCancelled
+        guard
+          allowsAgain(error, isIdempotent: isIdempotent, bearsContention: bearsContention),
+          let wait = patience.wait(after: error, at: now()), !Task.isCancelled
         else { throw error }
-        try await sleep(delay(afterFailures: failures))
+        try await sleep(wait)
       }
     }
+  }
+}
+
+/// How much longer one call or transaction is tried.
+///
+/// Contention passes, however many clients there are, so time alone bounds it; anything else is
+/// tried a few times.
+struct Patience {
+  private let retries: CallRetries
+  private let contentionEnd: ContinuousClock.Instant
+  private let totalMax: Int
+  private var contentions = 0
+  private var failures = 0
+
+  /// The patience of a call that begins now; `totalMax` also bounds what time bounds otherwise.
+  init(_ retries: CallRetries, totalMax: Int = .max) {
+    self.retries = retries
+    self.totalMax = totalMax
+    contentionEnd = retries.contentionEnd
+  }
+
+  /// The wait before the next try; nil when the last one was the end.
+  mutating func wait(
+    after error: FirestoreError,
+    at now: ContinuousClock.Instant
+  ) -> Duration? {
+    let isContention = error.code == .aborted
+    if isContention { contentions += 1 } else { failures += 1 }
+    guard contentions + failures < totalMax else { return nil }
+    guard isContention else {
+      guard failures < retries.attemptsMax else { return nil }
+      return retries.backOff.delay(afterFailures: failures, random: retries.random())
+    }
+    let wait = retries.contentionBackOff.delay(
+      afterFailures: contentions,
+      random: retries.random()
+    )
+    return now + wait < contentionEnd ? wait : nil
   }
 }

@@ -66,7 +66,8 @@ struct FirestoreCalls: Sendable {
       $0.writes = writes.map(WireFormat.proto)
       if let transaction { $0.transaction = Data(transaction) }
     }
-    let answer = try await retries.run(isIdempotent: false) {
+    let bearsContention = transaction == nil
+    let answer = try await retries.run(isIdempotent: false, bearsContention: bearsContention) {
       try await transport.commit(request, as: credential)
     }
     return CommitResult(

@@ -125,19 +125,21 @@ public final class Transaction: Sendable {
 extension Firestore {
   /// Runs `body` and commits its writes, as if nobody else had done anything meanwhile.
   ///
-  /// When other writes came in between, `body` runs again, at most `attemptsMax` times in all, so
-  /// it must not have effects of its own. An error that it throws ends the transaction without a
-  /// trace; so does cancellation.
+  /// When others use the same documents, `body` runs again after a short random wait, until the
+  /// function's time is over, or for 60 seconds outside of a function; so it must not have effects
+  /// of its own. After other failures of the server it runs five times at most. `attemptsMax`
+  /// bounds the runs for whatever reason. An error that `body` throws ends the transaction without
+  /// a trace; so does cancellation.
   ///
   /// Throws what `body` throws, and `FirestoreError`. When the connection fails during the commit,
   /// nobody knows whether the commit was applied: `body` does not run again, and the error has
   /// `mayHaveActed` set.
   public func runTransaction<Output: Sendable>(
-    attemptsMax: Int = 5,
+    attemptsMax: Int? = nil,
     _ body: (Transaction) async throws -> Output
   ) async throws -> Output {
     var previous: [UInt8]?
-    var failures = 0
+    var patience = Patience(calls.retries, totalMax: attemptsMax ?? .max)
     while true {
       let id = try await calls.begin(database, .readWrite(retrying: previous))
       let transaction = Transaction(id: id, firestore: self)
@@ -149,15 +151,14 @@ extension Firestore {
         return output
       } catch {
         await abandon(id)
-        failures += 1
-        guard let error = error as? FirestoreError, failures < attemptsMax,
+        guard let error = error as? FirestoreError,
           isCommitting
             ? calls.retries.allowsTransactionAgain(afterCommit: error)
             : calls.retries.allowsTransactionAgain(error),
-          !Task.isCancelled
+          let wait = patience.wait(after: error, at: calls.retries.now()), !Task.isCancelled
         else { throw error }
         previous = id
-        try await calls.retries.sleep(calls.retries.delay(afterFailures: failures))
+        try await calls.retries.sleep(wait)
       }
     }
   }

@@ -116,7 +116,7 @@ public struct WriteBatch: Sendable {
   /// Commits all writes; throws and changes nothing when one of them is impossible.
   ///
   /// The commit is sent again only while the server has surely not acted, so nothing is written
-  /// twice. After `unavailable` or `deadlineExceeded` the writes may or may not have been made.
+  /// twice; while others use the same documents, for as long as a transaction runs again. After `unavailable` or `deadlineExceeded` the writes may or may not have been made.
   @discardableResult
   public func commit() async throws -> CommitResult {
     try await firestore.calls.commit(writes, database: firestore.database)

@@ -1,4 +1,4 @@
-import Invocation
+package import Invocation
 package import Logging
 import RuntimeSupport
 package import WorkerPool
@@ -31,6 +31,8 @@ package actor DeploymentController {
     }
   }
 
+  /// Throws a `StatusConvertible` when functions cannot be served; it changes nothing.
+  package typealias Validate = @Sendable ([String: FunctionEndpoint]) throws -> Void
   /// Replaces the running functions; throws and changes nothing when the new ones do not start.
   package typealias Replace = @Sendable ([DeployedFunction]) async throws -> Void
 
@@ -38,22 +40,31 @@ package actor DeploymentController {
   private let folder: DeploymentFolder
   private let builder = BinaryBuilder()
   private let check: ManifestCheck
+  private let starts: StartWatch
+  private let validate: Validate
   private let replace: Replace
   private let now: @Sendable () -> Date
   private let logger: Logger
   private var isBusy = false
 
   /// A controller that has deployed nothing yet.
+  ///
+  /// `validate` adds the conditions of others who will read the functions; it is asked before any
+  /// deployment starts.
   package init(
     configuration: Configuration,
     manifestTimeout: Duration = .seconds(10),
+    starts: StartWatch,
     now: @escaping @Sendable () -> Date,
     logger: Logger,
+    validate: @escaping Validate = { _ in },
     replace: @escaping Replace
   ) {
     self.configuration = configuration
     self.folder = DeploymentFolder(path: configuration.folder)
     self.check = ManifestCheck(timeout: manifestTimeout)
+    self.starts = starts
+    self.validate = validate
     self.now = now
     self.logger = logger
     self.replace = replace
@@ -61,11 +72,13 @@ package actor DeploymentController {
 
   /// Serves the last deployment again; nil when there has been none.
   ///
-  /// Throws `DeploymentError` when the deployment is damaged, or when another one is in progress.
+  /// Throws `DeploymentError` when the deployment is damaged, when it cannot be served or killed the
+  /// server too often, and when another one is in progress.
   package func restore() async throws -> DeploymentRecord? {
     try begin()
     defer { isBusy = false }
     guard let record = try folder.current() else { return nil }
+    try await starts.allow(record.id)
     try await serve(record)
     logger.notice("Serving the last deployment", metadata: ["deployment.id": "\(record.id)"])
     return record
@@ -74,12 +87,14 @@ package actor DeploymentController {
   /// Deploys a source and returns the deployment that is served from now on.
   ///
   /// With `only`, the functions of these names come from the source and all others stay as they
-  /// are. Throws `DeploymentError`, or another `StatusConvertible`, and then leaves everything as
-  /// it was. A second call during the first throws `DeploymentError` at once.
+  /// are. A binary that killed the server too often is refused unless `isAsked`: somebody wants
+  /// just this. Throws `DeploymentError`, or another `StatusConvertible`, and then leaves everything
+  /// as it was. A second call during the first throws `DeploymentError` at once.
   package func deploy(
     _ source: FunctionsSource,
     builds: Bool,
     only: Set<String>? = nil,
+    isAsked: Bool = true,
     progress: @escaping @Sendable (String) -> Void
   ) async throws -> DeploymentRecord {
     try begin()
@@ -89,6 +104,7 @@ package actor DeploymentController {
     let id = makeID()
     do {
       try stage(binary, id)
+      let twin = isAsked ? nil : try await starts.allow(newcomer: id)
       progress("Asking the functions binary what it offers …")
       let manifest = try await check.manifest(
         of: folder.binary(id),
@@ -97,7 +113,7 @@ package actor DeploymentController {
       )
       let record = try record(id, of: manifest, from: source, only: only)
       progress("Starting \(record.manifest.endpoints.count) functions …")
-      try await activate(record, environment)
+      try await activate(record, environment, twin: twin)
       return record
     } catch {
       folder.discard(id)
@@ -258,9 +274,10 @@ package actor DeploymentController {
 
   private func activate(
     _ record: DeploymentRecord,
-    _ environment: UserEnvironment
+    _ environment: UserEnvironment,
+    twin: String? = nil
   ) async throws {
-    try await replace(functions(of: record, environment))
+    try await start(record, environment, twin: twin)
     do {
       try folder.makeCurrent(record)
     } catch {
@@ -295,10 +312,12 @@ package actor DeploymentController {
   }
 
   private func serveCurrent() async throws {
-    if let record = try folder.current() {
+    // A damaged record has nothing to serve.
+    if let record = try? folder.current() {
       try await serve(record)
     } else {
       try await replace([])
+      await starts.fail()
     }
   }
 
@@ -307,21 +326,47 @@ package actor DeploymentController {
       folder: record.environmentFolder,
       project: configuration.project
     )
-    try await replace(functions(of: record, environment))
+    try await start(record, environment)
+  }
+
+  /// Lets a deployment take over, on record as a start that the server has yet to survive.
+  private func start(
+    _ record: DeploymentRecord,
+    _ environment: UserEnvironment,
+    twin: String? = nil
+  ) async throws {
+    try validate(record)
+    await starts.begin(record.id, twin: twin)
+    do {
+      try await replace(functions(of: record, environment))
+    } catch {
+      await starts.fail()
+      throw error
+    }
+    await starts.succeed(record.id)
+  }
+
+  /// Throws `DeploymentError` unless everything that reads a record's functions can use them.
+  private func validate(_ record: DeploymentRecord) throws {
+    do {
+      try ManifestCheck.validate(record.manifest)
+      try validate(record.manifest.endpoints)
+    } catch let error as any StatusConvertible {
+      throw DeploymentError("Deployment \(record.id) cannot be served. \(error.statusMessage)")
+    }
   }
 
   private func functions(
     of record: DeploymentRecord,
     _ environment: UserEnvironment
   ) -> [DeployedFunction] {
-    record.manifest.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
-      var values = workerEnvironment(environment)
-      values.merge(environment.secrets(of: endpoint)) { $1 }
-      return DeployedFunction(
+    let shared = workerEnvironment(environment)
+    return record.manifest.endpoints.sorted { $0.key < $1.key }.map { name, endpoint in
+      DeployedFunction(
         name: name,
         endpoint: endpoint,
         executable: folder.binary(record.binary(of: name)),
-        environment: values,
+        environment: shared.merging(environment.secrets(of: endpoint)) { $1 },
         deploymentID: record.id
       )
     }

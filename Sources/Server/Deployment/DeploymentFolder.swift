@@ -92,10 +92,10 @@ struct DeploymentFolder: Sendable {
     // A deployment that cannot be listed or read cannot be served again, so it does not count.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     return names.compactMap { name in
-      name == Self.currentName ? nil : try? record(name)
+      Self.isOfDeployment(name) ? try? record(name) : nil
     }.filter { record in
-      record.manifest.endpoints.keys.allSatisfy {
-        FileManager.default.isExecutableFile(atPath: binary(record.binary(of: $0)))
+      Set(record.manifest.endpoints.keys.map { record.binary(of: $0) }).allSatisfy {
+        FileManager.default.isExecutableFile(atPath: binary($0))
       }
     }.sorted { ($0.time ?? $0.id, $0.id) > ($1.time ?? $1.id, $1.id) }
   }
@@ -108,20 +108,75 @@ struct DeploymentFolder: Sendable {
     let needed = Set(kept.flatMap(\.folders))
     // A folder that cannot be listed or removed costs disk and nothing else.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-    for name in names where name != Self.currentName && !needed.contains(name) {
+    let files: Set = [Self.currentName, Self.startsName]
+    for name in names where !files.contains(name) && !needed.contains(name) {
       try? FileManager.default.removeItem(atPath: folder(name))
     }
   }
 
+  // MARK: - Starts
+
+  /// The starts that servers have begun; none before the first.
+  func starts() throws -> StartHistory {
+    guard FileManager.default.fileExists(atPath: startsPath) else { return StartHistory() }
+    return try JSONDecoder().decode(
+      StartHistory.self,
+      from: Data(contentsOf: URL(filePath: startsPath))
+    )
+  }
+
+  /// Keeps the starts; synced to disk while one of them is under way.
+  func keep(_ starts: StartHistory) throws {
+    guard starts != StartHistory() else {
+      guard FileManager.default.fileExists(atPath: startsPath) else { return }
+      return try FileManager.default.removeItem(atPath: startsPath)
+    }
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    try JSONEncoder().encode(starts).write(to: URL(filePath: startsPath), options: .atomic)
+    guard starts.starting != nil else { return }
+    try Self.sync(startsPath)
+    try Self.sync(path)
+  }
+
+  /// Whether two deployments have the same binary; false when one has none.
+  func haveSameBinary(_ id: String, _ other: String) -> Bool {
+    FileManager.default.contentsEqual(atPath: binary(id), andPath: binary(other))
+  }
+
+  /// Whether a folder of this name is still there.
+  func exists(_ id: String) -> Bool { FileManager.default.fileExists(atPath: folder(id)) }
+
+  // MARK: - Names
+
   private static let currentName = "current"
+  private static let startsName = "starting"
+
+  private var startsPath: String { "\(path)/\(Self.startsName)" }
+
+  /// Whether a name in the folder is a deployment's; in a record a hostile one leads elsewhere.
+  private static func isOfDeployment(_ name: String) -> Bool {
+    !name.isEmpty && !name.hasPrefix(".") && !name.contains("/") && name != currentName
+      && name != startsName
+  }
 
   private func recordPath(_ id: String) -> String { folder(id) + "/deployment.json" }
 
   private func record(_ id: String) throws -> DeploymentRecord {
-    try JSONDecoder().decode(
+    let record = try JSONDecoder().decode(
       DeploymentRecord.self,
       from: Data(contentsOf: URL(filePath: recordPath(id)))
     )
+    guard record.id == id, record.folders.allSatisfy(Self.isOfDeployment) else {
+      throw DeploymentError("\(recordPath(id)) is the record of another deployment.")
+    }
+    return record
+  }
+
+  /// The size of a file; nil for a link, a pipe or anything else that is no file.
+  static func bytes(ofFile path: String) -> Int? {
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return Int(status.st_size)
   }
 
   private static func sync(_ path: String) throws {

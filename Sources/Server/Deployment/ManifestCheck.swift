@@ -1,5 +1,5 @@
 import Events
-import Invocation
+package import Invocation
 import RuntimeSupport
 import Schedules
 import Subprocess
@@ -11,7 +11,7 @@ import Subprocess
 #endif
 
 /// Asks a functions binary for its manifest, and refuses a manifest that cannot be served.
-struct ManifestCheck: Sendable {
+package struct ManifestCheck: Sendable {
   /// Firebase's own limit for the discovery of functions.
   var timeout: Duration = .seconds(10)
 
@@ -53,10 +53,7 @@ struct ManifestCheck: Sendable {
     }
     let manifest: FunctionManifest
     do {
-      manifest = try JSONDecoder().decode(
-        FunctionManifest.self,
-        from: Data(contentsOf: URL(filePath: path))
-      )
+      manifest = try JSONDecoder().decode(FunctionManifest.self, from: Self.contents(of: path))
     } catch {
       throw DeploymentError("The functions binary wrote no valid manifest: \(error)")
     }
@@ -64,7 +61,20 @@ struct ManifestCheck: Sendable {
     return manifest
   }
 
-  /// Checks names, limits and triggers; the message names the function.
+  /// What a binary wrote, unless it is no file or one that would fill the server's memory.
+  private static func contents(of path: String) throws -> Data {
+    let bytesMax = InvocationLimits.manifestBytesMax
+    guard let bytes = DeploymentFolder.bytes(ofFile: path), bytes <= bytesMax else {
+      throw DeploymentError("There is no file of at most \(bytesMax >> 20) MiB at \(path).")
+    }
+    return try Data(contentsOf: URL(filePath: path))
+  }
+}
+
+// MARK: - What can be served
+
+extension ManifestCheck {
+  /// Throws `DeploymentError` for a manifest of another version or with a function that cannot run.
   static func validate(_ manifest: FunctionManifest) throws {
     guard manifest.specVersion == "v1alpha1" else {
       throw DeploymentError(
@@ -72,58 +82,49 @@ struct ManifestCheck: Sendable {
           + "functions and server from the same version."
       )
     }
-    guard manifest.endpoints.count <= functionsMax else {
-      throw DeploymentError("A deployment has at most \(functionsMax) functions.")
+    try validate(manifest.endpoints)
+  }
+
+  /// Checks names, numbers, texts and triggers of functions that another program declares.
+  ///
+  /// Throws `DeploymentError` that names the first function which cannot be served.
+  package static func validate(_ functions: [String: FunctionEndpoint]) throws {
+    guard functions.count <= InvocationLimits.functionsMax else {
+      throw DeploymentError(
+        "There are \(functions.count) functions; a deployment has at most "
+          + "\(InvocationLimits.functionsMax)."
+      )
     }
-    for (name, endpoint) in manifest.endpoints.sorted(by: { $0.key < $1.key }) {
+    for (name, endpoint) in functions.sorted(by: { $0.key < $1.key }) {
       guard isName(name) else {
         throw DeploymentError(
-          "\"\(name)\" is no name for a function: use a letter, then letters, digits, - and _, "
-            + "63 in all."
+          "\"\(name.prefix(100))\" is no name for a function: use a letter, then letters, digits, "
+            + "- and _, 63 in all."
         )
-      }
-      let triggers = [
-        endpoint.callableTrigger != nil, endpoint.httpsTrigger != nil,
-        endpoint.eventTrigger != nil, endpoint.scheduleTrigger != nil,
-        endpoint.taskQueueTrigger != nil,
-      ].count { $0 }
-      guard triggers == 1 else {
-        throw DeploymentError("Function \(name) has \(triggers) triggers; it needs exactly one.")
       }
       let problems = endpoint.problems
       guard problems.isEmpty else {
-        throw DeploymentError(
-          problems.map { "Function \(name) \($0)" }.joined(separator: "\n")
-        )
+        throw DeploymentError(problems.map { "Function \(name) \($0)" }.joined(separator: "\n"))
       }
-      if let trigger = endpoint.eventTrigger { try validate(trigger, of: name) }
-      if let trigger = endpoint.scheduleTrigger { try validate(trigger, of: name) }
+      do throws(StatusError) {
+        if let trigger = endpoint.eventTrigger { try validate(trigger) }
+        if let trigger = endpoint.scheduleTrigger {
+          _ = try Schedule(trigger.schedule, timeZone: trigger.timeZone)
+        }
+      } catch {
+        throw DeploymentError("Function \(name): \(error.statusMessage)")
+      }
     }
   }
 
-  private static func validate(
-    _ trigger: FunctionEndpoint.EventTrigger,
-    of name: String
-  ) throws {
-    // Other services' events have filters of their own; only documents have a pattern to check.
-    guard DocumentEventType(name: trigger.eventType) != nil else { return }
-    let filters = trigger.eventFilters.merging(trigger.eventFilterPathPatterns ?? [:]) { $1 }
-    do {
-      _ = try PathPattern(filters["document"] ?? "")
-    } catch {
-      throw DeploymentError("Function \(name): \(error.statusMessage)")
+  private static func validate(_ trigger: FunctionEndpoint.EventTrigger) throws(StatusError) {
+    let patterns = trigger.eventFilterPathPatterns ?? [:]
+    guard DocumentEventType(name: trigger.eventType) != nil else {
+      for pattern in patterns.values { _ = try PathPattern(pattern, ofDocuments: false) }
+      return
     }
-  }
-
-  private static func validate(
-    _ trigger: FunctionEndpoint.ScheduleTrigger,
-    of name: String
-  ) throws {
-    do {
-      _ = try Schedule(trigger.schedule, timeZone: trigger.timeZone)
-    } catch {
-      throw DeploymentError("Function \(name): \(error.statusMessage)")
-    }
+    let filters = trigger.eventFilters.merging(patterns) { $1 }
+    _ = try PathPattern(filters["document"] ?? "")
   }
 
   private static func isName(_ name: String) -> Bool {
@@ -136,7 +137,4 @@ struct ManifestCheck: Sendable {
         isLetter($0) || (48...57).contains($0) || $0 == 45 || $0 == 95
       }
   }
-
-  /// The most functions: each costs a worker at deployment, and more are surely a mistake.
-  private static let functionsMax = 500
 }

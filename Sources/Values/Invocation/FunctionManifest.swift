@@ -23,7 +23,9 @@ extension FunctionEndpoint {
   /// Invocations that all workers of the function together run at once.
   package var capacity: Int {
     let workers = max(1, minInstances ?? 0, maxInstances ?? Self.instancesDefault)
-    return max(1, concurrency ?? Self.concurrencyDefault) * workers
+    let each = max(1, concurrency ?? Self.concurrencyDefault)
+    let (product, isTooLarge) = each.multipliedReportingOverflow(by: workers)
+    return isTooLarge ? .max : product
   }
 }
 

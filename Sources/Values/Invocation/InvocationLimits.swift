@@ -5,6 +5,8 @@ package enum InvocationLimits {
   /// The longest body of a request to an HTTP function.
   package static let uploadBytesMax = 32 << 20
 
+  /// The time of one invocation of a function that does not set one.
+  package static let secondsDefault = 60
   /// The time of one invocation on an event.
   package static let eventSecondsMax = 540
   /// The time of one scheduled run or task.
@@ -16,6 +18,14 @@ package enum InvocationLimits {
   package static let concurrencyMax = 1000
   /// Workers of one function.
   package static let instancesMax = 1000
+  /// Functions of one deployment or process; they share a binary and start on their first use.
+  package static let functionsMax = 5000
+  /// The longest manifest, with room for as many functions with long triggers.
+  package static let manifestBytesMax = 16 << 20
+  /// The longest text in a manifest, as long as the longest name of a document.
+  package static let textBytesMax = 6 << 10
+  /// The regions, secrets or filters of one function.
+  package static let listMax = 100
   /// The sizes of memory of one worker.
   package static let memoryMebibytes = 128...32_768
   /// Tries of a scheduled run after the first.

@@ -28,21 +28,28 @@ public struct BackOff: Sendable, Hashable {
   }
 
   /// The wait after failure number `failures`, counted from 1, before chance shortens it.
+  ///
+  /// A wait that no number can hold is the maximum.
   public func delay(afterFailures failures: Int) -> Duration {
-    let steps = max(failures - 1, 0)
+    let steps = max(failures, 1) - 1
     let doubled = min(steps, max(doublings, 0), Self.doublingsMax)
-    let wait = initial * (1 << doubled)
-    guard wait < maximum else { return maximum }
-    let factor = 1 + steps - doubled
-    // Compared as doubles, because the product may overflow beyond the maximum.
-    return Double(factor) < maximum / wait ? wait * factor : maximum
+    let maximum = max(maximum, .zero)
+    let first = max(initial, .zero).attoseconds
+    let (wait, isTooLong) = first.multipliedReportingOverflow(by: 1 << doubled)
+    guard !isTooLong else { return maximum }
+    let (grown, isTooLongGrown) = wait.multipliedReportingOverflow(by: Int128(1 + steps - doubled))
+    return isTooLongGrown ? maximum : min(Duration(attoseconds: grown), maximum)
   }
 
   /// The wait after failure number `failures`, shortened by chance: `random` is from 0 up to 1.
   public func delay(afterFailures failures: Int, random: Double) -> Duration {
-    delay(afterFailures: failures) * (1 - random * jitter)
+    let wait = delay(afterFailures: failures)
+    let part = random * jitter
+    // Without this, a wait that is not shortened could be rounded beyond what a duration holds.
+    guard part > 0, 1 - part < 1 else { return wait }
+    return wait * (1 - min(part, 1))
   }
 
-  /// The largest number of doublings; more would overflow, and no maximum is so large.
+  /// The largest number of doublings, by which any wait has reached its maximum.
   private static let doublingsMax = 30
 }

@@ -176,7 +176,9 @@ package struct FunctionHost: FunctionInvoker {
       logger: makeLogger(function.name)
     )
     let deadline = requestTimeMax.map { ContinuousClock.now + $0 }
-    var reply = await within(request) {
+    let timeMax = function.options.timeout ?? .seconds(InvocationLimits.secondsDefault)
+    let end = ContinuousClock.now + min(requestTimeMax ?? timeMax, timeMax)
+    var reply = await within(request, until: end) {
       await bounded(request) { await function.respond(request, scope) }
     }
     if case .produced(let produce) = reply.body {
@@ -189,7 +191,7 @@ package struct FunctionHost: FunctionInvoker {
         )
       }
       reply.body = .produced { write in
-        try await within(request) {
+        try await within(request, until: end) {
           if let timed {
             try await timed.write(with: write, produce)
           } else {
@@ -207,6 +209,7 @@ package struct FunctionHost: FunctionInvoker {
   /// Runs the work of an invocation, so that its log lines and writes can be attributed to it.
   private func within<Result>(
     _ request: InvocationRequest,
+    until end: ContinuousClock.Instant,
     _ body: () async throws -> Result
   ) async rethrows -> Result {
     let fields = request.head.headerFields
@@ -219,7 +222,9 @@ package struct FunctionHost: FunctionInvoker {
     )
     return try await RunningInvocation.$current.withValue(invocation) {
       try await EventCause.with(header: fields[InvocationRequest.causeHeader]) {
-        try await TaskQueueing.$current.withValue(queueing) { try await body() }
+        try await InvocationDeadline.$current.withValue(end) {
+          try await TaskQueueing.$current.withValue(queueing) { try await body() }
+        }
       }
     }
   }

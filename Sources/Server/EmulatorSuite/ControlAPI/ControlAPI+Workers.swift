@@ -42,11 +42,11 @@ extension ControlAPI {
     guard !endpoints.isEmpty else {
       throw StatusError.invalidArgument("The worker has no function that it could run.")
     }
-    let problems = endpoints.sorted { $0.key < $1.key }.flatMap { name, endpoint in
-      endpoint.problems.map { "Function \(name) \($0)" }
-    }
-    guard problems.isEmpty else {
-      throw StatusError.invalidArgument(problems.joined(separator: " "))
+    do {
+      try ManifestCheck.validate(endpoints)
+      try TriggerCheck.validate(endpoints)
+    } catch let error as any StatusConvertible {
+      throw StatusError.invalidArgument(error.statusMessage)
     }
     let worker = DebuggerWorker(
       pid: registration.pid,
@@ -111,7 +111,7 @@ extension ControlAPI {
     try deliveries.updateFunctions(fleet.endpoints)
   }
 
-  /// The largest manifest, with as many functions as a deployment may have.
-  private static let registrationBytesMax = 4 << 20
+  /// The largest manifest, with what a worker says of itself besides.
+  private static let registrationBytesMax = InvocationLimits.manifestBytesMax + 1024
   private static let sayAliveInterval = Duration.seconds(60)
 }

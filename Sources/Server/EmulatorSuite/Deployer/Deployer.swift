@@ -31,15 +31,17 @@ struct Deployer: Sendable {
 
   /// Deploys and reports each step; the last line says how it ended.
   ///
-  /// Returns the problem, if there was one.
+  /// Unless `isAsked`, functions that killed the server too often are refused. Returns the problem,
+  /// if there was one.
   @discardableResult
   func deploy(
     builds: Bool,
     only: Set<String>? = nil,
+    isAsked: Bool = true,
     report: @escaping @Sendable (DeployLine) -> Void
   ) async -> String? {
     do {
-      let text = try await deployOnce(builds: builds, only: only) { line in
+      let text = try await deployOnce(builds: builds, only: only, isAsked: isAsked) { line in
         report(DeployLine(.progress, line))
       }
       report(DeployLine(.deployed, text))
@@ -55,6 +57,7 @@ struct Deployer: Sendable {
   func deployOnce(
     builds: Bool,
     only: Set<String>? = nil,
+    isAsked: Bool = true,
     progress: @escaping @Sendable (String) -> Void
   ) async throws -> String {
     guard let source else {
@@ -67,6 +70,7 @@ struct Deployer: Sendable {
       source,
       builds: builds,
       only: only,
+      isAsked: isAsked,
       progress: progress
     )
     try await update(record)

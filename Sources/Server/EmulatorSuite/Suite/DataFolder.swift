@@ -14,6 +14,9 @@ struct DataFolder: Sendable {
   let path: String
   let isEphemeral: Bool
 
+  /// The folder of what was deployed.
+  var deployments: String { path + "/deployments" }
+
   /// Creates the folder, or a temporary one whose name carries this process's id.
   ///
   /// It first removes temporary folders of processes that are gone. Throws `FAILED_PRECONDITION`

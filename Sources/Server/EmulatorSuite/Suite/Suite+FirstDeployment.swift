@@ -39,7 +39,7 @@ extension Suite {
   private func firstProblem(_ deployer: Deployer, isRestored: Bool) async -> String? {
     guard let functions = configuration.firstFunctions else { return nil }
     let report = self.report
-    let problem = await deployer.deploy(builds: functions.builds) { line in
+    let problem = await deployer.deploy(builds: functions.builds, isAsked: false) { line in
       if line.kind == .progress { report(.deployProgress(line.text)) }
     }
     return problem.map { isRestored ? "\($0)\nThe last deployment keeps serving." : $0 }
@@ -50,11 +50,13 @@ extension Suite {
       controller: DeploymentController(
         configuration: .init(
           project: suite.project,
-          folder: folder.path + "/deployments",
+          folder: folder.deployments,
           environment: workerEnvironment(suite)
         ),
+        starts: parts.starts,
         now: { Date() },
-        logger: logger(for: "deployment")
+        logger: logger(for: "deployment"),
+        validate: TriggerCheck.validate
       ) { [fleet = parts.fleet] in try await fleet.replaceFunctions($0) },
       deliveries: parts.deliveries,
       fleet: parts.fleet,

@@ -98,13 +98,14 @@ package final class Suite: Service {
   private func serve() async throws {
     let parts = try await SuiteParts(
       configuration: configuration,
-      folder: folder.path,
+      folder: folder,
       storage: storage,
       log: report,
       logger: logger(for:)
     )
     try await importAtStart(parts.transfer.importer, from: storage)
     try await group(parts).run()
+    await parts.starts.stop()
     try await exportAtEnd(parts.transfer.exporter)
   }
 
@@ -132,6 +133,7 @@ package final class Suite: Service {
           essential(functionsDoor(parts), .functions),
           essential(taskDoor(parts), .tasks),
           essential(hubDoor(), .hub),
+          essential(StartSurvival(starts: parts.starts)),
           essential(deployment),
           essential(parts.fleet),
         ],
@@ -214,6 +216,15 @@ private struct ListeningService: Service {
           + "free one)."
       )
     }
+  }
+}
+
+/// Waits whether the server survives the start of a deployment.
+private struct StartSurvival: Service {
+  let starts: StartWatch
+
+  func run() async {
+    await cancelWhenGracefulShutdown { await starts.run() }
   }
 }
 

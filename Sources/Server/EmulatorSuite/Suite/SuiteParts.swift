@@ -1,4 +1,5 @@
 import DataExport
+import Deployment
 import DocumentModel
 import DocumentStore
 import EventLog
@@ -22,11 +23,12 @@ struct SuiteParts {
   let logs: FunctionLogStore
   let fleet: WorkerFleet
   let deliveries: DeliveryService
+  let starts: StartWatch
 
   /// Reads the indexes and vectors from storage; nothing runs yet.
   init(
     configuration: SuiteConfiguration,
-    folder: String,
+    folder: DataFolder,
     storage: SQLiteStore,
     log report: @escaping @Sendable (SuiteReport) -> Void,
     logger: (String) -> Logger
@@ -74,7 +76,7 @@ struct SuiteParts {
       ),
       logger: logger("hub")
     )
-    logs = FunctionLogStore(folder: folder + "/logs", now: { Date() }) { report(.log($0)) }
+    logs = FunctionLogStore(folder: folder.path + "/logs", now: { Date() }) { report(.log($0)) }
     fleet = WorkerFleet(
       configuration: .init(environment: configuration.environment),
       log: logs,
@@ -88,5 +90,6 @@ struct SuiteParts {
       now: now,
       logger: logger("triggers")
     )
+    starts = StartWatch(folder: folder.deployments, logger: logger("deployment"))
   }
 }

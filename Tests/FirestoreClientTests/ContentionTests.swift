@@ -1,0 +1,164 @@
+@testable import FirestoreClient
+import OutboundHTTP
+import RuntimeSupport
+import Synchronization
+import Testing
+
+/// Documents that others use, too; time passes only while the client waits.
+@Suite("Contention")
+struct ContentionTests {
+  /// A server, and the client's clock.
+  private final class World: HTTPTransport {
+    private struct State {
+      var now = ContinuousClock.Instant.now
+      var calls: [String] = []
+    }
+
+    private let state = Mutex(State())
+    private let answer: @Sendable (_ verb: String, _ count: Int) -> ScriptedHTTP.Answer
+    let start: ContinuousClock.Instant
+
+    /// A server that answers each call according to its verb and how often that was called.
+    init(_ answer: @escaping @Sendable (_ verb: String, _ count: Int) -> ScriptedHTTP.Answer) {
+      self.answer = answer
+      start = state.withLock { $0.now }
+    }
+
+    /// Never lets anybody commit.
+    static func busy(_ code: Int = 409, _ status: String = "ABORTED") -> World {
+      World { verb, _ in
+        switch verb {
+        case "beginTransaction": ScriptedHTTP.json(#"{"transaction":"QQ=="}"#)
+        case "commit": ScriptedHTTP.error(code, status)
+        default: ScriptedHTTP.json("{}")
+        }
+      }
+    }
+
+    var elapsed: Duration { state.withLock { start.duration(to: $0.now) } }
+
+    func count(_ verb: String) -> Int { state.withLock { $0.calls.count { $0 == verb } } }
+
+    func send(_ request: OutboundRequest) async throws -> OutboundResponse {
+      let verb = request.url.split(separator: ":").last.map(String.init) ?? ""
+      let count = state.withLock { state in
+        state.calls.append(verb)
+        return state.calls.count { $0 == verb }
+      }
+      return try answer(verb, count).get()
+    }
+
+    func store(random: @escaping @Sendable () -> Double = { 0 }) -> Firestore {
+      Firestore(
+        project: "p",
+        transport: RESTTransport(
+          endpoint: "http://h",
+          timeout: .seconds(1),
+          responseBytesMax: 1000,
+          http: self,
+          tokens: nil
+        ),
+        retries: CallRetries(
+          now: { self.state.withLock { $0.now } },
+          sleep: { wait in self.state.withLock { $0.now += wait } },
+          random: random
+        )
+      )
+    }
+  }
+
+  @Test("A transaction runs again until its function's time is over, and then throws aborted")
+  func deadline() async throws {
+    let world = World.busy()
+    let end = world.start + .seconds(20)
+    let error = await InvocationDeadline.$current.withValue(end) {
+      await #expect(throws: FirestoreError.self) {
+        try await world.store().runTransaction { _ in }
+      }
+    }
+
+    #expect(error?.code == .aborted)
+    // 0.01, 0.02 … 0.64 s, and then 1 s each.
+    #expect(world.elapsed == .milliseconds(19_270))
+    #expect(world.count("commit") == 7 + 18 + 1)
+    #expect(world.count("rollback") == world.count("commit"))
+  }
+
+  @Test("Outside of a function it runs again for a minute")
+  func withoutDeadline() async throws {
+    let world = World.busy()
+    await #expect(throws: FirestoreError.self) { try await world.store().runTransaction { _ in } }
+    #expect(world.elapsed == .milliseconds(59_270))
+
+    let write = World.busy()
+    let error = await #expect(throws: FirestoreError.self) {
+      try await write.store().document("a/1").set(["x": 1])
+    }
+    #expect(error?.code == .aborted)
+    #expect(write.elapsed == world.elapsed)
+  }
+
+  @Test("Chance takes any part off a wait, so that those who met once do not meet again")
+  func jitter() async throws {
+    let world = World.busy()
+    await #expect(throws: FirestoreError.self) {
+      try await world.store(random: { 0.75 }).runTransaction(attemptsMax: 3) { _ in }
+    }
+    #expect(world.elapsed == .milliseconds(10 + 20) / 4)
+  }
+
+  @Test("The runs that are asked for bound it, whatever the time")
+  func attemptsMax() async throws {
+    for count in [1, 12] {
+      let world = World.busy()
+      let runs = WaitLog()
+      await #expect(throws: FirestoreError.self) {
+        try await world.store().runTransaction(attemptsMax: count) { _ in runs.add(.zero) }
+      }
+      #expect(runs.all.count == count)
+    }
+  }
+
+  @Test("A write outside transactions is made again; a transaction's commit never by itself")
+  func writes() async throws {
+    let world = World { _, count in
+      count < 8
+        ? ScriptedHTTP.error(409, "ABORTED")
+        : ScriptedHTTP.json(#"{"writeResults":[{}],"commitTime":"2024-01-01T00:00:00Z"}"#)
+    }
+    try await world.store().document("a/1").set(["x": 1])
+    #expect(world.count("commit") == 8)
+
+    let transaction = World.busy()
+    await #expect(throws: FirestoreError.self) {
+      try await transaction.store().runTransaction(attemptsMax: 1) { _ in }
+    }
+    #expect(transaction.count("commit") == 1)
+  }
+
+  @Test("What a proxy answers is no contention: the server may have acted")
+  func proxy() async throws {
+    let world = World { _, _ in ScriptedHTTP.json("<html>", status: 409) }
+    await #expect(throws: FirestoreError.self) {
+      try await world.store().document("a/1").set(["x": 1])
+    }
+    #expect(world.count("commit") == 1)
+  }
+
+  @Test("Other failures end a transaction after five runs, contention between them or not")
+  func otherFailures() async throws {
+    let world = World { verb, count in
+      switch verb {
+      case "beginTransaction": ScriptedHTTP.json(#"{"transaction":"QQ=="}"#)
+      case "commit" where count.isMultiple(of: 2): ScriptedHTTP.error(429, "RESOURCE_EXHAUSTED")
+      case "commit": ScriptedHTTP.error(409, "ABORTED")
+      default: ScriptedHTTP.json("{}")
+      }
+    }
+    let error = await #expect(throws: FirestoreError.self) {
+      try await world.store().runTransaction { _ in }
+    }
+    #expect(error?.code == .resourceExhausted)
+    #expect(world.count("commit") == 10)
+  }
+}

@@ -1,0 +1,52 @@
+import FunctionsRuntime
+import FunctionsTesting
+import Testing
+
+@Suite("Contention", .timeLimit(.minutes(2)))
+struct ContentionTests {
+  @Test("Three hundred events that add to one document in transactions all count")
+  func counter() async throws {
+    try await withFunctions { world in
+      FunctionsApp {
+        OnDocumentCreated<FirestoreDocument>("count", at: "things/{id}") { _ in
+          try await world.firestore.runTransaction { transaction in
+            let total = try await transaction.get(world.firestore.document("totals/things"))
+            guard case .integer(let count)? = total["n"] ?? .integer(0) else { return }
+            try transaction.set(total.reference, ["n": .value(count + 1)])
+          }
+        }
+      }
+    } test: { suite in
+      for start in stride(from: 0, to: 300, by: 100) {
+        var batch = suite.firestore.batch()
+        for id in start..<start + 100 {
+          try batch.set(suite.firestore.document("things/\(id)"), [:])
+        }
+        try await batch.commit()
+      }
+      try await suite.settle()
+
+      #expect(try await suite.firestore.document("totals/things").get()["n"] == .integer(300))
+    }
+  }
+
+  @Test("Three hundred transactions at once on one document all count, without a function, too")
+  func atOnce() async throws {
+    let idle = OnRequest("idle") { _ in .text("") }
+    try await withFunctions(idle) { suite in
+      let counter = suite.firestore.document("totals/all")
+      try await withThrowingDiscardingTaskGroup { group in
+        for _ in 0..<300 {
+          group.addTask {
+            try await suite.firestore.runTransaction { transaction in
+              let total = try await transaction.get(counter)
+              guard case .integer(let count)? = total["n"] ?? .integer(0) else { return }
+              try transaction.set(counter, ["n": .value(count + 1)])
+            }
+          }
+        }
+      }
+      #expect(try await counter.get()["n"] == .integer(300))
+    }
+  }
+}
