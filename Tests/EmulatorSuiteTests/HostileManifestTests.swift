@@ -148,9 +148,11 @@ struct HostileManifestTests {
     if let rate = limits.perSecondMax { _ = now.advanced(by: .seconds(1 / rate)) }
     var delivery = Delivery(
       id: DeliveryID(sequence: 1, changeIndex: 0, function: name),
-      content: .occurrence(.schedule(function: name, time: now)),
-      commitTime: now,
-      auth: .admin
+      event: DeliveryEvent(
+        content: .occurrence(.schedule(function: name, time: now)),
+        commitTime: now,
+        auth: .admin
+      )
     )
     for attempts in [0, 1, 2, 40, 1_000_000, .max - 1] {
       delivery.attempts = attempts

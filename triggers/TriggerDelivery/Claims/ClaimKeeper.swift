@@ -209,8 +209,11 @@ final class ClaimKeeper: Sendable {
   private func claimsChanged() {
     let (claims, releasing) = state.withLock { ($0.claims, $0.isReleasing) }
     writer.update(claims: claims)
-    dispatcher.change {
-      $0.update(shards: ShardSet(claims.keys.filter { !releasing.contains($0) }))
+    dispatcher.change { dispatch in
+      dispatch.update(
+        shards: ShardSet(claims.keys.filter { !releasing.contains($0) }),
+        leaving: ShardSet(releasing)
+      )
     }
   }
 

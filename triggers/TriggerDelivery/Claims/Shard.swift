@@ -54,5 +54,7 @@ struct ShardSet: Sendable, Hashable {
 
   var isFull: Bool { bits == .max }
 
+  func isSubset(of other: ShardSet) -> Bool { bits & ~other.bits == 0 }
+
   func contains(_ shard: Shard) -> Bool { bits >> UInt16(shard.number) & 1 == 1 }
 }

@@ -57,12 +57,20 @@ struct DispatchState: Sendable {
     for function in backlogs.keys { change(function) { $0.update(limits[function] ?? .init()) } }
   }
 
-  /// Takes over which shards may run here; deliveries of others that do not run are dropped.
-  mutating func update(shards: ShardSet) {
-    guard shards != self.shards else { return }
+  /// Takes over which shards may run here, and those that may only end what runs.
+  ///
+  /// Deliveries of other shards are dropped: nothing that becomes of them counts.
+  mutating func update(shards: ShardSet, leaving: ShardSet = .none) {
+    let isMore = !shards.isSubset(of: self.shards)
     self.shards = shards
     for function in backlogs.keys {
-      change(function) { $0.drop { !shards.contains(Shard(of: $0)) } }
+      change(function) { backlog in
+        // What was passed over while others had it is looked for again.
+        if isMore { backlog.lookAgain(from: Timestamp(microseconds: 0)) }
+        backlog.drop(where: { !shards.contains(Shard(of: $0)) }) {
+          !shards.contains(Shard(of: $0)) && !leaving.contains(Shard(of: $0))
+        }
+      }
     }
   }
 

@@ -122,7 +122,7 @@ extension FunctionBacklog {
   }
 
   /// Looks through all of the function's deliveries in storage again.
-  private mutating func lookAgain(from due: Timestamp?) {
+  mutating func lookAgain(from due: Timestamp?) {
     position = nil
     load?.isOutdated = true
     noteMore()
@@ -573,12 +573,17 @@ extension FunctionBacklog {
     heldBytes -= entry.bytes
   }
 
-  /// Drops deliveries that another dispatcher has now; those that run are dropped at their end.
-  mutating func drop(where isGone: (Delivery) -> Bool) {
-    for (place, entry) in entries where isGone(entry.delivery) {
+  /// Drops deliveries that do not run, and those that run and that another dispatcher has now.
+  ///
+  /// The latter leave at their end.
+  mutating func drop(
+    where isGone: (Delivery) -> Bool,
+    andIfRunning isLost: (Delivery) -> Bool
+  ) {
+    for (place, entry) in entries {
       switch entry.phase {
-      case .ready, .blocked: lose(place)
-      case .running: entries[place]?.isLost = true
+      case .ready, .blocked: if isGone(entry.delivery) { lose(place) }
+      case .running: if isLost(entry.delivery) { entries[place]?.isLost = true }
       case .saving: continue
       }
     }
