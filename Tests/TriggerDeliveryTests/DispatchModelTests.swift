@@ -20,6 +20,18 @@ struct DispatchModelTests {
     try await play(DispatchModel.Hardship(crashes: true, expiries: true, failures: true))
   }
 
+  @Test(
+    "One alone, which starts what it has not yet written, neither doubles, nor loses, nor reorders"
+  )
+  func alone() async throws {
+    try await play(DispatchModel.Hardship(isAlone: true, failures: true))
+  }
+
+  @Test("One alone that crashes again and again delivers each event")
+  func aloneCrashing() async throws {
+    try await play(DispatchModel.Hardship(isAlone: true, crashes: true, failures: true))
+  }
+
   private func play(_ hardship: DispatchModel.Hardship) async throws {
     var generator = SeededGenerator.forTest()
     for _ in 0..<20 {

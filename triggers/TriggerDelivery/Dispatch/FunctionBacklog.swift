@@ -136,7 +136,7 @@ extension FunctionBacklog {
     noteDue(now)
   }
 
-  /// Counts new deliveries, whose rows are or are about to be written, and takes those it can.
+  /// Counts new deliveries, whose rows are about to be written, and takes those it can.
   ///
   /// They come in the order of the events. Once one stays in storage, later ones do as well, until
   /// it has been read. Returns whether `inserted` must be called when the rows are written.

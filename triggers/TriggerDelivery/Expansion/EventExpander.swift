@@ -86,7 +86,7 @@ final class EventExpander: Sendable {
 
   /// Stores new deliveries with the cursor; those that fit in memory start meanwhile.
   ///
-  /// Where the write may be refused they start afterwards. Their outcomes are written after them, because the writer keeps the order; a crash before that
+  /// Where the write may be refused, they are read from storage afterwards. Their outcomes are written after them, because the writer keeps the order; a crash before that
   /// expands the events again.
   private func keep(_ new: [DeliveryStore.Candidate], through sequence: UInt64) async throws {
     var batch = StorageBatch()
@@ -102,35 +102,34 @@ final class EventExpander: Sendable {
       let pending = new.map(\.delivery).filter { !$0.state.isSettled }
       ShardNews.tell(pending, by: dispatcher.id, in: &batch)
     }
-    // The functions some of whose deliveries are read from storage, once they are there.
-    var left: [String: [Delivery]] = [:]
-    if configuration.sharingBeat == nil {
-      try await withCheckedThrowingContinuation {
-        (continuation: CheckedContinuation<Void, any Error>) in
-        writer.write(.init(shards: [.expansion], batch: batch) { continuation.resume(with: $0) })
-        left = add(own)
-      }
-    } else {
+    guard configuration.sharingBeat == nil else {
       // The write may be refused, and then another expander makes these deliveries.
       try await writer.write(batch, shards: [.expansion])
-      left = add(own)
+      let now = now()
+      return dispatcher.change { [own] dispatch in
+        for (function, candidates) in own {
+          dispatch.change(function) { $0.takeNotice(of: candidates.count, now: now) }
+        }
+      }
+    }
+    // The functions some of whose deliveries are read from storage, once they are there.
+    var left: [String: [Delivery]] = [:]
+    try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Void, any Error>) in
+      writer.write(.init(shards: [.expansion], batch: batch) { continuation.resume(with: $0) })
+      left = dispatcher.change { dispatch in
+        var left: [String: [Delivery]] = [:]
+        for (function, candidates) in own where dispatch.add(candidates, of: function) {
+          left[function] = candidates.map(\.delivery)
+        }
+        return left
+      }
     }
     guard !left.isEmpty else { return }
     dispatcher.change { [left] dispatch in
       for (function, deliveries) in left {
         dispatch.change(function) { $0.inserted(deliveries) }
       }
-    }
-  }
-
-  /// Hands new deliveries to the dispatcher; returns those of functions that leave some in storage.
-  private func add(_ new: [String: [DeliveryStore.Candidate]]) -> [String: [Delivery]] {
-    dispatcher.change { dispatch in
-      var left: [String: [Delivery]] = [:]
-      for (function, candidates) in new where dispatch.add(candidates, of: function) {
-        left[function] = candidates.map(\.delivery)
-      }
-      return left
     }
   }
 
