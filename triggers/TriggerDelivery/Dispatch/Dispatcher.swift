@@ -27,6 +27,11 @@ final class Dispatcher: Sendable {
     case unfinished
   }
 
+  /// A closure in a structure of its own: a mutex wraps a bare one anew at each access.
+  private struct Observer {
+    var onStored: @Sendable ([Delivery]) -> Void = { _ in }
+  }
+
   /// A try that has come back.
   private struct Return: Sendable {
     var delivery: Delivery
@@ -72,7 +77,7 @@ final class Dispatcher: Sendable {
   private let state: Mutex<State>
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
-  private let observer = Mutex<@Sendable ([Delivery]) -> Void>({ _ in })
+  private let observer = Mutex(Observer())
 
   init(
     registry: FunctionRegistry,
@@ -138,8 +143,8 @@ final class Dispatcher: Sendable {
 
   /// Called with deliveries after each try, once that is stored; must not block.
   var onStored: @Sendable ([Delivery]) -> Void {
-    get { observer.withLock { $0 } }
-    set { observer.withLock { $0 = newValue } }
+    get { observer.withLock { $0.onStored } }
+    set { observer.withLock { $0.onStored = newValue } }
   }
 
   /// The faults applied on purpose; nil applies none.
