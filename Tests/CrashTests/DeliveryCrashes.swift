@@ -14,8 +14,9 @@ import TriggerDelivery
 
 /// A delivery service that goes through lives, beside writers who know what they were promised.
 ///
-/// Each write creates a document of its own, named by a number, which tells the invoker what is
-/// delivered; some numbers fail at first and are tried again.
+/// Each write creates a document of its own, or a task, named by a number, which tells the invoker
+/// what is delivered; some numbers fail at first and are tried again. The queue of the tasks is
+/// paused at times.
 final class DeliveryCrashes: FunctionInvoker {
   private static let database = DatabaseName(project: "demo-test")
   private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
@@ -185,6 +186,7 @@ final class DeliveryCrashes: FunctionInvoker {
       promises.lastNumber += 1
       return promises.lastNumber
     }
+    if number % 4 == 3 { return await enqueue(number, in: life) }
     let time = now
     let name = DocumentName(
       database: Self.database,
@@ -208,6 +210,21 @@ final class DeliveryCrashes: FunctionInvoker {
     }
   }
 
+  /// Puts a task into the queue, which now and then is paused or goes on.
+  private func enqueue(_ number: Int, in life: Life) async {
+    do {
+      if number % 16 == 3 {
+        _ = try await life.service.tasks.setPaused(number % 32 == 3, queue: "q")
+      }
+      let time = number % 8 == 7 ? now.advanced(by: .seconds(3)) : nil
+      let task = NewTask(id: "\(number)", body: [], scheduleTime: time)
+      _ = try await life.service.tasks.enqueue(task, in: "q")
+      promises.withLock { _ = $0.acknowledged.insert(number) }
+    } catch {
+      // Not promised; before the deployment there is no queue.
+    }
+  }
+
   private static let functions: [String: FunctionEndpoint] = {
     var endpoint = FunctionEndpoint(entryPoint: "f")
     endpoint.eventTrigger = FunctionEndpoint.EventTrigger(
@@ -216,13 +233,19 @@ final class DeliveryCrashes: FunctionInvoker {
       eventFilterPathPatterns: ["document": "c/{id}"],
       retry: true
     )
-    return ["f": endpoint]
+    var queue = FunctionEndpoint(entryPoint: "q")
+    queue.taskQueueTrigger = FunctionEndpoint.TaskQueueTrigger(
+      retryConfig: FunctionEndpoint.RetryConfig(maxAttempts: 5)
+    )
+    return ["f": endpoint, "q": queue]
   }()
 
   // MARK: Being invoked
 
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
-    let document = request.head.headerFields[fieldName("ce-document")] ?? ""
+    let fields = request.head.headerFields
+    let document =
+      fields[fieldName("ce-document")] ?? fields[fieldName("x-cloudtasks-taskname")] ?? ""
     let succeeds = promises.withLock { promises -> Bool in
       guard let number = Int(document.split(separator: "/").last ?? "") else {
         promises.finding = CrashFinding("something is delivered for \"\(document)\"")
@@ -270,6 +293,8 @@ final class DeliveryCrashes: FunctionInvoker {
       try life.service.updateFunctions(Self.functions)
       try await run(life) {
         try await life.service.waitUntilIdle()
+        _ = try await life.service.tasks.setPaused(false, queue: "q")
+        try await life.service.waitUntilIdle()
         while let due = life.service.nextDue {
           self.clock.advance(by: due.duration(since: self.now))
           life.service.timeJumped()
@@ -291,7 +316,9 @@ final class DeliveryCrashes: FunctionInvoker {
       guard delivery.state == .succeeded else {
         throw CrashFinding("delivery \(delivery.id) is \(delivery.state) at the end")
       }
-      if let number = Int(delivery.subject.dropFirst("c/".count)) { stored.insert(number) }
+      if let number = Int(delivery.subject.split(separator: "/").last ?? "") {
+        stored.insert(number)
+      }
     }
     try promises.withLock { promises in
       if let finding = promises.finding { throw finding }

@@ -55,7 +55,10 @@ struct EventRetentionTests {
 
     /// Waits, turn by turn, until what other tasks are about to do is done.
     func wait(_ condition: () async throws -> Bool) async throws {
-      while try await !condition() { await Task.yield() }
+      while try await !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+      }
     }
   }
 

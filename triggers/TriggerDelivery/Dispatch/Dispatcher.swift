@@ -22,7 +22,7 @@ final class Dispatcher: Sendable {
     /// The worker died while it ran other invocations, too.
     case suspect(String)
     /// No worker took the delivery.
-    case notStarted(String)
+    case notStarted(InvocationError)
     /// The server stops, and the run does not count.
     case unfinished
   }
@@ -413,7 +413,7 @@ final class Dispatcher: Sendable {
         return .outcome(.handlerFailed(error.message, status: 504, advice: nil))
       case .crashed where error.isShared: return .suspect(error.message)
       case .crashed: return .outcome(.crashed(error.message))
-      case .overloaded, .cannotStart, .drained: return .notStarted(error.message)
+      case .overloaded, .cannotStart, .drained: return .notStarted(error)
       case .failed: return .outcome(.handlerFailed(error.message, status: nil, advice: nil))
       }
     case .failure(is CancellationError): return .unfinished
@@ -465,7 +465,7 @@ final class Dispatcher: Sendable {
       )
       state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: true) } }
     case .notStarted(let error):
-      if isDiscarding(id) { return settle(item, .putOff(error), now) }
+      if isDiscarding(id) { return settle(item, .putOff(error.message), now) }
       return notStarted(item, error, now)
     case .unfinished, .streaming:
       state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: false) } }
@@ -479,18 +479,18 @@ final class Dispatcher: Sendable {
 
   private func notStarted(
     _ item: Return,
-    _ error: String,
+    _ error: InvocationError,
     _ now: Timestamp
   ) -> FunctionBacklog.End? {
     let id = item.delivery.id
     let policy = configuration.policy
-    let (isNews, isStopping, since) = state.withLock { state in
+    let (isNews, isGivenUp) = state.withLock { state in
       let since = state.dispatch.backlogs[id.function]?.unstartableSince
       let window = policy.startWindow
       if let since, now.duration(since: since) >= window,
         now.duration(since: item.delivery.dueTime) >= window
       {
-        return (false, state.isStopping, Timestamp?.some(since))
+        return (false, true)
       }
       let random = Double.random(in: 0..<1, using: &state.random)
       let isNews = state.dispatch.change(id.function) { backlog in
@@ -498,13 +498,14 @@ final class Dispatcher: Sendable {
           policy.startBackOff.delay(afterFailures: $0, random: random)
         }
       }
-      return (isNews, state.isStopping, nil)
+      return (isNews, false)
     }
-    if since != nil { return settle(item, .neverStarted(error), now) }
-    if isNews, !isStopping {
+    if isGivenUp { return settle(item, .neverStarted(error.message), now) }
+    // Drained workers are of a server that stops, or of a deployment that another replaces.
+    if isNews, error.kind != .drained {
       logger.warning(
         "The events of a function wait, because no worker takes them",
-        metadata: ["function.name": "\(id.function)", "error": "\(error)"]
+        metadata: ["function.name": "\(id.function)", "error": "\(error.message)"]
       )
     }
     return nil
