@@ -145,6 +145,7 @@ struct DeliveryServiceTests {
       let failed = try #require(try await bench.service.administration.list(state: .failed).first)
       _ = try await bench.service.administration.retry(failed.id)
       try await bench.service.waitUntilIdle()
+      #expect(try await bench.service.administration.list().map(\.state) == [.succeeded])
 
       await #expect(throws: StatusError.self) {
         try await bench.service.administration.retry(failed.id)

@@ -96,6 +96,30 @@ struct NeighbourTests {
     #expect(invoker.runs.count == DispatchLimits.concurrentDefault)
   }
 
+  @Test("While the service stops, what runs may end and is stored, and nothing more begins")
+  func stopping() async throws {
+    let invoker = ScriptedInvoker()
+    let (gate, opener) = AsyncStream.makeStream(of: Void.self)
+    invoker.set("f") { _ in
+      for await _ in gate {}
+      return .ok
+    }
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try bench.service.updateFunctions(["f": .created("things/{id}")])
+    for number in 0..<300 { try await bench.create("things/\(number)") }
+    try await bench.run { bench in
+      await invoker.waitForRuns(DispatchLimits.concurrentDefault)
+    } stopping: { bench in
+      // The grace has begun.
+      await bench.clock.waitForSleepers()
+      opener.finish()
+    }
+
+    #expect(invoker.runs.count == DispatchLimits.concurrentDefault)
+    let succeeded = try await bench.service.administration.list(state: .succeeded, limit: 1000)
+    #expect(succeeded.count == DispatchLimits.concurrentDefault)
+  }
+
   @Test("A function without workers costs no write; its events are dead a day later, not before")
   func neverStarts() async throws {
     let invoker = ScriptedInvoker()

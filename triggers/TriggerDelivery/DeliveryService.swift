@@ -259,10 +259,14 @@ package final class DeliveryService: Service {
 
   package func run() async throws {
     try await withGracefulShutdownHandler {
+      // People may look at deliveries and change them before functions are deployed.
+      try await load()
       for await _ in deployed { break }
       guard !Task.isShuttingDownGracefully else { return }
       try await withThrowingTaskGroup(of: Void.self) { group in
-        try await load(in: &group)
+        if let beat = configuration.sharingBeat {
+          group.addTask { try await self.claims.share(beat: beat) }
+        }
         group.addTask { try await self.claims.expand() }
         group.addTask { try await self.schedules.run() }
         group.addTask { await self.settled.run() }
@@ -287,18 +291,14 @@ package final class DeliveryService: Service {
 
   private struct DispatchEnded: Error {}
 
-  /// Takes up what an earlier run, or another dispatcher, left.
-  private func load(in group: inout ThrowingTaskGroup<Void, any Error>) async throws {
+  /// Takes up what an earlier run left.
+  private func load() async throws {
     let paused = try await TaskStore(storage: store.storage).pausedQueues()
     dispatcher.change { dispatch in
       for queue in paused { dispatch.change(queue) { $0.isPaused = true } }
     }
     try await expander.readCursor()
-    if let beat = configuration.sharingBeat {
-      group.addTask { try await self.claims.share(beat: beat) }
-    } else {
-      try await claims.takeAll()
-    }
+    if configuration.sharingBeat == nil { try await claims.takeAll() }
     isLoaded.withLock { $0 = true }
     dispatcher.wake()
   }

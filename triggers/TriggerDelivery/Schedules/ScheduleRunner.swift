@@ -19,6 +19,8 @@ package final class ScheduleRunner: Sendable {
     var changes = 0
     var knownChanges = -1
     var armed: Set<Timestamp> = []
+    /// Whether runs are being taken, which the book shows before the log does.
+    var isTaking = false
   }
 
   private let registry: FunctionRegistry
@@ -60,7 +62,8 @@ package final class ScheduleRunner: Sendable {
   /// Whether no run is due at `now`, and all schedules are known.
   func isIdle(at now: Timestamp) -> Bool {
     state.withLock { state in
-      state.knownChanges == state.changes && state.book.next.map { $0 > now } ?? true
+      !state.isTaking && state.knownChanges == state.changes
+        && state.book.next.map { $0 > now } ?? true
     }
   }
 
@@ -87,7 +90,12 @@ package final class ScheduleRunner: Sendable {
       for await _ in wakeups {
         let now = now()
         if state.withLock({ $0.knownChanges != $0.changes }) { try await renewBook(now) }
-        for function in state.withLock({ $0.book.due(now: now) }) { try await take(function, now) }
+        let due = state.withLock { state in
+          state.isTaking = true
+          return state.book.due(now: now)
+        }
+        for function in due { try await take(function, now) }
+        state.withLock { $0.isTaking = false }
         dispatcher.wake()
         arm(after: now, in: &group)
       }
