@@ -85,6 +85,27 @@ struct FunctionBacklogTests {
     #expect(backlog.nextDue == now.advanced(by: .seconds(5)))
   }
 
+  @Test("A delivery that waits after a crash is counted once, however often it is parked")
+  func parkedUnanswered() throws {
+    var backlog = backlog()
+    var crashed = candidate(2, document: "a/a")
+    crashed.delivery.crashes = 1
+    crashed.delivery.isUnanswered = true
+    crashed.delivery.postpone(to: now, "gone")
+    backlog.count(by: 1, unanswered: 1)
+    _ = backlog.add([candidate(1, document: "a/a")], room: room)
+    _ = started(&backlog, at: now)
+    _ = backlog.bring(crashed, isForced: false)
+    var first = candidate(1, document: "a/a").delivery
+    first.postpone(to: now, "no")
+    let finished = backlog.finish(first)
+    let end = try #require(finished)
+    #expect(end.parked.map(\.id.sequence) == [2])
+    backlog.saved(end)
+
+    #expect(backlog.unansweredCount == 1)
+  }
+
   @Test("A delivery being stored stays known, so that a read that began before does not repeat it")
   func staleRead() throws {
     var backlog = backlog()

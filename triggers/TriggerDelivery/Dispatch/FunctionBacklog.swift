@@ -547,7 +547,7 @@ extension FunctionBacklog {
   /// Notes that an end is stored: the deliveries leave the window.
   mutating func saved(_ end: End) {
     leave(end.old.id.place)
-    for delivery in end.parked { leave(delivery.id.place) }
+    for delivery in end.parked { leave(delivery.id.place, isPending: true) }
     if end.new.isPostponed {
       noteDue(end.new.dueTime)
       if end.new.isUnanswered { unansweredCount += 1 }
@@ -561,15 +561,17 @@ extension FunctionBacklog {
 
   /// Notes that an end was refused, because another dispatcher has the delivery now.
   mutating func refused(_ end: End) {
-    leave(end.old.id.place)
-    for delivery in end.parked { leave(delivery.id.place) }
+    leave(end.old.id.place, isPending: true)
+    for delivery in end.parked { leave(delivery.id.place, isPending: true) }
     if end.new.isPostponed, let lane = end.old.lane { letGo(lane) }
     lookAgain(from: nil)
   }
 
-  private mutating func leave(_ place: EventPlace) {
+  /// Forgets a delivery of the window whose rows are written; `isPending` if they still say so.
+  private mutating func leave(_ place: EventPlace, isPending: Bool = false) {
     guard let entry = entries.removeValue(forKey: place) else { return }
     savingCount -= 1
+    if isPending, entry.delivery.isUnanswered { unansweredCount += 1 }
     heldBytes -= entry.bytes
   }
 
@@ -592,6 +594,7 @@ extension FunctionBacklog {
   private mutating func lose(_ place: EventPlace) {
     guard let entry = entries.removeValue(forKey: place) else { return }
     heldBytes -= entry.bytes
+    if entry.delivery.isUnanswered { unansweredCount += 1 }
     // The delivery may be this dispatcher's again by now.
     lookAgain(from: nil)
     guard let lane = entry.delivery.lane, var line = lanes[lane] else { return }
