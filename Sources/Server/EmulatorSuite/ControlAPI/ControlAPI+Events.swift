@@ -106,9 +106,12 @@ extension ControlAPI {
           state: state,
           isRunning: false,
           function: query["function"],
-          limit: Self.eventsMax
+          // Settled ones are few, and taken at once: what is retried may have failed again by the
+          // next batch.
+          limit: state == .pending ? Self.eventsMax : .max
         )
         for delivery in batch {
+          try Task.checkCancellation()
           do {
             try await body(delivery.id)
             count += 1
@@ -118,7 +121,7 @@ extension ControlAPI {
             // Another request was faster, or the delivery ended by itself.
           }
         }
-        if batch.count < Self.eventsMax { break }
+        if state != .pending || batch.count < Self.eventsMax { break }
       }
     }
     return try .json(encoding: EventCount(count: count))
