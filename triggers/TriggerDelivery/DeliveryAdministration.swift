@@ -182,9 +182,12 @@ package final class DeliveryAdministration: Sendable {
   /// forgotten. Throws `NOT_FOUND`, and `FAILED_PRECONDITION` for a delivery that has succeeded or
   /// that another dispatcher has.
   package func discard(_ id: DeliveryID) async throws {
-    if dispatcher.discardRunning(id) { return }
     try await reserving(id.function) {
-      if try await discardInWindow([id]) { return }
+      // It may begin or end at any moment; once it has left the window, its row tells.
+      while dispatcher.read({ $0.phase(id) }) != nil {
+        if dispatcher.discardRunning(id) { return }
+        if try await discardInWindow([id]) { return }
+      }
       let old = try await show(id)
       switch old.state {
       case .succeeded:

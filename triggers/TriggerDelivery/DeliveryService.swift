@@ -306,10 +306,8 @@ package final class DeliveryService: Service {
   /// Writes again, a moment later, what the full disk has refused.
   private func retryWrites() async throws {
     for await _ in writer.stalls {
-      try await clock.sleep(for: Self.fullDiskWait)
+      try await clock.sleep(for: FullDisk.wait)
       writer.retry()
     }
   }
-
-  private static let fullDiskWait = Duration.seconds(1)
 }

@@ -68,25 +68,12 @@ final class ClaimKeeper: Sendable {
     for shard in Shard.all + [.expansion] {
       batch.put(Self.shards, [shard.number], Array(id.utf8))
     }
-    let version = try await untilThereIsRoom { [batch] in
+    let version = try await FullDisk.waitOut("Events wait", on: clock, logger: logger) { [batch] in
       try await storage.commit(batch, durability: .relaxed)
     }
     gain(Shard.all + [.expansion], version)
     try await resume()
   }
-
-  private func untilThereIsRoom(_ write: () async throws -> UInt64) async throws -> UInt64 {
-    while true {
-      do {
-        return try await write()
-      } catch let error as StorageError where error.kind == .full {
-        logger.error("Events wait: the disk is full")
-        try await clock.sleep(for: Self.fullDiskWait)
-      }
-    }
-  }
-
-  private static let fullDiskWait = Duration.seconds(1)
 
   /// Shares the shards with the other dispatchers of the store, until cancelled.
   ///
@@ -116,7 +103,7 @@ final class ClaimKeeper: Sendable {
   }
 
   /// Whether this dispatcher expands the events.
-  var isExpanding: Bool { state.withLock { $0.claims[.expansion] != nil } }
+  private var isExpanding: Bool { state.withLock { $0.claims[.expansion] != nil } }
 
   private func beat() async throws {
     var sign = StorageBatch()

@@ -11,9 +11,8 @@ extension Delivery {
     static let hasLane = Flags(rawValue: 1)
     static let isPostponed = Flags(rawValue: 2)
     static let isUnanswered = Flags(rawValue: 4)
-    static let isTask = Flags(rawValue: 8)
     /// The row ends with what became of the delivery so far.
-    static let isTried = Flags(rawValue: 16)
+    static let isTried = Flags(rawValue: 8)
   }
 
   /// The row as the storage engine holds it, without the id, which is in its key.
@@ -22,7 +21,6 @@ extension Delivery {
     if lane != nil { flags.insert(.hasLane) }
     if isPostponed { flags.insert(.isPostponed) }
     if isUnanswered { flags.insert(.isUnanswered) }
-    if isTask { flags.insert(.isTask) }
     let isTried = state.isSettled || isPostponed
     if isTried { flags.insert(.isTried) }
     var encoder = BinaryEncoder()

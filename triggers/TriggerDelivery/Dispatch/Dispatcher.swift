@@ -55,8 +55,6 @@ final class Dispatcher: Sendable {
     var isGraceOver = false
     /// Counts the tries that ended, which shows whether any ended in between.
     var endsCount: UInt64 = 0
-    /// The times for which a sleeping task is going to wake the dispatcher.
-    var armed: Set<Timestamp> = []
     var lastLook: Timestamp?
     var waiters: [CheckedContinuation<Void, Never>] = []
     var turns: UInt64 = 0
@@ -78,6 +76,7 @@ final class Dispatcher: Sendable {
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
   private let observer = Mutex(Observer())
+  private let alarm: DueAlarm
 
   init(
     registry: FunctionRegistry,
@@ -107,6 +106,7 @@ final class Dispatcher: Sendable {
       )
     )
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
   }
 
   // MARK: - Others' business
@@ -134,11 +134,8 @@ final class Dispatcher: Sendable {
 
   /// Looks again for due work after `now` has moved differently from the clock.
   func timeJumped() {
-    state.withLock { state in
-      state.armed = []
-      state.dispatch.lookAtAll()
-    }
-    wake()
+    alarm.reset()
+    change { $0.lookAtAll() }
   }
 
   /// Called with deliveries after each try, once that is stored; must not block.
@@ -246,7 +243,7 @@ final class Dispatcher: Sendable {
     for load in work.loads {
       group.addTask { await self.load(load) }
     }
-    if let next = work.nextTime { arm(next, after: now, in: &group) }
+    if let sleep = work.nextTime.flatMap({ alarm.set($0) }) { group.addTask { await sleep() } }
     resumeWaiters()
   }
 
@@ -257,35 +254,15 @@ final class Dispatcher: Sendable {
       guard let last = state.lastLook, now.advanced(by: Self.clockJumpMin) < last else {
         return nil
       }
-      state.armed = []
       state.dispatch.lookAtAll()
       return last.duration(since: now).components.seconds
     }
     guard let back else { return }
+    alarm.reset()
     logger.warning(
       "The machine's clock was set back; retries wait until it is as late again",
       metadata: ["seconds": "\(back)"]
     )
-  }
-
-  private func arm(
-    _ due: Timestamp,
-    after now: Timestamp,
-    in group: inout DiscardingTaskGroup
-  ) {
-    let isNew = state.withLock { state in
-      guard state.armed.allSatisfy({ due < $0 }) else { return false }
-      state.armed.insert(due)
-      return true
-    }
-    guard isNew else { return }
-    group.addTask {
-      // The machine's clock may be put forward during this sleep. Cancellation ends the run.
-      let wait = min(due.duration(since: self.now()), Self.sleepMax)
-      if wait > .zero { try? await self.clock.sleep(for: wait) }
-      self.state.withLock { _ = $0.armed.remove(due) }
-      self.wake()
-    }
   }
 
   private func load(_ request: DeliveryStore.LoadRequest) async {
@@ -623,7 +600,6 @@ final class Dispatcher: Sendable {
   /// The bytes read of an event handler's reply, which only serves for its error text.
   private static let replyBytesMax = 1 << 20
   private static let errorCharactersMax = 500
-  private static let sleepMax = Duration.seconds(30)
   private static let readWait = Duration.seconds(1)
   /// The smallest step back that is logged; smaller ones are the clock's own corrections.
   private static let clockJumpMin = Duration.seconds(2)

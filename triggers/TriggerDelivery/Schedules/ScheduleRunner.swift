@@ -18,7 +18,6 @@ package final class ScheduleRunner: Sendable {
     /// How often the functions changed, and up to which change the book knows them.
     var changes = 0
     var knownChanges = -1
-    var armed: Set<Timestamp> = []
     /// Whether runs are being taken, which the book shows before the log does.
     var isTaking = false
   }
@@ -34,6 +33,7 @@ package final class ScheduleRunner: Sendable {
   private let state = Mutex(State())
   private let wakeups: AsyncStream<Void>
   private let wakeup: AsyncStream<Void>.Continuation
+  private let alarm: DueAlarm
 
   init(
     registry: FunctionRegistry,
@@ -54,6 +54,7 @@ package final class ScheduleRunner: Sendable {
     self.now = now
     self.logger = logger
     (wakeups, wakeup) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    alarm = DueAlarm(clock: clock, now: now) { [wakeup] in wakeup.yield() }
   }
 
   /// When the next scheduled function is due; nil when there is none.
@@ -80,7 +81,7 @@ package final class ScheduleRunner: Sendable {
 
   /// Looks again for due runs after `now` has moved differently from the clock.
   func timeJumped() {
-    state.withLock { $0.armed = [] }
+    alarm.reset()
     wakeup.yield()
   }
 
@@ -97,25 +98,9 @@ package final class ScheduleRunner: Sendable {
         for function in due { try await take(function, now) }
         state.withLock { $0.isTaking = false }
         dispatcher.wake()
-        arm(after: now, in: &group)
+        if let sleep = next.flatMap({ alarm.set($0) }) { group.addTask { await sleep() } }
       }
       group.cancelAll()
-    }
-  }
-
-  private func arm(after now: Timestamp, in group: inout ThrowingDiscardingTaskGroup<any Error>) {
-    let due = state.withLock { state -> Timestamp? in
-      guard let due = state.book.next, state.armed.allSatisfy({ due < $0 }) else { return nil }
-      state.armed.insert(due)
-      return due
-    }
-    guard let due else { return }
-    group.addTask {
-      // The machine's clock may be put forward during this sleep. Cancellation ends the run.
-      let wait = min(due.duration(since: self.now()), Self.sleepMax)
-      if wait > .zero { try? await self.clock.sleep(for: wait) }
-      self.state.withLock { _ = $0.armed.remove(due) }
-      self.wakeup.yield()
     }
   }
 
@@ -167,27 +152,13 @@ package final class ScheduleRunner: Sendable {
       )
     }
     do {
-      let sequence = try await untilThereIsRoom {
+      let sequence = try await FullDisk.waitOut("Scheduled runs wait", on: clock, logger: logger) {
         try await record(occurrences, in: batch, expecting: [taken.expectation])
       }
       state.withLock { $0.book.noteTaken(function, sequence: sequence) }
     } catch let error as StorageError where error.kind == .conflict {
       // Another runner was faster; what it wrote is read at the next look.
       functionsChanged()
-    }
-  }
-
-  /// Repeats a write while the disk is full.
-  private func untilThereIsRoom(_ write: () async throws -> UInt64) async throws -> UInt64 {
-    var isTold = false
-    while true {
-      do {
-        return try await write()
-      } catch let error as StorageError where error.kind == .full {
-        if !isTold { logger.error("Scheduled runs wait: the disk is full") }
-        isTold = true
-        try await clock.sleep(for: Self.fullDiskWait)
-      }
     }
   }
 
@@ -229,7 +200,4 @@ package final class ScheduleRunner: Sendable {
     let sequence = try await record([.schedule(function: function, time: now())])
     return DeliveryID(sequence: sequence, changeIndex: 0, function: function)
   }
-
-  private static let sleepMax = Duration.seconds(30)
-  private static let fullDiskWait = Duration.seconds(1)
 }

@@ -228,7 +228,7 @@ extension DeliveryStore {
             try shards.isFull || shards.contains(Shard(ofRow: value.bytes, place: key.suffix(16)))
           if isOurs {
             function.summary.count += 1
-            if value.bytes[1] & Delivery.Flags.isUnanswered.rawValue != 0 {
+            if try Delivery.flags(of: value.bytes).contains(.isUnanswered) {
               function.summary.unansweredCount += 1
             }
           }
