@@ -75,7 +75,7 @@ crashes: needs
 
 compat: needs-python
 	swift build
-	$(VENV)/bin/python -m pytest -q Tests/Compatibility
+	$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
 
 bench: build
 	@sh $(SCRIPTS)/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt

@@ -35,7 +35,7 @@ struct SampleFaults: Sendable {
   }
 
   struct Trap: Codable, Sendable {
-    /// `fatalError`, `index`, `unwrap`, `overflow` or `abort`.
+    /// `fatalError`, `index`, `unwrap`, `overflow`, `abort`, or `none` to wait beside a trap.
     var kind: String
   }
 
@@ -50,6 +50,10 @@ struct SampleFaults: Sendable {
         return empty.first!
       case "overflow": return request.data.kind.count + Int.max
       case "abort": abort()
+      case "none":
+        request.logger.info("Begun")
+        try await Task.sleep(for: .seconds(3600))
+        return 0
       default: fatalError("trapped as asked")
       }
     }

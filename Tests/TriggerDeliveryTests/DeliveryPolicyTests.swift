@@ -138,6 +138,19 @@ struct DeliveryPolicyTests {
     #expect(delivery.state == .pending)
   }
 
+  @Test("Time that ran out between crashes does not start their count anew")
+  func timeOutBetweenCrashes() {
+    var delivery = Delivery.sample(at: now)
+    for outcome in [.crashed("signal 4"), .timedOut("late"), .crashed("signal 4")]
+      as [DeliveryPolicy.Outcome]
+    {
+      delivery = settle(delivery, outcome, retrying)
+      #expect(delivery.state == .pending)
+    }
+    #expect(delivery.crashes == 2 && delivery.attempts == 1)
+    #expect(settle(delivery, .crashed("signal 4"), retrying).state == .dead)
+  }
+
   @Test("What was put off is tried again and not counted")
   func putOff() {
     let settled = settle(.sample(at: now), .putOff("dropped"), DeliveryRetries())

@@ -81,6 +81,15 @@ struct DeliveryServiceTests {
     }
   }
 
+  @Test("A service that waits for room on the disk before it begins can be stopped")
+  func stopsOnFullDisk() async throws {
+    let storage = FaultyStorage()
+    storage.failCommits(with: StorageError(.full, "no space left"))
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try await bench.run { bench in await bench.clock.waitForSleepers() }
+    #expect(try await bench.service.administration.list().isEmpty)
+  }
+
   @Test("A failing handler that retries runs again when its wait is over, and not before")
   func retries() async throws {
     invoker.set("f") { $0 < 3 ? .failure("no") : .ok }

@@ -198,7 +198,8 @@ struct FunctionSchedulerTests {
 
     #expect(scheduler.advance(to: .seconds(5)) == [.fail(id(1), .timedOut), .cancel(id(1))])
     #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .seconds(5)) == [])
-    #expect(scheduler.ended(id(1), now: .seconds(6)) == [.run(id(2), on: worker(1))])
+    #expect(scheduler.ended(id(1), now: .seconds(6)) == [.check(worker(1))])
+    #expect(scheduler.workerReady(worker(1), now: .seconds(6)) == [.run(id(2), on: worker(1))])
   }
 
   @Test("A worker whose overdue invocation hangs is ended once its others are done")
@@ -227,8 +228,45 @@ struct FunctionSchedulerTests {
     #expect(scheduler.waitingCount == 0)
     #expect(scheduler.cancelled(id(1), now: .zero) == [.cancel(id(1))])
     #expect(scheduler.runningCount == 0)
-    #expect(scheduler.ended(id(1), now: .zero) == [])
+    #expect(scheduler.ended(id(1), now: .zero) == [.check(worker(1))])
     #expect(!scheduler.knows(id(1)))
+  }
+
+  @Test("After an abandoned call nothing runs on a worker that may have ended with it")
+  func endsAfterLingering() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.cancelled(id(1), now: .zero)
+    _ = scheduler.ended(id(1), now: .zero)
+    #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .zero) == [])
+
+    var dead = scheduler
+    #expect(dead.workerExited(worker(1), detail: "signal 4", now: .zero) == [])
+    #expect(scheduler.workerReady(worker(1), now: .zero) == [.run(id(2), on: worker(1))])
+  }
+
+  @Test("What runs in a worker that writes its crash report fails with it, and for nothing else")
+  func crashing() {
+    var scheduler = ready(concurrency: 2, max: 2)
+    for number in 1...2 {
+      _ = scheduler.submit(id(UInt64(number)), timeout: .seconds(1), now: .zero)
+    }
+    #expect(scheduler.workerCrashing(worker(1), now: .zero) == [])
+    // What comes meanwhile has another worker.
+    #expect(scheduler.submit(id(3), timeout: .seconds(60), now: .zero) == [])
+    #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(2))])
+    #expect(scheduler.advance(to: .seconds(5)) == [])
+    let actions = scheduler.workerExited(worker(1), detail: "signal 4", now: .seconds(6))
+    let failure = FunctionScheduler.Failure.crashed("signal 4", isShared: true)
+    #expect(actions.contains(.fail(id(1), failure)) && actions.contains(.fail(id(2), failure)))
+  }
+
+  @Test("A crash report that never ends is ended with its worker")
+  func crashesForEver() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.workerCrashing(worker(1), now: .zero)
+    #expect(scheduler.advance(to: .seconds(10)) == [.kill(worker(1), .crashing)])
   }
 
   @Test("A crash fails what ran there, and only that; who waited runs on the replacement")

@@ -138,7 +138,8 @@ struct IsolationTests {
 
     #expect(scheduler.cancelled(id(1), now: .zero) == [.cancel(id(1))])
     #expect(submit(&scheduler, 2) == [.start(worker(2))])
-    #expect(scheduler.ended(id(1), now: .zero).first == .run(id(2), on: worker(1)))
+    #expect(scheduler.ended(id(1), now: .zero).first == .check(worker(1)))
+    #expect(scheduler.workerReady(worker(1), now: .zero).first == .run(id(2), on: worker(1)))
   }
 
   @Test(

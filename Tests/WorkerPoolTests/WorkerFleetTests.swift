@@ -300,6 +300,23 @@ struct WorkerFleetTests {
     }
   }
 
+  @Test("Who shares a worker with a crash is told so, however long its report takes")
+  func slowCrash() async throws {
+    let functions = try sample(["trap"]) { $0.timeoutSeconds = 1 }
+    try await withFleet(functions) { fleet, log in
+      var lines = log.stream(function: "trap").makeAsyncIterator()
+      let innocent = Task { try await fleet.call("trap", #"{"data":{"kind":"none"}}"#) }
+      while let line = await lines.next(), line.message != "Begun" {}
+      // The report takes a debug build longer than the innocent call has.
+      let guilty = Task { try await fleet.call("trap", #"{"data":{"kind":"index"}}"#) }
+      for call in [innocent, guilty] {
+        let error = await #expect(throws: InvocationError.self) { try await call.value }
+        #expect(error?.kind == .crashed)
+        #expect(error?.isShared == true)
+      }
+    }
+  }
+
   @Test("A request that must run apart has a process of its own beside the function's others")
   func runsApart() async throws {
     let functions = try sample(["slowEcho"]) { $0.maxInstances = 1 }

@@ -175,8 +175,13 @@ package final class DeliveryService: Service {
   /// Lets time jump to `target`, stopping at each retry, task and scheduled run due until then.
   ///
   /// Each of them ends before the next one starts. Returns when nothing due by then is left;
-  /// `waitUntilIdle` says what can delay this.
+  /// `waitUntilIdle` says what can delay this. Before the first deployment nothing is due.
   package func passTime(to target: Timestamp, in time: VirtualTime) async throws {
+    guard registry.current != nil else {
+      time.advance(to: target)
+      timeJumped()
+      return
+    }
     try await waitUntilStill()
     while let next = [nextDue, nextTick].compactMap({ $0 }).min(), next <= target {
       time.advance(to: next)
@@ -259,8 +264,12 @@ package final class DeliveryService: Service {
 
   package func run() async throws {
     try await withGracefulShutdownHandler {
-      // People may look at deliveries and change them before functions are deployed.
-      try await load()
+      do {
+        // People may look at deliveries and change them before functions are deployed.
+        try await cancelWhenGracefulShutdown { try await self.load() }
+      } catch is CancellationError where Task.isShuttingDownGracefully {
+        return
+      }
       for await _ in deployed { break }
       guard !Task.isShuttingDownGracefully else { return }
       try await withThrowingTaskGroup(of: Void.self) { group in

@@ -34,8 +34,10 @@ package struct DeliveryPolicy: Sendable {
   package enum Outcome: Sendable, Hashable {
     /// The handler answered with this success.
     case succeeded(status: Int)
-    /// The handler answered with a failing status, or ran out of time and has none.
+    /// The handler answered with a failing status, or its event cannot be given to it.
     case handlerFailed(String, status: Int?, advice: RetryAdvice?)
+    /// The handler did not answer in time.
+    case timedOut(String)
     /// The worker died without an answer, and ran nothing else.
     case crashed(String)
     /// The try does not count, and the next one begins after the deferral.
@@ -48,7 +50,7 @@ package struct DeliveryPolicy: Sendable {
     fileprivate var isUnanswered: Bool {
       switch self {
       case .crashed, .putOff: true
-      case .succeeded, .handlerFailed, .functionGone, .neverStarted: false
+      case .succeeded, .handlerFailed, .timedOut, .functionGone, .neverStarted: false
       }
     }
   }
@@ -104,6 +106,10 @@ package struct DeliveryPolicy: Sendable {
       next.lastStatus = status
       if let status, !(500...599).contains(status) { next.executions += 1 }
       fail(&next, error, advice, retry, now)
+    case .timedOut(let error):
+      // The crashes stay: the worker may have stood still while it crashed.
+      next.lastStatus = 504
+      fail(&next, error, nil, retry, now)
     case .putOff, .functionGone, .neverStarted: break
     }
     return next

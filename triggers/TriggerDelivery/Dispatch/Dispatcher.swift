@@ -386,8 +386,7 @@ final class Dispatcher: Sendable {
     case .failure(let error as InvocationError):
       switch error.kind {
       case .notFound: return .outcome(.functionGone)
-      case .timedOut:
-        return .outcome(.handlerFailed(error.message, status: 504, advice: nil))
+      case .timedOut: return .outcome(.timedOut(error.message))
       case .crashed where error.isShared: return .suspect(error.message)
       case .crashed: return .outcome(.crashed(error.message))
       case .overloaded, .cannotStart, .drained: return .notStarted(error)
@@ -519,7 +518,7 @@ final class Dispatcher: Sendable {
       }
       let end = state.dispatch.change(id.function) { backlog in
         switch outcome {
-        case .succeeded, .handlerFailed: backlog.workerAnswered()
+        case .succeeded, .handlerFailed, .timedOut: backlog.workerAnswered()
         case .crashed, .putOff, .functionGone, .neverStarted: break
         }
         return backlog.finish(new)

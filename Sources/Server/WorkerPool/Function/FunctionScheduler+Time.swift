@@ -26,7 +26,7 @@ extension FunctionScheduler {
       switch worker.phase {
       case .ready: loadChanged(id, now, &actions)
       case .queued, .starting: terminate(id, within: limits.terminateGrace, now, &actions)
-      case .checking, .yielding, .condemned, .stopping, .killed: break
+      case .checking, .crashing, .yielding, .condemned, .stopping, .killed: break
       }
     }
     return (left, actions)
@@ -108,6 +108,7 @@ extension FunctionScheduler {
       case .checking(let by) where min(by, drainBy ?? by) <= now:
         beginPause(after: worker, now)
         kill(id, .silent, &actions)
+      case .crashing(let by) where min(by, drainBy ?? by) <= now: kill(id, .crashing, &actions)
       case .stopping(let killAt) where killAt <= now: kill(id, .staying, &actions)
       default: continue
       }
@@ -130,7 +131,7 @@ extension FunctionScheduler {
     for worker in workers.all.values {
       switch worker.phase {
       case .starting(let by): setWake(by)
-      case .checking(let by): setWake(min(by, drainBy ?? by))
+      case .checking(let by), .crashing(let by): setWake(min(by, drainBy ?? by))
       case .stopping(let killAt): setWake(killAt)
       case .queued, .ready, .yielding, .condemned, .killed: continue
       }

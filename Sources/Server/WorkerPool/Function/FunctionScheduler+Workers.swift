@@ -53,8 +53,32 @@ extension FunctionScheduler {
     switch worker.phase {
     case .starting: startFailed(detail, now, &actions)
     case .ready, .checking: beginPause(after: worker, now)
-    case .queued, .yielding, .condemned, .stopping, .killed: break
+    case .queued, .crashing, .yielding, .condemned, .stopping, .killed: break
     }
+    goOn(now, &actions)
+    return actions
+  }
+
+  /// Notes that the worker has begun to write a crash report, during which all it runs stands still.
+  ///
+  /// What runs there fails when the worker has exited, and never for want of time.
+  mutating func workerCrashing(_ id: WorkerID, now: Duration) -> [Action] {
+    guard let worker = workers[id] else { return [] }
+    switch worker.phase {
+    case .ready, .checking, .yielding: break
+    case .queued, .starting, .crashing, .condemned, .stopping, .killed: return []
+    }
+    if !worker.isLeaving { beginPause(after: worker, now) }
+    let by = now + limits.startTimeout
+    workers.update(id) { worker in
+      worker.phase = .crashing(by: by)
+      worker.suspects = max(worker.suspects, worker.load)
+    }
+    setWake(drainBy.map { min(by, $0) } ?? by)
+    for (invocation, state) in running where state.worker == id && state.phase != .hung {
+      deadlines.remove(invocation)
+    }
+    var actions: [Action] = []
     goOn(now, &actions)
     return actions
   }
@@ -121,6 +145,12 @@ extension FunctionScheduler {
     case .ready where worker.load == 0: setWake(now + limits.idleTimeout)
     default: break
     }
+  }
+
+  /// Gives the worker, whose connection may have ended with its process, nothing until it answers.
+  mutating func suspect(_ id: WorkerID, _ now: Duration, _ actions: inout [Action]) {
+    workers.update(id) { $0.suspects = max($0.suspects, $0.load) }
+    check(id, now, &actions)
   }
 
   mutating func check(_ id: WorkerID, _ now: Duration, _ actions: inout [Action]) {

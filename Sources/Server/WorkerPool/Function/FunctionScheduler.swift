@@ -38,6 +38,8 @@ struct FunctionScheduler {
     case neverReady
     /// A connection broke, and then the worker did not answer.
     case silent
+    /// A crash report did not end.
+    case crashing
     /// An abandoned invocation did not stop.
     case hung
     /// The worker did not exit when asked to.
@@ -183,8 +185,12 @@ extension FunctionScheduler {
   /// Notes that the worker has answered, or has stopped a cancelled invocation.
   mutating func ended(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
-    if invocation.phase == .live { pauseForgotten(by: invocation) }
     var actions: [Action] = []
+    if invocation.phase == .live {
+      pauseForgotten(by: invocation)
+    } else if !isRetired {
+      suspect(invocation.worker, now, &actions)
+    }
     removeRunning(id, now, &actions)
     goOn(now, &actions)
     return actions
@@ -210,10 +216,9 @@ extension FunctionScheduler {
   mutating func broke(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
     var actions: [Action] = []
-    workers.update(invocation.worker) { $0.suspects = max($0.suspects, $0.load) }
+    suspect(invocation.worker, now, &actions)
     if invocation.phase == .live {
       running[id]?.phase = .broken
-      check(invocation.worker, now, &actions)
     } else {
       removeRunning(id, now, &actions)
     }

@@ -176,6 +176,10 @@ final class FunctionVersion: Sendable {
   }
 
   /// Notes that the worker uses more memory than it may.
+  func workerCrashing(_ worker: WorkerProcess) {
+    act { $0.scheduler.workerCrashing(worker.id, now: $1) }
+  }
+
   func workerTooLarge(_ worker: WorkerProcess) {
     act { $0.scheduler.workerTooLarge(worker.id, now: $1) }
   }

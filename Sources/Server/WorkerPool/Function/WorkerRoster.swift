@@ -14,6 +14,8 @@ struct WorkerRoster {
       case ready
       /// A connection broke; new invocations wait until the worker has answered.
       case checking(by: Duration)
+      /// The worker writes a crash report and stands still meanwhile; it takes nothing new.
+      case crashing(by: Duration)
       /// Another function needs the place: the worker takes nothing new and goes once it is done.
       case yielding
       /// An abandoned invocation did not stop: the worker takes nothing new and is ended last.
@@ -38,7 +40,7 @@ struct WorkerRoster {
     var isLeaving: Bool {
       switch phase {
       case .queued, .starting, .ready, .checking: false
-      case .yielding, .condemned, .stopping, .killed: true
+      case .crashing, .yielding, .condemned, .stopping, .killed: true
       }
     }
   }

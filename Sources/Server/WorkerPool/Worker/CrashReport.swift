@@ -24,11 +24,20 @@ struct CrashReport {
   private var frames: [String] = []
   private var isInRuntime = false
 
+  /// Whether a line, or the part of it that there is, begins a report.
+  static func begins(_ line: [UInt8]) -> Bool {
+    line.starts(with: "*** ".utf8) && begins(String(decoding: line, as: UTF8.self))
+  }
+
+  // "*** Signal 4: Backtracing from 0x7f…", whose line ends seconds later, with the report.
+  private static func begins(_ line: String) -> Bool {
+    line.hasPrefix("*** ") && line.contains("acktracing from 0x")
+  }
+
   /// Takes the next line of stderr.
   mutating func take(_ line: String) -> Verdict {
     if !isOpen {
-      // "*** Signal 4: Backtracing from 0x7f…", written before the frames are looked up.
-      guard line.hasPrefix("*** "), line.contains("acktracing from 0x") else { return .passes }
+      guard Self.begins(line) else { return .passes }
       self = CrashReport()
       isOpen = true
       return .taken

@@ -47,6 +47,9 @@ package struct LineSplitter {
     return lines
   }
 
+  /// What there is of a line that has not ended.
+  package var unfinished: [UInt8] { pending }
+
   /// The last line, when nothing ends it.
   package mutating func finish() -> [Line] {
     var lines: [Line] = []

@@ -227,6 +227,9 @@ extension WorkerProcess {
     case .silent:
       let detail = "it closed a connection and then did not answer within \(limits.startTimeout)"
       return ("error", "A worker of \(name) was ended: \(detail).", detail)
+    case .crashing:
+      let detail = "its crash report did not end within \(limits.startTimeout)"
+      return ("error", "A worker of \(name) was ended: \(detail).", detail)
     case .hung:
       let detail = "an invocation did not stop within \(limits.cancelGrace) of its cancellation"
       return ("warning", "A worker of \(name) was ended: \(detail).", detail)
@@ -255,6 +258,12 @@ extension WorkerProcess {
     do {
       for try await piece in output {
         let lines = piece.withUnsafeBytes { splitter.append($0) }
+        if isError,
+          CrashReport.begins(splitter.unfinished)
+            || lines.contains(where: { CrashReport.begins($0.bytes) })
+        {
+          version.workerCrashing(self)
+        }
         for line in lines { log(line, isError: isError) }
       }
     } catch {
