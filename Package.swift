@@ -94,6 +94,7 @@ func libraries() -> [Target] {
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
     ),
     .target(name: "CKernels", path: "Sources/C/CKernels"),
+    .target(name: "CMemory", path: "Sources/C/CMemory"),
   ]
 }
 
@@ -288,8 +289,9 @@ func doors() -> [Target] {
       "HearthCLI",
       in: "Sources/Server",
       [
-        "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation", "OutboundHTTP",
-        "RuntimeSupport", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Subprocess",
+        "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
+        "OutboundHTTP", "RuntimeSupport", "ArgumentParser", "ServiceLifecycle", "UnixSignals",
+        "Subprocess",
         "Logging",
       ],
       // What `init` writes; its sources are targets of their own as well, so that they are tested.

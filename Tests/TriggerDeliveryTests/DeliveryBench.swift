@@ -6,6 +6,7 @@ import Invocation
 import Logging
 import ServiceLifecycle
 import StorageEngine
+import Synchronization
 import TestSupport
 import TriggerDelivery
 
@@ -15,6 +16,7 @@ struct DeliveryBench: Sendable {
   let tailer: EventTailer
   let service: DeliveryService
   let clock: ManualClock
+  let wallClock: WallClock
 
   private static let database = DatabaseName(project: "demo-test")
   private static let start = Timestamp(microseconds: 1_800_000_000_000_000)
@@ -25,10 +27,12 @@ struct DeliveryBench: Sendable {
     invoker: any FunctionInvoker,
     configuration: DeliveryService.Configuration = .init(),
     clock: ManualClock = ManualClock(),
+    wallClock: WallClock = WallClock(),
     realClock: (any Clock<Duration>)? = nil
   ) {
     self.storage = storage
     self.clock = clock
+    self.wallClock = wallClock
     tailer = EventTailer(storage: storage, logger: .silent)
     service = DeliveryService(
       storage: storage,
@@ -36,12 +40,12 @@ struct DeliveryBench: Sendable {
       invoker: invoker,
       configuration: configuration,
       clock: realClock ?? clock,
-      now: { Self.start.advanced(by: clock.now.offset) },
+      now: { Self.start.advanced(by: clock.now.offset + wallClock.offset) },
       logger: .silent
     )
   }
 
-  var now: Timestamp { Self.start.advanced(by: clock.now.offset) }
+  var now: Timestamp { Self.start.advanced(by: clock.now.offset + wallClock.offset) }
 
   /// Lets time jump, and everything that is due then come to its end.
   func jump(_ duration: Duration) async throws {
@@ -102,6 +106,17 @@ struct DeliveryBench: Sendable {
     tailer.wake()
     return "\(sequence).0"
   }
+}
+
+/// A machine's time of day, which somebody may set; its clock of durations goes on all the same.
+final class WallClock: Sendable {
+  private let moved = Mutex(Duration.zero)
+
+  /// How far the time was set forward in all.
+  var offset: Duration { moved.withLock { $0 } }
+
+  /// Sets the time forward, or back by a negative duration.
+  func set(by duration: Duration) { moved.withLock { $0 += duration } }
 }
 
 extension FunctionEndpoint {

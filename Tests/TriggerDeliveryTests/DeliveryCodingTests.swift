@@ -31,7 +31,7 @@ struct DeliveryCodingTests {
     var postponed = Delivery.sample(sequence: 4, at: time)
     postponed.attempts = 1
     postponed.isUnanswered = true
-    postponed.postpone(to: time.advanced(by: .seconds(1)), "later")
+    postponed.postpone(to: time.advanced(by: .seconds(1)), "later", at: time)
     return [.sample(at: time), settled, deleted, postponed] + occurrences
   }()
 

@@ -216,7 +216,7 @@ struct DispatchModel {
       failuresLeft[id] = (failuresLeft[id] ?? 3) - 1
       var new = delivery
       new.attempts += 1
-      new.postpone(to: now.advanced(by: .milliseconds(150)), "no")
+      new.postpone(to: now.advanced(by: .milliseconds(150)), "no", at: now)
       finish(new, on: index)
     default:
       var new = delivery
@@ -341,7 +341,7 @@ struct DispatchModel {
     let shards = ShardSet(nodes[index].claims.keys)
     nodes[index].dispatch.update(shards: shards)
     for (function, summary) in try await store.summaries(of: shards) {
-      nodes[index].dispatch.change(function) { $0.resume(summary) }
+      nodes[index].dispatch.change(function) { $0.resume(summary, now: now) }
     }
   }
 

@@ -71,7 +71,7 @@ struct FunctionBacklogTests {
     let result13 = started(&backlog, at: now)
     #expect(result13 == [1, 3])
     var first = all[0].delivery
-    first.postpone(to: now.advanced(by: .seconds(5)), "no")
+    first.postpone(to: now.advanced(by: .seconds(5)), "no", at: now)
     let finished = backlog.finish(first)
     let end = try #require(finished)
 
@@ -91,13 +91,13 @@ struct FunctionBacklogTests {
     var crashed = candidate(2, document: "a/a")
     crashed.delivery.crashes = 1
     crashed.delivery.isUnanswered = true
-    crashed.delivery.postpone(to: now, "gone")
+    crashed.delivery.postpone(to: now, "gone", at: now)
     backlog.count(by: 1, unanswered: 1)
     _ = backlog.add([candidate(1, document: "a/a")], room: room)
     _ = started(&backlog, at: now)
     _ = backlog.bring(crashed, isForced: false)
     var first = candidate(1, document: "a/a").delivery
-    first.postpone(to: now, "no")
+    first.postpone(to: now, "no", at: now)
     let finished = backlog.finish(first)
     let end = try #require(finished)
     #expect(end.parked.map(\.id.sequence) == [2])

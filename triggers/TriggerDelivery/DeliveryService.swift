@@ -113,6 +113,7 @@ package final class DeliveryService: Service {
       now: now
     )
     (deployed, deployment) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    dispatcher.onSetBack = { [schedules] in schedules.clockWasSetBack() }
     dispatcher.onStored = { [settled, tasks] deliveries in
       settled.note(deliveries)
       tasks.noteEnded(deliveries)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CMemory
 
 #if canImport(Darwin)
   import Darwin
@@ -36,6 +37,7 @@ struct Hearth: AsyncParsableCommand {
   )
 
   static func main() async {
+    hearth_return_freed_memory()
     do {
       var command = try await asyncParseAsRoot()
       if var command = command as? any AsyncParsableCommand {

@@ -62,7 +62,8 @@ extension Request {
 
 /// The text with its `%41` escapes decoded, or nil when one is malformed or it is not UTF-8.
 package func percentDecoded(_ text: some StringProtocol) -> String? {
-  guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+  let text = String(text)
+  guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
   var bytes: [UInt8] = []
   var rest = text.utf8.makeIterator()
   while let byte = rest.next() {

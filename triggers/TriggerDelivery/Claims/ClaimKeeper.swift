@@ -208,9 +208,10 @@ final class ClaimKeeper: Sendable {
   private func resume() async throws {
     let shards = dispatcher.read { $0.shards }
     let summaries = try await store.summaries(of: shards)
+    let now = now()
     dispatcher.change { dispatch in
       for (function, summary) in summaries {
-        dispatch.change(function) { $0.resume(summary) }
+        dispatch.change(function) { $0.resume(summary, now: now) }
       }
     }
     let count = summaries.values.reduce(0) { $0 + $1.count }

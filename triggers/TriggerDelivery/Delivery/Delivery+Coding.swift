@@ -13,6 +13,7 @@ extension Delivery {
     static let isUnanswered = Flags(rawValue: 4)
     /// The row ends with what became of the delivery so far.
     static let isTried = Flags(rawValue: 8)
+    static let hasPostponedTime = Flags(rawValue: 16)
   }
 
   /// The row as the storage engine holds it, without the id, which is in its key.
@@ -23,6 +24,8 @@ extension Delivery {
     if isUnanswered { flags.insert(.isUnanswered) }
     let isTried = state.isSettled || isPostponed
     if isTried { flags.insert(.isTried) }
+    let postponedTime = isPostponed ? postponedTime : nil
+    if postponedTime != nil { flags.insert(.hasPostponedTime) }
     var encoder = BinaryEncoder()
     encoder.append(byte: Self.version)
     encoder.append(byte: flags.rawValue)
@@ -42,6 +45,7 @@ extension Delivery {
     encoder.append(signed: dueTime.microseconds)
     encoder.append(signed: settledTime?.microseconds ?? 0)
     encoder.append(optional: lastError)
+    if let postponedTime { encoder.append(signed: postponedTime.microseconds) }
     return encoder.bytes
   }
 
@@ -81,6 +85,9 @@ extension Delivery {
     dueTime = Timestamp(microseconds: try decoder.signed())
     settledTime = try decoder.optionalTime()
     lastError = try decoder.optionalText()
+    if flags.contains(.hasPostponedTime) {
+      postponedTime = Timestamp(microseconds: try decoder.signed())
+    }
   }
 
   /// The flags of an encoded row.

@@ -29,6 +29,8 @@ package struct Delivery: Sendable, Hashable {
   package var firstAttemptTime: Timestamp?
   /// The time before which the delivery is not tried.
   package var dueTime: Timestamp
+  /// When the next try was put off to `dueTime`; nil when nobody has put it off.
+  var postponedTime: Timestamp?
   package var settledTime: Timestamp?
   /// Why the last try did not succeed.
   package var lastError: String?
@@ -124,6 +126,14 @@ package struct Delivery: Sendable, Hashable {
     if case .document(_, let change) = source { change.rawValue } else { kind }
   }
 
+  /// Whether the delivery may be tried at `now`.
+  ///
+  /// A wait that began later than `now` is over: the clock was set back, and how much of the wait is
+  /// left is not known.
+  func isDue(at now: Timestamp) -> Bool {
+    !isPostponed || dueTime <= now || postponedTime.map { $0 > now } ?? false
+  }
+
   /// Settles the delivery.
   mutating func end(_ state: State, _ error: String?, _ now: Timestamp) {
     self.state = state
@@ -133,9 +143,12 @@ package struct Delivery: Sendable, Hashable {
     lastError = error
   }
 
-  /// Puts the next try off to a time.
-  mutating func postpone(to time: Timestamp, _ error: String?) {
+  /// Puts the next try off, at `now`, to a time.
+  ///
+  /// Without `now` that time stands even if the clock is set back: it is not a wait.
+  mutating func postpone(to time: Timestamp, _ error: String?, at now: Timestamp?) {
     dueTime = time
+    postponedTime = now
     isPostponed = true
     lastError = error
   }
@@ -150,6 +163,6 @@ package struct Delivery: Sendable, Hashable {
     firstAttemptTime = nil
     settledTime = nil
     isUnanswered = false
-    postpone(to: time, lastError)
+    postpone(to: time, lastError, at: time)
   }
 }

@@ -77,7 +77,7 @@ package struct DeliveryPolicy: Sendable {
       next.end(.dead, "\(error) No worker could be had for \(startWindow).", now)
       return next
     case .putOff(let error):
-      next.postpone(to: now.advanced(by: deferral), error)
+      next.postpone(to: now.advanced(by: deferral), error, at: now)
       return next
     default: break
     }
@@ -95,7 +95,7 @@ package struct DeliveryPolicy: Sendable {
         break
       }
       let wait = DeliveryRetries.events.backOff.delay(afterFailures: next.crashes)
-      next.postpone(to: now.advanced(by: wait * (1 - random / 2)), error)
+      next.postpone(to: now.advanced(by: wait * (1 - random / 2)), error, at: now)
     case .crashed(let error):
       // Every attempt of a task counts, however it ended.
       next.crashes += 1
@@ -143,7 +143,7 @@ package struct DeliveryPolicy: Sendable {
       next.end(.dead, "\(error) Given up after \(next.attempts) attempts.", now)
       return
     }
-    next.postpone(to: time, error)
+    next.postpone(to: time, error, at: now)
   }
 
   /// The latest retry that a handler may ask for, one day ahead: production's retry window.

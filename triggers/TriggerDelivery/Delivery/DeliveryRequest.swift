@@ -112,16 +112,27 @@ package struct DeliveryRequest: Sendable {
   }
 
   private func set(_ event: CloudEvent, in fields: inout HTTPFields) {
-    set("ce-specversion", "1.0", in: &fields)
-    set("ce-id", event.id, in: &fields)
-    set("ce-source", event.source, in: &fields)
-    set("ce-type", event.type, in: &fields)
-    set("ce-subject", event.subject, in: &fields)
-    set("ce-time", event.time, in: &fields)
-    set("ce-dataschema", event.dataSchema, in: &fields)
-    for (name, value) in event.extensions { set("ce-\(name)", value, in: &fields) }
+    let attributes = [
+      ("specversion", "1.0"), ("id", event.id), ("source", event.source), ("type", event.type),
+      ("subject", event.subject), ("time", event.time), ("dataschema", event.dataSchema),
+    ]
+    for case (let name, let value?) in attributes { set(attribute: name, value, in: &fields) }
+    for (name, value) in event.extensions { set(attribute: name, value, in: &fields) }
     fields[.contentType] = event.dataContentType
   }
+
+  private func set(attribute name: String, _ value: String, in fields: inout HTTPFields) {
+    guard let field = Self.attributeFields[name] ?? HTTPField.Name("ce-\(name)") else { return }
+    fields.append(HTTPField(name: field, value: HeaderValue.percentEncoded(value)))
+  }
+
+  /// The headers of the attributes that documents' events have, made once.
+  private static let attributeFields = Dictionary(
+    uniqueKeysWithValues: [
+      "specversion", "id", "source", "type", "subject", "time", "dataschema", "project", "location",
+      "database", "namespace", "document", "authtype", "authid",
+    ].compactMap { name in HTTPField.Name("ce-\(name)").map { (name, $0) } }
+  )
 
   private func set(_ task: EnqueuedTask, _ delivery: Delivery, in fields: inout HTTPFields) {
     fields[.contentType] = "application/json"
@@ -158,10 +169,10 @@ package struct DeliveryRequest: Sendable {
 package enum HeaderValue {
   /// The value as a header has it.
   package static func percentEncoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
+    guard !text.utf8.allSatisfy(isPlain) else { return text }
     var bytes: [UInt8] = []
     for byte in text.utf8 {
-      if (0x21...0x7E).contains(byte), byte != 0x22, byte != 0x25 {
+      if isPlain(byte) {
         bytes.append(byte)
       } else {
         bytes += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
@@ -169,4 +180,10 @@ package enum HeaderValue {
     }
     return String(decoding: bytes, as: UTF8.self)
   }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    (0x21...0x7E).contains(byte) && byte != 0x22 && byte != 0x25
+  }
+
+  private static let digits = Array("0123456789ABCDEF".utf8)
 }

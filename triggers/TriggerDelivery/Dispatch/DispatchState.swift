@@ -163,6 +163,11 @@ struct DispatchState: Sendable {
     changed.formUnion(backlogs.keys)
   }
 
+  /// Looks at all functions again, because the clock was set back to `now`.
+  mutating func clockWasSetBack(to now: Timestamp) {
+    for function in backlogs.keys { change(function) { $0.clockWasSetBack(to: now) } }
+  }
+
   /// Starts one delivery, whatever holds it up; nil when it is not ready.
   mutating func start(_ id: DeliveryID) -> Start? {
     change(id.function) { $0.start(id.place) }.map { Start($0) }

@@ -30,6 +30,7 @@ final class Dispatcher: Sendable {
   /// A closure in a structure of its own: a mutex wraps a bare one anew at each access.
   private struct Observer {
     var onStored: @Sendable ([Delivery]) -> Void = { _ in }
+    var onSetBack: @Sendable () -> Void = {}
   }
 
   /// A try that has come back.
@@ -144,6 +145,12 @@ final class Dispatcher: Sendable {
     set { observer.withLock { $0.onStored = newValue } }
   }
 
+  /// Called when the machine's clock was found to have been set back; must not block.
+  var onSetBack: @Sendable () -> Void {
+    get { observer.withLock { $0.onSetBack } }
+    set { observer.withLock { $0.onSetBack = newValue } }
+  }
+
   /// The faults applied on purpose; nil applies none.
   var faults: FaultPlan? {
     get { state.withLock { $0.faults } }
@@ -247,20 +254,21 @@ final class Dispatcher: Sendable {
     resumeWaiters()
   }
 
-  /// Logs that the machine's clock was set back, which makes everything that waits wait longer.
+  /// Ends the waits that began before the machine's clock was set back.
   private func noteTime(_ now: Timestamp) {
     let back = state.withLock { state -> Int64? in
       defer { state.lastLook = now }
       guard let last = state.lastLook, now.advanced(by: Self.clockJumpMin) < last else {
         return nil
       }
-      state.dispatch.lookAtAll()
+      state.dispatch.clockWasSetBack(to: now)
       return last.duration(since: now).components.seconds
     }
     guard let back else { return }
     alarm.reset()
+    observer.withLock { $0.onSetBack }()
     logger.warning(
-      "The machine's clock was set back; retries wait until it is as late again",
+      "The machine's clock was set back; what waited for a retry is tried now",
       metadata: ["seconds": "\(back)"]
     )
   }

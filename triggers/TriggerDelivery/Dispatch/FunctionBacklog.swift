@@ -114,11 +114,19 @@ struct FunctionBacklog: Sendable {
 
 extension FunctionBacklog {
   /// Takes up what an earlier run, or another dispatcher, left in storage.
-  mutating func resume(_ summary: DeliveryStore.Summary) {
+  mutating func resume(_ summary: DeliveryStore.Summary, now: Timestamp) {
     count = summary.count
     unansweredCount = summary.unansweredCount
     hasLaneRows = hasLaneRows || summary.hasLaneRows
-    lookAgain(from: summary.nextDue)
+    // The clock may be behind that of the run before.
+    lookAgain(from: summary.nextDue.map { min($0, now) })
+  }
+
+  /// Takes notice that the clock was set back to `now`: waits that began later are over.
+  mutating func clockWasSetBack(to now: Timestamp) {
+    startsNotBefore = nil
+    unstartableSince = unstartableSince.map { min($0, now) }
+    if nextDue != nil { noteDue(now) }
   }
 
   /// Looks through all of the function's deliveries in storage again.

@@ -207,9 +207,9 @@ final class EventExpander: Sendable {
       delivery.lane = nil
     }
     if delivery.isTask {
-      if delivery.dueTime > now { delivery.postpone(to: delivery.dueTime, nil) }
+      if delivery.dueTime > now { delivery.postpone(to: delivery.dueTime, nil, at: nil) }
     } else if let delay = faults?.delay(of: delivery), delay > .zero {
-      delivery.postpone(to: now.advanced(by: delay), nil)
+      delivery.postpone(to: now.advanced(by: delay), nil, at: now)
       delivery.isUnanswered = true
     }
     let function = delivery.id.function

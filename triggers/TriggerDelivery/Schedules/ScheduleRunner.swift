@@ -85,6 +85,12 @@ package final class ScheduleRunner: Sendable {
     wakeup.yield()
   }
 
+  /// Looks when each function is due next, now that the clock was set back.
+  func clockWasSetBack() {
+    alarm.reset()
+    functionsChanged()
+  }
+
   /// Takes runs when they are due, until cancelled.
   func run() async throws {
     try await withThrowingDiscardingTaskGroup { group in

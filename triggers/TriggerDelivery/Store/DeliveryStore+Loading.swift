@@ -81,7 +81,7 @@ extension DeliveryStore {
     mutating func takeLanes() throws {
       for lane in request.lanes {
         guard let place = try firstOfLane(lane), let delivery = try pending(place),
-          !delivery.isPostponed || delivery.dueTime <= request.now
+          delivery.isDue(at: request.now)
         else { continue }
         try take(delivery)
       }
@@ -89,16 +89,30 @@ extension DeliveryStore {
 
     mutating func takeDue() throws {
       var due: [EventPlace] = []
+      var later: [(place: EventPlace, time: Timestamp)] = []
       try snapshot.scan(DeliveryStore.due, prefix: prefix) { key, _ in
         let time = DeliveryStore.time(key.dropFirst(prefix.count).prefix(8))
         let place = try DeliveryStore.place(key.suffix(16))
         if request.known.contains(place) || taken.contains(place) { return true }
-        guard time <= request.now, due.count < request.countMax else {
+        guard time <= request.now else {
+          later.append((place, time))
+          return later.count < DeliveryStore.laterMax
+        }
+        guard due.count < request.countMax else {
           loaded.nextDue = time
           return false
         }
         due.append(place)
         return true
+      }
+      // Waits that began before the clock was set back are over.
+      for (place, time) in later {
+        if try pending(place)?.isDue(at: request.now) == true {
+          due.append(place)
+          if later.count == DeliveryStore.laterMax { loaded.nextDue = request.now }
+        } else {
+          loaded.nextDue = min(loaded.nextDue ?? time, time)
+        }
       }
       for place in due {
         guard let delivery = try pending(place), isOurs(delivery) else { continue }
@@ -190,6 +204,8 @@ extension DeliveryStore {
 
   /// The most rows that one load passes over.
   private static let looksMax = 4096
+  /// The deliveries not yet due that one load looks at, for waits that a clock set back has ended.
+  private static let laterMax = 64
 
   // MARK: At the start
 

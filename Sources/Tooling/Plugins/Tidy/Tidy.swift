@@ -262,7 +262,7 @@ private enum House {
   static let wings: Set<String> = ["emulator", "triggers", "functions"]
 
   static let floors: [String: Int] = [
-    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0,
+    "CSQLite": 0, "CCurl": 0, "CZlib": 0, "CKernels": 0, "CMemory": 0,
     "DocumentModel": 1, "JSONText": 1, "RuntimeSupport": 1, "FirestoreProtos": 1,
     "Identity": 2, "Events": 2, "Schedules": 2, "StorageEngine": 2, "OutboundHTTP": 2,
     "Invocation": 2,

@@ -1,0 +1,82 @@
+import DocumentModel
+import Invocation
+import RuntimeSupport
+import StorageEngine
+import TestSupport
+import Testing
+import TriggerDelivery
+
+/// The machine's clock is set back by days; waits for a retry must not become that much longer.
+@Suite("Delivery and a clock that is set back", .timeLimit(.minutes(2)))
+struct ClockSetBackTests {
+  private let storage = MemoryStorage()
+  private let invoker = ScriptedInvoker()
+  private let wallClock = WallClock()
+
+  private func bench(_ functions: [String: FunctionEndpoint]) throws -> DeliveryBench {
+    let bench = DeliveryBench(storage: storage, invoker: invoker, wallClock: wallClock)
+    try bench.service.updateFunctions(functions)
+    return bench
+  }
+
+  @Test("On a running suite a failed event is tried again once its wait has passed")
+  func running() async throws {
+    invoker.set("f") { $0 < 2 ? .failure("no") : .ok }
+    let bench = try bench(["f": .created("things/{id}", retries: true)])
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      try await bench.service.waitUntilIdle()
+      await bench.clock.waitForSleepers()
+      wallClock.set(by: .seconds(-86_400))
+      bench.clock.advance(by: .seconds(1))
+
+      await invoker.waitForRuns(2)
+      try await bench.service.waitUntilIdle()
+      #expect(try await bench.service.administration.list().map(\.state) == [.succeeded])
+    }
+  }
+
+  @Test("After a restart a failed event is tried again, and a task still waits for its own time")
+  func restarted() async throws {
+    invoker.set("f") { $0 < 2 ? .failure("no") : .ok }
+    invoker.set("q") { $0 < 2 ? .failure("no") : .ok }
+    let functions = [
+      "f": FunctionEndpoint.created("things/{id}", retries: true), "q": .queue(),
+    ]
+    wallClock.set(by: .seconds(3 * 86_400))
+    try await bench(functions).run { bench in
+      try await bench.create("things/a")
+      _ = try await bench.service.tasks.enqueue(NewTask(id: "failed", body: []), in: "q")
+      let time = bench.now.advanced(by: .seconds(3600))
+      _ = try await bench.service.tasks.enqueue(
+        NewTask(id: "timed", body: [], scheduleTime: time),
+        in: "q"
+      )
+      try await bench.service.waitUntilIdle()
+      #expect(invoker.runs.count == 2)
+    }
+    wallClock.set(by: .seconds(-3 * 86_400))
+    try await bench(functions).run { bench in
+      try await bench.service.waitUntilIdle()
+      let deliveries = try await bench.service.administration.list()
+      let pending = deliveries.filter { $0.state == .pending }
+      #expect(pending.map(\.subject) == ["timed"])
+      #expect(deliveries.count == 3)
+    }
+  }
+
+  @Test("A schedule goes on at its next time by the clock as it is now")
+  func schedule() async throws {
+    let bench = try bench(["f": .schedule("0 * * * *"), "g": .created("things/{id}")])
+    try await bench.run { bench in
+      try await bench.jump(.seconds(3600))
+      #expect(invoker.runs.count == 1)
+      wallClock.set(by: .seconds(-86_400))
+      // Something happens, so that the clock is looked at.
+      try await bench.create("things/a")
+      try await bench.service.waitUntilIdle()
+      try await bench.jump(.seconds(3600))
+      #expect(invoker.runs.map(\.function) == ["f", "g", "f"])
+    }
+  }
+}
