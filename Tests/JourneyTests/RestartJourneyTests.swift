@@ -54,6 +54,22 @@ struct RestartJourneyTests {
     #expect(try project.records().filter { $0[0] == "failForGood" }.count == 2)
   }
 
+  @Test("Each of many failed events is retried once by a request for all, though it fails again")
+  func retryAll() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project)
+    defer { suite.killHard() }
+    let client = JourneyClient(suite)
+    for first in [0, 500, 1000] {
+      try await client.writeMany("failWithoutRetry", from: first, count: 500)
+    }
+    try await client.settle()
+
+    #expect(try await client.retryAllFailed() == 1500)
+    try await client.settle()
+    #expect(try project.records().count { $0.prefix(2) == ["failWithoutRetry", "begun"] } == 3000)
+  }
+
   @Test("A second suite on the same data folder is refused")
   func inUse() throws {
     let project = try JourneyProject()

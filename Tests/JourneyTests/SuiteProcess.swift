@@ -168,10 +168,10 @@ struct JourneyClient: Sendable {
     _ = try await send("PATCH", "\(documents)/\(path)", body)
   }
 
-  /// Writes `count` documents to a collection in one commit.
-  func writeMany(_ collection: String, count: Int) async throws {
+  /// Writes `count` documents to a collection in one commit; their numbers begin at `first`.
+  func writeMany(_ collection: String, from first: Int = 0, count: Int) async throws {
     let root = "projects/\(JourneyProject.id)/databases/(default)/documents"
-    let writes = (0..<count).map { number in
+    let writes = (first..<first + count).map { number in
       #"{"update":{"name":"\#(root)/\#(collection)/\#(1_000_000 + number)","#
         + #""fields":{"n":{"integerValue":"\#(number)"}}}}"#
     }
@@ -216,6 +216,13 @@ struct JourneyClient: Sendable {
   /// Makes a failed or dead event pending again.
   func retry(_ id: String) async throws {
     _ = try await send("POST", "\(hub)/hearth/v1/events/\(id)/retry", "")
+  }
+
+  /// Makes all failed events pending again and returns how many there were.
+  func retryAllFailed() async throws -> Int {
+    struct Count: Decodable { var count: Int }
+    let body = try await send("POST", "\(hub)/hearth/v1/events/retry?state=failed", "")
+    return try JSONDecoder().decode(Count.self, from: Data(body)).count
   }
 
   /// Calls a callable with JSON and returns the reply as it is.
