@@ -102,26 +102,16 @@ struct TriggerLoad: Sendable {
   /// Events written at once to see how many are delivered in a second.
   private static let burst = 1000
   private static let deliveryTimeMax = Duration.seconds(30)
+  /// Ten times a second an event whose function always fails, and of these each tenth traps instead.
+  private static let faultPause = Duration.milliseconds(100)
+  private static let trapEvery = 10
 
-  /// Measures the time from a write to its function's start, then the rate of many.
+  /// Measures the time from a write to its function's start, the rate of many, and that time again
+  /// while two other functions fail and trap.
   func run(_ figures: Figures) async throws {
     try await firestore.createOne("clocked/warm")
     try await wait(for: ["warm"])
-    try await measureLatency(figures)
-    try await measureRate(figures)
-  }
-
-  private func measureLatency(_ figures: Figures) async throws {
-    let writes = try await pacedWrites()
-    let starts = try await wait(for: writes.keys)
-    func times(since time: (Write) -> Int64) -> Measurement {
-      Measurement(
-        nanoseconds: writes.compactMap { id, write in starts[id].map { $0 - time(write) } },
-        duration: duration
-      )
-    }
-    let sinceSent = times { $0.sent }
-    let sinceAcknowledged = times { $0.acknowledged }
+    let (sinceSent, sinceAcknowledged) = try await measureLatency("paced")
     for (percentile, share) in [(50, 0.5), (99, 0.99)] {
       let after = Figures.text(sinceAcknowledged.milliseconds(share))
       figures.record(
@@ -130,6 +120,38 @@ struct TriggerLoad: Sendable {
         note: "from sending the write; from its acknowledgement \(after)"
       )
     }
+    try await measureRate(figures)
+    let faults = Task { try await writeFaults() }
+    defer { faults.cancel() }
+    let (besideFaults, _) = try await measureLatency("beside")
+    figures.record(
+      .functionStartBesideFaultsMilliseconds,
+      besideFaults.milliseconds(0.99),
+      note: "each second 9 events of another function fail, and 1 of a third traps"
+    )
+  }
+
+  private func writeFaults() async throws {
+    for number in 0... {
+      let function = number.isMultiple(of: Self.trapEvery) ? "crashOnce" : "failAlways"
+      try await firestore.createOne("\(function)/\(number)")
+      try await Task.sleep(for: Self.faultPause)
+    }
+  }
+
+  /// The times from sending a write, and from its acknowledgement, to its function's start.
+  private func measureLatency(
+    _ name: String
+  ) async throws -> (sinceSent: Measurement, sinceAcknowledged: Measurement) {
+    let writes = try await pacedWrites(name)
+    let starts = try await wait(for: writes.keys)
+    func times(since time: (Write) -> Int64) -> Measurement {
+      Measurement(
+        nanoseconds: writes.compactMap { id, write in starts[id].map { $0 - time(write) } },
+        duration: duration
+      )
+    }
+    return (times { $0.sent }, times { $0.acknowledged })
   }
 
   private func measureRate(_ figures: Figures) async throws {
@@ -151,7 +173,7 @@ struct TriggerLoad: Sendable {
     var acknowledged: Int64
   }
 
-  private func pacedWrites() async throws -> [String: Write] {
+  private func pacedWrites(_ name: String) async throws -> [String: Write] {
     let loop = Load.eventLoops.next()
     let count = Int(duration / .milliseconds(10))
     return try await firestore.connectForCommits(on: loop).flatMap { connection in
@@ -163,7 +185,7 @@ struct TriggerLoad: Sendable {
           connection.close()
           return promise.succeed(writes)
         }
-        let id = "paced\(number)"
+        let id = "\(name)\(number)"
         let body: ByteBuffer
         do {
           body = try firestore.creation(of: "clocked/\(id)", number)
