@@ -18,7 +18,7 @@ APART := JourneyTests|WorkerFleetTests|BuilderTests
 # Tests that compute for long: after the others, which would wait for the processor in vain.
 HEAVY := CrashTests|VectorIndexTests|QueryEngineTests|StorageConformance|PsstTests|FunctionsTestingTests
 
-.PHONY: help start build install uninstall docs check-docs test unit compat journeys crashes bench scale \
+.PHONY: help start build install uninstall docs check-docs test unit live compat journeys crashes bench scale \
 	format lint tidy needs needs-python
 
 help:
@@ -73,7 +73,12 @@ crashes: needs
 	swift build --build-tests
 	HEARTH_CRASHES=$(CRASHES) swift test --skip-build --filter CrashTests
 
-compat: needs-python
+# Our own client against a running suite.
+live: needs
+	swift build --build-tests
+	.build/debug/hearth exec --no-functions -- swift test --skip-build --filter LiveFirestoreTests
+
+compat: needs-python live
 	swift build
 	$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
 

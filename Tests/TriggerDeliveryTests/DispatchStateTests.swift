@@ -40,18 +40,34 @@ struct DispatchStateTests {
     #expect(read.count == 20)
   }
 
+  private func candidates(_ function: String) -> [DeliveryStore.Candidate] {
+    (1...20).map { number in
+      DeliveryStore.Candidate(
+        delivery: .sample(sequence: number, function: function, at: now),
+        event: nil,
+        bytes: 100
+      )
+    }
+  }
+
+  @Test("Where the window's bytes are used up nothing is read until some of it has ended")
+  func readsWithinRoom() throws {
+    var state = DispatchState(heldBytesMax: 400, startsByItself: true)
+    _ = state.add(candidates("f"), of: "f")
+    state.change("f") { $0.inserted(candidates("f").map(\.delivery)) }
+    let work = state.look(now: now)
+    #expect(work.starts.count == 1 && work.loads.isEmpty)
+
+    var delivery = try #require(work.starts.first).delivery
+    delivery.end(.succeeded, nil, now)
+    let end = try #require(state.change("f") { $0.finish(delivery) })
+    state.change("f") { $0.saved(end) }
+    #expect(state.look(now: now).loads.count == 1)
+  }
+
   @Test("One function's large events leave room for the others'")
   func room() {
     var state = DispatchState(heldBytesMax: 1000, startsByItself: false)
-    func candidates(_ function: String) -> [DeliveryStore.Candidate] {
-      (1...20).map { number in
-        DeliveryStore.Candidate(
-          delivery: .sample(sequence: number, function: function, at: now),
-          event: nil,
-          bytes: 100
-        )
-      }
-    }
     for function in ["f", "g", "h"] { _ = state.add(candidates(function), of: function) }
     let held = ["f", "g", "h"].map { state.backlogs[$0]?.heldBytes ?? 0 }
 

@@ -124,6 +124,27 @@ struct TaskDeliveryTests {
     }
   }
 
+  @Test("A dead task is not retried while a later one has its name, which the later one keeps")
+  func reusedName() async throws {
+    invoker.set("q") { $0 == 1 ? .failure("no") : .ok }
+    try await run(retry: .init(maxAttempts: 1)) { bench in
+      _ = try await bench.service.tasks.enqueue(task("t1"), in: "q")
+      try await bench.jump(.seconds(3600))
+      let list = try await bench.service.administration.list()
+      let failed = try #require(list.first { $0.state != .succeeded })
+      let time = bench.now.advanced(by: .seconds(10))
+      _ = try await bench.service.tasks.enqueue(task("t1", at: time), in: "q")
+
+      let error = await #expect(throws: StatusError.self) {
+        try await bench.service.administration.retry(failed.id)
+      }
+      #expect(error?.statusCode == .failedPrecondition)
+      #expect(try await bench.service.tasks.task("t1", in: "q")?.scheduleTime == time)
+      try await bench.jump(.seconds(10))
+      #expect(try await bench.service.administration.retry(failed.id).state == .pending)
+    }
+  }
+
   @Test("Of many who take one name at the same time one succeeds")
   func race() async throws {
     try await run { bench in

@@ -137,6 +137,7 @@ package final class DeliveryAdministration: Sendable {
           "What event \(id) brought is kept no longer; only its outcome is."
         )
       }
+      if old.isTask { try await checkName(of: old) }
       // The end is stored, but the window may not know of it yet.
       try await dispatcher.waitUntil { dispatcher.read { $0.phase(id) } == nil }
       var new = old
@@ -159,6 +160,19 @@ package final class DeliveryAdministration: Sendable {
       }
       return new
     }
+  }
+
+  /// Throws `FAILED_PRECONDITION` when a task's name is another task's by now.
+  private func checkName(of task: Delivery) async throws {
+    let names = TaskStore(storage: store.storage)
+    let queue = task.id.function
+    guard case .live(let other) = try await names.find(queue: queue, id: task.subject)?.name,
+      other != task.id
+    else { return }
+    throw StatusError(
+      .failedPrecondition,
+      "A later task of \(queue) is named \(task.subject); it must end first."
+    )
   }
 
   /// Makes a pending delivery start now, whatever holds it up; nothing if it runs already.

@@ -124,10 +124,12 @@ struct DispatchState: Sendable {
       if startsByItself {
         while let entry = backlog.start(now: now) { work.starts.append(Start(entry)) }
       }
-      if backlog.wantsLoad(now: now) {
+      let bytesMax = room(heldBytes >= heldBytesMax) - backlog.heldBytes
+      // A read takes one event at least. Without room for it those in the window end first.
+      let hasRoom = bytesMax > 0 || backlog.entries.isEmpty || !startsByItself
+      if hasRoom, backlog.wantsLoad(now: now) {
         if loadsRunning < Self.loadsMax {
           loadsRunning += 1
-          let bytesMax = room(heldBytes >= heldBytesMax) - backlog.heldBytes
           work.loads.append(backlog.beginLoad(now: now, bytesMax: bytesMax, shards: shards))
         } else {
           waiting.insert(function)

@@ -18,7 +18,7 @@ enum FullDisk {
       do {
         return try await write()
       } catch let error as StorageError where error.kind == .full {
-        if !isTold { logger.error("\(complaint): the disk is full") }
+        if !isTold { logger.warning("\(complaint): the disk is full") }
         isTold = true
         try await clock.sleep(for: wait)
       }
