@@ -438,7 +438,7 @@ func testTargets() -> [Target] {
     tests("HTTPSupportTests", and: ["NIOEmbedded"]),
     tests("IdentityTests"),
     tests("JSONTextTests"),
-    tests("JourneyTests", of: ["EmulatorSuite"], and: ["OutboundHTTP"]),
+    tests("JourneyTests", of: ["EmulatorSuite"], and: ["OutboundHTTP", "RuntimeSupport"]),
     tests("OpenAIStubTests"),
     tests("OutboundHTTPTests", and: ["NIOCore", "NIOPosix"]),
     tests(

@@ -25,6 +25,8 @@ class Suite:
     def __init__(self, process, description):
         self.process = process
         self.services = description["services"]
+        server = pathlib.Path(description["serverFile"])
+        self.token = json.loads(server.read_text(encoding="utf-8"))["token"]
 
     def address(self, service):
         entry = self.services[service]
@@ -37,9 +39,15 @@ class Suite:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return requests.post(self.url(function), json={"data": data}, headers=headers, timeout=60)
 
+    def hub(self, method, path, **options):
+        """Sends a request to the hub with the suite's token."""
+        return requests.request(
+            method, f"http://{self.address('hub')}{path}",
+            **{"timeout": 60, "headers": {"Authorization": f"Bearer {self.token}"}, **options})
+
     def settle(self):
         """Waits until every event is delivered and nothing runs."""
-        reply = requests.post(f"http://{self.address('hub')}/hearth/v1/settle", timeout=90)
+        reply = self.hub("POST", "/hearth/v1/settle", timeout=90)
         assert reply.status_code == 200, reply.text
 
     def cli(self, *arguments):

@@ -12,13 +12,15 @@ from conftest import CONFIGURATION, PROJECT, ROOT, started, token
 INT64 = "type.googleapis.com/google.protobuf.Int64Value"
 UINT64 = "type.googleapis.com/google.protobuf.UInt64Value"
 ORIGIN = {"Origin": "https://app.example"}
+OTHER = "https://other.example"
 STREAM = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
     binary = str(ROOT / ".build" / CONFIGURATION / "SampleFunctions")
-    with started(tmp_path_factory.mktemp("samples"), "--executable", binary) as suite:
+    with started(tmp_path_factory.mktemp("samples"), "--executable", binary,
+                 "--allow-origin", ORIGIN["Origin"], "--allow-origin", OTHER) as suite:
         yield suite
 
 
@@ -57,8 +59,7 @@ def logged(samples, function, text):
 
 def load(samples, function):
     """How many invocations of a function run, and how many wait."""
-    functions = requests.get(
-        f"http://{samples.address('hub')}/hearth/v1/functions", timeout=10).json()
+    functions = samples.hub("GET", "/hearth/v1/functions").json()
     [found] = [one for one in functions if one["name"] == function]
     return found["running"], found["waiting"]
 
@@ -374,14 +375,14 @@ def test_http_errors(samples):
 def test_http_cors(samples):
     """The emulator opens functions that say nothing, and leaves those alone that do."""
     asked = {**ORIGIN, "Access-Control-Request-Method": "PUT"}
-    for function, origin in (("inspect", "https://evil.example"), ("echoBody", ORIGIN["Origin"])):
+    for function, origin in (("inspect", OTHER), ("echoBody", ORIGIN["Origin"])):
         reply = requests.options(
             samples.url(function), headers={**asked, "Origin": origin}, timeout=30)
         assert reply.status_code == 204
         assert reply.headers["Access-Control-Allow-Origin"] == origin
         assert reply.headers["Access-Control-Allow-Methods"] == "GET,HEAD,PUT,PATCH,POST,DELETE"
     refused = requests.get(
-        samples.url("echoBody"), headers={"Origin": "https://evil.example"}, timeout=30)
+        samples.url("echoBody"), headers={"Origin": OTHER}, timeout=30)
     assert "Access-Control-Allow-Origin" not in refused.headers
 
 

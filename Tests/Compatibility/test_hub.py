@@ -26,9 +26,9 @@ def sample(tmp_path_factory):
         yield suite
 
 
-def hub(suite, method, path, **options):
-    url = f"http://{suite.address('hub')}{path}"
-    return requests.request(method, url, timeout=60, **options)
+def hub(suite, method, path, headers=None, **options):
+    headers = {"Authorization": f"Bearer {suite.token}", **(headers or {})}
+    return suite.hub(method, path, headers=headers, **options)
 
 
 def functions(suite, method, path, **options):

@@ -19,8 +19,7 @@ def database(samples):
 
 
 def events(suite, **query):
-    reply = requests.get(
-        f"http://{suite.address('hub')}/hearth/v1/events", params=query, timeout=10)
+    reply = suite.hub("GET", "/hearth/v1/events", params=query)
     assert reply.status_code == 200, reply.text
     return reply.json()
 

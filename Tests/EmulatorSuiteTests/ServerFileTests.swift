@@ -26,8 +26,8 @@ struct ServerFileTests {
     #expect(ServerFile.read(folder: folder.path) == nil)
     #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
 
-    try ServerFile.write(suite, folder: folder.path, version: "1")
-    #expect(ServerFile.read(folder: folder.path) == suite)
+    try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
+    #expect(ServerFile.read(folder: folder.path) == suite.with(token: "t"))
     #expect(ServerFile.locatorOrigin(project: suite.project) == "http://127.0.0.1:4400")
 
     ServerFile.remove(suite, folder: folder.path)
@@ -40,12 +40,12 @@ struct ServerFileTests {
     let folder = try TemporaryFolder()
     let first = description()
     let second = description(project: first.project, pid: 4_000_002)
-    try ServerFile.write(first, folder: folder.path, version: "1")
-    try ServerFile.write(second, folder: folder.path, version: "1")
+    try ServerFile.write(first, token: "1", folder: folder.path, version: "1")
+    try ServerFile.write(second, token: "2", folder: folder.path, version: "1")
     defer { ServerFile.remove(second, folder: folder.path) }
     ServerFile.remove(first, folder: folder.path)
 
-    #expect(ServerFile.read(folder: folder.path) == second)
+    #expect(ServerFile.read(folder: folder.path) == second.with(token: "2"))
     #expect(ServerFile.locatorOrigin(project: first.project) != nil)
   }
 
@@ -63,9 +63,36 @@ struct ServerFileTests {
     let folder = try TemporaryFolder()
     var suite = description()
     suite.services = [:]
-    try ServerFile.write(suite, folder: folder.path, version: "1")
+    try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
 
-    #expect(ServerFile.read(folder: folder.path) == suite)
+    #expect(ServerFile.read(folder: folder.path) == suite.with(token: "t"))
     #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
+  }
+
+  @Test("Only this user can read the token, which programs of this user find by the hub's port")
+  func token() throws {
+    let folder = try TemporaryFolder()
+    var suite = description()
+    // No hub of a running suite has this port, which needs more rights than it has.
+    suite.services["hub"]?.port = 7
+    try ServerFile.write(suite, token: "secret", folder: folder.path, version: "1")
+    let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("server.json"))
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+
+    for hub in ["127.0.0.1:7", "localhost:7", "[::1]:7"] {
+      #expect(HubToken.find(hub: hub, environment: [:]) == "secret")
+    }
+    #expect(HubToken.find(hub: "elsewhere.example:7", environment: [:]) == nil)
+    #expect(HubToken.find(hub: "elsewhere.example:7", environment: ["HEARTH_TOKEN": "x"]) == "x")
+    ServerFile.remove(suite, folder: folder.path)
+    #expect(HubToken.find(hub: "127.0.0.1:7", environment: [:]) == nil)
+  }
+}
+
+extension SuiteDescription {
+  fileprivate func with(token: String) -> SuiteDescription {
+    var description = self
+    description.token = token
+    return description
   }
 }

@@ -34,6 +34,21 @@ struct InvocationGatewayTests {
     #expect(try await response.text == #"{"result":1}"#)
   }
 
+  @Test("Headers by which a client would pass for the server do not reach the function")
+  func forgedHeaders() async throws {
+    let invoker = StandInInvoker { .success($0.reply("ok")) }
+    var request = Request.post("/demo/us-central1/add")
+    for name in ["X-Hearth-Cause", "x-hearth-attempt", "X-CloudTasks-TaskName", "ce-id"] {
+      request = request.with(try #require(HTTPField.Name(name)), "1")
+    }
+    let own = try #require(HTTPField.Name("x-own"))
+    request = request.with(own, "kept")
+    _ = await gateway(invoker).respond(to: request, .embedded)
+
+    let seen = try #require(invoker.requests.first).head.headerFields
+    #expect(seen.map(\.name.canonicalName).filter { $0 != "host" } == ["x-own"])
+  }
+
   @Test("Whatever a function answers is passed on, errors too")
   func passesErrors() async throws {
     let invoker = StandInInvoker { request in

@@ -82,71 +82,101 @@ struct CORSPolicyTests {
   }
 }
 
-@Suite("Loopback guard")
-struct LoopbackGuardTests {
+@Suite("Door policy")
+struct DoorPolicyTests {
+  private func refusal(
+    _ headers: HTTPFields = [:],
+    host: String? = "127.0.0.1:8080",
+    by policy: DoorPolicy = DoorPolicy()
+  ) -> StatusError? {
+    policy.refusal(of: request(authority: host, headers: headers).head)
+  }
+
+  private static func fetched(
+    site: String = "cross-site",
+    mode: String = "no-cors",
+    from referrer: String? = nil
+  ) -> HTTPFields {
+    var headers: HTTPFields = [:]
+    for (name, value) in [("sec-fetch-site", site), ("sec-fetch-mode", mode)] {
+      if let name = HTTPField.Name(name) { headers[name] = value }
+    }
+    headers[.referer] = referrer
+    return headers
+  }
+
   @Test(
-    "Loopback hosts and origins pass",
+    "Programs and pages of this machine pass, by whatever name of it",
     arguments: [
-      ("localhost", nil), ("localhost:4400", nil), ("127.0.0.1:80", "http://localhost:4000"),
-      ("127.8.9.1", nil), ("[::1]:4400", "http://[::1]:4000"), ("LOCALHOST", nil),
-    ] as [(String, String?)]
+      ("localhost:4400", nil), ("127.0.0.1", "http://localhost:4000"), ("127.8.9.1", nil),
+      ("[::1]:4400", "http://[::1]:4000"), ("LOCALHOST", "http://127.0.0.1"), (nil, nil),
+      ("app.localhost:8080", "http://client-1.localhost:3000"), ("10.0.2.2:8080", nil),
+      ("192.168.1.2:8080", nil), ("host.docker.internal:5001", nil),
+      ("127.0.0.1:5001", "capacitor://localhost"),
+    ] as [(String?, String?)]
   )
-  func passes(host: String, origin: String?) {
-    var headers = HTTPFields()
+  func passes(host: String?, origin: String?) {
+    var headers: HTTPFields = [:]
     headers[.origin] = origin
-
-    #expect(LoopbackGuard().refusal(of: request(authority: host, headers: headers)) == nil)
+    #expect(refusal(headers, host: host) == nil)
   }
 
   @Test(
-    "Foreign hosts and origins get 403",
-    arguments: [
-      ("evil.example", nil), ("localhost.evil.example", nil), ("127.0.0.1.evil.example", nil),
-      ("localhost", "https://evil.example"), ("localhost", "null"),
-      ("localhost", "http://localhost.evil.example"), ("", nil), ("192.168.1.2:4400", nil),
-      ("127.0.0.300", nil), ("localhost@evil.example", nil),
-    ] as [(String, String?)]
-  )
-  func refuses(host: String, origin: String?) {
-    var headers = HTTPFields()
-    headers[.origin] = origin
-    let refusal = LoopbackGuard().refusal(of: request(authority: host, headers: headers))
-
-    #expect(refusal?.status == .forbidden)
-  }
-
-  @Test(
-    "A door with CORS takes addresses and this machine's names, whatever the origin",
-    arguments: [
-      "localhost:8080", "127.0.0.1", "[::1]:8080", "10.0.2.2:8080", "192.168.1.2:8080",
-      "app.localhost", "host.docker.internal:5001",
-    ]
-  )
-  func names(host: String) {
-    var headers = HTTPFields()
-    headers[.origin] = "https://app.example"
-
-    #expect(LoopbackGuard().refusal(ofNameIn: request(authority: host, headers: headers)) == nil)
-  }
-
-  @Test(
-    "A door with CORS refuses names that anybody can point here",
+    "Names that anybody can point here are refused",
     arguments: [
       "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "evillocalhost",
-      "localhost@evil.example", "1.2.3",
+      "localhost@evil.example", "1.2.3", "127.0.0.300", "", "devbox",
     ]
   )
   func foreignNames(host: String) {
-    let refusal = LoopbackGuard().refusal(ofNameIn: request(authority: host))
-
-    #expect(refusal?.status == .forbidden)
+    #expect(refusal(host: host)?.statusCode == .permissionDenied)
   }
 
-  @Test("A request without Host is refused, and a host that the user named passes")
-  func named() {
-    #expect(LoopbackGuard().refusal(of: request(authority: nil))?.status == .forbidden)
-    let guarded = LoopbackGuard(allowing: ["192.168.1.2"])
-    #expect(guarded.refusal(of: request(authority: "192.168.1.2:4400")) == nil)
+  @Test(
+    "Pages of other sites are refused with the flag that would let them in",
+    arguments: [
+      "https://evil.example", "null", "http://localhost.evil.example", "http://192.168.1.2:4000",
+      "https://evil.example:8080",
+    ]
+  )
+  func foreignPages(origin: String) throws {
+    let refused = try #require(refusal([.origin: origin]))
+    #expect(refused.statusCode == .permissionDenied)
+    #expect(refused.statusMessage.contains("--allow-origin \(origin)"))
+    #expect(
+      refusal([.origin: origin], by: DoorPolicy(allowing: [origin.uppercased() + "/"])) == nil
+    )
+  }
+
+  @Test("An origin that is allowed lets in no other, and its host may name the suite")
+  func allowed() {
+    let policy = DoorPolicy(allowing: ["https://app.example"])
+    for other in ["http://app.example", "https://app.example.evil", "https://evil.example"] {
+      #expect(refusal([.origin: other], by: policy) != nil)
+    }
+    #expect(refusal([.origin: "https://app.example"], host: "app.example:8080", by: policy) == nil)
+    #expect(refusal(host: "other.example", by: policy) != nil)
+  }
+
+  @Test("An image of a foreign page is refused, a link that a person follows is not")
+  func withoutOrigin() {
+    #expect(refusal(Self.fetched(from: "https://evil.example/a")) != nil)
+    #expect(refusal(Self.fetched()) != nil)
+    #expect(refusal(Self.fetched(from: "http://localhost:3000/page?q=1")) == nil)
+    #expect(refusal(Self.fetched(mode: "navigate")) == nil)
+    #expect(refusal(Self.fetched(site: "same-origin")) == nil)
+  }
+
+  @Test("In a local network its names pass, and a domain of the Internet does not")
+  func localNetwork() {
+    let policy = DoorPolicy(listeningOn: "0.0.0.0")
+    for host in ["devbox:8080", "my-mac.local:8080", "192.168.1.2:8080", "localhost"] {
+      #expect(refusal(host: host, by: policy) == nil)
+    }
+    #expect(refusal(host: "evil.example", by: policy) != nil)
+    #expect(refusal([.origin: "http://192.168.1.3:3000"], by: policy) != nil)
+    let named = DoorPolicy(listeningOn: "192.168.1.2")
+    #expect(refusal([.origin: "http://192.168.1.2:3000"], host: "192.168.1.2", by: named) == nil)
   }
 }
 

@@ -110,7 +110,7 @@ struct StartJourneyTests {
     var request = OutboundRequest(
       method: "POST",
       url: "http://\(first.address("hub"))/hearth/v1/workers",
-      headers: ["content-type": "application/json"]
+      headers: ["content-type": "application/json", "authorization": "Bearer \(first.token)"]
     )
     request.body = Array(
       (#"{"pid":1,"port":1,"manifest":{"specVersion":"v1alpha1","endpoints":{"f":\#(endpoint)}}}"#)

@@ -1,6 +1,7 @@
 import EmulatorSuite
 import Foundation
 import OutboundHTTP
+import RuntimeSupport
 import TestSupport
 
 #if canImport(Darwin)
@@ -52,6 +53,9 @@ final class SuiteProcess {
   func address(_ service: String) -> String {
     description.services[service].map { "\($0.host):\($0.port)" } ?? ""
   }
+
+  /// What the control API asks for.
+  var token: String { HubToken.find(hub: address("hub"), environment: [:]) ?? "" }
 
   /// Ends the suite as a power cut would and waits until it is gone.
   func killHard() {
@@ -152,6 +156,7 @@ struct JourneyClient: Sendable {
   private let http = OutboundClient()
   private let documents: String
   private let hub: String
+  private let token: String
   private let functions: String
 
   init(_ suite: SuiteProcess) {
@@ -159,6 +164,7 @@ struct JourneyClient: Sendable {
       "http://\(suite.address("firestore"))/v1/projects/\(JourneyProject.id)"
       + "/databases/(default)/documents"
     hub = "http://\(suite.address("hub"))"
+    token = suite.token
     functions = "http://\(suite.address("functions"))/\(JourneyProject.id)/us-central1"
   }
 
@@ -273,7 +279,7 @@ struct JourneyClient: Sendable {
     var request = OutboundRequest(
       method: method,
       url: url,
-      headers: ["authorization": "Bearer owner"]
+      headers: ["authorization": "Bearer \(url.hasPrefix(hub) ? token : "owner")"]
     )
     request.body = Array(body.utf8)
     request.timeout = .seconds(70)

@@ -17,7 +17,6 @@ package struct FunctionsDoor: ShortResponder {
   private let functions: @Sendable () -> [String: FunctionEndpoint]
   private let invoker: any FunctionInvoker
   private let folder: String?
-  private let originGuard: LoopbackGuard
   private let isEnabled: @Sendable () async -> Bool
   private let publish: @Sendable (CloudEvent) async throws -> Void
 
@@ -28,7 +27,6 @@ package struct FunctionsDoor: ShortResponder {
   ///   - functions: The functions there are; asked with each request.
   ///   - invoker: What runs them.
   ///   - folder: Where they come from, for the list.
-  ///   - originGuard: Who may hand in events.
   ///   - isEnabled: Whether functions get events at this moment.
   ///   - publish: Hands an event of another service to the functions that wait for it.
   ///   - makeID: Makes the ids of invocations.
@@ -38,7 +36,6 @@ package struct FunctionsDoor: ShortResponder {
     functions: @escaping @Sendable () -> [String: FunctionEndpoint],
     invoker: any FunctionInvoker,
     folder: String? = nil,
-    originGuard: LoopbackGuard,
     isEnabled: @escaping @Sendable () async -> Bool,
     publish: @escaping @Sendable (CloudEvent) async throws -> Void,
     makeID: @escaping @Sendable () -> String = { RandomID.make() },
@@ -54,7 +51,6 @@ package struct FunctionsDoor: ShortResponder {
     self.functions = functions
     self.invoker = invoker
     self.folder = folder
-    self.originGuard = originGuard
     self.isEnabled = isEnabled
     self.publish = publish
   }
@@ -82,8 +78,6 @@ package struct FunctionsDoor: ShortResponder {
     guard segments.first == "functions", segments.count >= 4, segments[1] == "projects" else {
       return await gateway.respond(to: request, context)
     }
-    // Events make functions write, so no page of another site may send them.
-    if let refusal = originGuard.refusal(of: request) { return refusal }
     do {
       switch (request.method, segments[3], segments.count) {
       case (.post, "triggers", 5): return try await trigger(segments[4], request)
@@ -184,6 +178,7 @@ package struct FunctionsDoor: ShortResponder {
     }
     var head = request.head
     head.path = "/"
+    head.headerFields.removeServersOwn(prefixes: HTTPFields.serversOwn)
     let id = RandomID.make()
     let reply = try await invoker.invoke(
       InvocationRequest(id: id, function: name, head: head, body: body)

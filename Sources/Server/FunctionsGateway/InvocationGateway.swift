@@ -100,6 +100,7 @@ struct InvocationGateway: Sendable {
   ) -> InvocationRequest {
     var head = head
     head.path = target.path
+    head.headerFields.removeServersOwn(prefixes: HTTPFields.serversOwn + ["ce-"])
     return InvocationRequest(id: makeID(), function: target.name, head: head, body: body)
   }
 

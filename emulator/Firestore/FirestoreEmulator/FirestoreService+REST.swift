@@ -50,7 +50,6 @@ extension FirestoreService {
       try await store.reset(database)
       return .json("{}")
     case .export(let project):
-      if let refusal = originGuard.refusal(of: request) { return refusal }
       let auth = try authenticate(authorization: request.headers[.authorization])
       let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
       return try await export(project: project, body, auth)

@@ -16,7 +16,6 @@ package final class FirestoreService: Sendable {
   let makeID: @Sendable () -> String
   let logger: Logger
   let exporter: Exporter?
-  let originGuard: LoopbackGuard
   private let project: String
   private let credentials: CredentialReader
   private let loggedProjects = OnceEach()
@@ -25,15 +24,13 @@ package final class FirestoreService: Sendable {
   ///
   /// Every project's documents are kept apart and any may be used, but a project other than the
   /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
-  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`; `originGuard` decides which pages may
-  /// ask for an export.
+  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`.
   package init(
     store: DocumentDatabase,
     project: String,
     credentials: CredentialReader = CredentialReader(mode: .emulator),
     makeID: @escaping @Sendable () -> String = { RandomID.make() },
     exporter: Exporter? = nil,
-    originGuard: LoopbackGuard = LoopbackGuard(),
     logger: Logger
   ) {
     self.store = store
@@ -41,7 +38,6 @@ package final class FirestoreService: Sendable {
     self.credentials = credentials
     self.makeID = makeID
     self.exporter = exporter
-    self.originGuard = originGuard
     self.logger = logger
   }
 

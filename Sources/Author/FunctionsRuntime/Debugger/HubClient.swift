@@ -1,5 +1,6 @@
 import Invocation
 import OutboundHTTP
+import RuntimeSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -11,6 +12,7 @@ import OutboundHTTP
 struct HubClient: Sendable {
   /// The address, `host:port`.
   let address: String
+  private let environment: [String: String]
   private let http = OutboundClient()
 
   /// The hub that the variables name; nil in workers that the server has started.
@@ -20,13 +22,23 @@ struct HubClient: Sendable {
       environment["FUNCTIONS_MANIFEST_OUTPUT_PATH"] == nil
     else { return nil }
     self.address = address
+    self.environment = environment
+  }
+
+  /// The token is looked up for each request, because a suite that starts again has a new one.
+  private var headers: OutboundHeaders {
+    var headers: OutboundHeaders = ["content-type": "application/json"]
+    if let token = HubToken.find(hub: address, environment: environment) {
+      headers["authorization"] = "Bearer \(token)"
+    }
+    return headers
   }
 
   /// The variables that the suite gives to the workers of a function, or of any function.
   func environment(function: String?) async throws -> [String: String] {
     var url = "http://\(address)/hearth/v1/workers/environment"
     if let function { url += "?function=\(function)" }
-    let response = try await http.send(OutboundRequest(url: url))
+    let response = try await http.send(OutboundRequest(url: url, headers: headers))
     guard response.isSuccess else { throw Refusal(response.status, response.text) }
     return try JSONDecoder().decode([String: String].self, from: Data(response.body))
   }
@@ -39,7 +51,7 @@ struct HubClient: Sendable {
     let request = OutboundRequest(
       method: "POST",
       url: "http://\(address)/hearth/v1/workers",
-      headers: ["Content-Type": "application/json"],
+      headers: headers,
       body: Array(try JSONEncoder().encode(registration)),
       timeout: nil
     )
@@ -56,7 +68,9 @@ struct HubClient: Sendable {
   /// Gives the functions back; returns when the invocations running here have ended.
   func release(_ id: String) async throws {
     let url = "http://\(address)/hearth/v1/workers/\(id)"
-    _ = try await http.send(OutboundRequest(method: "DELETE", url: url, timeout: .seconds(10)))
+    _ = try await http.send(
+      OutboundRequest(method: "DELETE", url: url, headers: headers, timeout: .seconds(10))
+    )
   }
 
   /// The hub's own words for a refusal.

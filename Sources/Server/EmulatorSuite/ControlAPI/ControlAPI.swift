@@ -15,12 +15,14 @@ import WorkerPool
 
 /// The hub: Firebase's discovery endpoints and Hearth's control API under `/hearth/v1/`.
 ///
-/// It can deploy code, so requests from a foreign origin or for a host that is not loopback are
-/// refused before anything else happens.
+/// The control API can deploy code and read data, so it asks for the suite's token; Firebase's
+/// endpoints do not, because Firebase's tools know none.
 struct ControlAPI: Sendable {
   let project: String
   let version: String
-  let originGuard: LoopbackGuard
+  let token: String
+  /// The file with the token, which a refusal names.
+  let serverFile: String
   let description: @Sendable () -> SuiteDescription
   let fleet: WorkerFleet
   let logs: FunctionLogStore
@@ -40,8 +42,6 @@ struct ControlAPI: Sendable {
         self,
         ControlRequest(request: request, context: context, captures: captures)
       )
-    } catch let refusal as Refusal {
-      return refusal.response
     } catch {
       if !(error is any StatusConvertible) {
         logger.error("A control request failed", metadata: ["error": "\(error)"])
@@ -55,9 +55,15 @@ struct ControlAPI: Sendable {
     of request: Request,
     _ context: HTTPContext
   ) throws -> (route: ControlRoute, captures: [String]) {
-    if let response = originGuard.refusal(of: request) { throw Refusal(response: response) }
-    guard let segments = request.pathSegments,
-      let found = ControlRoute.find(request.method, segments, in: Self.routes)
+    let segments = request.pathSegments
+    if segments?.first == "hearth", !hasToken(request) {
+      throw StatusError(
+        .unauthenticated,
+        "The control API asks for `Authorization: Bearer TOKEN` with the token of \(serverFile); "
+          + "the commands of hearth find it there."
+      )
+    }
+    guard let segments, let found = ControlRoute.find(request.method, segments, in: Self.routes)
     else {
       throw StatusError(.notFound, "The hub has no \(request.method) \(request.uri.path).")
     }
@@ -70,8 +76,15 @@ struct ControlAPI: Sendable {
     return found
   }
 
-  private struct Refusal: Error {
-    var response: Response
+  /// Whether a request has the token; the comparison takes as long wherever they differ.
+  private func hasToken(_ request: Request) -> Bool {
+    guard let given = request.headers[.authorization], given.hasPrefix("Bearer ") else {
+      return false
+    }
+    let candidate = Array(given.utf8.dropFirst("Bearer ".utf8.count))
+    let expected = Array(token.utf8)
+    return candidate.count == expected.count
+      && zip(candidate, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }
 
   // MARK: - Replies

@@ -20,12 +20,22 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
   package var services: [String: ServiceAddress]
   /// Why the suite takes no more writes, and what to do; nil while all is well.
   package var problem: String?
+  /// The path of `server.json`.
+  package var serverFile: String?
+  /// What the control API asks for as `Authorization: Bearer`; only in `server.json`.
+  package var token: String?
 
   /// A suite that listens.
-  package init(project: String, pid: Int32, services: [String: ServiceAddress]) {
+  package init(
+    project: String,
+    pid: Int32,
+    services: [String: ServiceAddress],
+    serverFile: String? = nil
+  ) {
     self.project = project
     self.pid = pid
     self.services = services
+    self.serverFile = serverFile
   }
 }
 

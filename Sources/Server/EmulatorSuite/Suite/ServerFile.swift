@@ -1,17 +1,37 @@
 import Foundation
 import RuntimeSupport
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
 /// The files by which other processes find a running suite.
 ///
-/// `DATA/server.json` is Hearth's; `hub-{project}.json` in the temporary folder is the locator file
-/// that Firebase's own tools read and write.
+/// `DATA/server.json` is Hearth's, with the pointer to it of `HubToken`; `hub-{project}.json` in the
+/// temporary folder is the locator file that Firebase's own tools read and write.
 package enum ServerFile {
   /// Writes both files, each in one step; throws `StatusError` naming a file that it cannot write.
-  static func write(_ description: SuiteDescription, folder: String, version: String) throws {
+  ///
+  /// Only this user can read `server.json`, because it has the token.
+  static func write(
+    _ description: SuiteDescription,
+    token: String,
+    folder: String,
+    version: String
+  ) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    try write(encoder.encode(description), to: URL(filePath: folder).appending(path: fileName))
+    let server = URL(filePath: path(folder: folder))
+    var secret = description
+    secret.token = token
+    try write(encoder.encode(secret), to: server, isPrivate: true)
     guard let hub = description.services["hub"] else { return }
+    let pointer = try HubToken.pointer(host: hub.host, serverFile: server.path)
+    try write(pointer, to: URL(filePath: HubToken.pointerPath(port: hub.port)))
     let locator = Locator(
       version: version,
       origins: ["http://\(hub.host):\(hub.port)"],
@@ -22,39 +42,44 @@ package enum ServerFile {
 
   /// Removes both files when they are this process's.
   static func remove(_ description: SuiteDescription, folder: String) {
-    let server = URL(filePath: folder).appending(path: fileName)
+    let server = URL(filePath: path(folder: folder))
     // A file that is already gone, or belongs to another suite, needs no removing.
     if read(folder: folder)?.pid == description.pid {
       try? FileManager.default.removeItem(at: server)
     }
-    let locator = locatorURL(project: description.project)
-    if let data = try? Data(contentsOf: locator),
-      let found = try? JSONDecoder().decode(Locator.self, from: data), found.pid == description.pid
-    {
-      try? FileManager.default.removeItem(at: locator)
+    if locator(project: description.project)?.pid == description.pid {
+      try? FileManager.default.removeItem(at: locatorURL(project: description.project))
+    }
+    if let hub = description.services["hub"] {
+      // Nobody else can have had the port meanwhile.
+      try? FileManager.default.removeItem(atPath: HubToken.pointerPath(port: hub.port))
     }
   }
 
   /// The contents of `folder/server.json`, or nil when there is no readable file.
   package static func read(folder: String) -> SuiteDescription? {
     // Missing and malformed mean the same to a caller: there is no suite here.
-    guard let data = try? Data(contentsOf: URL(filePath: folder).appending(path: fileName)) else {
-      return nil
-    }
+    guard let data = try? Data(contentsOf: URL(filePath: path(folder: folder))) else { return nil }
     return try? JSONDecoder().decode(SuiteDescription.self, from: data)
   }
 
   /// The first origin that Firebase's locator file names for a project, or nil.
   package static func locatorOrigin(project: String) -> String? {
-    guard let data = try? Data(contentsOf: locatorURL(project: project)),
-      let locator = try? JSONDecoder().decode(Locator.self, from: data)
-    else { return nil }
-    return locator.origins.first
+    locator(project: project)?.origins.first
   }
 
-  private static func write(_ data: Data, to url: URL) throws {
+  private static func locator(project: String) -> Locator? {
+    guard let data = try? Data(contentsOf: locatorURL(project: project)) else { return nil }
+    return try? JSONDecoder().decode(Locator.self, from: data)
+  }
+
+  private static func write(_ data: Data, to url: URL, isPrivate: Bool = false) throws {
     do {
-      try data.write(to: url, options: .atomic)
+      if isPrivate {
+        try writePrivately(data, to: url)
+      } else {
+        try data.write(to: url, options: .atomic)
+      }
     } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
       throw StatusError(
         .resourceExhausted,
@@ -68,7 +93,19 @@ package enum ServerFile {
     }
   }
 
-  private static let fileName = "server.json"
+  /// Writes a file that has never been readable by others, not even for a moment.
+  private static func writePrivately(_ data: Data, to url: URL) throws {
+    let new = url.appendingPathExtension("new")
+    try Data().write(to: new)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: new.path)
+    try data.write(to: new)
+    guard rename(new.path, url.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
+  }
+
+  /// The path of a data folder's `server.json`.
+  static func path(folder: String) -> String {
+    URL(filePath: folder).appending(path: "server.json").path
+  }
 
   private static func locatorURL(project: String) -> URL {
     FileManager.default.temporaryDirectory.appending(path: "hub-\(project).json")

@@ -25,7 +25,6 @@ extension Suite {
         let path = "\(base)\(request.directory)/\(request.name)"
         return try await transfer.exporter.export(request.database, to: path).path
       },
-      originGuard: originGuard,
       logger: logger(for: "firestore")
     )
     return service.httpService(
@@ -46,7 +45,6 @@ extension Suite {
       functions: { [fleet = parts.fleet] in fleet.endpoints },
       invoker: parts.fleet,
       folder: configuration.functions?.source.folder,
-      originGuard: originGuard,
       isEnabled: { [triggers] in triggers.isEnabled },
       publish: { [deliveries = parts.deliveries] in try await deliveries.publish([$0]) },
       logger: logger(for: "functions")
@@ -104,12 +102,14 @@ extension Suite {
     )
   }
 
-  /// Refuses names that a foreign page may own, while the suite listens to this machine only.
+  /// Refuses what a foreign page may have caused, and clients at the wrong port.
   private func screen(_ wrongDoor: WrongDoor) -> HTTPService.Screen {
-    let isLoopback = configuration.host.hasPrefix("127.") || configuration.host == "localhost"
-    let nameGuard = LoopbackGuard()
+    let policy = DoorPolicy(
+      listeningOn: configuration.host,
+      allowing: configuration.allowedOrigins
+    )
     return { request in
-      (isLoopback ? nameGuard.refusal(ofNameIn: request) : nil) ?? wrongDoor.refusal(of: request)
+      policy.refusal(of: request.head).map { .error($0) } ?? wrongDoor.refusal(of: request)
     }
   }
 

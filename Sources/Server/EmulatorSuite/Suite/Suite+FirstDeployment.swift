@@ -19,7 +19,12 @@ extension Suite {
     let isRestored = await deployer.restore()
     guard !Task.isCancelled else { return }
     control.withLock { $0 = api }
-    try ServerFile.write(suite, folder: folder.path, version: configuration.version)
+    try ServerFile.write(
+      suite,
+      token: token,
+      folder: folder.path,
+      version: configuration.version
+    )
     report(.listening(suite))
     // Changes during the first build count.
     let watch = await sourceWatch(project: suite.project)
@@ -73,7 +78,8 @@ extension Suite {
     ControlAPI(
       project: suite.project,
       version: configuration.version,
-      originGuard: originGuard,
+      token: token,
+      serverFile: ServerFile.path(folder: folder.path),
       description: { [storage] in
         var current = suite
         current.problem = storage.failure?.message

@@ -47,6 +47,8 @@ package final class Suite: Service {
   /// The control API; nil until the last deployment is served.
   let control = Mutex<ControlAPI?>(nil)
   let triggers = TriggerSwitch()
+  /// What the control API asks for; new with each start.
+  package let token = RandomID.make(length: 40)
 
   /// Opens the data folder.
   ///
@@ -164,11 +166,6 @@ package final class Suite: Service {
     )
   }
 
-  /// Which pages may reach routes that can do harm.
-  var originGuard: LoopbackGuard {
-    LoopbackGuard(allowing: configuration.host == "127.0.0.1" ? [] : [configuration.host])
-  }
-
   func noteListening(_ service: SuiteService, _ address: ServerAddress) {
     addresses.withLock {
       $0[service] = ServiceAddress(host: configuration.host, port: address.port ?? 0)
@@ -188,7 +185,8 @@ package final class Suite: Service {
       pid: getpid(),
       services: Dictionary(
         uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
-      )
+      ),
+      serverFile: ServerFile.path(folder: folder.path)
     )
   }
 }

@@ -22,6 +22,8 @@ package struct SuiteConfiguration: Sendable {
   package var project: String
   /// The address that every service binds to.
   package var host: String
+  /// The origins whose pages may use the suite, besides those of this machine.
+  package var allowedOrigins: [String]
   /// Ports by service; 0 asks for a free one.
   package var ports: [SuiteService: Int]
   /// The services that move to a free port when another program has theirs.
@@ -71,6 +73,7 @@ package struct SuiteConfiguration: Sendable {
   package init(
     project: String = "demo-psst",
     host: String = "127.0.0.1",
+    allowedOrigins: [String] = [],
     ports: [SuiteService: Int] = Self.defaultPorts,
     movable: Set<SuiteService> = [],
     dataFolder: String = ".hearth",
@@ -84,6 +87,7 @@ package struct SuiteConfiguration: Sendable {
   ) {
     self.project = project
     self.host = host
+    self.allowedOrigins = allowedOrigins
     self.ports = ports
     self.movable = movable
     self.dataFolder = dataFolder

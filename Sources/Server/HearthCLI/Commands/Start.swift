@@ -86,6 +86,15 @@ struct Start: AsyncParsableCommand {
   )
   var host = "127.0.0.1"
 
+  @Option(
+    help: ArgumentHelp(
+      "An origin whose web pages may use the suite; may be repeated.",
+      discussion: "Pages of this machine and of *.localhost always may; all others are refused.",
+      valueName: "origin"
+    )
+  )
+  var allowOrigin: [String] = []
+
   @OptionGroup(title: "Functions") var functions: FunctionsOptions
 
   @Flag(
@@ -111,6 +120,11 @@ struct Start: AsyncParsableCommand {
   var logFormat: LogFormat?
 
   func validate() throws {
+    for origin in allowOrigin where origin != "null" && !origin.contains("://") {
+      throw ValidationError(
+        "--allow-origin is \(origin); give an origin such as https://app.example."
+      )
+    }
     guard exportOnExit != "" || importFolder != nil else {
       throw ValidationError("--export-on-exit needs a folder, unless --import names one.")
     }
@@ -128,6 +142,7 @@ struct Start: AsyncParsableCommand {
     let configuration = SuiteConfiguration(
       project: project ?? files.defaultProject ?? "demo-psst",
       host: host,
+      allowedOrigins: allowOrigin,
       ports: ports.byService,
       movable: ports.movable,
       dataFolder: data,

@@ -28,9 +28,8 @@ enum LocalNetwork {
     return """
       Listening on \(host): every machine that reaches it can read and write all data, call every \
       function as anybody, and send events. Use it in a network you trust.
-      Deploying, rolling back, exporting and the rest of the hub need a request to \
-      \(isAny ? "localhost, 127.0.0.1" : host) by name, and never come from a web page of another \
-      origin; that is no password.
+      Deploying, rolling back, exporting and the rest of the control API need the token of \
+      server.json in the data folder, which only you can read.
       \(phone)
       Over plain HTTP the SDKs for Apple's systems (12.17 and newer) send no ID, App Check or \
       messaging token to a host other than localhost, so callables see a caller who is not signed \

@@ -2,6 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 import OutboundHTTP
+import RuntimeSupport
 
 /// The options by which every command but `start` finds the running suite.
 struct SuiteLocation: ParsableArguments {
@@ -24,9 +25,9 @@ struct SuiteLocation: ParsableArguments {
   func connect() async throws -> ControlClient {
     var tried: [String] = []
     for candidate in candidates() {
-      let client = ControlClient(address: candidate.address)
+      let client = ControlClient(address: candidate.address, token: candidate.token)
       // The port of a suite that is gone may now belong to another suite.
-      if let suite = await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
+      if let suite = try await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
         return client
       }
       tried.append("\(candidate.address) (\(candidate.source))")
@@ -43,6 +44,7 @@ struct SuiteLocation: ParsableArguments {
     var address: String
     /// The process that must answer, if a file names it.
     var pid: Int32?
+    var token: String?
   }
 
   /// The places where a suite may be, most specific first.
@@ -58,7 +60,8 @@ struct SuiteLocation: ParsableArguments {
         Candidate(
           source: "\(dataFolder)/server.json",
           address: "\(hub.host):\(hub.port)",
-          pid: suite.pid
+          pid: suite.pid,
+          token: suite.token
         )
       )
     }
@@ -84,19 +87,29 @@ extension String {
 struct ControlClient {
   /// The address, `host:port`.
   let address: String
+  private let token: String?
   private let http = OutboundClient()
 
   /// A client of the hub at `address`, with or without `http://`.
-  init(address: String) {
-    self.address = address.hasPrefix("http://") ? String(address.dropFirst(7)) : address
+  ///
+  /// Without a token it takes that of `HEARTH_TOKEN`, or of the suite of this user that answers
+  /// there.
+  init(address: String, token: String? = nil) {
+    let address = address.hasPrefix("http://") ? String(address.dropFirst(7)) : address
+    self.address = address
+    self.token =
+      token
+      ?? HubToken.find(hub: address, environment: ProcessInfo.processInfo.environment)
   }
 
-  /// The suite that answers at the address, or nil.
-  func suite() async -> SuiteDescription? {
-    // Any failure means the same: no suite answers.
-    guard let response = try? await send("GET", "/hearth/v1/suite", timeout: .seconds(2)),
-      response.isSuccess
-    else { return nil }
+  /// The suite that answers at the address, or nil; throws when it refuses this client.
+  func suite() async throws -> SuiteDescription? {
+    // Any other failure means the same: no suite answers.
+    guard let response = try? await send("GET", "/hearth/v1/suite", timeout: .seconds(2)) else {
+      return nil
+    }
+    if [401, 403].contains(response.status) { throw Self.failure(response.status, response.body) }
+    guard response.isSuccess else { return nil }
     return try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
   }
 
@@ -145,11 +158,9 @@ struct ControlClient {
   }
 
   private func request(_ method: String, _ path: String) -> OutboundRequest {
-    OutboundRequest(
-      method: method,
-      url: "http://\(address)\(path)",
-      headers: ["content-type": "application/json"]
-    )
+    var headers: OutboundHeaders = ["content-type": "application/json"]
+    if let token { headers["authorization"] = "Bearer \(token)" }
+    return OutboundRequest(method: method, url: "http://\(address)\(path)", headers: headers)
   }
 
   private static func failure(_ status: Int, _ body: [UInt8]) -> CommandFailure {

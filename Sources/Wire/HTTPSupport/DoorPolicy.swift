@@ -1,0 +1,131 @@
+package import HTTPTypes
+package import RuntimeSupport
+
+/// Who may use the suite's ports, stated once and asked before any handler runs.
+///
+/// A web page of another site can send requests to 127.0.0.1: with its `Origin`, without one as an
+/// image or a link does (`Sec-Fetch-Site` and `Referer` show it), or under a name of its own that it
+/// points to this machine (`Host` shows it). Programs send none of these headers but `Host`.
+package struct DoorPolicy: Sendable {
+  private let isLoopback: Bool
+  private let host: String
+  /// The origins that `--allow-origin` names, in lower case.
+  private let origins: Set<String>
+  /// Their hosts, by which pages may then call the suite as well.
+  private let originHosts: Set<String>
+
+  /// A policy for doors that listen on `host`, which pages of `origins` may use.
+  ///
+  /// Pages of this machine and of `*.localhost` always may.
+  package init(listeningOn host: String = "127.0.0.1", allowing origins: [String] = []) {
+    self.host = host.lowercased()
+    isLoopback = Self.isLoopback(self.host)
+    self.origins = Set(origins.map { Self.trimmed($0.lowercased()) })
+    originHosts = Set(self.origins.compactMap { Self.authority(of: $0).map(Self.host(of:)) })
+  }
+
+  /// The flag that a refusal names.
+  package static let flag = "--allow-origin"
+
+  /// The `PERMISSION_DENIED` for a request that a foreign page may have caused, or nil.
+  package func refusal(of head: HTTPRequest) -> StatusError? {
+    if let authority = head.authority, !isUsual(authority) {
+      let name = Self.host(of: authority.lowercased())
+      guard isOwn(name: name) else {
+        return StatusError(
+          .permissionDenied,
+          "The Host header names \(name), not this machine; use localhost or an IP address, or "
+            + "start the suite with \(Self.flag) http://\(name)."
+        )
+      }
+    }
+    if let origin = head.headerFields[.origin] { return refusal(ofOrigin: origin) }
+    // A link that a person follows may come from anywhere, as it does in production.
+    guard head.headerFields[Self.fetchSite] == "cross-site",
+      head.headerFields[Self.fetchMode] != "navigate"
+    else { return nil }
+    // Pages at localhost and 127.0.0.1 are of different sites.
+    guard let referrer = head.headerFields[.referer], let origin = Self.origin(of: referrer) else {
+      return Self.foreign("A page of another site that hides its address", "its origin")
+    }
+    return refusal(ofOrigin: origin)
+  }
+
+  private func refusal(ofOrigin origin: String) -> StatusError? {
+    let origin = Self.trimmed(origin.lowercased())
+    if origins.contains(origin) { return nil }
+    if let authority = Self.authority(of: origin) {
+      let name = Self.host(of: authority)
+      if Self.isLoopback(name) || !isLoopback && name == host { return nil }
+    }
+    return Self.foreign("A page of \(origin)", origin)
+  }
+
+  private static func foreign(_ who: String, _ origin: String) -> StatusError {
+    StatusError(
+      .permissionDenied,
+      "\(who) may not use this suite. If the page is yours, start the suite with "
+        + "\(flag) \(origin)."
+    )
+  }
+
+  // MARK: - Names
+
+  /// What the `Host` of nearly every client starts with.
+  private func isUsual(_ authority: String) -> Bool {
+    authority.utf8.starts(with: "127.0.0.1:".utf8) || authority.utf8.starts(with: "localhost:".utf8)
+  }
+
+  /// Whether nobody else can own this name: addresses pass, because they cannot be pointed elsewhere.
+  private func isOwn(name: String) -> Bool {
+    if Self.isLoopback(name) || Self.isIPv4(name) || name.contains(":") { return true }
+    if Self.containerNames.contains(name) || originHosts.contains(name) || name == host {
+      return true
+    }
+    // In a local network machines have names without a dot, or mDNS's.
+    return !isLoopback && (!name.contains(".") || name.hasSuffix(".local"))
+  }
+
+  /// The names by which containers call their host.
+  private static let containerNames: Set = ["host.docker.internal", "host.containers.internal"]
+
+  private static func isLoopback(_ host: String) -> Bool {
+    host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
+      || isIPv4(host) && host.hasPrefix("127.")
+  }
+
+  private static func isIPv4(_ host: String) -> Bool {
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
+  }
+
+  /// The authority without its port and brackets.
+  private static func host(of authority: String) -> String {
+    if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
+    return String(authority.prefix { $0 != ":" })
+  }
+
+  /// What follows `://` in an origin; nil for `null` and whatever is no origin.
+  private static func authority(of origin: String) -> String? {
+    origin.firstRange(of: "://").map { String(origin[$0.upperBound...].prefix { $0 != "/" }) }
+  }
+
+  /// The origin of an address.
+  private static func origin(of address: String) -> String? {
+    guard let scheme = address.firstRange(of: "://") else { return nil }
+    let authority = address[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    return address[..<scheme.upperBound] + String(authority)
+  }
+
+  private static func trimmed(_ origin: String) -> String {
+    origin.hasSuffix("/") ? String(origin.dropLast()) : origin
+  }
+
+  private static let fetchSite = name("sec-fetch-site")
+  private static let fetchMode = name("sec-fetch-mode")
+
+  private static func name(_ text: String) -> HTTPField.Name {
+    guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a field's name") }
+    return name
+  }
+}
