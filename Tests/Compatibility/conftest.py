@@ -104,14 +104,14 @@ def start_openai_stub():
 
 
 @contextlib.contextmanager
-def started(folder, *options):
+def started(folder, *options, **process_options):
     """A suite that serves the project in a folder; at the end it has to stop within seconds."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
         [hearth(), "start", "--ephemeral", "--json", "--project", PROJECT, *options,
          *[flag for name in ("hub", "functions", "firestore", "tasks", "vectors")
            for flag in (f"--{name}-port", "0")]],
-        stdout=subprocess.PIPE, cwd=folder, text=True, env=environment)
+        stdout=subprocess.PIPE, cwd=folder, text=True, env=environment, **process_options)
     line = process.stdout.readline()
     assert line, "the suite ended before it was ready; its output is above"
     yield Suite(process, json.loads(line))

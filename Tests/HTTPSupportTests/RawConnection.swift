@@ -87,6 +87,7 @@ func withService<Result: Sendable>(
   at address: ServerAddress = .tcp(host: "127.0.0.1", port: 0),
   http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
   configuration: HTTPService.Configuration = HTTPService.Configuration(),
+  roster: ConnectionRoster? = nil,
   short: (any ShortResponder)? = nil,
   responder: @escaping HTTPService.Responder,
   _ body: (ServerAddress, ServiceGroup) async throws -> Result
@@ -97,6 +98,7 @@ func withService<Result: Sendable>(
     address: address,
     http2: http2,
     configuration: configuration,
+    roster: roster,
     logger: logger,
     onListening: { continuation.yield($0) },
     screen: { request in

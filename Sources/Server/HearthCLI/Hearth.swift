@@ -38,6 +38,7 @@ struct Hearth: AsyncParsableCommand {
 
   static func main() async {
     hearth_return_freed_memory()
+    DescriptorLimit.raise()
     do {
       var command = try await asyncParseAsRoot()
       if var command = command as? any AsyncParsableCommand {

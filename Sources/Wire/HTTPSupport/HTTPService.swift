@@ -31,6 +31,7 @@ package struct HTTPService: Service {
   private var address: ServerAddress
   private let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   private let configuration: Configuration
+  private let roster: ConnectionRoster
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
   private let onListening: @Sendable (ServerAddress) async -> Void
@@ -41,13 +42,15 @@ package struct HTTPService: Service {
   /// A server that does nothing before `run()`.
   ///
   /// `http2` builds the pipeline of a connection that begins with the HTTP/2 preface; without it
-  /// such a connection is a malformed request. `short` answers the requests that it takes before
+  /// such a connection is a malformed request. `roster` bounds the connections of all services that
+  /// share it; without it the service has one of its own. `short` answers the requests that it takes before
   /// the responder is asked. `onListening` gets the address with the real port; connections made
   /// while it runs wait until it returns.
   package init(
     address: ServerAddress,
     http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
     configuration: Configuration = Configuration(),
+    roster: ConnectionRoster? = nil,
     eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
     logger: Logger,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
@@ -58,6 +61,7 @@ package struct HTTPService: Service {
     self.address = address
     self.http2 = http2
     self.configuration = configuration
+    self.roster = roster ?? ConnectionRoster(logger: logger)
     self.eventLoopGroup = eventLoopGroup
     self.logger = logger
     self.onListening = onListening
@@ -77,10 +81,6 @@ package struct HTTPService: Service {
   package struct Configuration: Sendable {
     /// The connections that the system completes before they are accepted here; Linux's usual cap.
     package var backlog: Int
-    /// The connections open at once; below common limits of open files.
-    ///
-    /// Further connections wait in the backlog.
-    package var connectionsMax: Int
     /// How long a connection may be silent between or within requests.
     ///
     /// Longer than the 600 s of Google's front ends, so that a client which pools connections as it
@@ -96,14 +96,12 @@ package struct HTTPService: Service {
     /// The bounds; each has a default that suits a development machine.
     package init(
       backlog: Int = 1024,
-      connectionsMax: Int = 4096,
       idleTimeMax: Duration = .seconds(620),
       sniffTimeMax: Duration = .seconds(10),
       drainTimeMax: Duration = .milliseconds(1500),
       headerBytesMax: Int = 80 * 1024
     ) {
       self.backlog = backlog
-      self.connectionsMax = connectionsMax
       self.idleTimeMax = idleTimeMax
       self.sniffTimeMax = sniffTimeMax
       self.drainTimeMax = drainTimeMax
@@ -140,14 +138,15 @@ package struct HTTPService: Service {
     decoder.maxHeaderListSize = configuration.headerBytesMax
     let idleTimeMax = TimeAmount(configuration.idleTimeMax)
     let http1Configuration = HTTP1Channel.Configuration(
-      additionalChannelHandlers: shortWay(idleTimeMax),
+      additionalChannelHandlers: [RequestWatch(roster)] + shortWay(idleTimeMax),
       // When there is a short way, it watches for idleness.
       idleTimeout: short == nil ? idleTimeMax : nil,
       httpDecoderConfiguration: decoder
     )
     let sniffTimeMax = TimeAmount(configuration.sniffTimeMax)
-    let builder = HTTPServerBuilder { [http2, exchange] _ in
+    let builder = HTTPServerBuilder { [http2, exchange, roster] _ in
       PortChildChannel(
+        roster: roster,
         http1: { client in
           HTTP1Channel(
             responder: { try await exchange($0, $1, $2, client) },
@@ -166,13 +165,14 @@ package struct HTTPService: Service {
         address: bindAddress,
         backlog: configuration.backlog,
         reuseAddress: true,
-        availableConnectionsDelegate: MaximumAvailableConnections(configuration.connectionsMax)
+        availableConnectionsDelegate: RosterConnections(roster: roster)
       ),
       eventLoopGroup: eventLoopGroup,
       logger: quiet,
       // Each connection has its own responder, with its client.
       responder: { _, _, _ in },
-      onServerRunning: { [address, onListening] channel in
+      onServerRunning: { [address, onListening, roster] channel in
+        roster.enter(door: channel)
         await onListening(address.bound(to: channel.localAddress))
       }
     )

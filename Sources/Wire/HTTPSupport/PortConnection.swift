@@ -21,12 +21,14 @@ struct PortConnection: ServerChildChannelValue {
 /// then do bytes arrive. So the sniff is a future inside the value, never the future that is
 /// returned.
 struct PortChildChannel: ServerChildChannel {
+  let roster: ConnectionRoster
   /// Makes the handler of a connection whose client is watched.
   let http1: @Sendable (ClientWatch) -> HTTP1Channel
   let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   let sniffTimeMax: TimeAmount
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<PortConnection> {
+    roster.enter(channel)
     let client = ClientWatch()
     let http1 = http1(client)
     guard let http2 else {
@@ -43,7 +45,8 @@ struct PortChildChannel: ServerChildChannel {
       try channel.pipeline.syncOperations.addHandler(
         ConnectionSniffer(
           timeMax: sniffTimeMax,
-          configure: { verdict in
+          configure: { [roster] verdict in
+            if verdict == .http2 { roster.noteMultiplexed(channel) }
             let configured =
               switch verdict {
               case .http2:

@@ -46,6 +46,7 @@ package final class FirestoreService: Sendable {
     address: ServerAddress,
     grpcConfiguration: HTTP2Router.Configuration = FirestoreService.grpcConfiguration,
     configuration: HTTPService.Configuration = HTTPService.Configuration(),
+    roster: ConnectionRoster? = nil,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping HTTPService.Screen = { _ in nil }
   ) -> HTTPService {
@@ -62,6 +63,7 @@ package final class FirestoreService: Sendable {
       address: address,
       http2: server.configure,
       configuration: configuration,
+      roster: roster,
       logger: logger,
       onListening: onListening,
       screen: screen

@@ -51,6 +51,9 @@ extension ControlAPI {
     default:
       throw StatusError.invalidArgument("Give advanceSeconds or to.")
     }
+    guard target <= Self.latest else {
+      throw StatusError.invalidArgument("Firestore's time ends with the year 9999.")
+    }
     try await deliveries.passTime(to: target, in: time)
     return try .json(encoding: clock())
   }
@@ -88,6 +91,8 @@ extension ControlAPI {
     }
   }
 
+  /// A day before the end of the times that Firestore's clients take, so that writes go on.
+  private static let latest = Timestamp(microseconds: 253_402_214_400_000_000)
   /// The longest jump, ten years; a schedule of every minute would take hours to get there.
   private static let jumpSecondsMax = 10 * 366 * 86_400.0
 }

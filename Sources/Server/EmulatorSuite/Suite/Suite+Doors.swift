@@ -29,6 +29,7 @@ extension Suite {
     )
     return service.httpService(
       address: address(.firestore),
+      roster: roster,
       onListening: { [self] in noteListening(.firestore, $0) },
       screen: screen(wrongDoor(of: .firestore))
     )
@@ -85,6 +86,7 @@ extension Suite {
     return HTTPService(
       address: address(service),
       http2: wrongDoor.http2Router().configure,
+      roster: roster,
       logger: logger(for: service.rawValue),
       onListening: { [self] in noteListening(service, $0) },
       screen: screen(wrongDoor),

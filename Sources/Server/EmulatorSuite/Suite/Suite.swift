@@ -47,6 +47,8 @@ package final class Suite: Service {
   /// The control API; nil until the last deployment is served.
   let control = Mutex<ControlAPI?>(nil)
   let triggers = TriggerSwitch()
+  /// The connections of all ports.
+  let roster: ConnectionRoster
   /// What the control API asks for; new with each start.
   package let token = RandomID.make(length: 40)
 
@@ -62,6 +64,7 @@ package final class Suite: Service {
     self.configuration = configuration
     self.logger = logger
     self.report = report
+    roster = ConnectionRoster(logger: logger)
     folder = try DataFolder(configuration: configuration)
     storage = try SQLiteStore(
       folder: folder.path,
