@@ -7,6 +7,24 @@ import Testing
 
 @Suite("Worker settings")
 struct WorkerSettingsTests {
+  @Test(
+    "The Functions Framework's flags come before the variables, and other arguments are ignored"
+  )
+  func flags() throws {
+    let environment = ["PORT": "1", "FUNCTION_TARGET": "f", "FUNCTION_SIGNATURE_TYPE": "http"]
+    let settings = try WorkerSettings(
+      environment: environment,
+      arguments: [
+        "-verbose", "--port", "8081", "--target=g", "x", "--signature-type", "cloudevent",
+      ]
+    )
+    #expect(settings.address == .tcp(host: "127.0.0.1", port: 8081))
+    #expect(settings.target == "g" && settings.signature == .cloudevent)
+    #expect(throws: InvalidSettings("--target needs a value.")) {
+      try WorkerSettings(environment: environment, arguments: ["--target"])
+    }
+  }
+
   @Test("A worker of Hearth listens on its socket, believes the emulator and ends with its server")
   func hearth() throws {
     let settings = try WorkerSettings(environment: [

@@ -22,6 +22,7 @@ package struct TaskQueueDoor: Sendable {
   private let functionURL: @Sendable (_ location: String, _ queue: String) -> String
   private let now: @Sendable () -> Timestamp
   private let logger: Logger
+  private let loggedProjects = OnceEach()
 
   /// A door to the queues of a project.
   ///
@@ -57,6 +58,14 @@ package struct TaskQueueDoor: Sendable {
 
   private func answer(_ request: Request, _ route: TaskRoute) async throws -> TaskJSON {
     guard route.project == project else {
+      if loggedProjects.isNew(route.project) {
+        logger.warning(
+          """
+          Tasks for project \(route.project); this suite serves \(project). Correct the client's \
+          project, or start with --project.
+          """
+        )
+      }
       throw StatusError(
         .notFound,
         "There are no queues of project \(route.project); this suite serves \(project)."

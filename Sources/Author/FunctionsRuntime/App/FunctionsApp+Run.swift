@@ -33,7 +33,8 @@ extension FunctionsApp: Service {
   /// whose tokens are accepted otherwise, `LOG_LEVEL` what is logged, `FUNCTION_SIGNATURE_TYPE`
   /// what the platform takes the target for, `CLOUD_RUN_TIMEOUT_SECONDS` when a request without an
   /// answer gets 504. With `FUNCTIONS_MANIFEST_OUTPUT_PATH` it writes the manifest there and ends
-  /// at once, with `FUNCTIONS_CONTROL_API=true` it ends when `/__/quitquitquit` is asked for.
+  /// at once, with `FUNCTIONS_CONTROL_API=true` it ends when `/__/quitquitquit` is asked for. The
+  /// flags `--port`, `--target` and `--signature-type` come before their variables.
   ///
   /// On `SIGTERM` and `SIGINT` it stops accepting, lets running invocations finish and returns. An
   /// error, such as a bad declaration, setting or address or a failed preparation, ends the process
@@ -143,7 +144,10 @@ extension FunctionsApp: Service {
 extension WorkerSettings {
   /// The settings from this process's environment.
   fileprivate static func ofProcess() throws(InvalidSettings) -> WorkerSettings {
-    try WorkerSettings(environment: ProcessInfo.processInfo.environment)
+    try WorkerSettings(
+      environment: ProcessInfo.processInfo.environment,
+      arguments: Array(CommandLine.arguments.dropFirst())
+    )
   }
 }
 

@@ -8,7 +8,7 @@ import Logging
   import Foundation
 #endif
 
-/// The settings that a worker process gets from its environment, read once.
+/// The settings that a worker process gets from its flags and its environment, read once.
 struct WorkerSettings: Sendable, Equatable {
   /// Where to write the manifest instead of serving; the process then ends.
   var manifestPath: String?
@@ -33,10 +33,14 @@ struct WorkerSettings: Sendable, Equatable {
 
   /// Reads the variables of Cloud Run, of Firebase's emulators and Hearth's own.
   ///
-  /// Throws `InvalidSettings` for an invalid port, log level, signature or time.
-  init(environment: [String: String]) throws(InvalidSettings) {
+  /// The flags of the Functions Framework's contract come before them: `--port`, `--target` and
+  /// `--signature-type`, each with its value as the next argument or after `=`. Other arguments are
+  /// the author's, or a debugger's. Throws `InvalidSettings` for an invalid port, log level,
+  /// signature or time, and for a flag without a value.
+  init(environment: [String: String], arguments: [String] = []) throws(InvalidSettings) {
+    let flags = try Self.flags(arguments)
     func variable(_ name: String) -> String? {
-      environment[name].flatMap { $0.isEmpty ? nil : $0 }
+      (flags[name] ?? environment[name]).flatMap { $0.isEmpty ? nil : $0 }
     }
     manifestPath = variable("FUNCTIONS_MANIFEST_OUTPUT_PATH")
     target = variable("FUNCTION_TARGET")
@@ -72,6 +76,25 @@ struct WorkerSettings: Sendable, Equatable {
       throw InvalidSettings("LOG_LEVEL is \"\(level)\"; set one of \(known).")
     }
     self.logLevel = logLevel
+  }
+
+  /// The values of the flags, by the variables whose place they take.
+  private static func flags(_ arguments: [String]) throws(InvalidSettings) -> [String: String] {
+    let variables = [
+      "--port": "PORT", "--target": "FUNCTION_TARGET",
+      "--signature-type": "FUNCTION_SIGNATURE_TYPE",
+    ]
+    var values: [String: String] = [:]
+    var rest = arguments[...]
+    while let argument = rest.popFirst() {
+      let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let name = parts.first, let variable = variables[String(name)] else { continue }
+      guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+        throw InvalidSettings("\(name) needs a value.")
+      }
+      values[variable] = value
+    }
+    return values
   }
 
   // Firebase's own variables; their other members and forms are not needed here.
