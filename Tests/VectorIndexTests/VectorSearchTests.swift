@@ -85,6 +85,37 @@ struct VectorSearchTests {
     }
   }
 
+  @Test("Rows and queries at the ends of Float's range have their score, and spoil no other's")
+  func extremes() async {
+    var matrix = VectorMatrix(dimension: 2)
+    let rows: [String: [Float]] = [
+      "east": [1, 0], "hugeEast": [3e38, 0], "hugeNorth": [0, 3e38], "tinyEast": [1e-19, 0],
+      "west": [-1, 0],
+    ]
+    for (id, values) in rows { matrix.upsert(VectorRecord(id: id, values: values)) }
+    for query in [[1, 0], [3e38, 0], [1e-19, 0]] as [[Float]] {
+      let found = await matrix.search(nil).nearest(
+        to: query,
+        metric: .cosine,
+        limit: 5,
+        withValues: false
+      )
+      let scores = Dictionary(uniqueKeysWithValues: found.map { ($0.record.id, $0.score) })
+      #expect(
+        scores == ["east": 1, "hugeEast": 1, "tinyEast": 1, "hugeNorth": 0, "west": -1]
+      )
+      for metric in VectorIndexDescription.Metric.allCases {
+        let found = await matrix.search(nil).nearest(
+          to: query,
+          metric: metric,
+          limit: 5,
+          withValues: false
+        )
+        #expect(found.count == 5 && found.allSatisfy { $0.score.isFinite })
+      }
+    }
+  }
+
   @Test("Filters through the index of metadata find what looking at each record finds")
   func metadataIndex() async {
     var generator = SeededGenerator.forTest()

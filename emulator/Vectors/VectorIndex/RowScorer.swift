@@ -13,6 +13,7 @@ struct RowScorer: Sendable {
   private let error: Float
   /// The most by which a sum of `dimension` products errs, relative to its factors' lengths.
   private let slack: Float
+  private let isExtreme: Bool
 
   /// A query against rows of its own dimension.
   init(_ query: [Float], metric: VectorIndexDescription.Metric) {
@@ -21,6 +22,7 @@ struct RowScorer: Sendable {
     let squared = hearth_dot(query, query, query.count)
     slack = Float(query.count + 16) * .ulpOfOne
     length = squared.squareRoot() * (1 + slack)
+    isExtreme = VectorChunk.Measure.isExtreme(length)
     inverseLength = squared > 0 ? 1 / squared.squareRoot() : 0
     // The codes are as wide as the sum of their products with bytes allows, so that the bounds have
     // to allow for little more than the rows' own rounding.
@@ -46,11 +48,36 @@ struct RowScorer: Sendable {
   ) -> Float {
     guard let values = values.baseAddress else { return 0 }
     let row = values + place * query.count
+    if isExtreme || measure.isExtreme { return exactScore(row) }
     return switch metric {
     case .cosine: hearth_dot(query, row, query.count) * inverseLength * measure.inverseLength
     case .dotproduct: hearth_dot(query, row, query.count)
     case .euclidean: hearth_squared_distance(query, row, query.count)
     }
+  }
+
+  /// The score where squares of `Float` overflow or vanish; as finite as any other.
+  private func exactScore(_ row: UnsafePointer<Float>) -> Float {
+    var dot = 0.0
+    var lengths = (query: 0.0, row: 0.0)
+    var distance = 0.0
+    for (index, value) in query.enumerated() {
+      let (left, right) = (Double(value), Double(row[index]))
+      dot += left * right
+      lengths.query += left * left
+      lengths.row += right * right
+      distance += (left - right) * (left - right)
+    }
+    let score =
+      switch metric {
+      case .cosine:
+        lengths.query > 0 && lengths.row > 0
+          ? dot / (lengths.query.squareRoot() * lengths.row.squareRoot()) : 0
+      case .dotproduct: dot
+      case .euclidean: distance
+      }
+    let most = Double(Float.greatestFiniteMagnitude)
+    return Float(min(max(score, -most), most))
   }
 
   /// Bounds of a row's score from its codes, where more is better also for distances.
@@ -62,7 +89,9 @@ struct RowScorer: Sendable {
     place: Int,
     measure: VectorChunk.Measure
   ) -> (lower: Float, upper: Float) {
-    guard let base = rowCodes.baseAddress else { return (-.infinity, .infinity) }
+    guard let base = rowCodes.baseAddress, !isExtreme, !measure.isExtreme else {
+      return (-.infinity, .infinity)
+    }
     let sum = hearth_dot_int8(base + place * codes.count, codes, codes.count)
     let dot = Float(sum) * (scale * measure.scale)
     var margin = length * measure.error + error * (measure.length + measure.error)

@@ -25,6 +25,11 @@ struct VectorChunk: Sendable {
     /// An upper bound of the length of what rounding lost.
     var error: Float
 
+    /// Whether sums of squares like the row's overflow, or are too small to be precise.
+    var isExtreme: Bool { Self.isExtreme(length) }
+
+    static func isExtreme(_ length: Float) -> Bool { !(1e-15...1e15).contains(length) }
+
     /// The memory of a row beside its values and metadata; its codes are counted with the values.
     static let bytes = MemoryLayout<Measure>.stride + 64
   }
