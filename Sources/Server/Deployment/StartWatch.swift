@@ -119,5 +119,5 @@ package actor StartWatch {
   }
 
   /// How long the server must serve a deployment to have survived its start.
-  private static let survivalTime = Duration.seconds(1)
+  private static let survivalTime = Duration.milliseconds(250)
 }

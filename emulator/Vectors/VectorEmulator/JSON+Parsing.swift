@@ -12,7 +12,9 @@ extension JSON {
 
     func null() -> JSON { .null }
     func boolean(_ flag: Bool) -> JSON { .boolean(flag) }
-    func number(_ number: JSONNumber) -> JSON? { .number(number.double) }
+    func number(_ number: JSONNumber) -> JSON? {
+      number.double.isFinite ? .number(number.double) : nil
+    }
     func string(_ text: String) -> JSON { .string(text) }
     func array(_ elements: [JSON]) -> JSON { .array(elements) }
     func numbers(_ numbers: [Double]) -> JSON { .numbers(numbers) }

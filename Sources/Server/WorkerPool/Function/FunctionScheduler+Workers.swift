@@ -117,9 +117,9 @@ extension FunctionScheduler {
   mutating func adjustWorkers(_ now: Duration, _ actions: inout [Action]) {
     guard !isRetired else { return }
     let isPaused = now < pause.end
-    let needed = isPaused ? 0 : workersNeeded(now)
-    while !isPaused, workers.tally.all < instancesAllowed {
-      let isWanted = workers.tally.all < instancesWanted
+    let needed = workersNeeded(now)
+    while workers.tally.all < instancesAllowed {
+      let isWanted = !isPaused && workers.tally.all < instancesWanted
       guard isWanted || workers.tally.onTheWay < needed else { break }
       actions.append(.start(workers.add(.queued(isForQueue: !isWanted))))
     }
@@ -208,9 +208,11 @@ extension FunctionScheduler {
     }
   }
 
-  /// The workers beyond the ready ones that would let all that waits run.
+  /// The workers beyond the ready ones that would let all run that waits and is not held up.
+  ///
+  /// A pause after crashes of ordinary invocations holds up none that runs apart, nor the reverse.
   private func workersNeeded(_ now: Duration) -> Int {
-    let ordinary = queue.count(runningApart: false)
+    let ordinary = now < pause.end ? 0 : queue.count(runningApart: false)
     let apart = now < pauseApart.end ? 0 : queue.count(runningApart: true)
     return (ordinary + limits.concurrency - 1) / limits.concurrency
       + min(apart, limits.apartMax - min(limits.apartMax, workers.tally.reserved))

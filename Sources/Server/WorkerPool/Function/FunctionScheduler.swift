@@ -92,6 +92,11 @@ struct FunctionScheduler {
   /// The grace of an idle worker whose place is another function's.
   static let yieldGraceMax = Duration.milliseconds(250)
 
+  /// The longest pause after the death of a worker with one invocation that ran apart.
+  ///
+  /// Whoever asks for that bounds the tries of each, so that this pause need not bound the deaths.
+  static let pauseApartMax = Duration.seconds(1)
+
   let limits: Limits
   var workers: WorkerRoster
   var running: [InvocationID: Running] = [:]
@@ -118,7 +123,9 @@ struct FunctionScheduler {
     queue = InvocationQueue(countMax: limits.queueMax, bytesMax: limits.queueBytesMax)
     instancesWanted = limits.instancesMin
     pause = RestartPause(limits.backOff)
-    pauseApart = RestartPause(limits.backOff)
+    var backOff = limits.backOff
+    backOff.maximum = min(backOff.maximum, Self.pauseApartMax)
+    pauseApart = RestartPause(backOff)
   }
 
   /// Whether a retired version has nothing left to do.
@@ -256,7 +263,8 @@ extension FunctionScheduler {
 
   /// The waiting invocation that runs next, and where.
   ///
-  /// Of an ordinary one and one that runs apart, the older comes first where both could run.
+  /// Of an ordinary one and one that runs apart, the older comes first where both could run. While
+  /// ordinary ones have to wait for new workers, a worker that starts is for those that run apart.
   private func next(_ now: Duration) -> (InvocationID, WorkerID)? {
     guard !queue.isEmpty else { return nil }
     let lanes = [false, true].compactMap { runsApart -> (InvocationID, WorkerID)? in
@@ -265,7 +273,7 @@ extension FunctionScheduler {
       else { return nil }
       return (first, worker)
     }
-    return lanes.min { $0.0.number < $1.0.number }
+    return now < pause.end ? lanes.last : lanes.min { $0.0.number < $1.0.number }
   }
 
   private func place(runningApart: Bool, _ now: Duration) -> WorkerID? {
