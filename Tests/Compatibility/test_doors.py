@@ -106,5 +106,9 @@ def test_commands_find_the_token_of_the_hub_that_they_are_told(sample, tmp_path)
     _, port = sample.address("hub").split(":")
     for host in ("127.0.0.1", "localhost"):
         assert events(f"{host}:{port}").returncode == 0
-    wrong = events(sample.address("hub"), HEARTH_TOKEN="wrong")
-    assert wrong.returncode != 0 and "server.json" in wrong.stderr
+    # The variable is for hubs to which no file of this machine points.
+    assert events(sample.address("hub"), HEARTH_TOKEN="wrong").returncode == 0
+    elsewhere = {"TMPDIR": str(tmp_path)}
+    refused = events(sample.address("hub"), **elsewhere)
+    assert refused.returncode != 0 and "server.json" in refused.stderr
+    assert events(sample.address("hub"), HEARTH_TOKEN=sample.token, **elsewhere).returncode == 0

@@ -26,7 +26,7 @@ struct ServerFileTests {
     #expect(ServerFile.read(folder: folder.path) == nil)
     #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
 
-    try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
+    _ = try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
     #expect(ServerFile.read(folder: folder.path) == suite.with(token: "t"))
     #expect(ServerFile.locatorOrigin(project: suite.project) == "http://127.0.0.1:4400")
 
@@ -40,8 +40,8 @@ struct ServerFileTests {
     let folder = try TemporaryFolder()
     let first = description()
     let second = description(project: first.project, pid: 4_000_002)
-    try ServerFile.write(first, token: "1", folder: folder.path, version: "1")
-    try ServerFile.write(second, token: "2", folder: folder.path, version: "1")
+    _ = try ServerFile.write(first, token: "1", folder: folder.path, version: "1")
+    _ = try ServerFile.write(second, token: "2", folder: folder.path, version: "1")
     defer { ServerFile.remove(second, folder: folder.path) }
     ServerFile.remove(first, folder: folder.path)
 
@@ -63,7 +63,7 @@ struct ServerFileTests {
     let folder = try TemporaryFolder()
     var suite = description()
     suite.services = [:]
-    try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
+    _ = try ServerFile.write(suite, token: "t", folder: folder.path, version: "1")
 
     #expect(ServerFile.read(folder: folder.path) == suite.with(token: "t"))
     #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
@@ -75,7 +75,7 @@ struct ServerFileTests {
     var suite = description()
     // No hub of a running suite has this port, which needs more rights than it has.
     suite.services["hub"]?.port = 7
-    try ServerFile.write(suite, token: "secret", folder: folder.path, version: "1")
+    _ = try ServerFile.write(suite, token: "secret", folder: folder.path, version: "1")
     let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("server.json"))
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
 
@@ -83,6 +83,11 @@ struct ServerFileTests {
       #expect(HubToken.find(hub: hub, environment: [:]) == "secret")
     }
     #expect(HubToken.find(hub: "elsewhere.example:7", environment: [:]) == nil)
+    // Another user's pointer cannot have the token sent to a hub that is not the suite's.
+    let planted = HubToken.pointerPath(host: "127.0.0.1", port: 9)
+    try HubToken.pointer(serverFile: folder.path("server.json")).write(to: URL(filePath: planted))
+    defer { try? FileManager.default.removeItem(atPath: planted) }
+    #expect(HubToken.find(hub: "127.0.0.1:9", environment: [:]) == nil)
     #expect(HubToken.find(hub: "elsewhere.example:7", environment: ["HEARTH_TOKEN": "x"]) == "x")
     ServerFile.remove(suite, folder: folder.path)
     #expect(HubToken.find(hub: "127.0.0.1:7", environment: [:]) == nil)

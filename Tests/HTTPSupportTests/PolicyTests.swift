@@ -95,10 +95,13 @@ struct DoorPolicyTests {
   private static func fetched(
     site: String = "cross-site",
     mode: String = "no-cors",
+    to destination: String = "image",
     from referrer: String? = nil
   ) -> HTTPFields {
     var headers: HTTPFields = [:]
-    for (name, value) in [("sec-fetch-site", site), ("sec-fetch-mode", mode)] {
+    for (name, value) in [
+      ("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", destination),
+    ] {
       if let name = HTTPField.Name(name) { headers[name] = value }
     }
     headers[.referer] = referrer
@@ -108,7 +111,8 @@ struct DoorPolicyTests {
   @Test(
     "Programs and pages of this machine pass, by whatever name of it",
     arguments: [
-      ("localhost:4400", nil), ("127.0.0.1", "http://localhost:4000"), ("127.8.9.1", nil),
+      ("localhost:4400", nil), ("localhost.:4400", "http://localhost.:3000"),
+      ("127.0.0.1", "http://localhost:4000"), ("127.8.9.1", nil),
       ("[::1]:4400", "http://[::1]:4000"), ("LOCALHOST", "http://127.0.0.1"), (nil, nil),
       ("app.localhost:8080", "http://client-1.localhost:3000"), ("10.0.2.2:8080", nil),
       ("192.168.1.2:8080", nil), ("host.docker.internal:5001", nil),
@@ -125,7 +129,8 @@ struct DoorPolicyTests {
     "Names that anybody can point here are refused",
     arguments: [
       "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "evillocalhost",
-      "localhost@evil.example", "1.2.3", "127.0.0.300", "", "devbox",
+      "localhost@evil.example", "1.2.3", "127.0.0.300", "", "devbox", "127.0.0.1:x@evil",
+      "localhost:80.evil.example", "[a:b]evil", "[::1", "127.+1.0.1",
     ]
   )
   func foreignNames(host: String) {
@@ -136,7 +141,9 @@ struct DoorPolicyTests {
     "Pages of other sites are refused with the flag that would let them in",
     arguments: [
       "https://evil.example", "null", "http://localhost.evil.example", "http://192.168.1.2:4000",
-      "https://evil.example:8080",
+      "https://evil.example:8080", "http://localhost:3000.evil.example",
+      "http://127.0.0.1:80@evil.example", "http://[::1]evil.com", "http://evil.example?.localhost",
+      #"http://evil.example\.localhost"#, "http://evil.example#.localhost",
     ]
   )
   func foreignPages(origin: String) throws {
@@ -163,7 +170,10 @@ struct DoorPolicyTests {
     #expect(refusal(Self.fetched(from: "https://evil.example/a")) != nil)
     #expect(refusal(Self.fetched()) != nil)
     #expect(refusal(Self.fetched(from: "http://localhost:3000/page?q=1")) == nil)
-    #expect(refusal(Self.fetched(mode: "navigate")) == nil)
+    #expect(refusal(Self.fetched(mode: "navigate", to: "document")) == nil)
+    #expect(refusal(Self.fetched(mode: "navigate", to: "iframe")) != nil)
+    #expect(refusal([.referer: "https://evil.example/"]) != nil)
+    #expect(refusal([.referer: "http://localhost:4000/a"]) == nil)
     #expect(refusal(Self.fetched(site: "same-origin")) == nil)
   }
 

@@ -40,15 +40,23 @@ package struct DoorPolicy: Sendable {
       }
     }
     if let origin = head.headerFields[.origin] { return refusal(ofOrigin: origin) }
+    let site = head.headerFields[Self.fetchSite]
+    let referrer = head.headerFields[.referer].map { Self.origin(of: $0) ?? $0 }
+    guard site == "cross-site" else {
+      // Browsers tell the site only to addresses that they trust; to others they tell the page.
+      return site == nil ? referrer.flatMap(refusal(ofOrigin:)) : nil
+    }
     // A link that a person follows may come from anywhere, as it does in production.
-    guard head.headerFields[Self.fetchSite] == "cross-site",
-      head.headerFields[Self.fetchMode] != "navigate"
-    else { return nil }
+    if head.headerFields[Self.fetchMode] == "navigate",
+      head.headerFields[Self.fetchDestination] == "document", head.method == .get
+    {
+      return nil
+    }
     // Pages at localhost and 127.0.0.1 are of different sites.
-    guard let referrer = head.headerFields[.referer], let origin = Self.origin(of: referrer) else {
+    guard let referrer else {
       return Self.foreign("A page of another site that hides its address", "its origin")
     }
-    return refusal(ofOrigin: origin)
+    return refusal(ofOrigin: referrer)
   }
 
   private func refusal(ofOrigin origin: String) -> StatusError? {
@@ -73,12 +81,15 @@ package struct DoorPolicy: Sendable {
 
   /// What the `Host` of nearly every client starts with.
   private func isUsual(_ authority: String) -> Bool {
-    authority.utf8.starts(with: "127.0.0.1:".utf8) || authority.utf8.starts(with: "localhost:".utf8)
+    for name in ["127.0.0.1:", "localhost:"] where authority.utf8.starts(with: name.utf8) {
+      return authority.utf8.dropFirst(name.utf8.count).allSatisfy { (0x30...0x39).contains($0) }
+    }
+    return false
   }
 
   /// Whether nobody else can own this name: addresses pass, because they cannot be pointed elsewhere.
   private func isOwn(name: String) -> Bool {
-    if Self.isLoopback(name) || Self.isIPv4(name) || name.contains(":") { return true }
+    if Self.isLoopback(name) || Self.isIPv4(name) || Self.isIPv6(name) { return true }
     if Self.containerNames.contains(name) || originHosts.contains(name) || name == host {
       return true
     }
@@ -96,18 +107,42 @@ package struct DoorPolicy: Sendable {
 
   private static func isIPv4(_ host: String) -> Bool {
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
+    return parts.count == 4
+      && parts.allSatisfy { part in part.allSatisfy(\.isASCIIDigit) && UInt8(part) != nil }
   }
 
-  /// The authority without its port and brackets.
+  private static func isIPv6(_ host: some StringProtocol) -> Bool {
+    host.contains(":") && host.allSatisfy { $0.isASCII && $0.isHexDigit || $0 == ":" || $0 == "." }
+  }
+
+  /// The authority without its port and brackets; as it stands when it is none.
   private static func host(of authority: String) -> String {
-    if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
-    return String(authority.prefix { $0 != ":" })
+    let host: Substring
+    let rest: Substring
+    if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
+      host = authority[authority.index(after: authority.startIndex)..<end]
+      rest = authority[authority.index(after: end)...]
+      guard isIPv6(host) else {
+        return "(\(authority))"
+      }
+    } else {
+      host = authority.prefix { $0 != ":" }
+      rest = authority[host.endIndex...]
+      let isName = host.allSatisfy {
+        $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0))
+      }
+      guard isName else { return "(\(authority))" }
+    }
+    guard rest.isEmpty || rest.first == ":" && rest.dropFirst().allSatisfy(\.isASCIIDigit) else {
+      return "(\(authority))"
+    }
+    // A name may end with the dot of the root.
+    return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
 
-  /// What follows `://` in an origin; nil for `null` and whatever is no origin.
+  /// What follows `://` in an origin; nil for `null`.
   private static func authority(of origin: String) -> String? {
-    origin.firstRange(of: "://").map { String(origin[$0.upperBound...].prefix { $0 != "/" }) }
+    origin.firstRange(of: "://").map { String(origin[$0.upperBound...]) }
   }
 
   /// The origin of an address.
@@ -123,9 +158,14 @@ package struct DoorPolicy: Sendable {
 
   private static let fetchSite = name("sec-fetch-site")
   private static let fetchMode = name("sec-fetch-mode")
+  private static let fetchDestination = name("sec-fetch-dest")
 
   private static func name(_ text: String) -> HTTPField.Name {
     guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a field's name") }
     return name
   }
+}
+
+extension Character {
+  fileprivate var isASCIIDigit: Bool { ("0"..."9").contains(self) }
 }

@@ -14,30 +14,43 @@ import RuntimeSupport
 /// `DATA/server.json` is Hearth's, with the pointer to it of `HubToken`; `hub-{project}.json` in the
 /// temporary folder is the locator file that Firebase's own tools read and write.
 package enum ServerFile {
-  /// Writes both files, each in one step; throws `StatusError` naming a file that it cannot write.
+  /// Writes the files, each in one step; returns those in the temporary folder that it could not.
   ///
-  /// Only this user can read `server.json`, because it has the token.
+  /// Only this user can read `server.json`, because it has the token. Throws `StatusError` when that
+  /// file cannot be written.
   static func write(
     _ description: SuiteDescription,
     token: String,
     folder: String,
     version: String
-  ) throws {
+  ) throws -> [String] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let server = URL(filePath: path(folder: folder))
     var secret = description
     secret.token = token
     try write(encoder.encode(secret), to: server, isPrivate: true)
-    guard let hub = description.services["hub"] else { return }
-    let pointer = try HubToken.pointer(host: hub.host, serverFile: server.path)
-    try write(pointer, to: URL(filePath: HubToken.pointerPath(port: hub.port)))
+    guard let hub = description.services["hub"] else { return [] }
+    let pointer = try HubToken.pointer(serverFile: server.path)
+    let pointerPath = HubToken.pointerPath(host: hub.host, port: hub.port)
     let locator = Locator(
       version: version,
       origins: ["http://\(hub.host):\(hub.port)"],
       pid: description.pid
     )
-    try write(encoder.encode(locator), to: locatorURL(project: description.project))
+    let conveniences = [
+      (pointer, URL(filePath: pointerPath)),
+      (try encoder.encode(locator), locatorURL(project: description.project)),
+    ]
+    // They may be another user's, or a full disk's; commands then need to be told the address.
+    return conveniences.compactMap { data, url in
+      do {
+        try write(data, to: url)
+        return nil
+      } catch {
+        return url.path
+      }
+    }
   }
 
   /// Removes both files when they are this process's.
@@ -51,8 +64,9 @@ package enum ServerFile {
       try? FileManager.default.removeItem(at: locatorURL(project: description.project))
     }
     if let hub = description.services["hub"] {
-      // Nobody else can have had the port meanwhile.
-      try? FileManager.default.removeItem(atPath: HubToken.pointerPath(port: hub.port))
+      try? FileManager.default.removeItem(
+        atPath: HubToken.pointerPath(host: hub.host, port: hub.port)
+      )
     }
   }
 
@@ -93,12 +107,19 @@ package enum ServerFile {
     }
   }
 
-  /// Writes a file that has never been readable by others, not even for a moment.
+  /// Writes a file that has never been readable by others, and that nobody can have prepared.
   private static func writePrivately(_ data: Data, to url: URL) throws {
-    let new = url.appendingPathExtension("new")
-    try Data().write(to: new)
-    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: new.path)
-    try data.write(to: new)
+    let new = url.appendingPathExtension(RandomID.make(length: 8))
+    let file = open(new.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    guard file >= 0 else {
+      throw CocoaError(errno == ENOSPC ? .fileWriteOutOfSpace : .fileWriteUnknown)
+    }
+    do {
+      try FileHandle(fileDescriptor: file, closeOnDealloc: true).write(contentsOf: data)
+    } catch {
+      unlink(new.path)
+      throw errno == ENOSPC ? CocoaError(.fileWriteOutOfSpace) : error
+    }
     guard rename(new.path, url.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
   }
 

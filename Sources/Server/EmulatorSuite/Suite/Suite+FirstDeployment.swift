@@ -3,6 +3,7 @@ import Foundation
 import HTTPSupport
 import Invocation
 import JSONText
+import Logging
 import SQLiteStorage
 import StorageEngine
 import Synchronization
@@ -19,12 +20,18 @@ extension Suite {
     let isRestored = await deployer.restore()
     guard !Task.isCancelled else { return }
     control.withLock { $0 = api }
-    try ServerFile.write(
+    let missing = try ServerFile.write(
       suite,
       token: token,
       folder: folder.path,
       version: configuration.version
     )
+    for path in missing {
+      logger(for: "hub").warning(
+        "Commands outside this folder need --hub and HEARTH_TOKEN: a file cannot be written",
+        metadata: ["file": "\(path)"]
+      )
+    }
     report(.listening(suite))
     // Changes during the first build count.
     let watch = await sourceWatch(project: suite.project)
