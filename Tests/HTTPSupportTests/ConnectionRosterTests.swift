@@ -46,7 +46,7 @@ struct ConnectionRosterTests {
     }
   }
 
-  @Test("While every connection has a request, new ones wait until one is answered")
+  @Test("While no connection is idle, new ones wait until one has ended")
   func busy() async throws {
     let (gate, opener) = AsyncStream.makeStream(of: Void.self)
     let order = Mutex<[String]>([])
@@ -55,20 +55,24 @@ struct ConnectionRosterTests {
       if request.uri.path == "/held" { for await _ in gate { break } }
       return .text(request.uri.path)
     }
-    let roster = ConnectionRoster(max: 1, logger: logger)
+    let roster = ConnectionRoster(max: 1, idleMin: .seconds(3600), logger: logger)
     try await withService(roster: roster, responder: responder) { address, _ in
-      try await RawConnection.with(address) { held in
+      let waiting = try await RawConnection.with(address) { held in
         try await held.send(get("/held"))
         while order.withLock({ $0.isEmpty }) { await Task.yield() }
-        try await RawConnection.with(address) { waiting in
-          try await waiting.send(get("/waiting"))
-          for _ in 0..<1000 { await Task.yield() }
-          order.withLock { $0.append("opened") }
-          opener.yield()
-          #expect(try await held.receive(until: "\r\n\r\n").contains("200 OK"))
-          #expect(try await waiting.receive(until: "/waiting").contains("200 OK"))
+        let waiting = Task {
+          try await RawConnection.with(address) { waiting in
+            try await waiting.send(get("/waiting"))
+            return try await waiting.receive(until: "/waiting")
+          }
         }
+        for _ in 0..<1000 { await Task.yield() }
+        order.withLock { $0.append("opened") }
+        opener.yield()
+        #expect(try await held.receive(until: "\r\n\r\n").contains("200 OK"))
+        return waiting
       }
+      #expect(try await waiting.value.contains("200 OK"))
     }
     #expect(order.withLock { $0 } == ["/held", "opened", "/waiting"])
   }

@@ -14,7 +14,7 @@ struct JSONTests {
     (#"{"a":{"b":null},"c":[]}"#, ["a": ["b": .null], "c": []]),
     (#""q\"\\\/\b\f\n\r\té""#, "q\"\\/\u{8}\u{c}\n\r\té"), (#""\ud83d\ude00\u0000""#, "😀\0"),
     ("12345678901234567890", .number(12_345_678_901_234_567_168)), ("0.1", .number(0.1)),
-    ("1e400", .number(.infinity)), (#"{"a":1,"a":2}"#, ["a": 2]),
+    (#"{"a":1,"a":2}"#, ["a": 2]),
   ]
 
   @Test("A text is read as what it is", arguments: texts)

@@ -37,12 +37,21 @@ package final class ConnectionRoster: Sendable {
 
   /// How many connections there may be.
   package let max: Int
+  private let idleMin: TimeAmount
   private let logger: Logger
   private let state = Mutex(State())
 
   /// A roster of at most `max` connections.
-  package init(max: Int = ConnectionRoster.suitableMax(), logger: Logger) {
+  ///
+  /// `idleMin` is the time in which a new connection may send its first request, and a used one its
+  /// next, before it may have to give way.
+  package init(
+    max: Int = ConnectionRoster.suitableMax(),
+    idleMin: Duration = .milliseconds(250),
+    logger: Logger
+  ) {
     self.max = max
+    self.idleMin = TimeAmount(idleMin)
     self.logger = logger
   }
 
@@ -122,14 +131,14 @@ package final class ConnectionRoster: Sendable {
   /// Whether a door may accept one connection more, which it asks before there is one.
   func hasRoom() -> Bool {
     let doors = state.withLock { state -> [any Channel]? in
-      if state.count < max || Self.longestIdle(state.entries) != nil { return nil }
+      if state.count < max || longestIdle(state.entries) != nil { return nil }
       state.isFull = true
       return state.doors
     }
     guard let doors else { return true }
     tell("There are too many connections, all with requests: new ones wait")
     // What has been idle for too short a time is not by then.
-    doors.first?.eventLoop.scheduleTask(in: Self.idleMin) { self.reopen() }
+    doors.first?.eventLoop.scheduleTask(in: idleMin) { self.reopen() }
     return false
   }
 
@@ -141,12 +150,12 @@ package final class ConnectionRoster: Sendable {
   private func makeRoom(on eventLoop: any EventLoop) {
     let (victim, isLater) = state.withLock { state -> ((any Channel)?, Bool) in
       guard state.count > max else { return (nil, false) }
-      guard let victim = Self.longestIdle(state.entries) else { return (nil, true) }
+      guard let victim = longestIdle(state.entries) else { return (nil, true) }
       state.count -= 1
       state.closing.insert(victim)
       return (state.entries.removeValue(forKey: victim)?.channel, false)
     }
-    if isLater { eventLoop.scheduleTask(in: Self.idleMin) { self.makeRoom(on: eventLoop) } }
+    if isLater { eventLoop.scheduleTask(in: idleMin) { self.makeRoom(on: eventLoop) } }
     guard let victim else { return }
     tell("There are too many connections: those idle longest are closed")
     victim.close(promise: nil)
@@ -162,7 +171,7 @@ package final class ConnectionRoster: Sendable {
     if isNews { logger.warning(text, metadata: ["connections.max": "\(max)"]) }
   }
 
-  private static func longestIdle(_ entries: [ObjectIdentifier: Entry]) -> ObjectIdentifier? {
+  private func longestIdle(_ entries: [ObjectIdentifier: Entry]) -> ObjectIdentifier? {
     let latest = NIODeadline.now() - idleMin
     let idle = entries.compactMap { key, entry in
       entry.idleSince.flatMap { $0 <= latest ? (key, $0, entry.isMultiplexed) : nil }
@@ -173,7 +182,5 @@ package final class ConnectionRoster: Sendable {
     }?.0
   }
 
-  /// The time in which a new connection may send its first request, and a used one its next.
-  private static let idleMin = TimeAmount.milliseconds(250)
   private static let tellingInterval = TimeAmount.seconds(30)
 }
