@@ -27,7 +27,7 @@ help:
 	@echo "make test      every test: rooms, conformance, journeys, the clients of others"
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
 	@echo "make docs      the reference and the tutorial as a site in .build/docs"
-	@echo "make compat    the Python clients against a started suite"
+	@echo "make compat    the Python clients, and our own, against a started suite"
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
 	@echo "make crashes   thousands of seeded losses of power (make test runs hundreds)"
 	@echo "make bench     measurements beside neighbours, about two minutes, release build"

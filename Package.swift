@@ -291,8 +291,7 @@ func doors() -> [Target] {
       [
         "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
         "OutboundHTTP", "RuntimeSupport", "ArgumentParser", "ServiceLifecycle", "UnixSignals",
-        "Subprocess",
-        "Logging",
+        "Subprocess", "Logging",
       ],
       // What `init` writes; its sources are targets of their own as well, so that they are tested.
       resources: [

@@ -175,11 +175,12 @@ final class FunctionVersion: Sendable {
     )
   }
 
-  /// Notes that the worker uses more memory than it may.
+  /// Notes that the worker has begun to write a crash report.
   func workerCrashing(_ worker: WorkerProcess) {
     act { $0.scheduler.workerCrashing(worker.id, now: $1) }
   }
 
+  /// Notes that the worker uses more memory than it may.
   func workerTooLarge(_ worker: WorkerProcess) {
     act { $0.scheduler.workerTooLarge(worker.id, now: $1) }
   }
