@@ -27,8 +27,12 @@ struct SuiteLocation: ParsableArguments {
     for candidate in candidates() {
       let client = ControlClient(address: candidate.address, token: candidate.token)
       // The port of a suite that is gone may now belong to another suite.
-      if let suite = try await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
-        return client
+      do {
+        if let suite = try await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
+          return client
+        }
+      } catch where candidate.pid != nil {
+        // That suite refuses the token of the one that is gone.
       }
       tried.append("\(candidate.address) (\(candidate.source))")
     }
@@ -92,8 +96,7 @@ struct ControlClient {
 
   /// A client of the hub at `address`, with or without `http://`.
   ///
-  /// Without a token it takes that of `HEARTH_TOKEN`, or of the suite of this user that answers
-  /// there.
+  /// Without a token it takes that of this user's suite at the address, else `HEARTH_TOKEN`'s.
   init(address: String, token: String? = nil) {
     let address = address.hasPrefix("http://") ? String(address.dropFirst(7)) : address
     self.address = address
