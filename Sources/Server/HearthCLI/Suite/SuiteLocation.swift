@@ -31,7 +31,7 @@ struct SuiteLocation: ParsableArguments {
         if let suite = try await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
           return client
         }
-      } catch where candidate.pid != nil {
+      } catch  where candidate.pid != nil {
         // That suite refuses the token of the one that is gone.
       }
       tried.append("\(candidate.address) (\(candidate.source))")
