@@ -20,15 +20,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     // HPACK under our HTTP/2 server; its framing is the client of the tests.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-    // The parts of requests and responses on Hummingbird's connections, which depends on it anyway.
-    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
-    // HTTP/1.1 connections, requests and responses.
-    .package(
-      url: "https://github.com/hummingbird-project/hummingbird",
-      from: "2.28.1",
-      traits: []
-    ),
-    // Currency types of HTTP requests and responses, shared with Hummingbird.
+    // Currency types of HTTP requests and responses.
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     // The Firestore messages, binary and JSON. Its traits are left out: nothing here uses them, and
     // SwiftPM orders their flags anew for each plan, so that all of it would be compiled again.
@@ -151,16 +143,16 @@ func rooms() -> [Target] {
       "HTTPSupport",
       in: "Sources/Wire",
       [
-        "Invocation", "JSONText", "RuntimeSupport", "HummingbirdCore", "HTTPTypes", "NIOCore",
-        "NIOPosix", "NIOHTTPTypes", "ServiceLifecycle", "Logging",
+        "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore", "NIOHTTP1", "NIOPosix",
+        "DequeModule", "ServiceLifecycle", "Logging",
       ]
     ),
     room(
       "HTTP2Server",
       in: "Sources/Wire",
       [
-        "CZlib", "RuntimeSupport", "SwiftProtobuf", "HummingbirdCore", "HTTPTypes", "NIOCore",
-        "NIOHPACK", "DequeModule", "Logging",
+        "CZlib", "Invocation", "HTTPSupport", "RuntimeSupport", "SwiftProtobuf", "HTTPTypes",
+        "NIOCore", "NIOHPACK", "DequeModule", "Logging",
       ]
     ),
     room(
@@ -202,7 +194,7 @@ func rooms() -> [Target] {
       in: "emulator/Firestore",
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "HTTP2Server",
-        "HTTPSupport", "Identity", "JSONText", "RuntimeSupport", "SwiftProtobuf", "HummingbirdCore",
+        "HTTPSupport", "Identity", "Invocation", "JSONText", "RuntimeSupport", "SwiftProtobuf",
         "HTTPTypes", "NIOCore", "NIOHPACK", "Logging",
       ]
     ),
@@ -210,7 +202,7 @@ func rooms() -> [Target] {
       "VectorEmulator",
       in: "emulator/Vectors",
       [
-        "VectorIndex", "HTTPSupport", "JSONText", "RuntimeSupport", "HummingbirdCore", "HTTPTypes",
+        "VectorIndex", "HTTPSupport", "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes",
         "NIOCore", "ServiceLifecycle", "Logging",
       ]
     ),
@@ -236,14 +228,14 @@ func rooms() -> [Target] {
       in: "triggers",
       [
         "DocumentModel", "HTTPSupport", "Invocation", "JSONText", "RuntimeSupport",
-        "HummingbirdCore", "HTTPTypes", "NIOCore", "Logging",
+        "HTTPTypes", "NIOCore", "Logging",
       ]
     ),
     room(
       "FunctionsGateway",
       in: "Sources/Server",
       [
-        "Events", "Invocation", "HTTPSupport", "RuntimeSupport", "HummingbirdCore", "HTTPTypes",
+        "Events", "Invocation", "HTTPSupport", "RuntimeSupport", "HTTPTypes",
         "NIOCore", "Logging",
       ]
     ),
@@ -253,7 +245,7 @@ func rooms() -> [Target] {
       [
         "DocumentModel", "Events", "FirestoreProtos", "FirestoreWire", "GoogleAccess",
         "HTTPSupport", "Identity", "Invocation", "JSONText", "OutboundHTTP", "RuntimeSupport",
-        "Schedules", "SwiftProtobuf", "HummingbirdCore", "HTTPTypes", "NIOCore", "ServiceLifecycle",
+        "Schedules", "SwiftProtobuf", "HTTPTypes", "NIOCore", "ServiceLifecycle",
         "UnixSignals", "Logging",
       ]
     ),
@@ -275,7 +267,7 @@ func rooms() -> [Target] {
         "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsGateway", "HTTP2Server",
         "HTTPSupport", "Identity", "Invocation", "JSONText", "QueryEngine", "RuntimeSupport",
         "SQLiteStorage", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator",
-        "VectorIndex", "WorkerPool", "HummingbirdCore", "HTTPTypes", "NIOCore", "ServiceLifecycle",
+        "VectorIndex", "WorkerPool", "HTTPTypes", "NIOCore", "ServiceLifecycle",
         "SwiftProtobuf", "Logging",
       ]
     ),
@@ -380,7 +372,7 @@ func testSupport() -> [Target] {
       "OpenAIStubServer",
       in: "Tests",
       [
-        "OpenAIStub", "HTTPSupport", "ArgumentParser", "HTTPTypes", "HummingbirdCore", "NIOCore",
+        "OpenAIStub", "HTTPSupport", "ArgumentParser", "HTTPTypes", "NIOCore",
         "ServiceLifecycle", "UnixSignals", "Logging",
       ]
     ),
@@ -466,7 +458,6 @@ func products() -> [String: String] {
     "DequeModule": "swift-collections",
     "HTTPTypes": "swift-http-types",
     "HeapModule": "swift-collections",
-    "HummingbirdCore": "hummingbird",
     "JWTKit": "jwt-kit",
     "Logging": "swift-log",
     "NIOCore": "swift-nio",
@@ -474,7 +465,6 @@ func products() -> [String: String] {
     "NIOHPACK": "swift-nio-http2",
     "NIOHTTP1": "swift-nio",
     "NIOHTTP2": "swift-nio-http2",
-    "NIOHTTPTypes": "swift-nio-extras",
     "NIOPosix": "swift-nio",
     "ServiceLifecycle": "swift-service-lifecycle",
     "Subprocess": "swift-subprocess",

@@ -8,6 +8,25 @@ enum Subject: String, Sendable {
   case python = "Python functions"
   case postgreSQL = "PostgreSQL"
   case numPy = "NumPy scan"
+  case withoutFaults = "without faults"
+}
+
+/// What costs the processors something.
+enum Work: Hashable, Sendable {
+  /// From a write to its outcome, some hundred a second.
+  case pacedEvent
+  /// The same of an event that had been queued before the start; without its write.
+  case queuedEvent
+  /// From a request to its answer, with so many clients at once.
+  case call(clients: Int)
+
+  var title: String {
+    switch self {
+    case .pacedEvent: "event with its write"
+    case .queuedEvent: "queued event"
+    case .call(let clients): "call, \(clients == 1 ? "1 client" : "\(clients) clients")"
+    }
+  }
 }
 
 /// What was measured.
@@ -17,12 +36,14 @@ enum Metric: Hashable, Sendable {
   case durableCreatesPerSecond(clients: Int)
   case getsPerSecond(clients: Int)
   case functionStartMilliseconds(percentile: Int)
-  case functionStartBesideFaultsMilliseconds
+  case healthyStartMilliseconds(percentile: Int)
   case eventsPerSecond
   case drainedPerSecond
   case coldStartMilliseconds
   case callablesPerSecond(clients: Int)
   case callableMilliseconds99(clients: Int)
+  case processorMicroseconds(Work)
+  case contextSwitches(Work)
   case searchableMilliseconds(percentile: Int)
   case vectorsPerSecond
   case vectorQueryMilliseconds(isFiltered: Bool, overHTTP: Bool)
@@ -41,12 +62,14 @@ enum Metric: Hashable, Sendable {
     case .durableCreatesPerSecond(let clients): "creates/s, durable, \(Self.text(clients))"
     case .getsPerSecond(let clients): "gets/s, \(Self.text(clients))"
     case .functionStartMilliseconds(let percentile): "write → function start p\(percentile), ms"
-    case .functionStartBesideFaultsMilliseconds: "… p99 beside faulty functions, ms"
+    case .healthyStartMilliseconds(let percentile): "… p\(percentile) of 40 beside 2 faulty, ms"
     case .eventsPerSecond: "events/s, write → function start"
     case .drainedPerSecond: "events/s, of 100 000 queued"
     case .coldStartMilliseconds: "worker start → first answer, ms"
     case .callablesPerSecond(let clients): "callables/s, \(Self.text(clients))"
     case .callableMilliseconds99(let clients): "callable p99, \(Self.text(clients)), ms"
+    case .processorMicroseconds(let work): "processor µs a \(work.title)"
+    case .contextSwitches(let work): "context switches a \(work.title)"
     case .searchableMilliseconds(let percentile): "message → found p\(percentile), ms"
     case .vectorsPerSecond: "vectors written/s, 4 clients"
     case .vectorQueryMilliseconds(let isFiltered, let overHTTP):
@@ -64,8 +87,8 @@ enum Metric: Hashable, Sendable {
   /// Whether a smaller number is the better one.
   var isLowerBetter: Bool {
     switch self {
-    case .startMilliseconds, .functionStartMilliseconds, .functionStartBesideFaultsMilliseconds,
-      .searchableMilliseconds,
+    case .startMilliseconds, .functionStartMilliseconds, .healthyStartMilliseconds,
+      .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
       .vectorsReadyMilliseconds, .coldStartMilliseconds, .callableMilliseconds99, .idleMegabytes,
       .loadedMegabytes, .workerMegabytes:
@@ -110,6 +133,14 @@ final class Figures: Sendable {
       let key = Key(subject: subject, metric: .callableMilliseconds99(clients: clients))
       values.withLock { $0[key] = measurement.milliseconds(0.99) }
     }
+  }
+
+  /// Keeps what the processors had to do for so many of a kind.
+  func record(_ use: ProcessorUse?, for work: Work, count: Int, of subject: Subject = .hearth) {
+    guard let use else { return print("Processor use is told by /proc only: skipped.") }
+    let count = Double(max(count, 1))
+    record(.processorMicroseconds(work), of: subject, Double(use.nanoseconds) / 1e3 / count)
+    record(.contextSwitches(work), of: subject, Double(use.contextSwitches) / count)
   }
 
   subscript(_ metric: Metric, _ subject: Subject) -> Double? {
@@ -170,9 +201,18 @@ struct Comparison {
     + [
       Row(metric: .functionStartMilliseconds(percentile: 50), aim: .atMost(0.7)),
       Row(metric: .functionStartMilliseconds(percentile: 99), aim: .atMost(3)),
-      Row(metric: .functionStartBesideFaultsMilliseconds),
       Row(metric: .eventsPerSecond, aim: .atLeast(5000)),
       Row(metric: .drainedPerSecond, aim: .atLeast(10_000)),
+      Row(metric: .processorMicroseconds(.pacedEvent)),
+      Row(metric: .contextSwitches(.pacedEvent)),
+      Row(metric: .processorMicroseconds(.queuedEvent)),
+      Row(metric: .contextSwitches(.queuedEvent)),
+      Row(metric: .healthyStartMilliseconds(percentile: 50), peer: .withoutFaults),
+      Row(
+        metric: .healthyStartMilliseconds(percentile: 99),
+        peer: .withoutFaults,
+        aim: .times(1 / 1.5)
+      ),
       Row(metric: .coldStartMilliseconds, peer: .python, aim: .atMost(30)),
     ]
     + [1, 16, 64].map {
@@ -183,6 +223,12 @@ struct Comparison {
     }
     + [1, 16, 64].map {
       Row(metric: .callableMilliseconds99(clients: $0), peer: .python, aim: .times(3))
+    }
+    + [1, 16, 64].flatMap {
+      [
+        Row(metric: .processorMicroseconds(.call(clients: $0)), peer: .bareNIO),
+        Row(metric: .contextSwitches(.call(clients: $0)), peer: .bareNIO),
+      ]
     }
     + [
       Row(metric: .searchableMilliseconds(percentile: 50)),
@@ -237,7 +283,7 @@ struct Comparison {
       aim = "≥ \(Figures.text(least))"
       verdict = ours >= least ? "met" : "missed"
     case .times(let times):
-      aim = "≥ \(times) ×"
+      aim = "≥ \(Figures.text(times)) ×"
       if let ratio { verdict = ratio >= times ? "met" : "missed" }
     case nil:
       break

@@ -16,8 +16,8 @@ struct FunctionsProject: Sendable {
   /// The file that the sample triggers write to.
   var output: String { folder + "/output" }
 
-  /// Writes the folder.
-  init(folder: String) throws {
+  /// Writes the folder; `environment` is for the functions.
+  init(folder: String, environment: [String: String] = [:]) throws {
     self.folder = folder
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     try #"{"functions": {"source": "."}}"#.write(
@@ -25,7 +25,8 @@ struct FunctionsProject: Sendable {
       atomically: true,
       encoding: .utf8
     )
-    try "SAMPLE_OUTPUT=\(output)\n".write(
+    let variables = environment.merging(["SAMPLE_OUTPUT": output]) { $1 }
+    try variables.map { "\($0)=\($1)\n" }.joined().write(
       toFile: folder + "/.env",
       atomically: true,
       encoding: .utf8
@@ -34,7 +35,7 @@ struct FunctionsProject: Sendable {
 }
 
 /// Waits by looking again.
-private func poll(
+func poll(
   within timeMax: Duration,
   every pause: Duration = .milliseconds(10),
   _ what: String,
@@ -89,76 +90,40 @@ struct CallableLoad: Sendable {
   }
 }
 
-/// Writes at an even pace, and what the function `clockWrite` says about when it began.
-///
-/// The worker's times and ours are of the one clock of the machine that counts from its start.
+/// What one function of an otherwise idle suite achieves.
 struct TriggerLoad: Sendable {
   var firestore: FirestoreLoad
   var output: String
+  var server: Int32
   var duration: Duration
 
-  /// A hundred writes a second: far below what delivery can take, so that no event waits for another.
-  private static let pause = TimeAmount.milliseconds(10)
   /// Events written at once to see how many are delivered in a second.
   private static let burst = 1000
-  private static let deliveryTimeMax = Duration.seconds(30)
-  /// Ten times a second an event whose function always fails, and of these each tenth traps instead.
-  private static let faultPause = Duration.milliseconds(100)
-  private static let trapEvery = 10
 
-  /// Measures the time from a write to its function's start, the rate of many, and that time again
-  /// while two other functions fail and trap.
+  /// Measures the time from a write to its function's start, what an event costs, and the rate of many.
   func run(_ figures: Figures) async throws {
-    try await firestore.createOne("clocked/warm")
-    try await wait(for: ["warm"])
-    let (sinceSent, sinceAcknowledged) = try await measureLatency("paced")
+    let paced = PacedWrites(firestore: firestore, output: output)
+    try await paced.warmUp()
+    let (times, use) = try await ProcessorUse.counted(server) {
+      try await paced.measure("paced", for: duration)
+    }
     for (percentile, share) in [(50, 0.5), (99, 0.99)] {
-      let after = Figures.text(sinceAcknowledged.milliseconds(share))
+      let after = Figures.text(times.sinceAcknowledged.milliseconds(share))
       figures.record(
         .functionStartMilliseconds(percentile: percentile),
-        sinceSent.milliseconds(share),
+        times.sinceSent.milliseconds(share),
         note: "from sending the write; from its acknowledgement \(after)"
       )
     }
+    figures.record(use, for: .pacedEvent, count: times.sinceSent.count)
     try await measureRate(figures)
-    let faults = Task { try await writeFaults() }
-    defer { faults.cancel() }
-    let (besideFaults, _) = try await measureLatency("beside")
-    figures.record(
-      .functionStartBesideFaultsMilliseconds,
-      besideFaults.milliseconds(0.99),
-      note: "each second 9 events of another function fail, and 1 of a third traps"
-    )
-  }
-
-  private func writeFaults() async throws {
-    for number in 0... {
-      let function = number.isMultiple(of: Self.trapEvery) ? "crashOnce" : "failAlways"
-      try await firestore.createOne("\(function)/\(number)")
-      try await Task.sleep(for: Self.faultPause)
-    }
-  }
-
-  /// The times from sending a write, and from its acknowledgement, to its function's start.
-  private func measureLatency(
-    _ name: String
-  ) async throws -> (sinceSent: Measurement, sinceAcknowledged: Measurement) {
-    let writes = try await pacedWrites(name)
-    let starts = try await wait(for: writes.keys)
-    func times(since time: (Write) -> Int64) -> Measurement {
-      Measurement(
-        nanoseconds: writes.compactMap { id, write in starts[id].map { $0 - time(write) } },
-        duration: duration
-      )
-    }
-    return (times { $0.sent }, times { $0.acknowledged })
   }
 
   private func measureRate(_ figures: Figures) async throws {
     let ids = (0..<Self.burst).map { "burst\($0)" }
     let began = Int64(NIODeadline.now().uptimeNanoseconds)
     try await firestore.createAll(ids.map { "clocked/\($0)" })
-    let starts = try await wait(for: ids)
+    let starts = try await FunctionStarts.wait(for: ids, in: output)
     let last = ids.compactMap { starts[$0] }.max() ?? began
     figures.record(
       .eventsPerSecond,
@@ -166,72 +131,61 @@ struct TriggerLoad: Sendable {
       note: "\(Self.burst) written at once"
     )
   }
+}
 
-  /// When a write was sent and acknowledged, in nanoseconds.
-  private struct Write: Sendable {
-    var sent: Int64
-    var acknowledged: Int64
+/// What forty functions achieve, first by themselves, then while two others of the same suite fail and
+/// crash.
+struct FaultLoad: Sendable {
+  var firestore: FirestoreLoad
+  var output: String
+  var duration: Duration
+
+  /// As `SAMPLE_CLOCKS` asks the worker for.
+  static let healthyFunctions = 40
+  /// Two hundred writes a second to the healthy ones.
+  private static let pause = TimeAmount.milliseconds(5)
+  /// Ten times a second an event of each faulty function; one fails always, one crashes on each tenth.
+  private static let faultPause = Duration.milliseconds(100)
+
+  /// Measures the time from a write to the start of a healthy function in both cases.
+  func run(_ figures: Figures) async throws {
+    let writes = PacedWrites(
+      firestore: firestore,
+      output: output,
+      collections: (0..<Self.healthyFunctions).map { "clocked\($0)" },
+      pause: Self.pause
+    )
+    try await writes.warmUp()
+    try await record(writes, "alone", of: .withoutFaults, figures)
+    let faults = Task { try await writeFaults() }
+    defer { faults.cancel() }
+    try await record(writes, "beside", of: .hearth, figures)
   }
 
-  private func pacedWrites(_ name: String) async throws -> [String: Write] {
-    let loop = Load.eventLoops.next()
-    let count = Int(duration / .milliseconds(10))
-    return try await firestore.connectForCommits(on: loop).flatMap { connection in
-      let promise = loop.makePromise(of: [String: Write].self)
-      promise.failing(at: .now() + TimeAmount(duration) * 2 + .seconds(10))
-      var writes: [String: Write] = [:]
-      func write(_ number: Int) {
-        guard number < count else {
-          connection.close()
-          return promise.succeed(writes)
-        }
-        let id = "\(name)\(number)"
-        let body: ByteBuffer
-        do {
-          body = try firestore.creation(of: "clocked/\(id)", number)
-        } catch {
-          return promise.fail(error)
-        }
-        let sent = NIODeadline.now()
-        connection.send(body) { reply in
-          if case .failure(let error) = reply { return promise.fail(error) }
-          writes[id] = Write(
-            sent: Int64(sent.uptimeNanoseconds),
-            acknowledged: Int64(NIODeadline.now().uptimeNanoseconds)
-          )
-          loop.assumeIsolated().scheduleTask(deadline: sent + Self.pause) { write(number + 1) }
-        }
-      }
-      write(0)
-      return promise.futureResult
-    }.get()
-  }
-
-  /// The first start of each function, in nanoseconds, once all are there.
-  @discardableResult
-  private func wait(for ids: some Collection<String>) async throws -> [String: Int64] {
-    var starts: [String: Int64] = [:]
-    try await poll(within: Self.deliveryTimeMax, "\(ids.count) deliveries") {
-      starts = startTimes()
-      return ids.allSatisfy { starts[$0] != nil }
+  private func record(
+    _ writes: PacedWrites,
+    _ name: String,
+    of subject: Subject,
+    _ figures: Figures
+  ) async throws {
+    let times = try await writes.measure(name, for: duration).sinceSent
+    let count = "\(times.count) events of \(Self.healthyFunctions) functions"
+    for (percentile, share) in [(50, 0.5), (99, 0.99)] {
+      figures.record(
+        .healthyStartMilliseconds(percentile: percentile),
+        of: subject,
+        times.milliseconds(share),
+        note: "\(count); longest \(Figures.text(times.milliseconds(1)))"
+      )
     }
-    return starts
   }
 
-  private func startTimes() -> [String: Int64] { Self.startTimes(in: output) }
-
-  /// When the function `clockWrite` first began for each document, in nanoseconds.
-  static func startTimes(in output: String) -> [String: Int64] {
-    // The first function to run makes the file.
-    let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
-    let records = text.split(separator: "\n").compactMap { line -> (String, Int64)? in
-      let words = line.split(separator: " ")
-      guard words.count >= 3, words[0] == "clockWrite", let time = Int64(words[1]) else {
-        return nil
-      }
-      return (String(words[2]), time)
+  private func writeFaults() async throws {
+    for number in 0... {
+      try await firestore.createOne("failAlways/\(number)")
+      try await firestore.createOne("crashOnTenth/\(number)")
+      try await Task.sleep(for: Self.faultPause)
     }
-    return Dictionary(records, uniquingKeysWith: min)
   }
 }
 
@@ -242,13 +196,17 @@ struct DrainLoad: Sendable {
   private static let timeMax = Duration.seconds(180)
 
   var output: String
+  var server: Int32
 
   /// Waits for the last event's function and records the rate since the first.
   func run(_ figures: Figures) async throws {
-    var starts: [String: Int64] = [:]
-    try await poll(within: Self.timeMax, every: .milliseconds(500), "the queued events") {
-      starts = TriggerLoad.startTimes(in: output)
-      return starts.count >= Self.events
+    let (starts, use) = try await ProcessorUse.counted(server) {
+      var starts: [String: Int64] = [:]
+      try await poll(within: Self.timeMax, every: .milliseconds(500), "the queued events") {
+        starts = FunctionStarts.read(from: output)
+        return starts.count >= Self.events
+      }
+      return starts
     }
     guard let first = starts.values.min(), let last = starts.values.max() else { return }
     figures.record(
@@ -256,5 +214,6 @@ struct DrainLoad: Sendable {
       Double(Self.events) / (Double(last - first) / 1e9),
       note: "\(Self.events) events queued before the start, durable"
     )
+    figures.record(use, for: .queuedEvent, count: Self.events)
   }
 }

@@ -134,6 +134,8 @@ struct Measurement: Sendable {
     self.duration = duration
   }
 
+  var count: Int { nanoseconds.count }
+
   var perSecond: Double { Double(nanoseconds.count) / (duration / .seconds(1)) }
 
   /// The time within which this share of the exchanges ended; 0 when there was none.

@@ -1,6 +1,6 @@
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, trigger, drain, callable, cold, search, vectors, memory
+  case start, create, get, trigger, drain, faults, callable, cold, search, vectors, memory
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -35,6 +35,7 @@ struct BenchmarkRun: Sendable {
     if has(.create, .get) { try await measurePostgreSQL() }
     if has(.trigger, .callable) { try await measureFunctions() }
     if has(.drain) { try await measureDrain() }
+    if has(.faults) { try await measureFaults() }
     if has(.cold) { try await measureColdStart() }
     if has(.callable) {
       try await measureEcho()
@@ -184,15 +185,16 @@ struct BenchmarkRun: Sendable {
       try await callable.waitUntilServed()
       if has(.trigger) {
         let firestore = FirestoreLoad(address: server.firestore, project: server.project)
-        try await TriggerLoad(firestore: firestore, output: project.output, duration: duration)
-          .run(figures)
+        try await TriggerLoad(
+          firestore: firestore,
+          output: project.output,
+          server: server.processID,
+          duration: duration
+        ).run(figures)
       }
       if has(.callable) {
         for clients in Self.callableClients {
-          figures.record(
-            .callablesPerSecond(clients: clients),
-            try await callable.run(load(clients))
-          )
+          try await measure(callable, of: .hearth, server.processID, load(clients))
         }
       }
       if has(.memory) {
@@ -201,6 +203,36 @@ struct BenchmarkRun: Sendable {
         let each = workers.map { $0.megabytes / Double($0.count) }
         recordMemory(.workerMegabytes, of: .hearth, each, note: note)
       }
+    }
+  }
+
+  /// Calls, and what the processors had to do for each.
+  private func measure(
+    _ callable: CallableLoad,
+    of subject: Subject,
+    _ processID: Int32,
+    _ load: Load
+  ) async throws {
+    let (calls, use) = try await ProcessorUse.counted(processID) { try await callable.run(load) }
+    figures.record(.callablesPerSecond(clients: load.clients), of: subject, calls)
+    // Those of the warm-up cost something, too.
+    let share = (load.warmUp + load.duration) / load.duration
+    let count = Int((Double(calls.count) * share).rounded())
+    figures.record(use, for: .call(clients: load.clients), count: count, of: subject)
+  }
+
+  /// Forty functions, then the same forty beside two that fail and crash.
+  private func measureFaults() async throws {
+    let clocks = "\(FaultLoad.healthyFunctions)"
+    let project = try FunctionsProject(
+      folder: hearth.folder + "/faults",
+      environment: ["SAMPLE_CLOCKS": clocks]
+    )
+    let arguments = ["--ephemeral", "--executable", hearth.binaries + "/SampleFunctions"]
+    try await hearth.run(arguments, in: project.folder) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      try await FaultLoad(firestore: firestore, output: project.output, duration: duration)
+        .run(figures)
     }
   }
 
@@ -213,8 +245,8 @@ struct BenchmarkRun: Sendable {
       try await firestore.createAll((0..<DrainLoad.events).map { "clocked/queued\($0)" })
     }
     let functions = ["--executable", hearth.binaries + "/SampleFunctions"]
-    try await hearth.run(data + functions, in: project.folder) { _ in
-      try await DrainLoad(output: project.output).run(figures)
+    try await hearth.run(data + functions, in: project.folder) { server in
+      try await DrainLoad(output: project.output, server: server.processID).run(figures)
     }
   }
 
@@ -279,14 +311,11 @@ struct BenchmarkRun: Sendable {
     )
     try await ServedProcess.run(command) { line in
       Int(line).map { Address(port: $0) }
-    } body: { _, address in
+    } body: { process, address in
       let echo = CallableLoad(address: address, path: "/echo")
       for clients in Self.callableClients {
-        figures.record(
-          .callablesPerSecond(clients: clients),
-          of: .bareNIO,
-          try await echo.run(load(clients, warmUp: Self.echoWarmUp))
-        )
+        let load = load(clients, warmUp: Self.echoWarmUp)
+        try await measure(echo, of: .bareNIO, process.processID, load)
       }
     }
   }

@@ -301,9 +301,10 @@ def test_http_function_sees_the_request(samples, method):
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     reply = requests.request(
         method, samples.url("inspect") + "/a%2Fb//c?x=1&y=%20", data=b"12345", timeout=30,
-        headers={"traceparent": f"00-{trace}-00f067aa0ba902b7-01"})
+        headers={"traceparent": f"00-{trace}-00f067aa0ba902b7-01", "Host": "app.localhost:99"})
     assert reply.json() == {
-        "method": method, "path": "/a%2Fb//c", "query": "x=1&y=%20", "traceID": trace, "bytes": 5}
+        "method": method, "path": "/a%2Fb//c", "query": "x=1&y=%20", "host": "app.localhost:99",
+        "traceID": trace, "bytes": 5}
     assert "ETag" not in reply.headers
 
 

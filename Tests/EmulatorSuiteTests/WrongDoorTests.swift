@@ -1,6 +1,6 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import NIOCore
 import TestSupport
 import Testing
@@ -22,8 +22,7 @@ struct WrongDoorTests {
 
   private func request(_ path: String) -> Request {
     Request(
-      head: HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1", path: path),
-      body: RequestBody(buffer: .init())
+      head: HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1", path: path)
     )
   }
 

@@ -1,6 +1,6 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
@@ -164,17 +164,14 @@ struct GRPCTransportTests {
   @Test("Requests that are not gRPC's reach the HTTP responder, with their bodies")
   func rest() async throws {
     let responder: HTTP2Responder = { request, _ in
-      var length = 0
-      do {
-        for try await part in request.body { length += part.readableBytes }
-      } catch {
+      guard let length = try? await request.wholeBody(upTo: 1 << 20).readableBytes else {
         return Response(status: .badRequest)
       }
-      let text = "\(request.method) \(request.uri.path) \(request.head.authority ?? "") \(length)"
+      let text = "\(request.method) \(request.path) \(request.head.authority ?? "") \(length)"
       return Response(
         status: .created,
         headers: [.contentType: "text/plain"],
-        body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+        body: .whole(ByteBuffer(string: text))
       )
     }
     let body: @Sendable (ServerAddress, ServiceGroup) async throws -> Void = { address, _ in

@@ -1,6 +1,6 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import NIOCore
 import NIOEmbedded
 import NIOHPACK

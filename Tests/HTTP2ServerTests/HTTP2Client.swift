@@ -1,6 +1,5 @@
 import HTTP2Server
 import HTTPSupport
-import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHPACK

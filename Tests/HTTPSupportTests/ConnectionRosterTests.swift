@@ -1,5 +1,4 @@
 import HTTPSupport
-import HummingbirdCore
 import Logging
 import NIOCore
 import Synchronization
@@ -14,7 +13,7 @@ struct ConnectionRosterTests {
   @Test("Past the bound the connection idle longest gives way, whichever port it is of")
   func idle() async throws {
     let roster = ConnectionRoster(max: 3, logger: logger)
-    let responder: HTTPService.Responder = { request, _ in .text(request.uri.path) }
+    let responder: HTTPService.Responder = { request, _ in .text(request.path) }
     try await withService(roster: roster, responder: responder) { first, _ in
       try await withService(roster: roster, responder: responder) { second, _ in
         try await RawConnection.with(first) { oldest in
@@ -51,9 +50,9 @@ struct ConnectionRosterTests {
     let (gate, opener) = AsyncStream.makeStream(of: Void.self)
     let order = Mutex<[String]>([])
     let responder: HTTPService.Responder = { request, _ in
-      order.withLock { $0.append(request.uri.path) }
-      if request.uri.path == "/held" { for await _ in gate { break } }
-      return .text(request.uri.path)
+      order.withLock { $0.append(request.path) }
+      if request.path == "/held" { for await _ in gate { break } }
+      return .text(request.path)
     }
     let roster = ConnectionRoster(max: 1, idleMin: .seconds(3600), logger: logger)
     try await withService(roster: roster, responder: responder) { address, _ in

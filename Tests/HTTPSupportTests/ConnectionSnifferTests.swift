@@ -37,7 +37,6 @@ struct PrefaceSniffTests {
 struct ConnectionSnifferTests {
   private final class Outcome {
     var verdicts: [PrefaceSniff.Verdict] = []
-    var failures: [SniffError] = []
   }
 
   private let channel = EmbeddedChannel()
@@ -49,8 +48,7 @@ struct ConnectionSnifferTests {
       configure: { [outcome, channel] verdict in
         outcome.verdicts.append(verdict)
         return channel.eventLoop.makeSucceededVoidFuture()
-      },
-      failed: { [outcome] in outcome.failures.append($0 as? SniffError ?? .tooSlow) }
+      }
     )
     try channel.pipeline.syncOperations.addHandler(sniffer)
     try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
@@ -70,14 +68,12 @@ struct ConnectionSnifferTests {
     }
     channel.embeddedEventLoop.advanceTime(by: .seconds(11))
     #expect(channel.isActive)
-    #expect(outcome.failures == [])
   }
 
-  @Test("End of input, shutdown and time-out close an undecided connection, once")
+  @Test("End of input closes an undecided connection")
   func closes() throws {
     channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
 
-    #expect(outcome.failures == [.closedBeforeDecision])
     #expect(!channel.isActive)
     #expect(outcome.verdicts == [])
   }
@@ -88,7 +84,6 @@ struct ConnectionSnifferTests {
     channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
 
-    #expect(outcome.failures == [.shuttingDown])
     #expect(!channel.isActive)
   }
 
@@ -99,7 +94,6 @@ struct ConnectionSnifferTests {
     #expect(channel.isActive)
     channel.embeddedEventLoop.advanceTime(by: .seconds(2))
 
-    #expect(outcome.failures == [.tooSlow])
     #expect(!channel.isActive)
   }
 
@@ -109,7 +103,6 @@ struct ConnectionSnifferTests {
     channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
 
     #expect(outcome.verdicts == [.http1])
-    #expect(outcome.failures == [])
     #expect(channel.isActive)
   }
 }

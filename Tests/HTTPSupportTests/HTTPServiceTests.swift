@@ -1,6 +1,6 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import NIOCore
 import RuntimeSupport
 import ServiceLifecycle
@@ -11,10 +11,10 @@ struct HTTPServiceTests {
   @Test("Requests of one connection are answered in order, and an error as Google's JSON")
   func answers() async throws {
     let responder: HTTPService.Responder = { request, _ in
-      guard request.uri.path != "/bad" else {
+      guard request.path != "/bad" else {
         throw StatusError.invalidArgument("No \"such\" thing")
       }
-      return .text("\(request.method.rawValue) \(request.uri.path)")
+      return .text("\(request.method.rawValue) \(request.path)")
     }
 
     try await withService(responder: responder) { address, _ in

@@ -1,6 +1,6 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import NIOCore
 import RuntimeSupport
 import Testing
@@ -18,8 +18,7 @@ private func request(
       authority: authority,
       path: path,
       headerFields: headers
-    ),
-    body: RequestBody(buffer: ByteBuffer())
+    )
   )
 }
 
@@ -232,7 +231,6 @@ struct JSONReplyTests {
 
     #expect(try await text(of: reply) == #"{"x":"a/b","y":2}"#)
     #expect(reply.headers[.contentType] == "application/json; charset=utf-8")
-    #expect(reply.headers[.contentLength] == "17")
   }
 
   @Test("Errors carry their status; those without one tell the client nothing")
@@ -252,19 +250,6 @@ struct JSONReplyTests {
   }
 
   private func text(of response: Response) async throws -> String {
-    let collected = Collected()
-    try await response.body.write(collected)
-    return String(buffer: collected.bytes)
-  }
-
-  private final class Collected: ResponseBodyWriter, @unchecked Sendable {
-    // Unchecked: one task writes, then the same task reads.
-    var bytes = ByteBuffer()
-
-    func write(_ buffer: ByteBuffer) async throws {
-      bytes.writeImmutableBuffer(buffer)
-    }
-
-    func finish(_ trailingHeaders: HTTPFields?) async throws {}
+    String(buffer: try await response.body.collect(upTo: 1 << 10))
   }
 }

@@ -1,6 +1,5 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
@@ -88,7 +87,7 @@ func withService<Result: Sendable>(
   http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
   configuration: HTTPService.Configuration = HTTPService.Configuration(),
   roster: ConnectionRoster? = nil,
-  short: (any ShortResponder)? = nil,
+  immediate: (any ImmediateResponder)? = nil,
   responder: @escaping HTTPService.Responder,
   _ body: (ServerAddress, ServiceGroup) async throws -> Result
 ) async throws -> Result {
@@ -105,7 +104,7 @@ func withService<Result: Sendable>(
       guard request.headers[.authorization] == "refused" else { return nil }
       return .text("screened", status: .forbidden)
     },
-    short: short,
+    immediate: immediate,
     responder: responder
   )
   let group = ServiceGroup(services: [service], logger: logger)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import Logging
 import NIOCore
 import OpenAIStub
@@ -71,7 +71,7 @@ private final class ServedStub: Sendable {
       $0.answer(
         StubRequest(
           method: request.method.rawValue,
-          path: request.uri.path,
+          path: request.path,
           authorization: request.headers[.authorization],
           body: Array(body.readableBytesView)
         )
@@ -93,17 +93,16 @@ private final class ServedStub: Sendable {
     )
   }
 
-  private static func body(_ answer: StubResponse, _ channel: any Channel) -> ResponseBody {
+  private static func body(_ answer: StubResponse, _ channel: any Channel) -> Response.Body {
     if answer.ending == .whole, answer.pieces.count == 1 {
-      return ResponseBody(byteBuffer: ByteBuffer(bytes: answer.pieces[0]))
+      return .whole(ByteBuffer(bytes: answer.pieces[0]))
     }
-    return ResponseBody { writer in
-      for piece in answer.pieces { try await writer.write(ByteBuffer(bytes: piece)) }
+    return .produced { write in
+      for piece in answer.pieces { try await write(ByteBuffer(bytes: piece)) }
       guard answer.ending == .whole else {
         try await channel.close()
         throw ConnectionBroken()
       }
-      try await writer.finish(nil)
     }
   }
 }

@@ -10,6 +10,7 @@ struct SampleChain: Sendable {
   var hops: [FunctionDefinition] {
     for number in 1...3 {
       OnDocumentCreated<FirestoreDocument>("hop\(number)", at: "hop\(number)/{id}") { event in
+        event.logger.info("Passed on")
         let next = try firestore.document("hop\(number + 1)/\(event.params.id)")
         try await next.set(["from": .value("hop\(number)")])
       }

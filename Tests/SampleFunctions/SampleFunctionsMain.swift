@@ -38,6 +38,8 @@ struct SampleFunctionsMain {
     let chain = SampleChain(firestore: Firestore(environment: environment))
     // `SAMPLE_UNPREPARED` makes what `echo` needs before it is served fail or hang.
     let unprepared = environment["SAMPLE_UNPREPARED"]
+    // `SAMPLE_CLOCKS` makes as many functions beside each other, and one that crashes among them.
+    let clocks = environment["SAMPLE_CLOCKS"].flatMap(Int.init) ?? 0
     let app = FunctionsApp {
       callables.echo.prepared {
         if unprepared == "fails" { throw SampleNeighbour.Failure() }
@@ -68,9 +70,11 @@ struct SampleFunctionsMain {
       streams.produce
       SampleEvents(output: output).functions
       triggers.recordWrite
-      triggers.clockWrite
+      triggers.clockWrite("clockWrite", at: "clocked")
+      triggers.clocks(clocks)
       triggers.failOnce
       triggers.crashOnce
+      if clocks > 0 { triggers.crashOnTenth }
       triggers.failAlways
       triggers.failForGood
       triggers.failWithoutRetry

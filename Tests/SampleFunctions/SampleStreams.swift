@@ -82,6 +82,7 @@ struct SampleStreams: Sendable {
           method: request.method.rawValue,
           path: request.path,
           query: request.query,
+          host: request.host,
           traceID: request.traceID,
           bytes: bytes
         )
@@ -93,6 +94,7 @@ struct SampleStreams: Sendable {
     var method: String
     var path: String
     var query: String?
+    var host: String?
     var traceID: String?
     var bytes: Int
   }

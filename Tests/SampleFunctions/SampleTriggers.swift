@@ -31,8 +31,8 @@ struct SampleTriggers: Sendable {
   }
 
   /// Records when it began, in nanoseconds of the clock that all processes of a machine share.
-  var clockWrite: OnDocumentCreated<FirestoreDocument> {
-    .init("clockWrite", at: "clocked/{id}") { event in
+  func clockWrite(_ name: String, at collection: String) -> OnDocumentCreated<FirestoreDocument> {
+    .init(name, at: "\(collection)/{id}") { event in
       var time = timespec()
       #if canImport(Darwin)
         clock_gettime(CLOCK_UPTIME_RAW, &time)
@@ -41,6 +41,21 @@ struct SampleTriggers: Sendable {
       #endif
       let began = Int(time.tv_sec) * 1_000_000_000 + Int(time.tv_nsec)
       output.append("clockWrite", String(began), try event.params.id, event.id)
+    }
+  }
+
+  /// So many functions that record when they began, each for a collection of its own.
+  @FunctionsBuilder
+  func clocks(_ count: Int) -> [FunctionDefinition] {
+    for number in 0..<count { clockWrite("clockWrite\(number)", at: "clocked\(number)") }
+  }
+
+  /// Ends its worker on every tenth event, whenever it is delivered, and records the others.
+  var crashOnTenth: OnDocumentCreated<FirestoreDocument> {
+    .init("crashOnTenth", at: "crashOnTenth/{id}") { event in
+      let id = try event.params.id
+      if Int(id)?.isMultiple(of: 10) == true { fatalError("crashed as asked") }
+      output.append("crashOnTenth", "done", id, event.id)
     }
   }
 

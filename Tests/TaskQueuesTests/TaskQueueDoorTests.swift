@@ -1,7 +1,7 @@
 import DocumentModel
 import Foundation
+import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
 import Invocation
 import Logging
 import NIOCore
@@ -66,11 +66,10 @@ struct TaskQueueDoorTests {
       headerFields: headers
     )
     let response = await door.respond(
-      to: Request(head: head, body: RequestBody(buffer: ByteBuffer(string: body)))
+      to: Request(head: head, body: .whole(ByteBuffer(string: body)))
     )
-    let writer = CollectingWriter()
-    try await response.body.write(writer)
-    let json = try JSONSerialization.jsonObject(with: Data(writer.collected))
+    let answer = try await response.body.collect(upTo: 1 << 20)
+    let json = try JSONSerialization.jsonObject(with: Data(answer.readableBytesView))
     return Reply(status: response.status.code, json: try #require(json as? NSDictionary))
   }
 
@@ -327,11 +326,4 @@ struct TaskQueueDoorTests {
     let tooLong = try await create(task(1 << 20 + 1))
     #expect(tooLong.status == 400)
   }
-}
-
-private final class CollectingWriter: ResponseBodyWriter {
-  private(set) var collected: [UInt8] = []
-
-  func write(_ buffer: ByteBuffer) async throws { collected += buffer.readableBytesView }
-  func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }

@@ -1,6 +1,7 @@
 import Foundation
+import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import Logging
 import NIOCore
 import StorageEngine
@@ -32,13 +33,10 @@ struct VectorDoorTests {
       path: path
     )
     let response = await door.respond(
-      to: Request(head: head, body: RequestBody(buffer: ByteBuffer(string: body)))
+      to: Request(head: head, body: .whole(ByteBuffer(string: body)))
     )
-    let writer = CollectingWriter()
-    try await response.body.write(writer)
-    let json = try JSONSerialization.jsonObject(
-      with: Data(writer.collected.isEmpty ? Array("{}".utf8) : writer.collected)
-    )
+    let answer = String(buffer: try await response.body.collect(upTo: 1 << 20))
+    let json = try JSONSerialization.jsonObject(with: Data((answer.isEmpty ? "{}" : answer).utf8))
     return Reply(status: response.status.code, json: json as? NSDictionary ?? [:])
   }
 
@@ -187,12 +185,4 @@ struct VectorDoorTests {
     #expect(reply.status == status)
     #expect((reply.json["error"] as? NSDictionary)?["code"] is String)
   }
-}
-
-/// Collects a response's body.
-private final class CollectingWriter: ResponseBodyWriter {
-  private(set) var collected: [UInt8] = []
-
-  func write(_ buffer: ByteBuffer) async throws { collected += buffer.readableBytesView }
-  func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }

@@ -1,7 +1,6 @@
 package import DocumentModel
-import HTTPSupport
+package import HTTPSupport
 import HTTPTypes
-package import HummingbirdCore
 package import Invocation
 package import Logging
 import NIOCore
@@ -45,7 +44,7 @@ package struct TaskQueueDoor: Sendable {
   package func respond(to request: Request) async -> Response {
     do {
       let json =
-        request.uri.path == "/queueStats"
+        request.path == "/queueStats"
         ? try await statistics(request) : try await answer(request, TaskRoute(request))
       return .json(json.text)
     } catch {
@@ -109,7 +108,7 @@ package struct TaskQueueDoor: Sendable {
     default:
       throw StatusError(
         .notFound,
-        "There is no \(request.method) \(request.uri.path): queues are at "
+        "There is no \(request.method) \(request.path): queues are at "
           + "/v2/projects/\(project)/locations/LOCATION/queues, tasks below their queue."
       )
     }
@@ -197,7 +196,8 @@ package struct TaskQueueDoor: Sendable {
     let task: QueuedTask
     do {
       let cause = HTTPField.Name(EventCause.headerName).flatMap { request.headers[$0] }
-      task = try await EventCause.with(header: cause) {
+      let trace = request.headers[InvocationRequest.traceHeader]
+      task = try await EventCause.with(header: cause, traceParent: trace) {
         try await backend.enqueue(wanted.task, in: queue.id)
       }
     } catch let error as any StatusConvertible where error.statusCode == .alreadyExists {
@@ -330,7 +330,7 @@ private struct TaskRoute {
     else {
       throw StatusError(
         .notFound,
-        "There is no \(request.method) \(request.uri.path.prefix(200)): a queue's tasks are at "
+        "There is no \(request.method) \(request.path.prefix(200)): a queue's tasks are at "
           + "/v2/projects/PROJECT/locations/LOCATION/queues/QUEUE/tasks."
       )
     }

@@ -74,6 +74,9 @@ package final class DeliveryAdministration: Sendable {
     return try await store.chain(from: cause, limit: limit)
   }
 
+  /// How the deliveries of each function stand, by its name.
+  package var figures: [String: DeliveryFigures] { dispatcher.figures }
+
   /// Whether the delivery runs at this moment.
   package func isRunning(_ id: DeliveryID) -> Bool {
     dispatcher.read { $0.phase(id) == .running }

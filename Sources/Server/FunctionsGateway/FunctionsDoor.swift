@@ -1,8 +1,7 @@
 package import Events
 import Foundation
 package import HTTPSupport
-package import HTTPTypes
-package import HummingbirdCore
+import HTTPTypes
 package import Invocation
 package import Logging
 package import NIOCore
@@ -12,7 +11,7 @@ import RuntimeSupport
 ///
 /// It takes the calls of clients, and the routes by which Firebase's tools and emulators list
 /// functions and hand in events.
-package struct FunctionsDoor: ShortResponder {
+package struct FunctionsDoor: ImmediateResponder {
   private let gateway: InvocationGateway
   private let functions: @Sendable () -> [String: FunctionEndpoint]
   private let invoker: any FunctionInvoker
@@ -55,19 +54,14 @@ package struct FunctionsDoor: ShortResponder {
     self.publish = publish
   }
 
-  /// Whether a request is a call that needs no task of its own.
-  package func takes(_ head: HTTPRequest) -> Bool {
-    !(head.path?.hasPrefix("/functions/projects/") ?? false) && gateway.takes(head)
-  }
-
-  /// Answers a call whose body is short and has arrived.
-  package func answer(
-    _ head: HTTPRequest,
-    _ body: ByteBuffer,
+  /// Begins to answer a call; leaves the lists and events of Firebase's tools to `respond`.
+  package func begin(
+    _ request: Request,
     on eventLoop: any EventLoop,
-    reply: @escaping @Sendable (InvocationReply) -> Void
-  ) -> @Sendable () -> Void {
-    gateway.answer(head, body, on: eventLoop, reply: reply)
+    reply: @escaping @Sendable (Response) -> Void
+  ) -> (@Sendable () -> Void)? {
+    let isTools = request.path == "/backends" || request.path.hasPrefix("/functions/projects/")
+    return isTools ? nil : gateway.begin(request, on: eventLoop, reply: reply)
   }
 
   /// Answers any other request; a call's invocation is cancelled when its client goes away.
@@ -82,7 +76,7 @@ package struct FunctionsDoor: ShortResponder {
       switch (request.method, segments[3], segments.count) {
       case (.post, "triggers", 5): return try await trigger(segments[4], request)
       case (.post, "trigger_multicast", 4): return try await multicast(request)
-      default: return .text(.notFound, "There is no \(request.method) \(request.uri.path).")
+      default: return .text(.notFound, "There is no \(request.method) \(request.path).")
       }
     } catch {
       return .error(error)
@@ -187,7 +181,7 @@ package struct FunctionsDoor: ShortResponder {
     return Response(
       status: reply.head.status,
       headers: reply.head.headerFields,
-      body: ResponseBody(byteBuffer: answer)
+      body: .whole(answer)
     )
   }
 
@@ -234,7 +228,7 @@ extension Response {
     Response(
       status: status,
       headers: [.contentType: "text/plain; charset=utf-8"],
-      body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+      body: .whole(ByteBuffer(string: text))
     )
   }
 }

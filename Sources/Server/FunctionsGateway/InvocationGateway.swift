@@ -1,6 +1,5 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
 import Invocation
 import Logging
 import NIOCore
@@ -20,8 +19,8 @@ struct InvocationGateway: Sendable {
 
   private let project: String
   private let functions: @Sendable () -> [String: FunctionEndpoint]
-  let invoker: any FunctionInvoker
-  let makeID: @Sendable () -> String
+  private let invoker: any FunctionInvoker
+  private let makeID: @Sendable () -> String
   private let logger: Logger
   private let loggedProjects = OnceEach()
 
@@ -44,56 +43,87 @@ struct InvocationGateway: Sendable {
 
   /// Answers one request; the invocation is cancelled when the client goes away.
   func respond(to request: Request, _ context: HTTPContext) async -> Response {
-    var upload: RequestUpload?
-    let reply = await reply(to: request, context.client, &upload)
-    return Response(reply, for: context.client).closing(upload, context)
+    let target = FunctionTarget(request.head.path ?? "/")
+    let endpoint: FunctionEndpoint
+    switch lookUp(target) {
+    case .success(let found): endpoint = found
+    case .failure(let refusal): return own(refusal).reply(to: request.head)
+    }
+    let isHTTP = endpoint.httpsTrigger != nil
+    var bounded: BoundedBody?
+    let body: InvocationRequest.Body
+    do {
+      if isHTTP {
+        let upload = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax)
+        (bounded, body) = (upload, upload.body)
+      } else {
+        body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
+      }
+    } catch {
+      return OwnAnswer(brokenBody: error).reply(to: request.head, isHTTP: isHTTP)
+    }
+    let invocation = invocation(of: target, request.head, body)
+    let result: Result<InvocationReply, any Error>
+    do {
+      result = .success(
+        try await context.client.whileConnected { try await invoker.invoke(invocation) }
+      )
+    } catch {
+      result = .failure(error)
+    }
+    if case .failure = result, let failure = bounded?.failure {
+      return OwnAnswer(brokenBody: failure).reply(to: request.head, isHTTP: isHTTP)
+    }
+    return response(to: request.head, invocation, endpoint, result)
   }
 
-  private func reply(
-    to request: Request,
-    _ client: ClientWatch,
-    _ upload: inout RequestUpload?
-  ) async -> InvocationReply {
-    let target = FunctionTarget(request.uri.description)
+  /// Begins to answer a request whose body is there, on the connection's event loop.
+  func begin(
+    _ request: Request,
+    on eventLoop: any EventLoop,
+    reply: @escaping @Sendable (Response) -> Void
+  ) -> @Sendable () -> Void {
+    let target = FunctionTarget(request.head.path ?? "/")
     let endpoint: FunctionEndpoint
     switch lookUp(target) {
     case .success(let found): endpoint = found
     case .failure(let refusal):
-      return OwnAnswer(refusal.statusCode, refusal.statusMessage).reply(to: request.head)
+      reply(own(refusal).reply(to: request.head))
+      return {}
     }
-    let isHTTP = endpoint.httpsTrigger != nil
-    let bytesMax = isHTTP ? InvocationLimits.uploadBytesMax : InvocationLimits.bodyBytesMax
-    let body: InvocationRequest.Body
-    do {
-      if isHTTP {
-        (body, upload) = try await request.upload(upTo: bytesMax)
-      } else {
-        body = .whole(try await request.wholeBody(upTo: bytesMax))
-      }
-    } catch is BodyTooLarge {
-      return OwnAnswer.tooLarge(bytesMax).reply(to: request.head, isHTTP: isHTTP)
-    } catch {
-      return OwnAnswer(.cancelled, "The request's body did not arrive.", closes: true)
-        .reply(to: request.head, isHTTP: isHTTP)
+    let invocation = invocation(of: target, request.head, request.body)
+    return invoker.begin(invocation, near: eventLoop) { result in
+      reply(self.response(to: request.head, invocation, endpoint, result))
     }
-    let invocation = invocation(of: target, request.head, body)
-    do {
-      var reply = try await client.whileConnected { try await invoker.invoke(invocation) }
+  }
+
+  /// What a client gets for the outcome of its invocation.
+  private func response(
+    to head: HTTPRequest,
+    _ invocation: InvocationRequest,
+    _ endpoint: FunctionEndpoint,
+    _ result: Result<InvocationReply, any Error>
+  ) -> Response {
+    switch result {
+    case .success(var reply):
       if case .stream(let pieces) = reply.body, endpoint.callableTrigger != nil,
-        ServerSentEvents.areWanted(by: request.head)
+        ServerSentEvents.areWanted(by: head)
       {
         reply.body = EventStream.body(of: pieces) { answer(to: $0, invocation) }
       }
       return reply
-    } catch {
-      let own =
-        upload?.isTooLarge ?? false ? .tooLarge(bytesMax) : answer(to: error, invocation)
-      return own.reply(to: request.head, isHTTP: isHTTP)
+    case .failure(let error):
+      return answer(to: error, invocation)
+        .reply(to: head, isHTTP: endpoint.httpsTrigger != nil)
     }
   }
 
+  private func own(_ refusal: StatusError) -> OwnAnswer {
+    OwnAnswer(refusal.statusCode, refusal.statusMessage)
+  }
+
   /// The request as the function must see it.
-  func invocation(
+  private func invocation(
     of target: FunctionTarget,
     _ head: HTTPRequest,
     _ body: InvocationRequest.Body
@@ -101,11 +131,23 @@ struct InvocationGateway: Sendable {
     var head = head
     head.path = target.path
     head.headerFields.removeServersOwn(prefixes: HTTPFields.serversOwn + ["ce-"])
+    // Each request of Cloud Run belongs to a trace.
+    if head.headerFields[InvocationRequest.traceHeader] == nil {
+      head.headerFields[InvocationRequest.traceHeader] = Self.newTrace()
+    }
     return InvocationRequest(id: makeID(), function: target.name, head: head, body: body)
   }
 
+  private static func newTrace() -> String {
+    func digits() -> String {
+      let digits = String(UInt64.random(in: 1 ... .max), radix: 16)
+      return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+    return "00-\(digits())\(digits())-\(digits())-01"
+  }
+
   /// The answer for an invocation that has no reply, or only part of one.
-  func answer(to error: any Error, _ invocation: InvocationRequest) -> OwnAnswer {
+  private func answer(to error: any Error, _ invocation: InvocationRequest) -> OwnAnswer {
     let (id, function) = (invocation.id, invocation.function)
     guard let error = error as? InvocationError else {
       if !(error is CancellationError) {
@@ -139,7 +181,7 @@ struct InvocationGateway: Sendable {
     }
   }
 
-  func lookUp(_ target: FunctionTarget) -> Result<FunctionEndpoint, StatusError> {
+  private func lookUp(_ target: FunctionTarget) -> Result<FunctionEndpoint, StatusError> {
     func refused(_ message: String) -> Result<FunctionEndpoint, StatusError> {
       .failure(StatusError(.notFound, message))
     }

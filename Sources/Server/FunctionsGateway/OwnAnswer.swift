@@ -29,14 +29,16 @@ struct OwnAnswer: Equatable {
     self.isCrash = isCrash
   }
 
-  /// The refusal of a body that is too long.
-  static func tooLarge(_ bytesMax: Int) -> OwnAnswer {
-    OwnAnswer(
-      .invalidArgument,
-      "The request's body is longer than \(bytesMax) bytes.",
-      httpStatus: 413,
-      closes: true
-    )
+  /// The refusal of a request whose body is too long, malformed, or did not arrive.
+  init(brokenBody error: any Error) {
+    switch error {
+    case let error as BodyTooLarge:
+      let message = "The request's body is longer than \(error.bytesMax) bytes."
+      self.init(.invalidArgument, message, httpStatus: 413, closes: true)
+    case let error as any StatusConvertible:
+      self.init(error.statusCode, error.statusMessage, closes: true)
+    default: self.init(.cancelled, "The request's body did not arrive.", closes: true)
+    }
   }
 
   private static let statusHeader = fieldName("x-google-status")

@@ -110,6 +110,9 @@ package struct InvocationRequest: Sendable {
   /// The request header with the number of an event's attempt, from 1.
   package static let attemptHeader = fieldName("x-hearth-attempt")
 
+  /// The W3C's header with the request's place in a trace.
+  package static let traceHeader = fieldName("traceparent")
+
   /// The header that names the delivery which makes the function run; see `EventCause`.
   package static let causeHeader = fieldName("x-hearth-cause")
 }

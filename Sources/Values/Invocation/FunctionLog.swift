@@ -8,6 +8,8 @@ package struct FunctionLogEntry: Sendable, Codable, Hashable {
   package var message: String
   /// The invocation that the line belongs to, if the line says so.
   package var invocation: String?
+  /// The id of the trace that the invocation belongs to, if the line says so.
+  package var trace: String?
   package var metadata: [String: String]
 
   /// A line as the log keeps it.
@@ -17,8 +19,10 @@ package struct FunctionLogEntry: Sendable, Codable, Hashable {
     level: String,
     message: String,
     invocation: String? = nil,
+    trace: String? = nil,
     metadata: [String: String] = [:]
   ) {
+    self.trace = trace
     self.time = time
     self.function = function
     self.level = level
@@ -37,6 +41,8 @@ package struct WorkerLogLine: Codable, Sendable, Hashable {
   package var message: String
   /// The invocation's id, under the label that Cloud Logging shows.
   package var executionID: String?
+  /// The id of the trace that the invocation belongs to, for Hearth's server.
+  package var trace: String?
   package var metadata: [String: String]?
 
   /// A line to be encoded with `JSONEncoder` and followed by a newline.
@@ -44,8 +50,10 @@ package struct WorkerLogLine: Codable, Sendable, Hashable {
     severity: String,
     message: String,
     executionID: String?,
+    trace: String? = nil,
     metadata: [String: String]? = nil
   ) {
+    self.trace = trace
     self.severity = severity
     self.message = message
     self.executionID = executionID
@@ -53,7 +61,7 @@ package struct WorkerLogLine: Codable, Sendable, Hashable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case severity, message, metadata
+    case severity, message, trace, metadata
     case executionID = "execution_id"
   }
 }

@@ -2,9 +2,11 @@
 ///
 /// A worker sets it around a handler from the header of the invocation, the Firestore client
 /// repeats it on what the handler sends, Firestore's doors set it again, and the event log keeps it
-/// with the commit. That is how an event knows the event behind it.
+/// with the commit. That is how an event knows the event behind it, and belongs to its trace.
 package enum EventCause {
-  /// The id of the delivery; nil for work that no event caused, and in detached tasks.
+  /// `{delivery's id};{depth};{traceparent}`, of which each part may be missing.
+  ///
+  /// Nil for work that no event caused and that belongs to no trace, and in detached tasks.
   @TaskLocal package static var current: String?
 
   /// The header that carries the cause between processes, in lower case.
@@ -14,14 +16,35 @@ package enum EventCause {
   private static let bytesMax = 200
 
   /// Runs `body` on behalf of the cause that a header names; nil and malformed text name none.
+  ///
+  /// `traceParent` is the W3C's header of the same request, whose trace the cause then belongs to.
   package static func with<Result>(
     header: String?,
+    traceParent: String? = nil,
     isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Result
   ) async rethrows -> Result {
-    guard let header, !header.isEmpty, header.utf8.count <= bytesMax else {
-      return try await body()
-    }
-    return try await $current.withValue(header, operation: body)
+    guard let cause = cause(header, traceParent) else { return try await body() }
+    return try await $current.withValue(cause, operation: body)
+  }
+
+  private static func cause(_ header: String?, _ traceParent: String?) -> String? {
+    let known = header.flatMap { $0.isEmpty || $0.utf8.count > bytesMax ? nil : $0 }
+    guard let traceParent, isTraceParent(traceParent) else { return known }
+    let parts = known?.split(separator: ";", omittingEmptySubsequences: false) ?? []
+    return "\(parts.first ?? "");\(parts.dropFirst().first ?? "");\(traceParent)"
+  }
+
+  /// The trace that a cause belongs to, as the W3C's header `traceparent` has it.
+  package static func traceParent(of cause: String) -> String? {
+    cause.split(separator: ";", omittingEmptySubsequences: false).dropFirst(2).first.map(
+      String.init
+    )
+  }
+
+  /// Whether a text is `00-TRACE-SPAN-FLAGS`, as far as it matters to those who pass it on.
+  private static func isTraceParent(_ text: String) -> Bool {
+    text.utf8.count == 55
+      && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) || $0 == 45 }
   }
 }

@@ -1,3 +1,4 @@
+import HTTPSupport
 import Logging
 import NIOCore
 import NIOHPACK

@@ -1,3 +1,4 @@
+import HTTPSupport
 package import NIOCore
 package import NIOHPACK
 package import SwiftProtobuf
@@ -113,7 +114,7 @@ package enum GRPCPlace: Sendable {
 
 /// A method with its message types erased.
 enum GRPCMethod: Sendable {
-  typealias Requests = GRPCRequestQueue<GRPCMessage>
+  typealias Requests = InboundQueue<GRPCMessage>
 
   /// Takes the request and returns the framed reply.
   case unary(
@@ -156,7 +157,7 @@ package struct GRPCResponseStream<Reply: Message>: Sendable {
 /// finished sending; throws `INVALID_ARGUMENT` for bytes that are not a message.
 package struct GRPCRequestStream<Request: Message>: AsyncSequence, Sendable {
   package typealias Element = Request
-  let queue: GRPCRequestQueue<GRPCMessage>
+  let queue: InboundQueue<GRPCMessage>
   let codec: GRPCCodec
 
   /// The iterator; make only one.
@@ -166,7 +167,7 @@ package struct GRPCRequestStream<Request: Message>: AsyncSequence, Sendable {
 
   /// Decodes one request after the other.
   package struct Iterator: AsyncIteratorProtocol {
-    fileprivate let queue: GRPCRequestQueue<GRPCMessage>
+    fileprivate let queue: InboundQueue<GRPCMessage>
     fileprivate let codec: GRPCCodec
 
     /// The next request, or nil after the last.

@@ -1,5 +1,6 @@
+package import HTTPSupport
 import HTTPTypes
-package import HummingbirdCore
+import Invocation
 package import NIOCore
 import NIOHPACK
 
@@ -17,7 +18,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   private let stream: HTTP2Stream
   private var task: Task<Void, Never>?
   private var writer: GRPCStreamWriter?
-  private let body: GRPCRequestQueue<ByteBuffer>
+  private let body: InboundQueue<ByteBuffer>
   /// Keeps the call alive for its queue; emptied at the stream's end, which breaks the cycle.
   private let own: NIOLoopBoundBox<HTTPCall?>
   private var isPaused = false
@@ -33,7 +34,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     self.stream = stream
     let loop = server.loop
     let own = NIOLoopBoundBox<HTTPCall?>(nil, eventLoop: loop)
-    body = GRPCRequestQueue {
+    body = InboundQueue {
       loop.execute { own.value?.resumeReading() }
     }
     let writer = GRPCStreamWriter {
@@ -52,7 +53,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   ) {
     let request = Request(
       head: HTTPRequest(head),
-      body: RequestBody(asyncSequence: GRPCRequests(queue: body))
+      body: .stream(body.elements)
     )
     let channel = server.channel
     let loop = server.loop
@@ -61,7 +62,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     task = Task {
       let response = await responder(request, channel)
       let isBodiless = request.method == .head
-      let head = ByteBuffer(response.head)
+      let head = ByteBuffer(response)
       loop.execute {
         self.stream.writeHead(head, end: isBodiless)
         // The first bytes of the body may take long to come.
@@ -70,7 +71,11 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
       var isWhole = true
       if !isBodiless {
         do {
-          try await response.body.write(HTTP2BodyWriter(writer: writer))
+          switch response.body {
+          case .whole(let piece): if piece.readableBytes > 0 { try await writer.send(piece) }
+          case .stream(let pieces): for try await piece in pieces { try await writer.send(piece) }
+          case .produced(let produce): try await produce { try await writer.send($0) }
+          }
         } catch {
           isWhole = false
         }
@@ -132,17 +137,6 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   }
 }
 
-/// Hands a response's body to its stream.
-private struct HTTP2BodyWriter: ResponseBodyWriter {
-  let writer: GRPCStreamWriter
-
-  mutating func write(_ buffer: ByteBuffer) async throws {
-    try await writer.send(buffer)
-  }
-
-  consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
-}
-
 extension HTTPRequest {
   /// The request's head for a stream's head, which has been checked.
   fileprivate init(_ head: HTTP2RequestHead) {
@@ -166,13 +160,17 @@ extension ByteBuffer {
   ]
 
   /// The header block for a response's head.
-  fileprivate init(_ head: HTTPResponse) {
+  fileprivate init(_ response: Response) {
     self.init()
-    writeStatusField(head.status.code)
-    for field in head.headerFields {
+    writeStatusField(response.head.status.code)
+    var length: Int?
+    if case .whole(let body) = response.body { length = body.readableBytes }
+    for field in response.head.headerFields {
       let name = field.name.canonicalName
-      guard !Self.connectionFields.contains(name) else { continue }
+      guard !Self.connectionFields.contains(name), length == nil || field.name != .contentLength
+      else { continue }
       writeHeaderField(name, field.value)
     }
+    if let length { writeHeaderField("content-length", String(length)) }
   }
 }

@@ -1,7 +1,6 @@
-import HTTPTypes
-package import HummingbirdCore
 package import Logging
 package import NIOCore
+import NIOHTTP1
 import NIOPosix
 import ServiceLifecycle
 
@@ -13,6 +12,22 @@ import ServiceLifecycle
   import Musl
 #endif
 
+/// Answers requests whose body is whole without a task.
+///
+/// Most of a small request's cost is the way from the event loop to a task and back.
+package protocol ImmediateResponder: Sendable {
+  /// Begins to answer a request on its connection's event loop, or leaves it to the service's
+  /// responder by returning nil; must not block.
+  ///
+  /// Calls `reply` once, on any thread, even after it was told to stop. Returns a closure that
+  /// stops the answer when the client leaves.
+  func begin(
+    _ request: Request,
+    on eventLoop: any EventLoop,
+    reply: @escaping @Sendable (Response) -> Void
+  ) -> (@Sendable () -> Void)?
+}
+
 /// One listening socket: HTTP/1.1, and HTTP/2 if a pipeline for it is given.
 ///
 /// `run()` throws `ListenError` when it cannot have the address. On graceful shutdown it stops
@@ -21,8 +36,8 @@ import ServiceLifecycle
 package struct HTTPService: Service {
   /// Answers one request; a thrown error becomes a Google JSON error body.
   ///
-  /// Runs in the connection's own task: requests of one connection come one after the other, and
-  /// the task is cancelled when the drain time is over. The rest of an unread body is skipped.
+  /// Runs in a task of its own, one at a time for a connection; the task is cancelled when the drain
+  /// time is over. The rest of an unread body is skipped if it is short, and else ends the connection.
   package typealias Responder = @Sendable (Request, HTTPContext) async throws -> Response
 
   /// Looks at the head of an HTTP/1.1 request before the responder; a response settles the request.
@@ -36,16 +51,16 @@ package struct HTTPService: Service {
   private let logger: Logger
   private let onListening: @Sendable (ServerAddress) async -> Void
   private let screen: Screen
-  private let short: (any ShortResponder)?
+  private let immediate: (any ImmediateResponder)?
   private let responder: Responder
 
   /// A server that does nothing before `run()`.
   ///
   /// `http2` builds the pipeline of a connection that begins with the HTTP/2 preface; without it
   /// such a connection is a malformed request. `roster` bounds the connections of all services that
-  /// share it; without it the service has one of its own. `short` answers the requests that it takes before
-  /// the responder is asked. `onListening` gets the address with the real port; connections made
-  /// while it runs wait until it returns.
+  /// share it; without it the service has one of its own. `immediate` is asked before the responder.
+  /// `onListening` gets the address with the real port; connections made while it runs wait until it
+  /// returns.
   package init(
     address: ServerAddress,
     http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
@@ -55,7 +70,7 @@ package struct HTTPService: Service {
     logger: Logger,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping Screen = { _ in nil },
-    short: (any ShortResponder)? = nil,
+    immediate: (any ImmediateResponder)? = nil,
     responder: @escaping Responder
   ) {
     self.address = address
@@ -66,7 +81,7 @@ package struct HTTPService: Service {
     self.logger = logger
     self.onListening = onListening
     self.screen = screen
-    self.short = short
+    self.immediate = immediate
     self.responder = responder
   }
 
@@ -81,13 +96,23 @@ package struct HTTPService: Service {
   package struct Configuration: Sendable {
     /// The connections that the system completes before they are accepted here; Linux's usual cap.
     package var backlog: Int
-    /// How long a connection may be silent between or within requests.
+    /// How long a connection may be silent between requests, or leave its responses unread.
     ///
     /// Longer than the 600 s of Google's front ends, so that a client which pools connections as it
     /// does for them never writes to a connection that is just being closed.
     package var idleTimeMax: Duration
     /// How long a new connection may leave its protocol undecided.
     package var sniffTimeMax: Duration
+    /// How long the head of a request may take to come, once it has begun.
+    package var headTimeMax: Duration
+    /// How long a body may take to come that is so short that nobody hears of it before its end.
+    package var shortBodyTimeMax: Duration
+    /// How long a longer body may pause.
+    package var bodyPauseMax: Duration
+    /// How long a client that sends no more is believed to wait for its answer before it is asked.
+    ///
+    /// Nil for servers whose clients mean by it that they have left.
+    package var halfCloseTimeMax: Duration?
     /// How long requests may still run after graceful shutdown has begun.
     package var drainTimeMax: Duration
     /// The size of all header fields of a request together; tokens and cookies fit many times.
@@ -98,12 +123,20 @@ package struct HTTPService: Service {
       backlog: Int = 1024,
       idleTimeMax: Duration = .seconds(620),
       sniffTimeMax: Duration = .seconds(10),
+      headTimeMax: Duration = .seconds(15),
+      shortBodyTimeMax: Duration = .seconds(30),
+      bodyPauseMax: Duration = .seconds(60),
+      halfCloseTimeMax: Duration? = .seconds(1),
       drainTimeMax: Duration = .milliseconds(1500),
       headerBytesMax: Int = 80 * 1024
     ) {
       self.backlog = backlog
       self.idleTimeMax = idleTimeMax
       self.sniffTimeMax = sniffTimeMax
+      self.headTimeMax = headTimeMax
+      self.shortBodyTimeMax = shortBodyTimeMax
+      self.bodyPauseMax = bodyPauseMax
+      self.halfCloseTimeMax = halfCloseTimeMax
       self.drainTimeMax = drainTimeMax
       self.headerBytesMax = headerBytesMax
     }
@@ -111,82 +144,100 @@ package struct HTTPService: Service {
 
   /// Listens and serves until graceful shutdown or cancellation.
   package func run() async throws {
-    let server = try makeServer()
-    defer { removeSocketFile() }
+    let connections = OpenConnections()
+    let listener: any Channel
     do {
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await server.run() }
-        group.addTask {
-          try await gracefulShutdown()
-          try await Task.sleep(for: configuration.drainTimeMax)
-        }
-        // Whichever task ends first ends the other: the server when it has drained, or the drain
-        // time.
-        defer { group.cancelAll() }
-        try await group.next()
-      }
-    } catch is CancellationError {
-      return
+      listener = try await listen(connections)
     } catch let error where error is IOError || error is SocketAddressError {
       throw ListenError(address, cause: error)
     }
+    defer { removeSocketFile() }
+    roster.enter(door: listener)
+    await onListening(address.bound(to: listener.localAddress))
+    await withTaskCancellationOrGracefulShutdownHandler {
+      // It fails when the socket is closed already; then there is nothing to wait for.
+      try? await listener.setOption(.autoRead, value: true).get()
+      try? await listener.closeFuture.get()
+    } onCancelOrGracefulShutdown: {
+      listener.close(promise: nil)
+    }
+    connections.quiesce()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await connections.ended() }
+      // Cancelled when the server has drained.
+      group.addTask { try? await Task.sleep(for: configuration.drainTimeMax) }
+      await group.next()
+      connections.abort()
+      group.cancelAll()
+    }
   }
 
-  private func makeServer() throws -> any Service {
-    var decoder = HTTP1Channel.Configuration.DecoderConfiguration()
-    decoder.maxHeaderFieldSize = configuration.headerBytesMax
-    decoder.maxHeaderListSize = configuration.headerBytesMax
-    let idleTimeMax = TimeAmount(configuration.idleTimeMax)
-    let http1Configuration = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [RequestWatch(roster)] + shortWay(idleTimeMax),
-      // When there is a short way, it watches for idleness.
-      idleTimeout: short == nil ? idleTimeMax : nil,
-      httpDecoderConfiguration: decoder
+  private func listen(_ connections: OpenConnections) async throws -> any Channel {
+    let exchanges = HTTPExchanges(
+      configuration: configuration,
+      roster: roster,
+      connections: connections,
+      screen: screen,
+      immediate: immediate,
+      responder: responder,
+      logger: logger
     )
-    let sniffTimeMax = TimeAmount(configuration.sniffTimeMax)
-    let builder = HTTPServerBuilder { [http2, exchange, roster] _ in
-      PortChildChannel(
-        roster: roster,
-        http1: { client in
-          HTTP1Channel(
-            responder: { try await exchange($0, $1, $2, client) },
-            configuration: http1Configuration
-          )
-        },
-        http2: http2,
-        sniffTimeMax: sniffTimeMax
-      )
+    var bootstrap = ServerBootstrap(group: eventLoopGroup)
+      .serverChannelOption(.backlog, value: Int32(clamping: configuration.backlog))
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.autoRead, value: false)
+      .serverChannelInitializer { [roster, logger] channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(AcceptGate(roster, logger: logger))
+        }
+      }
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { [self] channel in
+        connections.enter(channel)
+        roster.enter(channel)
+        return channel.eventLoop.makeCompletedFuture { try setUp(channel, exchanges) }
+      }
+    switch address {
+    case .tcp(let host, let port):
+      bootstrap = bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      return try await bootstrap.bind(host: host, port: port).get()
+    case .unixSocket(let path):
+      return try await bootstrap.bind(
+        unixDomainSocketPath: path,
+        cleanupExistingSocketFile: true
+      ).get()
     }
-    // Hummingbird announces itself at `info`; whoever starts the service announces it better.
-    var quiet = logger
-    quiet.logLevel = max(quiet.logLevel, .notice)
-    return try builder.buildServer(
-      configuration: ServerConfiguration(
-        address: bindAddress,
-        backlog: configuration.backlog,
-        reuseAddress: true,
-        availableConnectionsDelegate: RosterConnections(roster: roster)
-      ),
-      eventLoopGroup: eventLoopGroup,
-      logger: quiet,
-      // Each connection has its own responder, with its client.
-      responder: { _, _, _ in },
-      onServerRunning: { [address, onListening, roster] channel in
-        roster.enter(door: channel)
-        await onListening(address.bound(to: channel.localAddress))
+  }
+
+  /// Prepares an accepted connection; NIO lets no bytes in before this has returned.
+  private func setUp(_ channel: any Channel, _ exchanges: HTTPExchanges) throws {
+    guard let http2 else { return try setUpHTTP1(channel, exchanges) }
+    try channel.pipeline.syncOperations.addHandler(
+      ConnectionSniffer(timeMax: TimeAmount(configuration.sniffTimeMax)) { [roster] verdict in
+        switch verdict {
+        case .http2:
+          roster.noteMultiplexed(channel)
+          return http2(channel)
+        case .http1, .undecided:
+          return channel.eventLoop.makeCompletedFuture { try setUpHTTP1(channel, exchanges) }
+        }
       }
     )
   }
 
-  private func shortWay(_ idleTimeMax: TimeAmount) -> [any RemovableChannelHandler] {
-    short.map { [ShortWay($0, screen: screen, idleTimeMax: idleTimeMax)] } ?? []
-  }
-
-  private var bindAddress: BindAddress {
-    switch address {
-    case .tcp(let host, let port): .hostname(host, port: port)
-    case .unixSocket(let path): .unixDomainSocket(path: path)
-    }
+  private func setUpHTTP1(_ channel: any Channel, _ exchanges: HTTPExchanges) throws {
+    let watch = InputWatch()
+    var limits = NIOHTTPDecoderLimitConfiguration()
+    limits.maxHeaderFieldSize = configuration.headerBytesMax
+    limits.maxHeaderListSize = configuration.headerBytesMax
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(watch)
+    try pipeline.addHandler(
+      ByteToMessageHandler(
+        HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: limits)
+      )
+    )
+    try pipeline.addHandler(HTTP1Connection(exchanges, watch: watch))
   }
 
   private func removeSocketFile() {
@@ -197,65 +248,6 @@ package struct HTTPService: Service {
 extension HTTPService: CustomStringConvertible {
   /// A description for the log.
   package var description: String { "HTTP at \(address)" }
-}
-
-/// What a responder may know of the connection.
-package struct HTTPContext: Sendable {
-  package let channel: any Channel
-  /// The watch that tells when the client goes away.
-  package let client: ClientWatch
-
-  /// Whether the client is on this machine, whatever name it uses.
-  package var isFromThisMachine: Bool {
-    channel.remoteAddress?.ipAddress.map(Self.isLoopback) ?? false
-  }
-
-  static func isLoopback(_ address: String) -> Bool {
-    address == "::1" || address.hasPrefix("127.") || address.hasPrefix("::ffff:127.")
-  }
-
-  /// The context of a connection.
-  package init(channel: any Channel, client: ClientWatch = ClientWatch()) {
-    self.channel = channel
-    self.client = client
-  }
-}
-
-extension HTTPService {
-  /// The longest body that a waiting client is asked for (`Expect: 100-continue`).
-  ///
-  /// It is well above every door's limit, so that the doors, not this, refuse longer bodies.
-  private static let expectedBytesMax = 64 * 1024 * 1024
-
-  /// Runs the responder for one request of an HTTP/1.1 connection and writes its answer.
-  private func exchange(
-    _ request: Request,
-    _ writer: consuming ResponseWriter,
-    _ channel: any Channel,
-    _ client: ClientWatch
-  ) async throws {
-    if let expectation = request.headers[.expect], expectation.lowercased() == "100-continue",
-      request.contentLength ?? 0 <= Self.expectedBytesMax
-    {
-      try await writer.writeInformationalHead(HTTPResponse(status: .continue))
-    }
-    var response: Response
-    if let refusal = screen(request) {
-      response = refusal
-    } else {
-      do {
-        response = try await responder(
-          request,
-          HTTPContext(channel: channel, client: client)
-        )
-      } catch {
-        response = .error(error)
-        logger.debug("A request failed", metadata: ["error": "\(error)"])
-      }
-    }
-    if request.method == .head { response = response.createHeadResponse() }
-    try await writer.write(response: response.head, body: response.body)
-  }
 }
 
 extension ServerAddress {

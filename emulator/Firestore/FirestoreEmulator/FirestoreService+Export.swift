@@ -1,8 +1,8 @@
 package import DocumentModel
 import Foundation
 import HTTPSupport
-import HummingbirdCore
 import Identity
+import Invocation
 import NIOCore
 import RuntimeSupport
 

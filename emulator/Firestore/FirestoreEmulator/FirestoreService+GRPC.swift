@@ -1,6 +1,8 @@
 import FirestoreProtos
 package import HTTP2Server
+import HTTPTypes
 import Identity
+import Invocation
 import NIOHPACK
 import RuntimeSupport
 import SwiftProtobuf
@@ -34,7 +36,8 @@ extension FirestoreService {
     service.unary(method, on: place) { (request: Request, context) in
       let auth = try self.authenticate(context)
       return try await EventCause.with(
-        header: context.metadata.first(name: EventCause.headerName)
+        header: context.metadata.first(name: EventCause.headerName),
+        traceParent: context.metadata.first(name: InvocationRequest.traceHeader.rawName)
       ) {
         try await handler(request, auth)
       }

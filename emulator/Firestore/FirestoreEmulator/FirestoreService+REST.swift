@@ -2,10 +2,10 @@ import DocumentModel
 import DocumentStore
 import FirestoreProtos
 import HTTP2Server
-import HTTPSupport
+package import HTTPSupport
 import HTTPTypes
-package import HummingbirdCore
 import Identity
+import Invocation
 import NIOCore
 import RuntimeSupport
 import SwiftProtobuf
@@ -24,10 +24,10 @@ extension FirestoreService {
   }
 
   private func answer(_ request: Request) async -> Response {
-    guard let route = RESTRoute(method: request.method, path: request.uri.path) else {
+    guard let route = RESTRoute(method: request.method, path: request.path) else {
       return .error(
         .notFound,
-        "The requested URL was not found on this server: \(request.method) \(request.uri.path)"
+        "The requested URL was not found on this server: \(request.method) \(request.path)"
       )
     }
     do {
@@ -57,7 +57,8 @@ extension FirestoreService {
       let auth = try authenticate(authorization: request.headers[.authorization])
       let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
       let cause = Self.causeHeader.flatMap { request.headers[$0] }
-      return try await EventCause.with(header: cause) {
+      let trace = request.headers[InvocationRequest.traceHeader]
+      return try await EventCause.with(header: cause, traceParent: trace) {
         var parameters = RESTParameters(request.query)
         return try await answer(route, body, &parameters, auth)
       }

@@ -1,6 +1,6 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import JSONText
 import NIOCore
 import RuntimeSupport
@@ -34,7 +34,7 @@ enum JSONPayload {
     Response(
       status: .ok,
       headers: [.contentType: "application/json; charset=utf-8"],
-      body: ResponseBody { writer in
+      body: .produced { write in
         var piece = ByteBuffer(string: "[")
         var isFirst = true
         for message in messages {
@@ -42,13 +42,12 @@ enum JSONPayload {
           isFirst = false
           piece.writeBytes(try message.jsonUTF8Bytes() as [UInt8])
           if piece.readableBytes >= pieceBytes {
-            try await writer.write(piece)
+            try await write(piece)
             piece = ByteBuffer()
           }
         }
         piece.writeString("]\n")
-        try await writer.write(piece)
-        try await writer.finish(nil)
+        try await write(piece)
       }
     )
   }

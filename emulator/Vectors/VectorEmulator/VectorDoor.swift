@@ -1,6 +1,6 @@
-import HTTPSupport
+package import HTTPSupport
 import HTTPTypes
-package import HummingbirdCore
+import Invocation
 import JSONText
 package import Logging
 import NIOCore
@@ -120,7 +120,7 @@ struct VectorCall: Sendable {
   var unknown: StatusError {
     StatusError(
       .notFound,
-      "There is no \(request.method) \(request.uri.path): indexes are at /indexes, the data plane of "
+      "There is no \(request.method) \(request.path): indexes are at /indexes, the data plane of "
         + "one below its host, /\(VectorDoor.dataPlanePrefix)/{name}."
     )
   }

@@ -1,5 +1,5 @@
 import HTTPSupport
-import HummingbirdCore
+import Invocation
 import NIOCore
 import RuntimeSupport
 

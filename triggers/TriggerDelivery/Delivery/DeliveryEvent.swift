@@ -9,6 +9,8 @@ package struct DeliveryEvent: Sendable, Hashable {
   package var commitTime: Timestamp
   /// Who committed.
   package var auth: AuthContext
+  /// The trace that the commit belongs to, as the W3C's header `traceparent`; nil for none.
+  package var traceParent: String?
 
   /// What happened.
   package enum Content: Sendable, Hashable {
@@ -17,10 +19,16 @@ package struct DeliveryEvent: Sendable, Hashable {
   }
 
   /// An event of a commit.
-  package init(content: Content, commitTime: Timestamp, auth: AuthContext) {
+  package init(
+    content: Content,
+    commitTime: Timestamp,
+    auth: AuthContext,
+    traceParent: String? = nil
+  ) {
     self.content = content
     self.commitTime = commitTime
     self.auth = auth
+    self.traceParent = traceParent
   }
 
   /// The task that the event brings; nil for other events.

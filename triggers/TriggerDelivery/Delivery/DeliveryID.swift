@@ -62,11 +62,12 @@ extension DeliveryCause: CustomStringConvertible, LosslessStringConvertible {
   /// `{delivery's id};{depth}`, for headers; names of functions have no semicolon.
   package var description: String { "\(id);\(depth)" }
 
-  /// Reads what `description` writes, or a delivery's id alone; nil when malformed.
+  /// Reads what `description` writes, a delivery's id alone, or either with a trace behind it; nil
+  /// when malformed.
   package init?(_ description: String) {
-    let parts = description.split(separator: ";", maxSplits: 1)
+    let parts = description.split(separator: ";", omittingEmptySubsequences: false)
     guard let first = parts.first, let id = DeliveryID(String(first)) else { return nil }
-    let depth = parts.count == 2 ? Int(parts[1]) ?? 0 : 0
+    let depth = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
     self.init(id: id, depth: min(max(depth, 0), Self.depthMax))
   }
 

@@ -52,6 +52,7 @@ package struct DeliveryRequest: Sendable {
     fields[InvocationRequest.attemptHeader] = String(delivery.attempts + 1)
     fields[InvocationRequest.causeHeader] =
       DeliveryCause(id: delivery.id, depth: delivery.depth).description
+    fields[InvocationRequest.traceHeader] = traceParent(of: delivery, event)
     let head = HTTPRequest(
       method: .post,
       scheme: "http",
@@ -66,6 +67,19 @@ package struct DeliveryRequest: Sendable {
       body: ByteBuffer(bytes: body),
       timeout: timeout
     )
+  }
+
+  /// The attempt's place in the trace of what caused it; an event without one begins a trace.
+  ///
+  /// The ids are hashes, so that all functions and attempts of an event share its trace.
+  private func traceParent(of delivery: Delivery, _ event: DeliveryEvent) -> String {
+    let eventID = delivery.id.eventID
+    let span = DeliveryLane("span", delivery.id.description, "\(delivery.attempts)").hash.hexDigits
+    if let parent = event.traceParent?.split(separator: "-"), parent.count == 4 {
+      return "00-\(parent[1])-\(span)-\(parent[3])"
+    }
+    let halves = ["trace", "trace's end"].map { DeliveryLane($0, eventID).hash.hexDigits }
+    return "00-\(halves.joined())-\(span)-01"
   }
 
   /// The CloudEvent of a document's change.
@@ -186,4 +200,12 @@ package enum HeaderValue {
   }
 
   private static let digits = Array("0123456789ABCDEF".utf8)
+}
+
+extension UInt64 {
+  /// Sixteen hexadecimal digits.
+  fileprivate var hexDigits: String {
+    let digits = String(self, radix: 16)
+    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+  }
 }

@@ -56,6 +56,8 @@ final class Dispatcher: Sendable {
     var isGraceOver = false
     /// Counts the tries that ended, which shows whether any ended in between.
     var endsCount: UInt64 = 0
+    /// The same by function, and by what became of the delivery.
+    var ends: [String: [Delivery.State: Int]] = [:]
     var lastLook: Timestamp?
     var waiters: [CheckedContinuation<Void, Never>] = []
     var turns: UInt64 = 0
@@ -203,6 +205,19 @@ final class Dispatcher: Sendable {
       return state.waiters
     }
     for waiter in waiters { waiter.resume() }
+  }
+
+  /// How the deliveries stand, by function.
+  var figures: [String: DeliveryFigures] {
+    state.withLock { state in
+      var figures = state.ends.mapValues { DeliveryFigures(ends: $0) }
+      for (function, backlog) in state.dispatch.backlogs {
+        figures[function, default: DeliveryFigures()].pending = backlog.count
+        figures[function]?.running = backlog.runningCount
+        figures[function]?.oldest = backlog.entries.values.lazy.map(\.delivery.commitTime).min()
+      }
+      return figures
+    }
   }
 
   // MARK: - Taking turns
@@ -520,6 +535,7 @@ final class Dispatcher: Sendable {
       if state.discarding.remove(id) != nil, !new.state.isSettled {
         new.end(.dead, Self.discardedText, now)
       }
+      state.ends[id.function, default: [:]][new.state, default: 0] += 1
       if new.state.isSettled {
         state.dropped.remove(id)
         state.repeated.remove(id)

@@ -1,6 +1,7 @@
 import DocumentModel
 import EventLog
 import Events
+import RuntimeSupport
 import StorageEngine
 
 /// The events of deliveries, which the log holds until it is trimmed.
@@ -147,7 +148,12 @@ extension CommitRecord {
     } else {
       return nil
     }
-    return DeliveryEvent(content: content, commitTime: commitTime, auth: auth)
+    return DeliveryEvent(
+      content: content,
+      commitTime: commitTime,
+      auth: auth,
+      traceParent: cause.flatMap(EventCause.traceParent)
+    )
   }
 
   /// The record with a single event.

@@ -216,12 +216,15 @@ package struct FunctionHost: FunctionInvoker {
     let invocation = RunningInvocation(
       id: request.id,
       trace: TraceContext(
-        traceParent: fields[Self.traceParentHeader],
+        traceParent: fields[InvocationRequest.traceHeader],
         cloudTraceContext: fields[Self.cloudTraceHeader]
       )
     )
     return try await RunningInvocation.$current.withValue(invocation) {
-      try await EventCause.with(header: fields[InvocationRequest.causeHeader]) {
+      try await EventCause.with(
+        header: fields[InvocationRequest.causeHeader],
+        traceParent: fields[InvocationRequest.traceHeader]
+      ) {
         try await InvocationDeadline.$current.withValue(end) {
           try await TaskQueueing.$current.withValue(queueing) { try await body() }
         }
@@ -265,7 +268,6 @@ package struct FunctionHost: FunctionInvoker {
   }
 
   private static let statusHeader = fieldName("x-google-status")
-  private static let traceParentHeader = fieldName("traceparent")
   private static let cloudTraceHeader = fieldName("x-cloud-trace-context")
 
   private func unknown(_ name: String) -> String {

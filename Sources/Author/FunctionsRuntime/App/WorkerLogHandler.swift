@@ -51,7 +51,7 @@ package struct WorkerLogHandler: LogHandler {
     if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
     if let own = event.metadata { all.merge(own) { $1 } }
     if let error = event.error { all["error"] = "\(error)" }
-    let line = WorkerLogLine(
+    var line = WorkerLogLine(
       severity: Self.severity(event.level),
       message: Self.bounded(event.message.description),
       executionID: RunningInvocation.current?.id,
@@ -60,6 +60,8 @@ package struct WorkerLogHandler: LogHandler {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
+      let trace = RunningInvocation.current?.trace
+      if case .hearth = form { line.trace = trace?.traceID }
       let json =
         switch form {
         case .hearth: try encoder.encode(line)
@@ -68,7 +70,7 @@ package struct WorkerLogHandler: LogHandler {
             CloudLogLine(
               line,
               time: now().description,
-              trace: RunningInvocation.current?.trace,
+              trace: trace,
               project: project
             )
           )

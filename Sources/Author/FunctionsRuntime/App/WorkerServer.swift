@@ -1,6 +1,5 @@
 package import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
 import Invocation
 package import Logging
 import NIOCore
@@ -24,32 +23,31 @@ package enum WorkerServer {
   ) -> HTTPService {
     HTTPService(
       address: address,
-      configuration: HTTPService.Configuration(drainTimeMax: drainTimeMax),
+      configuration: HTTPService.Configuration(
+        // The server sends no more on a connection whose call it has given up.
+        halfCloseTimeMax: nil,
+        drainTimeMax: drainTimeMax
+      ),
       logger: logger,
-      onListening: onListening,
-      short: host
+      onListening: onListening
     ) { request, context in
-      if let onQuit, request.uri.path == "/__/quitquitquit" {
+      if let onQuit, request.path == "/__/quitquitquit" {
         onQuit()
-        return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "ok\n")))
+        return .text("ok\n")
       }
-      var upload: RequestUpload?
-      let reply: InvocationReply
+      let body: InvocationRequest.Body
       do {
-        let body: InvocationRequest.Body
         if host.streamsBody(of: request.head) {
-          (body, upload) = try await request.upload(upTo: InvocationLimits.uploadBytesMax)
+          body = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax).body
         } else {
           body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
         }
-        reply = await context.client.whileConnected {
-          await host.respond(to: request.head, body: body)
-        }
       } catch is BodyTooLarge {
-        reply = host.refuseTooLarge(request.head)
+        return host.refuseTooLarge(request.head)
       }
-      return Response(reply, for: context.client, on: context.channel.eventLoop)
-        .closing(upload, context)
+      return await context.client.whileConnected {
+        await host.respond(to: request.head, body: body)
+      }
     }
   }
 }

@@ -94,5 +94,6 @@ extension HTTPFunctionRequest {
       invocationID: request.id,
       logger: logger
     )
+    host = request.head.authority
   }
 }

@@ -11,7 +11,9 @@ public struct HTTPFunctionRequest: Sendable {
   public var path: String
   /// The part after the question mark, as sent; nil without one.
   public var query: String?
-  /// The header fields, as sent.
+  /// The host, and the port if it is named, that the client called: its `Host` header; nil without one.
+  public var host: String?
+  /// The other header fields, as sent.
   public var headers: HTTPFields
   /// The body, as it arrives.
   public var body: HTTPRequestBody
@@ -49,7 +51,7 @@ public struct HTTPFunctionRequest: Sendable {
 
   /// The trace of W3C's `traceparent`, else of Google's older header.
   private static func traceID(in headers: HTTPFields) -> String? {
-    if let parent = headers[fieldName("traceparent")] {
+    if let parent = headers[InvocationRequest.traceHeader] {
       let parts = parent.split(separator: "-")
       if parts.count >= 4, parts[1].utf8.count == 32 { return String(parts[1]) }
     }

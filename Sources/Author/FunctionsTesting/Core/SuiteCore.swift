@@ -110,12 +110,21 @@ final class SuiteCore: Sendable {
     isolation: isolated (any Actor)? = #isolation,
     _ test: () async throws -> Output
   ) async throws -> Output {
-    let output = try await withThrowingTaskGroup(of: Void.self) { group in
-      for service in services { group.addTask { await self.keep(service) } }
-      defer { group.cancelAll() }
-      let queueing = TaskQueueing(enqueuer: tasks, options: functions.mapValues(\.options))
-      return try await TaskQueueing.$current.withValue(queueing) { try await test() }
+    let result: Result<Output, any Error>
+    do {
+      result = .success(
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for service in services { group.addTask { await self.keep(service) } }
+          defer { group.cancelAll() }
+          let queueing = TaskQueueing(enqueuer: tasks, options: functions.mapValues(\.options))
+          return try await TaskQueueing.$current.withValue(queueing) { try await test() }
+        }
+      )
+    } catch {
+      result = .failure(error)
     }
+    await invoker.begun.ended()
+    let output = try result.get()
     try checkServices()
     try checkRequests()
     return output

@@ -9,6 +9,22 @@ struct RecordingInvoker: FunctionInvoker {
   /// How long each function may run.
   let timeouts: [String: Duration]
   let recorder: RunRecorder
+  /// What deliveries have begun; the suite waits for it.
+  let begun = BegunTasks()
+
+  func begin(
+    _ request: InvocationRequest,
+    near eventLoop: any EventLoop,
+    completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
+  ) -> @Sendable () -> Void {
+    begun.begin {
+      do {
+        completion(.success(try await invoke(request)))
+      } catch {
+        completion(.failure(error))
+      }
+    }
+  }
 
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply {
     recorder.began(request)

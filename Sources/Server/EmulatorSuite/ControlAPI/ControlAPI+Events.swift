@@ -1,6 +1,5 @@
 import Foundation
 import HTTPSupport
-import HummingbirdCore
 import Invocation
 import RuntimeSupport
 import ServiceLifecycle

@@ -4,7 +4,6 @@ import Events
 import Foundation
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
 import Identity
 import Invocation
 import NIOCore

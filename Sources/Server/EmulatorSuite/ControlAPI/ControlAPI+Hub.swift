@@ -1,6 +1,6 @@
 import Foundation
 import HTTPSupport
-import HummingbirdCore
+import Invocation
 import RuntimeSupport
 import TriggerDelivery
 

@@ -1,7 +1,7 @@
 import DocumentModel
 import Foundation
 import HTTPSupport
-import HummingbirdCore
+import Invocation
 import NIOCore
 import RuntimeSupport
 import TriggerDelivery

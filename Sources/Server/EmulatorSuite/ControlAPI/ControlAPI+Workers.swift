@@ -2,7 +2,6 @@ import Deployment
 import Foundation
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
 import Invocation
 import Logging
 import NIOCore
@@ -54,7 +53,7 @@ extension ControlAPI {
       endpoints: endpoints
     )
     let id = RandomID.make()
-    let reply = ResponseBody { writer in
+    let reply = Response.Body.produced { write in
       logger.notice(
         "A debugger's process takes functions",
         metadata: ["process": "\(worker.pid)", "functions": "\(worker.endpoints.keys.sorted())"]
@@ -62,7 +61,7 @@ extension ControlAPI {
       do {
         try await client.whileConnected {
           try await hold(worker, id) { line in
-            try await writer.write(ByteBuffer(bytes: try JSONEncoder().encode(line) + [0x0A]))
+            try await write(ByteBuffer(bytes: try JSONEncoder().encode(line) + [0x0A]))
           }
         }
       } catch {
@@ -70,7 +69,6 @@ extension ControlAPI {
       }
       fleet.detach(id)
       try await updateTriggers()
-      try await writer.finish(nil)
     }
     return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: reply)
   }

@@ -4,12 +4,12 @@ import Events
 import Foundation
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
 import Identity
 import Invocation
 import Logging
 import NIOCore
 import RuntimeSupport
+import StorageEngine
 import TriggerDelivery
 import WorkerPool
 
@@ -24,6 +24,9 @@ struct ControlAPI: Sendable {
   /// The file with the token, which a refusal names.
   let serverFile: String
   let description: @Sendable () -> SuiteDescription
+  let storage: any OrderedStorage
+  let dataFolder: String
+  let roster: ConnectionRoster
   let fleet: WorkerFleet
   let logs: FunctionLogStore
   let deliveries: DeliveryService
@@ -65,7 +68,7 @@ struct ControlAPI: Sendable {
     }
     guard let segments, let found = ControlRoute.find(request.method, segments, in: Self.routes)
     else {
-      throw StatusError(.notFound, "The hub has no \(request.method) \(request.uri.path).")
+      throw StatusError(.notFound, "The hub has no \(request.method) \(request.path).")
     }
     if found.route.access == .thisMachine, !context.isFromThisMachine {
       throw StatusError(
@@ -102,7 +105,7 @@ struct ControlAPI: Sendable {
       of: ByteBuffer.self,
       bufferingPolicy: .bufferingNewest(Self.linesMax)
     )
-    let body = ResponseBody { writer in
+    let body = Response.Body.produced { write in
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
           await client.whileConnected {
@@ -114,10 +117,9 @@ struct ControlAPI: Sendable {
           }
           continuation.finish()
         }
-        for await buffer in stream { try await writer.write(buffer) }
+        for await buffer in stream { try await write(buffer) }
         group.cancelAll()
       }
-      try await writer.finish(nil)
     }
     return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: body)
   }

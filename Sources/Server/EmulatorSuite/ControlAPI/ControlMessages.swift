@@ -61,6 +61,30 @@ extension SuiteDescription {
   ]
 }
 
+/// What a function has done since the suite's start: `GET /hearth/v1/functions/stats`.
+package struct FunctionStats: Codable, Sendable, Hashable {
+  package var name: String
+  package var invocations: Int
+  /// Invocations by how they ended: `ok`, `refused` (4xx), `failed` (5xx), `crashed`, `timedOut`,
+  /// `cancelled`, `notRun`.
+  package var outcomes: [String: Int]
+  package var secondsTotal: Double
+  /// The time within which half, and 99 of 100 ended, rounded up to a class of times; nil for none.
+  package var p50Seconds: Double?
+  package var p99Seconds: Double?
+  package var workers: Int
+  package var running: Int
+  package var waiting: Int
+  package var workerStarts: Int
+  /// Workers that ended although nobody had asked them to.
+  package var workerCrashes: Int
+  /// Deliveries that are not settled, and the age of the oldest event that runs or could run now.
+  package var pending: Int
+  package var oldestSeconds: Double?
+  /// Tries of deliveries that have ended, by the state that they left.
+  package var deliveries: [String: Int]
+}
+
 /// A deployed function as `hearth functions list` shows it.
 package struct FunctionDescription: Codable, Sendable, Hashable {
   package var name: String

@@ -1,6 +1,6 @@
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import RuntimeSupport
 import TriggerDelivery
 
@@ -88,8 +88,13 @@ extension ControlAPI {
       try await api.setTriggers(enabled: true)
     },
 
+    ControlRoute(.get, "metrics") { api, _ in api.metrics() },
+
     ControlRoute(.get, "hearth/v1/suite") { api, _ in try .json(encoding: api.description()) },
     ControlRoute(.get, "hearth/v1/functions") { api, _ in try .json(encoding: api.functions()) },
+    ControlRoute(.get, "hearth/v1/functions/stats") { api, _ in
+      try .json(encoding: api.functionStats())
+    },
     ControlRoute(.delete, "hearth/v1/functions") { try await $0.deleteFunctions($1.query) },
     ControlRoute(.post, "hearth/v1/functions/*/fire") {
       try await $0.fire($1.captures[0], $1.request)

@@ -3,7 +3,7 @@ import DocumentModel
 import Foundation
 import HTTPSupport
 import HTTPTypes
-import HummingbirdCore
+import Invocation
 import Logging
 import NIOCore
 import RuntimeSupport

@@ -4,7 +4,6 @@ import FirestoreEmulator
 import FunctionsGateway
 import HTTP2Server
 import HTTPSupport
-import HummingbirdCore
 import Invocation
 import RuntimeSupport
 import StorageEngine
@@ -50,7 +49,7 @@ extension Suite {
       publish: { [deliveries = parts.deliveries] in try await deliveries.publish([$0]) },
       logger: logger(for: "functions")
     )
-    return http(.functions, short: door) { await door.respond(to: $0, $1) }
+    return http(.functions, immediate: door) { await door.respond(to: $0, $1) }
   }
 
   func taskDoor(_ parts: SuiteParts) -> HTTPService {
@@ -79,7 +78,7 @@ extension Suite {
 
   private func http(
     _ service: SuiteService,
-    short: (any ShortResponder)? = nil,
+    immediate: (any ImmediateResponder)? = nil,
     responder: @escaping HTTPService.Responder
   ) -> HTTPService {
     let wrongDoor = wrongDoor(of: service)
@@ -90,7 +89,7 @@ extension Suite {
       logger: logger(for: service.rawValue),
       onListening: { [self] in noteListening(service, $0) },
       screen: screen(wrongDoor),
-      short: short,
+      immediate: immediate,
       responder: responder
     )
   }

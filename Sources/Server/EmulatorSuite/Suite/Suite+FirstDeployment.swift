@@ -92,6 +92,9 @@ extension Suite {
         current.problem = storage.failure?.message
         return current
       },
+      storage: storage,
+      dataFolder: folder.path,
+      roster: roster,
       fleet: parts.fleet,
       logs: parts.logs,
       deliveries: parts.deliveries,

@@ -8,7 +8,6 @@ import Foundation
 import FunctionsGateway
 import HTTP2Server
 import HTTPSupport
-import HummingbirdCore
 import Invocation
 package import Logging
 import QueryEngine

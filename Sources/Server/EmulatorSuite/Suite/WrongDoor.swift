@@ -1,6 +1,6 @@
 import HTTP2Server
 import HTTPSupport
-import HummingbirdCore
+import Invocation
 import Logging
 import RuntimeSupport
 
@@ -30,7 +30,7 @@ final class WrongDoor: Sendable {
 
   /// The 404 for an HTTP request that another service would answer, or nil.
   func refusal(of request: Request) -> Response? {
-    guard let wanted = Self.service(answering: request.uri.path, project: project),
+    guard let wanted = Self.service(answering: request.path, project: project),
       wanted != service
     else { return nil }
     return .error(.notFound, note(wanted))

@@ -8,11 +8,13 @@ struct Functions: AsyncParsableCommand {
     abstract: "Show deployed functions and their logs; go back to an earlier deployment.",
     discussion: """
         hearth functions list
+        hearth functions stats
         hearth functions logs embedMessage --follow
         hearth functions rollback
       """,
     subcommands: [
-      Config.self, List.self, Logs.self, Deployments.self, Rollback.self, Delete.self, Run.self,
+      Config.self, List.self, Stats.self, Logs.self, Deployments.self, Rollback.self, Delete.self,
+      Run.self,
     ],
     defaultSubcommand: List.self
   )

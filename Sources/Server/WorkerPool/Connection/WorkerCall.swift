@@ -18,6 +18,8 @@ final class WorkerCall: Sendable {
   private struct State {
     var phase = Phase.new
     var connection: WorkerConnection?
+    /// The status of a reply whose body is under way.
+    var status = 0
     var leave: (version: FunctionVersion, number: FunctionScheduler.InvocationID)?
   }
 
@@ -27,6 +29,7 @@ final class WorkerCall: Sendable {
   let request: InvocationRequest
   /// The caller's event loop; a connection on the same loop is the quickest.
   let eventLoop: (any EventLoop)?
+  private let began = NIODeadline.now()
   private let state = Mutex(State())
 
   /// An exchange that no version has taken on yet.
@@ -81,7 +84,9 @@ final class WorkerCall: Sendable {
       state.connection = nil
       return completion
     }
-    completion?(.success(InvocationReply(head: head, body: .whole(body))))
+    guard let completion else { return }
+    ended(.init(status: head.status.code))
+    completion(.success(InvocationReply(head: head, body: .whole(body))))
   }
 
   /// Hands over the head of a reply whose body follows in `stream`.
@@ -89,6 +94,7 @@ final class WorkerCall: Sendable {
     let completion = state.withLock { state -> Completion? in
       guard case .waiting(let completion) = state.phase else { return nil }
       state.phase = .streaming(stream)
+      state.status = head.status.code
       return completion
     }
     guard let completion else { return }
@@ -122,10 +128,21 @@ final class WorkerCall: Sendable {
     connection?.cancel(self)
   }
 
+  private func ended(_ outcome: FunctionFigures.Outcome) {
+    let time = NIODeadline.now() - began
+    state.withLock { $0.leave?.version }?.meter
+      .invocationEnded(outcome, after: .nanoseconds(time.nanoseconds))
+  }
+
   private func conclude(_ result: Result<Void, any Error>) {
     let before = state.withLock { state in
       defer { state.phase = .over }
       return state.phase
+    }
+    switch (before, result) {
+    case (.waiting, .failure(let error)), (.streaming, .failure(let error)): ended(.init(error))
+    case (.streaming, .success): ended(.init(status: state.withLock { $0.status }))
+    default: break
     }
     switch before {
     case .waiting(let completion):

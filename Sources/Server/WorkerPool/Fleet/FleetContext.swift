@@ -14,6 +14,7 @@ final class FleetContext: Sendable {
     /// When each version has something to do next.
     var advances = Deadlines<ObjectIdentifier>()
     var isClosing = false
+    var meters: [String: FunctionMeter] = [:]
   }
 
   let configuration: WorkerFleet.Configuration
@@ -58,6 +59,21 @@ final class FleetContext: Sendable {
 
   func add(_ version: FunctionVersion) {
     state.withLock { $0.versions[ObjectIdentifier(version)] = version }
+  }
+
+  /// What counts the deeds of a function, whichever version does them.
+  func meter(of function: String) -> FunctionMeter {
+    state.withLock { state in
+      if let meter = state.meters[function] { return meter }
+      let meter = FunctionMeter()
+      state.meters[function] = meter
+      return meter
+    }
+  }
+
+  /// What the functions have done, by name.
+  var figures: [String: FunctionFigures] {
+    state.withLock { $0.meters }.mapValues(\.figures)
   }
 
   /// Removes a version that is retired and empty.

@@ -100,6 +100,9 @@ package final class WorkerFleet: FunctionInvoker, Service {
     return versions.map(\.status).sorted { $0.name < $1.name }
   }
 
+  /// What each function has done since the start, by name; also those that are deployed no more.
+  package var figures: [String: FunctionFigures] { context.figures }
+
   /// Replaces all functions at once, after a worker of each binary has answered.
   ///
   /// One worker proves a binary with a set of variables. Functions with `minInstances`, and those

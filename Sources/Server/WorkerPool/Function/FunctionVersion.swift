@@ -13,6 +13,8 @@ final class FunctionVersion: Sendable {
     var exchangesMade: UInt64 = 0
     var start: StartOutcome = .pending([])
     var isRemoved = false
+    /// When a worker last began a crash report.
+    var reportTime: Duration?
     /// When the fleet calls `advance` at the latest, or nil.
     var advancesAt: Duration?
     /// The version that takes what comes too late for this one.
@@ -27,6 +29,7 @@ final class FunctionVersion: Sendable {
 
   let function: DeployedFunction
   let context: FleetContext
+  let meter: FunctionMeter
   /// The debugger's process that runs the function instead of workers, or nil.
   let debugger: DebuggerWorker?
   private let timeout: Duration
@@ -40,6 +43,7 @@ final class FunctionVersion: Sendable {
   ) {
     self.function = function
     self.context = context
+    self.meter = context.meter(of: function.name)
     self.debugger = debugger
     var limits = FunctionScheduler.Limits(function.endpoint, context.configuration)
     if debugger == nil {
@@ -155,6 +159,7 @@ final class FunctionVersion: Sendable {
   }
 
   func workerExited(_ worker: WorkerProcess, detail: String) {
+    if worker.hasCrashed { meter.workerCrashed() }
     context.exited(worker)
     act { state, now in
       state.workers[worker.id] = nil
@@ -175,10 +180,21 @@ final class FunctionVersion: Sendable {
     )
   }
 
-  /// Notes that the worker has begun to write a crash report.
-  func workerCrashing(_ worker: WorkerProcess) {
-    act { $0.scheduler.workerCrashing(worker.id, now: $1) }
+  /// Notes that the worker has begun to write a crash report; returns whether it may end it.
+  ///
+  /// A report takes a second of a processor and is mostly the same as the one before, so a function
+  /// that crashes again and again writes one from time to time.
+  func workerCrashing(_ worker: WorkerProcess) -> Bool {
+    var mayReport = true
+    act { state, now in
+      mayReport = state.reportTime.map { now - $0 >= Self.reportInterval } ?? true
+      if mayReport { state.reportTime = now }
+      return state.scheduler.workerCrashing(worker.id, now: now)
+    }
+    return mayReport
   }
+
+  private static let reportInterval = Duration.seconds(10)
 
   /// Notes that the worker uses more memory than it may.
   func workerTooLarge(_ worker: WorkerProcess) {
@@ -341,7 +357,9 @@ extension FunctionVersion {
 
   private func perform(_ step: Step) {
     switch step {
-    case .start(let worker): context.requestStart(worker)
+    case .start(let worker):
+      meter.workerStarted()
+      context.requestStart(worker)
     case .command(let worker, .terminate) where context.leaves(worker):
       workerExited(worker, detail: "it is not needed any more")
     case .command(let worker, let command): worker.send(command)

@@ -102,6 +102,7 @@ package final class FunctionLogStore: Sendable {
     level: String,
     message: String,
     invocation: String? = nil,
+    trace: String? = nil,
     metadata: [String: String] = [:]
   ) {
     append(
@@ -111,6 +112,7 @@ package final class FunctionLogStore: Sendable {
         level: level,
         message: message,
         invocation: invocation,
+        trace: trace,
         metadata: metadata
       )
     )

@@ -55,6 +55,23 @@ enum ProcessFacts {
     return found
   }
 
+  /// Lets all other processes have the processors before those of a session, for good.
+  ///
+  /// Where the system refuses, they run on as before.
+  static func giveWay(_ session: pid_t) {
+    #if canImport(Glibc)
+      _ = setpriority(__priority_which_t(PRIO_PGRP.rawValue), id_t(session), niceness)
+    #else
+      _ = setpriority(PRIO_PGRP, id_t(session), niceness)
+    #endif
+    #if !canImport(Darwin)
+      // Linux may schedule sessions as wholes, which have a niceness of their own.
+      write("\(niceness)", to: "/proc/\(session)/autogroup")
+    #endif
+  }
+
+  private static let niceness: Int32 = 10
+
   /// Whether the process has ended; its parent may still have to collect it.
   static func hasExited(_ process: pid_t) -> Bool {
     var info = siginfo_t()
@@ -83,12 +100,7 @@ enum ProcessFacts {
   /// Makes the system end this process first, should the machine's memory run out.
   static func offer(_ process: pid_t) {
     #if !canImport(Darwin)
-      let path = "/proc/\(process)/oom_score_adj"
-      let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-      if descriptor >= 0 {
-        _ = write(descriptor, "1000", 4)
-        close(descriptor)
-      }
+      write("1000", to: "/proc/\(process)/oom_score_adj")
     #endif
   }
 
@@ -99,6 +111,18 @@ enum ProcessFacts {
 
 #if !canImport(Darwin)
   extension ProcessFacts {
+    /// Sets something of a process; where the system refuses, it stays as it was.
+    private static func write(_ text: String, to path: String) {
+      let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { return }
+      defer { close(descriptor) }
+      #if canImport(Musl)
+        _ = Musl.write(descriptor, text, text.utf8.count)
+      #else
+        _ = Glibc.write(descriptor, text, text.utf8.count)
+      #endif
+    }
+
     private static func contents(_ path: String) -> [UInt8]? {
       let descriptor = open(path, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else { return nil }

@@ -14,6 +14,7 @@ struct WorkerOutput {
     var level: String
     var message: String
     var invocation: String?
+    var trace: String?
     var metadata: [String: String] = [:]
   }
 
@@ -106,6 +107,7 @@ struct WorkerOutput {
         level: report.severity.lowercased(),
         message: report.message,
         invocation: report.executionID,
+        trace: report.trace,
         metadata: report.metadata ?? [:]
       )
     }

@@ -59,7 +59,10 @@ extension WorkerProcess {
 
   /// Watches a process that runs, until `ended`, and calls back when it has exited.
   func began(_ process: pid_t, onExit: @escaping @Sendable () -> Void) {
-    state.withLock { $0.process = process }
+    state.withLock { state in
+      state.process = process
+      state.hasRun = true
+    }
     ProcessFacts.offer(process)
     let eventLoop = context.configuration.eventLoopGroup.any()
     watch.withLock { $0 = Watch(eventLoop: eventLoop, onExit: onExit) }
@@ -75,6 +78,9 @@ extension WorkerProcess {
     }
     next?.cancel()
   }
+
+  /// Whether the process ended although nobody had asked it to; only once it has ended.
+  var hasCrashed: Bool { state.withLock { $0.hasRun && !$0.isUnwanted } }
 
   /// Why the server ended the process, or nil.
   var endDetail: String? { state.withLock { $0.endDetail } }
@@ -255,14 +261,16 @@ extension WorkerProcess {
   /// Reads everything that the process writes, as fast as it writes.
   func read(_ output: SubprocessOutputSequence, isError: Bool) async {
     var splitter = LineSplitter(lineBytesMax: context.configuration.lineBytesMax)
+    var isCrashing = false
     do {
       for try await piece in output {
         let lines = piece.withUnsafeBytes { splitter.append($0) }
-        if isError,
+        if isError, !isCrashing,
           CrashReport.begins(splitter.unfinished)
             || lines.contains(where: { CrashReport.begins($0.bytes) })
         {
-          version.workerCrashing(self)
+          isCrashing = true
+          crashBegan()
         }
         for line in lines { log(line, isError: isError) }
       }
@@ -274,6 +282,17 @@ extension WorkerProcess {
     }
     for line in splitter.finish() { log(line, isError: isError) }
     log(state.withLock { isError ? $0.output.finish() : [] })
+  }
+
+  /// Keeps the processors free for others: a crash report takes up to a second of one.
+  private func crashBegan() {
+    let mayReport = version.workerCrashing(self)
+    state.withLock { state in
+      guard let process = state.process else { return }
+      if mayReport { return ProcessFacts.giveWay(process) }
+      state.endDetail = state.endDetail ?? "it crashed again; the last crash's report is in the log"
+      kill(-process, SIGKILL)
+    }
   }
 
   private func log(_ line: LineSplitter.Line, isError: Bool) {
@@ -288,6 +307,7 @@ extension WorkerProcess {
         level: entry.level,
         message: entry.message,
         invocation: entry.invocation,
+        trace: entry.trace,
         metadata: entry.metadata
       )
     }

@@ -43,6 +43,8 @@ final class WorkerProcess: Sendable {
     /// Set when the worker must not run, or not any longer.
     var isUnwanted = false
     var output: WorkerOutput
+    /// Whether there has been a process.
+    var hasRun = false
     /// The process while it runs.
     var process: pid_t?
     /// Why the server ended the process, if it did.

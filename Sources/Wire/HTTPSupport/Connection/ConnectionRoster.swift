@@ -74,6 +74,9 @@ package final class ConnectionRoster: Sendable {
   private static let least = 32
   private static let filesKept = 256
 
+  /// How many connections there are.
+  package var count: Int { state.withLock { $0.count } }
+
   // MARK: - Connections
 
   /// Counts a connection that is being accepted.

@@ -29,13 +29,6 @@ package struct PrefaceSniff: Sendable {
   }
 }
 
-/// Why a connection was closed before its protocol was known.
-package enum SniffError: Error {
-  case closedBeforeDecision
-  case tooSlow
-  case shuttingDown
-}
-
 /// The first handler of a connection: holds its bytes until the protocol is known, then leaves.
 ///
 /// `configure` builds the pipeline for the verdict; only then are the bytes passed on. An undecided
@@ -53,34 +46,31 @@ final class ConnectionSniffer: ChannelInboundHandler, RemovableChannelHandler {
 
   private let timeMax: TimeAmount
   private let configure: (PrefaceSniff.Verdict) -> EventLoopFuture<Void>
-  private let failed: (any Error) -> Void
   private var state = State.sniffing
   private var sniff = PrefaceSniff()
   private var held = ByteBuffer()
   private var heldEvents: [ChannelEvent] = []
   private var timer: Scheduled<Void>?
 
-  /// A sniffer that calls exactly one of `configure` and `failed`, once, on the channel's loop.
+  /// A sniffer that calls `configure` at most once, on the channel's loop.
   init(
     timeMax: TimeAmount,
-    configure: @escaping (PrefaceSniff.Verdict) -> EventLoopFuture<Void>,
-    failed: @escaping (any Error) -> Void
+    configure: @escaping (PrefaceSniff.Verdict) -> EventLoopFuture<Void>
   ) {
     self.timeMax = timeMax
     self.configure = configure
-    self.failed = failed
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     timer = context.eventLoop.scheduleTask(in: timeMax) {
       let (sniffer, context) = bound.value
-      sniffer.giveUp(SniffError.tooSlow, context)
+      sniffer.giveUp(context)
     }
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
-    giveUp(SniffError.closedBeforeDecision, context)
+    giveUp(context)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -106,9 +96,9 @@ final class ConnectionSniffer: ChannelInboundHandler, RemovableChannelHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch (state, event) {
     case (.sniffing, is ChannelShouldQuiesceEvent):
-      giveUp(SniffError.shuttingDown, context)
+      giveUp(context)
     case (.sniffing, ChannelEvent.inputClosed):
-      giveUp(SniffError.closedBeforeDecision, context)
+      giveUp(context)
     case (.configuring, let event as ChannelEvent):
       heldEvents.append(event)
     default:
@@ -117,7 +107,7 @@ final class ConnectionSniffer: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    giveUp(SniffError.closedBeforeDecision, context)
+    giveUp(context)
     context.fireChannelInactive()
   }
 
@@ -134,11 +124,10 @@ final class ConnectionSniffer: ChannelInboundHandler, RemovableChannelHandler {
     context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
   }
 
-  private func giveUp(_ error: any Error, _ context: ChannelHandlerContext) {
+  private func giveUp(_ context: ChannelHandlerContext) {
     guard state == .sniffing else { return }
     state = .done
     timer?.cancel()
-    failed(error)
     context.close(promise: nil)
   }
 }

@@ -2,9 +2,9 @@ import DequeModule
 import NIOCore
 import Synchronization
 
-/// The requests of a call on their way from its stream to its handler, which may be slower.
-final class GRPCRequestQueue<Element: Sendable>: Sendable {
-  /// What is held for a busy handler before the stream's window stays shut.
+/// What arrives on a connection on its way to a task, which may be slower.
+package final class InboundQueue<Element: Sendable>: Sendable {
+  /// What is held for a busy task before no more should be read.
   ///
   /// Bounded in bytes and in number, because a message may be empty.
   private static var bytesMax: Int { 64 * 1024 }
@@ -29,12 +29,12 @@ final class GRPCRequestQueue<Element: Sendable>: Sendable {
   private let resume: @Sendable () -> Void
 
   /// A queue that calls `resume`, on any thread, when it has been full and has room again.
-  init(resume: @escaping @Sendable () -> Void) {
+  package init(resume: @escaping @Sendable () -> Void) {
     self.resume = resume
   }
 
-  /// Queues a request and says whether more should follow.
-  func yield(_ element: Element, bytes: Int) -> Bool {
+  /// Queues an element and says whether more should follow.
+  package func yield(_ element: Element, bytes: Int) -> Bool {
     let (waiting, wantsMore) = state.withLock { state in
       guard state.end == nil else {
         return (nil as CheckedContinuation<Element?, any Error>?, true)
@@ -49,8 +49,8 @@ final class GRPCRequestQueue<Element: Sendable>: Sendable {
     return wantsMore
   }
 
-  /// Ends the queue, because no more follow or the call is over; queued requests are still read.
-  func finish(_ end: Result<Void, any Error> = .success(())) {
+  /// Ends the queue, because no more follow or nobody cares; what is queued is still read.
+  package func finish(_ end: Result<Void, any Error> = .success(())) {
     let waiting = state.withLock { state in
       if state.end == nil { state.end = end }
       return state.takeWaiting()
@@ -58,8 +58,8 @@ final class GRPCRequestQueue<Element: Sendable>: Sendable {
     waiting?.resume(with: end.map { nil })
   }
 
-  /// The next request, or nil after the last; one task at a time.
-  func next() async throws -> Element? {
+  /// The next element, or nil after the last; one task at a time.
+  package func next() async throws -> Element? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let (outcome, resumes) = state.withLock { state -> (Result<Element?, any Error>?, Bool) in
@@ -82,19 +82,9 @@ final class GRPCRequestQueue<Element: Sendable>: Sendable {
   }
 }
 
-/// The queue as its handler sees it.
-struct GRPCRequests<Element: Sendable>: AsyncSequence, Sendable {
-  let queue: GRPCRequestQueue<Element>
-
-  func makeAsyncIterator() -> Iterator {
-    Iterator(queue: queue)
-  }
-
-  struct Iterator: AsyncIteratorProtocol {
-    fileprivate let queue: GRPCRequestQueue<Element>
-
-    mutating func next() async throws -> Element? {
-      try await queue.next()
-    }
+extension InboundQueue {
+  /// The elements as they come, for one reader.
+  package var elements: AsyncThrowingStream<Element, any Error> {
+    AsyncThrowingStream { try await self.next() }
   }
 }

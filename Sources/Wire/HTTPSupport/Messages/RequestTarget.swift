@@ -1,5 +1,3 @@
-package import HummingbirdCore
-
 /// The parameters after a URL's question mark, in order; a name may come more than once.
 package struct QueryParameters: Sendable, Hashable {
   package private(set) var items: [Item] = []
@@ -41,15 +39,12 @@ package struct QueryParameters: Sendable, Hashable {
 }
 
 extension Request {
-  /// The parameters of the request's query.
-  package var query: QueryParameters { QueryParameters(uri.query ?? "") }
-
   /// The path's segments, each percent-decoded; nil when an escape is malformed or not UTF-8.
   ///
   /// Splits before decoding, so `%2F` stays within its segment. Empty segments are kept except the
   /// first, and the root's path has none.
   package var pathSegments: [String]? {
-    let path = uri.path.utf8.first == UInt8(ascii: "/") ? uri.path.dropFirst() : uri.path[...]
+    let path = path.utf8.first == UInt8(ascii: "/") ? path.dropFirst() : path[...]
     guard !path.isEmpty else { return [] }
     var segments: [String] = []
     for segment in path.split(separator: "/", omittingEmptySubsequences: false) {

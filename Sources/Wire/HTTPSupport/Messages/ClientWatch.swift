@@ -1,21 +1,17 @@
-package import NIOCore
 import Synchronization
 
-/// Watches whether a connection's client leaves while one of its requests runs.
-///
-/// Hummingbird keeps a connection open for writing when the client closes its side, and reads no
-/// further while a request runs, so nothing else notices.
+/// Watches whether the client of a request leaves before it is answered.
 package final class ClientWatch: Sendable {
   private let isGone = Atomic(false)
   private let task = Mutex<CancellableTask?>(nil)
 
-  /// A watch on no connection yet.
+  /// A watch on a client that is there.
   package init() {}
 
   /// Runs `operation`; cancels the calling task when the client leaves meanwhile or has left.
   ///
-  /// For one operation at a time, because a connection's requests come one after the other. What
-  /// the task does afterwards can only be for its own sake: nobody reads an answer.
+  /// For one operation at a time. What the task does afterwards can only be for its own sake: nobody
+  /// reads an answer.
   package func whileConnected<Value>(
     _ operation: () async throws -> Value
   ) async rethrows -> Value {
@@ -29,11 +25,6 @@ package final class ClientWatch: Sendable {
   /// Whether the client has gone away.
   package var hasLeft: Bool { isGone.load(ordering: .acquiring) }
 
-  /// Watches a connection from now on; call it on the connection's event loop.
-  package func install(on channel: any Channel) throws {
-    try channel.pipeline.syncOperations.addHandler(EndOfInput(self), position: .first)
-  }
-
   private func begin(_ running: CancellableTask) {
     task.withLock { task in
       if isGone.load(ordering: .acquiring) { running.cancel() } else { task = running }
@@ -43,29 +34,9 @@ package final class ClientWatch: Sendable {
   /// Cancels under the lock, so `whileConnected` cannot return, nor the task end, before that.
   ///
   /// Cancelling may close the connection, which calls this again; the flag then avoids the lock.
-  fileprivate func clientLeft() {
+  package func clientLeft() {
     guard !isGone.exchange(true, ordering: .acquiringAndReleasing) else { return }
     task.withLock { $0?.cancel() }
-  }
-
-  private final class EndOfInput: ChannelInboundHandler {
-    typealias InboundIn = NIOAny
-
-    private let watch: ClientWatch
-
-    init(_ watch: ClientWatch) {
-      self.watch = watch
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-      if case .some(.inputClosed) = event as? ChannelEvent { watch.clientLeft() }
-      context.fireUserInboundEventTriggered(event)
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-      watch.clientLeft()
-      context.fireChannelInactive()
-    }
   }
 }
 

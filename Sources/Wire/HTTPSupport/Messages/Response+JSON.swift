@@ -1,5 +1,5 @@
 package import HTTPTypes
-package import HummingbirdCore
+package import Invocation
 import JSONText
 package import NIOCore
 package import RuntimeSupport
@@ -11,12 +11,28 @@ package import RuntimeSupport
 #endif
 
 extension Response {
+  /// A reply of a status, header fields and a body.
+  package init(
+    status: HTTPResponse.Status,
+    headers: HTTPFields = [:],
+    body: InvocationReply.Body = .whole(ByteBuffer())
+  ) {
+    self.init(head: HTTPResponse(status: status, headerFields: headers), body: body)
+  }
+
+  package var status: HTTPResponse.Status { head.status }
+
+  package var headers: HTTPFields {
+    get { head.headerFields }
+    set { head.headerFields = newValue }
+  }
+
   /// A JSON reply from text that is JSON already.
   package static func json(_ body: ByteBuffer, status: HTTPResponse.Status = .ok) -> Response {
     Response(
       status: status,
       headers: [.contentType: "application/json; charset=utf-8"],
-      body: ResponseBody(byteBuffer: body)
+      body: .whole(body)
     )
   }
 
@@ -42,7 +58,7 @@ extension Response {
     Response(
       status: status,
       headers: [.contentType: "text/plain; charset=utf-8"],
-      body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+      body: .whole(ByteBuffer(string: text))
     )
   }
 

@@ -1,0 +1,169 @@
+import Foundation
+import HTTPSupport
+import HTTPTypes
+import Invocation
+import NIOCore
+import StorageEngine
+import TriggerDelivery
+import WorkerPool
+
+/// What the suite counts, for people and for Prometheus.
+extension ControlAPI {
+  /// `GET /hearth/v1/functions/stats`: what each function has done since the start, by name.
+  func functionStats() -> [FunctionStats] {
+    let figures = fleet.figures
+    let deliveries = deliveries.administration.figures
+    let statuses = Dictionary(fleet.statuses().map { ($0.name, $0) }) { first, _ in first }
+    let now = time.now
+    return Set(figures.keys).union(deliveries.keys).union(statuses.keys).sorted().map { name in
+      let done = figures[name] ?? FunctionFigures()
+      let events = deliveries[name] ?? DeliveryFigures()
+      return FunctionStats(
+        name: name,
+        invocations: done.count,
+        outcomes: done.outcomes,
+        secondsTotal: done.secondsTotal,
+        p50Seconds: done.seconds(0.5).flatMap { $0.isFinite ? $0 : nil },
+        p99Seconds: done.seconds(0.99).flatMap { $0.isFinite ? $0 : nil },
+        workers: statuses[name]?.workers ?? 0,
+        running: statuses[name]?.running ?? 0,
+        waiting: statuses[name]?.waiting ?? 0,
+        workerStarts: done.workerStarts,
+        workerCrashes: done.workerCrashes,
+        pending: events.pending,
+        oldestSeconds: events.oldest.map { max(0, now.duration(since: $0) / .seconds(1)) },
+        deliveries: Dictionary(
+          uniqueKeysWithValues: events.ends.map { ($0.key.rawValue, $0.value) }
+        )
+      )
+    }
+  }
+
+  /// `GET /metrics`, for Prometheus.
+  ///
+  /// Needs no token, as scrapers expect; it tells names of functions and numbers.
+  func metrics() -> Response {
+    var text = PrometheusText()
+    let stats = functionStats()
+    addInvocations(stats, to: &text)
+    addDeliveries(stats, to: &text)
+    addProcess(to: &text)
+    return Response(
+      status: .ok,
+      headers: [.contentType: PrometheusText.mediaType],
+      body: .whole(ByteBuffer(string: text.text))
+    )
+  }
+
+  private func addInvocations(_ stats: [FunctionStats], to text: inout PrometheusText) {
+    text.add(
+      "hearth_invocations_total",
+      .counter,
+      "Invocations that have ended, by outcome.",
+      stats.flatMap { function in
+        function.outcomes.sorted { $0.key < $1.key }.map {
+          .init(Double($0.value), ("function", function.name), ("outcome", $0.key))
+        }
+      }
+    )
+    text.addHistogram(
+      "hearth_invocation_duration_seconds",
+      "Time from an invocation's arrival at the pool of workers to the end of its reply.",
+      bounds: FunctionFigures.timeBounds,
+      label: "function",
+      fleet.figures.sorted { $0.key < $1.key }.map {
+        ($0.key, $0.value.times, $0.value.secondsTotal)
+      }
+    )
+    for (name, kind, help, value) in [
+      ("hearth_invocations_running", .gauge, "Invocations that a worker runs.", \.running),
+      ("hearth_invocations_waiting", .gauge, "Invocations that wait for a worker.", \.waiting),
+      ("hearth_workers", .gauge, "Worker processes.", \.workers),
+      ("hearth_worker_starts_total", .counter, "Workers that were started.", \.workerStarts),
+      ("hearth_worker_crashes_total", .counter, "Workers that ended unasked.", \.workerCrashes),
+      ("hearth_deliveries_pending", .gauge, "Deliveries that are not settled.", \.pending),
+    ] as [(String, PrometheusText.Kind, String, KeyPath<FunctionStats, Int>)] {
+      text.add(
+        name,
+        kind,
+        help,
+        stats.map { .init(Double($0[keyPath: value]), ("function", $0.name)) }
+      )
+    }
+  }
+
+  private func addDeliveries(_ stats: [FunctionStats], to text: inout PrometheusText) {
+    text.add(
+      "hearth_deliveries_oldest_seconds",
+      .gauge,
+      "Age of the oldest event that runs or could run now.",
+      stats.compactMap { function in
+        function.oldestSeconds.map { .init($0, ("function", function.name)) }
+      }
+    )
+    text.add(
+      "hearth_delivery_attempts_total",
+      .counter,
+      "Tries of deliveries that have ended, by the state that they left.",
+      stats.flatMap { function in
+        function.deliveries.sorted { $0.key < $1.key }.map {
+          .init(Double($0.value), ("function", function.name), ("state", $0.key))
+        }
+      }
+    )
+  }
+
+  /// The size of the data folder's database; nil for one in memory.
+  private var bytesOnDisk: Int? {
+    let sizes = ["store.sqlite", "store.sqlite-wal"].compactMap { name in
+      // A log that has been folded in is not there.
+      (try? FileManager.default.attributesOfItem(atPath: "\(dataFolder)/\(name)"))?[.size] as? Int
+    }
+    return sizes.isEmpty ? nil : sizes.reduce(0, +)
+  }
+
+  private func addProcess(to text: inout PrometheusText) {
+    text.add(
+      "hearth_connections",
+      .gauge,
+      "Open connections of all ports.",
+      [.init(Double(roster.count))]
+    )
+    text.add(
+      "hearth_connections_max",
+      .gauge,
+      "Connections that there may be.",
+      [.init(Double(roster.max))]
+    )
+    text.add(
+      "hearth_commits_total",
+      .counter,
+      "Commits since the data folder was made.",
+      [.init(Double(storage.sequence))]
+    )
+    text.add(
+      "hearth_storage_bytes",
+      .gauge,
+      "Size of the database on disk with its log.",
+      bytesOnDisk.map { [.init(Double($0))] } ?? []
+    )
+    text.add(
+      "process_resident_memory_bytes",
+      .gauge,
+      "Resident memory of the server.",
+      ServerProcess.residentBytes.map { [.init(Double($0))] } ?? []
+    )
+    text.add(
+      "process_cpu_seconds_total",
+      .counter,
+      "Processor time of the server.",
+      [.init(ServerProcess.processorSeconds)]
+    )
+    text.add(
+      "process_open_fds",
+      .gauge,
+      "Open files of the server.",
+      ServerProcess.openFiles.map { [.init(Double($0))] } ?? []
+    )
+  }
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+
+extension Functions {
+  /// `hearth functions stats`.
+  struct Stats: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show what each function has done since the suite's start.",
+      discussion: """
+          hearth functions stats
+          hearth functions stats --json
+
+        Calls, events, tasks and schedules count alike. Prometheus finds the same numbers, and more, \
+        at /metrics of the hub; `hearth top` shows them as they change.
+        """
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+      let client = try await suite.connect()
+      if json {
+        let body = try await client.data("GET", "/hearth/v1/functions/stats")
+        return Terminal.print(String(decoding: body, as: UTF8.self))
+      }
+      let stats = try await client.get("/hearth/v1/functions/stats", as: [FunctionStats].self)
+      guard !stats.isEmpty else {
+        return Terminal.print("Nothing is deployed yet; `hearth deploy` builds and deploys.")
+      }
+      Terminal.print(FunctionTable(stats).text)
+    }
+  }
+}
+
+/// The numbers of all functions as a table for people.
+struct FunctionTable {
+  private let stats: [FunctionStats]
+  private let perSecond: [String: Double]?
+
+  /// A table; with the numbers of some seconds ago it has a column of rates.
+  init(_ stats: [FunctionStats], since earlier: (stats: [FunctionStats], seconds: Double)? = nil) {
+    self.stats = stats
+    perSecond = earlier.map { earlier in
+      let before = Dictionary(earlier.stats.map { ($0.name, $0.invocations) }) { first, _ in first }
+      return Dictionary(
+        stats.map { function in
+          let count = max(0, function.invocations - (before[function.name] ?? 0))
+          return (function.name, Double(count) / earlier.seconds)
+        }
+      ) { first, _ in first }
+    }
+  }
+
+  /// The lines, the busiest functions first where rates are known.
+  var text: String {
+    let rates = perSecond ?? [:]
+    let rows = stats.sorted {
+      let (first, second) = (rates[$0.name] ?? 0, rates[$1.name] ?? 0)
+      return first == second ? $0.name < $1.name : first > second
+    }
+    var heads = ["FUNCTION", "RUNS", "FAILED", "P50", "P99", "RUNNING", "WAITING", "WORKERS"]
+    heads += ["CRASHES", "EVENTS DUE", "OLDEST"]
+    if perSecond != nil { heads.insert("RUNS/S", at: 2) }
+    return Terminal.table(heads, rows.map(row))
+  }
+
+  private func row(_ function: FunctionStats) -> [String] {
+    let failed = ["failed", "crashed", "timedOut"].reduce(0) { $0 + (function.outcomes[$1] ?? 0) }
+    var row = [
+      function.name, "\(function.invocations)", "\(failed)", Self.bound(function.p50Seconds),
+      Self.bound(function.p99Seconds), "\(function.running)", "\(function.waiting)",
+      "\(function.workers)", "\(function.workerCrashes)", "\(function.pending)",
+      function.oldestSeconds.map(Self.age) ?? "",
+    ]
+    if let perSecond { row.insert("\(Int((perSecond[function.name] ?? 0).rounded()))", at: 2) }
+    return row
+  }
+
+  /// A time of which only an upper bound is known.
+  private static func bound(_ seconds: Double?) -> String {
+    seconds.map { "≤ \($0 < 1 ? "\(($0 * 1e4).rounded() / 10) ms" : "\($0) s")" } ?? ""
+  }
+
+  private static func age(_ seconds: Double) -> String {
+    seconds < 120 ? "\(Int(seconds)) s" : "\(Int(seconds / 60)) min"
+  }
+}

@@ -1,0 +1,609 @@
+import DequeModule
+import HTTPTypes
+import Invocation
+import Logging
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+/// A connection that speaks HTTP/1.1 or 1.0: its requests are answered one after the other.
+///
+/// Sits behind the decoder and writes bytes. Everything happens on the connection's event loop but the
+/// responder, which runs in a task a request, and a body in pieces, which has a task of its own.
+final class HTTP1Connection: ChannelDuplexHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  /// Bodies announced up to this size are read before anybody hears of the request.
+  static let wholeBytesMax = 64 << 10
+  /// A body up to this size is copied behind its head, which saves a system call.
+  private static let copiedBytesMax = 16 << 10
+  /// How much of a body that nobody reads is skipped for the sake of the next request.
+  private static let skippedBytesMax = 1 << 20
+  /// How much is read before a connection is closed, so that the client finds the answer.
+  ///
+  /// Many clients send the whole request before they look at the response.
+  private static let lingeringBytesMax = 16 << 20
+  private static let lingeringTimeMax = TimeAmount.seconds(2)
+  /// How long a body that nobody reads may take.
+  private static let skippingTimeMax = TimeAmount.seconds(5)
+
+  /// How much of the current request has arrived.
+  private enum Input {
+    case head
+    case collecting(RequestHead, ByteBuffer)
+    case streaming(InboundQueue<ByteBuffer>)
+    /// The rest of a body that nobody reads.
+    case skipping
+    /// All of the request that is being answered; what follows waits.
+    case complete
+    /// Nothing that comes is looked at, because the connection is about to end.
+    case lingering
+  }
+
+  /// A request on its way to its response.
+  private final class Exchange {
+    let head: RequestHead
+    let number: UInt64
+    let client = ClientWatch()
+    /// Stops what answers without a task.
+    var stop: (@Sendable () -> Void)?
+    /// The responder's.
+    var task: Task<Void, Never>?
+    /// That of a body in pieces.
+    var writing: Task<Void, Never>?
+    /// Nil until the response has begun.
+    var framing: ResponseFraming?
+    /// How much an announced body still lacks.
+    var bytesLeft = 0
+    /// Kept when the piece that was written last is with the system, or nobody waits for it any more.
+    var unwritten: EventLoopPromise<Void>?
+    var hasLeft = false
+    var closes = false
+
+    init(_ head: RequestHead, _ number: UInt64) {
+      self.head = head
+      self.number = number
+    }
+
+    /// Tells everybody who works for the client that it has left.
+    func clientLeft(endsTask: Bool) {
+      hasLeft = true
+      stop?()
+      stop = nil
+      client.clientLeft()
+      writing?.cancel()
+      unwritten?.fail(CancellationError())
+      if endsTask { task?.cancel() }
+    }
+  }
+
+  private let service: HTTPExchanges
+  private let watch: InputWatch
+  private var input = Input.head
+  private var exchange: Exchange?
+  private var exchanges: UInt64 = 0
+  /// What came behind a request that is being answered.
+  private var waiting: Deque<HTTPServerRequestPart> = []
+  /// What is wrong with what comes after the request that is being answered.
+  private var refusal: RequestHead.Refusal?
+  private var bodyBytes = 0
+  /// Where in the body its reader stopped.
+  private var skippedFrom = 0
+  private var requestTime = NIODeadline.now()
+  /// Whether the body's reader has no room.
+  private var isPaused = false
+  private var isReadHeld = false
+  private var isContinueDue = false
+  private var hasInputEnded = false
+  private var isQuiescing = false
+  private var isGoingOn = false
+  private var isNotedBusy = false
+  private var idleTime = NIODeadline.now()
+  private var timer: Scheduled<Void>?
+  private var timerDeadline: NIODeadline?
+  private var context: ChannelHandlerContext?
+
+  /// A connection whose bytes come through `watch`.
+  init(_ service: HTTPExchanges, watch: InputWatch) {
+    self.service = service
+    self.watch = watch
+  }
+
+  // MARK: - Life
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    setTimer(context)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) { forget() }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    forget()
+    context.fireChannelInactive()
+  }
+
+  private func forget() {
+    timer?.cancel()
+    context = nil
+    if case .streaming(let queue) = input { queue.finish(.failure(CancellationError())) }
+    input = .lingering
+    exchange?.clientLeft(endsTask: service.connections.areAborted)
+    exchange = nil
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch event {
+    case ChannelEvent.inputClosed: inputEnded(context)
+    case is ChannelShouldQuiesceEvent:
+      isQuiescing = true
+      if exchange == nil { context.close(promise: nil) }
+    default: break
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  /// The client sends no more; it may have left, or wait for the answer.
+  private func inputEnded(_ context: ChannelHandlerContext) {
+    hasInputEnded = true
+    guard let exchange, case .complete = input else { return context.close(promise: nil) }
+    guard let patience = service.configuration.halfCloseTimeMax, exchange.framing == nil else {
+      return exchange.clientLeft(endsTask: false)
+    }
+    guard exchange.head.isHTTP11 else { return }
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let number = exchange.number
+    context.eventLoop.scheduleTask(in: TimeAmount(patience)) { bound.value.probe(number) }
+  }
+
+  /// Finds out whether a client that sends no more still reads.
+  ///
+  /// Both look the same until something is written, to which a socket that was closed replies by a
+  /// reset. An interim response may come at any time; who reads skips it.
+  private func probe(_ number: UInt64) {
+    guard let context, let exchange, exchange.number == number, exchange.framing == nil else {
+      return
+    }
+    writeContinue(context)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard let error = error as? HTTPParserError else { return context.close(promise: nil) }
+    switch input {
+    case .streaming(let queue):
+      queue.finish(.failure(MalformedBody(reason: "\(error)")))
+      exchange?.closes = true
+      input = .skipping
+    case .lingering: break
+    default: refuse(RequestHead.Refusal(error), context)
+    }
+  }
+
+  // MARK: - Requests
+
+  func read(context: ChannelHandlerContext) {
+    if wantsMore { context.read() } else { isReadHeld = true }
+  }
+
+  private var wantsMore: Bool {
+    switch input {
+    case .complete: false
+    case .streaming: !isPaused
+    case .head, .collecting, .skipping, .lingering: true
+    }
+  }
+
+  private func goOnReading(_ context: ChannelHandlerContext) {
+    guard isReadHeld, wantsMore else { return }
+    isReadHeld = false
+    context.read()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let part = unwrapInboundIn(data)
+    if case .complete = input { return waiting.append(part) }
+    guard waiting.isEmpty else { return waiting.append(part) }
+    take(part, context)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    // A request that came in one piece needs no time limit.
+    if let deadline, timerDeadline.map({ deadline < $0 }) ?? true { setTimer(context) }
+    context.fireChannelReadComplete()
+  }
+
+  private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
+    switch (input, part) {
+    case (.head, .head(let head)): begin(head, context)
+    case (.collecting(let head, var body), .body(var piece)):
+      // Moved out of the state first, so that the buffer is not copied.
+      input = .head
+      if body.readableBytes == 0 { body = piece } else { body.writeBuffer(&piece) }
+      input = .collecting(head, body)
+    case (.collecting(let head, let body), .end):
+      input = .complete
+      watch.requestRead()
+      respond(to: head, .whole(body), context)
+    case (.streaming(let queue), .body(let piece)):
+      bodyBytes += piece.readableBytes
+      isPaused = !queue.yield(piece, bytes: piece.readableBytes)
+      service.roster.note(context.channel, isBusy: isPaused)
+      isNotedBusy = isPaused
+    case (.streaming(let queue), .end):
+      watch.requestRead()
+      input = .complete
+      queue.finish()
+      noteTurn(context)
+    case (.skipping, .body(let piece)):
+      bodyBytes += piece.readableBytes
+      if bodyBytes - skippedFrom > Self.skippedBytesMax, exchange == nil {
+        end(context, after: nil)
+      }
+    case (.skipping, .end):
+      watch.requestRead()
+      input = exchange == nil ? .head : .complete
+    default: break
+    }
+  }
+
+  private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    let head = Result { () throws(RequestHead.Refusal) in try RequestHead(head) }
+    switch head {
+    case .failure(let refusal): refuse(refusal, context)
+    case .success(let head): begin(head, context)
+    }
+  }
+
+  private func begin(_ head: RequestHead, _ context: ChannelHandlerContext) {
+    bodyBytes = 0
+    skippedFrom = 0
+    requestTime = .now()
+    isPaused = false
+    isContinueDue = head.expectsContinue
+    if let refusal = service.screen(Request(head: head.request)) {
+      input = .skipping
+      let exchange = newExchange(head, context)
+      return write(refusal, exchange.number)
+    }
+    switch head.body {
+    case .none: input = .collecting(head, ByteBuffer())
+    case .announced(let length) where length <= Self.wholeBytesMax:
+      input = .collecting(head, ByteBuffer())
+      if isContinueDue { writeContinue(context) }
+    case .announced, .chunked:
+      let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+      let eventLoop = context.eventLoop
+      let queue = InboundQueue<ByteBuffer> { eventLoop.execute { bound.value.bodyHasRoom() } }
+      input = .streaming(queue)
+      let pieces =
+        isContinueDue
+        ? AsyncThrowingStream {
+          eventLoop.execute { bound.value.bodyIsWanted() }
+          return try await queue.next()
+        } : queue.elements
+      respond(to: head, .stream(pieces), context)
+    }
+  }
+
+  private func bodyHasRoom() {
+    guard let context, isPaused else { return }
+    isPaused = false
+    noteTurn(context)
+    goOnReading(context)
+  }
+
+  private func bodyIsWanted() {
+    if let context, isContinueDue, exchange?.framing == nil { writeContinue(context) }
+  }
+
+  private func writeContinue(_ context: ChannelHandlerContext) {
+    isContinueDue = false
+    context.writeAndFlush(
+      wrapOutboundOut(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")),
+      promise: nil
+    )
+  }
+
+  private func newExchange(_ head: RequestHead, _ context: ChannelHandlerContext) -> Exchange {
+    exchanges += 1
+    let exchange = Exchange(head, exchanges)
+    self.exchange = exchange
+    noteTurn(context)
+    return exchange
+  }
+
+  private func respond(
+    to head: RequestHead,
+    _ body: InvocationRequest.Body,
+    _ context: ChannelHandlerContext
+  ) {
+    let exchange = newExchange(head, context)
+    let number = exchange.number
+    let request = Request(head: head.request, body: body)
+    let eventLoop = context.eventLoop
+    let bound = NIOLoopBound(self, eventLoop: eventLoop)
+    let reply: @Sendable (Response) -> Void = { response in
+      if eventLoop.inEventLoop {
+        bound.value.write(response, number)
+      } else {
+        eventLoop.execute { bound.value.write(response, number) }
+      }
+    }
+    if case .whole = body, let stop = service.immediate?.begin(request, on: eventLoop, reply: reply)
+    {
+      exchange.stop = stop
+    } else {
+      let context = HTTPContext(channel: context.channel, client: exchange.client)
+      exchange.task = service.respond(to: request, context, reply: reply)
+    }
+  }
+
+  // MARK: - Responses
+
+  private func write(_ response: Response, _ number: UInt64) {
+    guard let context, let exchange, exchange.number == number, exchange.framing == nil else {
+      return
+    }
+    exchange.stop = nil
+    let head = exchange.head
+    let framing = ResponseFraming(
+      response,
+      isHead: head.request.method == .head,
+      isHTTP11: head.isHTTP11
+    )
+    exchange.framing = framing
+    exchange.closes =
+      exchange.closes || !head.keepsAlive || isQuiescing || framing == .untilClose
+      || response.headers[.connection]?.lowercased() == "close"
+    var whole: ByteBuffer?
+    if case .whole(let body) = response.body {
+      whole = body
+      exchange.closes = exchange.closes || !canSkipRest(of: head)
+    }
+    var bytes = context.channel.allocator.buffer(
+      capacity: 512 + min(whole?.readableBytes ?? 0, Self.copiedBytesMax)
+    )
+    bytes.writeHead(
+      response.head,
+      framing,
+      bodyBytes: whole?.readableBytes,
+      connection: exchange.closes ? "close" : head.isHTTP11 ? nil : "keep-alive"
+    )
+    guard framing != .none, whole?.readableBytes != 0 else { return writeLast(bytes, context) }
+    guard let whole else {
+      context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+      if case .length(let length) = framing { exchange.bytesLeft = length }
+      exchange.writing = writing(response.body, number, context.eventLoop)
+      return
+    }
+    if whole.readableBytes <= Self.copiedBytesMax {
+      bytes.writeImmutableBuffer(whole)
+      writeLast(bytes, context)
+    } else {
+      context.write(wrapOutboundOut(bytes), promise: nil)
+      writeLast(whole, context)
+    }
+  }
+
+  /// Whether what is still to come of the request is so little that the next one is worth waiting for.
+  private func canSkipRest(of head: RequestHead) -> Bool {
+    switch (input, head.body) {
+    case (.complete, _), (_, .none): true
+    case (_, .announced(let length)): !isContinueDue && length - bodyBytes <= Self.skippedBytesMax
+    // How much that is shows when it comes.
+    case (_, .chunked): true
+    }
+  }
+
+  /// Writes a body in pieces; each piece is with the system before the next is asked for, so that a
+  /// process that dies then has still sent it.
+  private func writing(
+    _ body: InvocationReply.Body,
+    _ number: UInt64,
+    _ eventLoop: any EventLoop
+  ) -> Task<Void, Never> {
+    let bound = NIOLoopBound(self, eventLoop: eventLoop)
+    let write: InvocationReply.Body.Write = { piece in
+      try await eventLoop.flatSubmit { bound.value.write(piece, of: number, eventLoop) }.get()
+    }
+    // The exchange owns the task and cancels it when the client leaves.
+    return service.task {
+      do {
+        switch body {
+        case .whole(let piece): try await write(piece)
+        case .stream(let pieces): for try await piece in pieces { try await write(piece) }
+        case .produced(let produce): try await produce(write)
+        }
+        eventLoop.execute { bound.value.bodyEnded(number, isWhole: true) }
+      } catch {
+        eventLoop.execute { bound.value.bodyEnded(number, isWhole: false) }
+      }
+    }
+  }
+
+  private func write(
+    _ piece: ByteBuffer,
+    of number: UInt64,
+    _ eventLoop: any EventLoop
+  ) -> EventLoopFuture<Void> {
+    guard let context, let exchange, exchange.number == number, !exchange.hasLeft else {
+      return eventLoop.makeFailedFuture(CancellationError())
+    }
+    guard piece.readableBytes > 0 else { return eventLoop.makeSucceededVoidFuture() }
+    var bytes = piece
+    switch exchange.framing {
+    case .chunked:
+      bytes = context.channel.allocator.buffer(capacity: piece.readableBytes + 16)
+      bytes.writeChunk(piece)
+    case .length:
+      // More than was announced would be taken for the next response.
+      guard piece.readableBytes <= exchange.bytesLeft else {
+        context.close(promise: nil)
+        return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+      }
+      exchange.bytesLeft -= piece.readableBytes
+    case .untilClose, .some(.none), nil: break
+    }
+    let promise = eventLoop.makePromise(of: Void.self)
+    exchange.unwritten = promise
+    context.writeAndFlush(wrapOutboundOut(bytes)).cascade(to: promise)
+    return promise.futureResult
+  }
+
+  private func bodyEnded(_ number: UInt64, isWhole: Bool) {
+    guard let context, let exchange, exchange.number == number else { return }
+    // Only the connection's end tells the client that something is missing.
+    guard isWhole, exchange.bytesLeft == 0 else { return context.close(promise: nil) }
+    let end = exchange.framing == .chunked ? "0\r\n\r\n" : ""
+    writeLast(ByteBuffer(string: end), context)
+  }
+
+  private func writeLast(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+    guard let exchange else { return }
+    self.exchange = nil
+    // A request may go on while a body in pieces is written, and end before it.
+    exchange.closes = exchange.closes || !canSkipRest(of: exchange.head)
+    if case .streaming(let queue) = input {
+      queue.finish(.failure(CancellationError()))
+      input = .skipping
+      skippedFrom = bodyBytes
+      requestTime = .now()
+    }
+    guard exchange.closes else {
+      context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+      return goOn(context)
+    }
+    end(context, after: bytes)
+  }
+
+  /// Looks at what comes after the request that has been answered.
+  private func goOn(_ context: ChannelHandlerContext) {
+    idleTime = .now()
+    noteTurn(context)
+    // A client that does not read its responses gets no more of them.
+    guard !isGoingOn, exchange == nil, context.channel.isWritable else { return }
+    isGoingOn = true
+    if case .complete = input { input = .head }
+    while exchange == nil, context.channel.isWritable, let part = waiting.popFirst() {
+      take(part, context)
+      if exchange == nil, case .complete = input { input = .head }
+    }
+    isGoingOn = false
+    guard exchange == nil, self.context != nil else { return }
+    if let refusal { return refuse(refusal, context) }
+    if hasInputEnded || isQuiescing, waiting.isEmpty { return end(context, after: nil) }
+    goOnReading(context)
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    noteTurn(context)
+    if context.channel.isWritable, exchange == nil { goOn(context) }
+    context.fireChannelWritabilityChanged()
+  }
+
+  // MARK: - Ends
+
+  /// Answers what is no request, after the requests before it, and ends the connection.
+  private func refuse(_ refusal: RequestHead.Refusal, _ context: ChannelHandlerContext) {
+    guard exchange == nil, waiting.isEmpty else { return self.refusal = refusal }
+    self.refusal = nil
+    let response = refusal.response
+    guard case .whole(let body) = response.body else { return }
+    var bytes = ByteBuffer()
+    let length = body.readableBytes
+    bytes.writeHead(response.head, .length(length), bodyBytes: length, connection: "close")
+    bytes.writeImmutableBuffer(body)
+    input = .skipping
+    end(context, after: bytes)
+  }
+
+  /// Ends the connection so that the client finds what was written before, also when it still sends.
+  private func end(_ context: ChannelHandlerContext, after bytes: ByteBuffer?) {
+    let isAllRead =
+      switch input {
+      case .complete, .head: true
+      default: hasInputEnded
+      }
+    input = .lingering
+    waiting = []
+    watch.discard(upTo: Self.lingeringBytesMax)
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.whenComplete { _ in bound.value.ended(isAllRead: isAllRead) }
+    context.writeAndFlush(wrapOutboundOut(bytes ?? ByteBuffer()), promise: promise)
+    requestTime = .now()
+    setTimer(context)
+  }
+
+  private func ended(isAllRead: Bool) {
+    guard let context else { return }
+    guard !isAllRead else { return context.close(promise: nil) }
+    context.close(mode: .output, promise: nil)
+    requestTime = .now()
+    goOnReading(context)
+  }
+
+  // MARK: - Time limits
+
+  /// When the client must have done what it is its turn to do; nil while it is ours.
+  private var deadline: NIODeadline? {
+    let limits = service.configuration
+    guard context?.channel.isWritable != false else {
+      return idleTime + TimeAmount(limits.idleTimeMax)
+    }
+    switch input {
+    case .head:
+      if let first = watch.firstRead { return first + TimeAmount(limits.headTimeMax) }
+      return idleTime + TimeAmount(limits.idleTimeMax)
+    case .collecting: return requestTime + TimeAmount(limits.shortBodyTimeMax)
+    case .streaming: return isPaused ? nil : watch.lastRead + TimeAmount(limits.bodyPauseMax)
+    case .skipping: return exchange == nil ? requestTime + Self.skippingTimeMax : nil
+    case .complete: return nil
+    case .lingering: return requestTime + Self.lingeringTimeMax
+    }
+  }
+
+  private func setTimer(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    let limit = NIODeadline.now() + TimeAmount(service.configuration.idleTimeMax)
+    let deadline = deadline ?? limit
+    timerDeadline = deadline
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    timer = context.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerFired() }
+  }
+
+  private func timerFired() {
+    guard let context else { return }
+    timerDeadline = nil
+    guard let deadline, deadline <= .now() else { return setTimer(context) }
+    switch input {
+    case .head where watch.firstRead != nil, .collecting:
+      refuse(
+        RequestHead.Refusal(status: .requestTimeout, message: "The request took too long to come."),
+        context
+      )
+    case .streaming(let queue) where exchange?.framing == nil:
+      queue.finish(.failure(MalformedBody(reason: "it stopped before its end")))
+      exchange?.closes = true
+      input = .skipping
+      setTimer(context)
+    default: context.close(promise: nil)
+    }
+  }
+
+  /// Tells the roster whose turn it is, for connections that wait for their clients may be closed.
+  private func noteTurn(_ context: ChannelHandlerContext) {
+    let isArrived =
+      switch input {
+      case .complete: true
+      case .streaming: isPaused
+      default: false
+      }
+    let isBusy = exchange != nil && isArrived && context.channel.isWritable
+    guard isBusy != isNotedBusy else { return }
+    isNotedBusy = isBusy
+    service.roster.note(context.channel, isBusy: isBusy)
+  }
+}

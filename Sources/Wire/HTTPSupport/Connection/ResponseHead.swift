@@ -1,0 +1,82 @@
+import HTTPTypes
+import Invocation
+import NIOCore
+import NIOHTTP1
+
+/// How the end of a response's body is told, RFC 9112, section 6.
+enum ResponseFraming: Equatable {
+  /// There is no body, whatever the head says of one.
+  case none
+  case length(Int)
+  case chunked
+  /// The connection's end is the body's; the only way for HTTP/1.0 if the length is not known.
+  case untilClose
+
+  /// The framing of a response; `isHead` tells of an answer to a HEAD request.
+  init(_ response: Response, isHead: Bool, isHTTP11: Bool) {
+    let code = response.head.status.code
+    if isHead || code == 204 || code == 304 || (100..<200).contains(code) {
+      self = .none
+    } else if case .whole(let body) = response.body {
+      self = .length(body.readableBytes)
+    } else if let length = response.head.headerFields[.contentLength].flatMap({ Int($0) }) {
+      self = .length(length)
+    } else {
+      self = isHTTP11 ? .chunked : .untilClose
+    }
+  }
+}
+
+extension ByteBuffer {
+  /// Writes the head of a response, with its own fields of the connection in the place of those given.
+  mutating func writeHead(
+    _ head: HTTPResponse,
+    _ framing: ResponseFraming,
+    bodyBytes: Int?,
+    connection: String?
+  ) {
+    let phrase =
+      head.status.reasonPhrase.isEmpty
+      ? HTTPResponseStatus(statusCode: head.status.code).reasonPhrase : head.status.reasonPhrase
+    writeString("HTTP/1.1 \(head.status.code) \(phrase)\r\n")
+    for field in head.headerFields {
+      switch field.name {
+      case .contentLength, .transferEncoding, .connection, .upgrade, .keepAlive: continue
+      default: writeField(field.name.rawName, field.value)
+      }
+    }
+    switch framing {
+    case .length(let length): writeField("Content-Length", String(length))
+    case .chunked: writeField("Transfer-Encoding", "chunked")
+    case .untilClose: break
+    case .none:
+      // An answer to HEAD, or 304, tells the length that the body would have.
+      let mayHaveLength = head.status.code >= 200 && head.status.code != 204
+      if mayHaveLength, let length = bodyBytes.map(String.init) ?? head.headerFields[.contentLength]
+      {
+        writeField("Content-Length", length)
+      }
+    }
+    if let connection { writeField("Connection", connection) }
+    writeStaticString("\r\n")
+  }
+
+  private mutating func writeField(_ name: String, _ value: String) {
+    writeString(name)
+    writeStaticString(": ")
+    writeString(value)
+    writeStaticString("\r\n")
+  }
+
+  /// Writes a piece of a chunked body.
+  mutating func writeChunk(_ piece: ByteBuffer) {
+    writeString(String(piece.readableBytes, radix: 16))
+    writeStaticString("\r\n")
+    writeImmutableBuffer(piece)
+    writeStaticString("\r\n")
+  }
+}
+
+extension HTTPField.Name {
+  fileprivate static let keepAlive = fieldName("keep-alive")
+}

@@ -1,0 +1,126 @@
+import HTTPTypes
+package import Invocation
+package import NIOCore
+package import RuntimeSupport
+import Synchronization
+
+/// A request's body is longer than the door accepts.
+///
+/// As it is, a client sees `INVALID_ARGUMENT` and 400, which no client retries; a door with another
+/// answer (callables: 413) catches it.
+package struct BodyTooLarge: StatusConvertible, CustomStringConvertible, Equatable {
+  package var bytesMax: Int
+
+  /// The error for a body longer than `bytesMax`.
+  package init(bytesMax: Int) {
+    self.bytesMax = bytesMax
+  }
+
+  package var statusCode: StatusCode { .invalidArgument }
+  package var statusMessage: String {
+    "Request payload size exceeds the limit: \(bytesMax) bytes."
+  }
+  package var description: String { statusMessage }
+}
+
+/// A request's body that breaks HTTP's rules half-way, such as by a chunk without a size.
+package struct MalformedBody: StatusConvertible, CustomStringConvertible {
+  package var reason: String
+
+  package var statusCode: StatusCode { .invalidArgument }
+  package var statusMessage: String { "The request's body is malformed: \(reason)." }
+  package var description: String { statusMessage }
+}
+
+extension Request {
+  /// The whole body; throws `BodyTooLarge`, without reading if the announced length is too large.
+  ///
+  /// Throws `MalformedBody` where it breaks HTTP's rules, and `CancellationError` when the client
+  /// leaves before its end.
+  package func wholeBody(upTo bytesMax: Int) async throws -> ByteBuffer {
+    try checkAnnounced(bytesMax)
+    switch body {
+    case .whole(let buffer):
+      guard buffer.readableBytes <= bytesMax else { throw BodyTooLarge(bytesMax: bytesMax) }
+      return buffer
+    case .stream(let pieces):
+      var collected = ByteBuffer()
+      for try await piece in pieces {
+        guard collected.readableBytes + piece.readableBytes <= bytesMax else {
+          throw BodyTooLarge(bytesMax: bytesMax)
+        }
+        collected.writeImmutableBuffer(piece)
+      }
+      return collected
+    }
+  }
+
+  /// The body with a bound, for somebody who reads it as it arrives.
+  ///
+  /// Throws `BodyTooLarge` at once if the announced length is too large; else a read past the bound
+  /// throws it.
+  package func boundedBody(upTo bytesMax: Int) throws -> BoundedBody {
+    try checkAnnounced(bytesMax)
+    if case .whole(let buffer) = body, buffer.readableBytes > bytesMax {
+      throw BodyTooLarge(bytesMax: bytesMax)
+    }
+    return BoundedBody(body, upTo: bytesMax)
+  }
+
+  private func checkAnnounced(_ bytesMax: Int) throws {
+    if let announced = contentLength, announced > bytesMax {
+      throw BodyTooLarge(bytesMax: bytesMax)
+    }
+  }
+}
+
+/// A body that is read no further than a bound, and remembers how that ended.
+package final class BoundedBody: Sendable {
+  private struct State {
+    var bytes = 0
+    var failure: (any Error)?
+  }
+
+  private let source: InvocationRequest.Body
+  private let bytesMax: Int
+  private let state = Mutex(State())
+
+  fileprivate init(_ source: InvocationRequest.Body, upTo bytesMax: Int) {
+    self.source = source
+    self.bytesMax = bytesMax
+  }
+
+  /// What a read of the body has thrown.
+  package var failure: (any Error)? { state.withLock { $0.failure } }
+
+  /// The body, to be read once.
+  package var body: InvocationRequest.Body {
+    guard case .stream(let pieces) = source else { return source }
+    return .stream(AsyncThrowingStream { try await self.next(of: pieces) })
+  }
+
+  private func next(
+    of pieces: AsyncThrowingStream<ByteBuffer, any Error>
+  ) async throws -> ByteBuffer? {
+    do {
+      guard let piece = try await pieces.nextElement() else { return nil }
+      let bytes = state.withLock { state in
+        state.bytes += piece.readableBytes
+        return state.bytes
+      }
+      guard bytes <= bytesMax else { throw BodyTooLarge(bytesMax: bytesMax) }
+      return piece
+    } catch {
+      state.withLock { $0.failure = error }
+      throw error
+    }
+  }
+}
+
+extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
+  /// The next element; every iterator of such a stream takes from the same source.
+  package func nextElement() async throws -> Element? {
+    var iterator = makeAsyncIterator()
+    return try await iterator.next()
+  }
+}

@@ -1,0 +1,16 @@
+package import DocumentModel
+
+/// How the deliveries of one function stand, and what became of its tries since the start.
+package struct DeliveryFigures: Sendable, Hashable {
+  package var pending = 0
+  package var running = 0
+  /// When the oldest event was recorded that runs or could run now; nil when none does.
+  package var oldest: Timestamp?
+  /// Tries that ended, by the state that they left their delivery in.
+  package var ends: [Delivery.State: Int]
+
+  /// Those of a function without events, whose tries have ended so.
+  package init(ends: [Delivery.State: Int] = [:]) {
+    self.ends = ends
+  }
+}
