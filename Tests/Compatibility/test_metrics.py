@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 
 import conftest
 import pytest
@@ -60,6 +61,11 @@ def test_calls_and_deliveries_are_counted_by_outcome(sample):
     sample.call("crash", None)
     write(sample, "failOnce/a")
     write(sample, "failForGood/a")
+    tries = "hearth_delivery_attempts_total"
+    end = time.monotonic() + 30
+    # The second try of `failOnce` comes a moment after the first.
+    while not value(metrics(sample), tries, function="failOnce", state="succeeded"):
+        assert time.monotonic() < end
     sample.settle()
     found = metrics(sample)
     ended = "hearth_invocations_total"
@@ -70,7 +76,6 @@ def test_calls_and_deliveries_are_counted_by_outcome(sample):
     assert value(found, "hearth_worker_crashes_total", function="crash") == 1
     assert value(found, "hearth_worker_starts_total", function="echo") == 1
     assert value(found, "hearth_worker_crashes_total", function="echo") == 0
-    tries = "hearth_delivery_attempts_total"
     assert value(found, tries, function="failOnce", state="pending") == 1
     assert value(found, tries, function="failOnce", state="succeeded") == 1
     assert value(found, tries, function="failForGood", state="dead") == 1
@@ -136,3 +141,15 @@ def test_one_trace_shows_a_chain_of_events(sample):
 def test_a_call_without_a_trace_begins_one(sample):
     seen = {requests.get(sample.url("inspect"), timeout=30).json()["traceID"] for _ in range(3)}
     assert len(seen) == 3 and all(re.fullmatch("[0-9a-f]{32}", trace) for trace in seen)
+
+
+def test_a_function_that_crashes_again_at_once_gets_no_second_report(sample):
+    for _ in range(3):
+        assert sample.call("trap", {"kind": "index"}).status_code == 500
+    lines = sample.hub("GET", "/hearth/v1/logs?function=trap&limit=1000").text.splitlines()
+    entries = [conftest.json.loads(line) for line in lines]
+    reports = [e for e in entries if "closure #1 in SampleFaults.trap" in e["message"]]
+    ends = [e["message"] for e in entries if e["level"] == "critical"]
+    assert len(reports) == 1 and len(ends) == 3
+    assert "ended by signal" in ends[0]
+    assert all("it crashed again" in end for end in ends[1:])

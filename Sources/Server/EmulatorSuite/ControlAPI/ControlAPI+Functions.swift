@@ -41,15 +41,22 @@ extension ControlAPI {
       let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
       throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
     }
-    guard let trigger = endpoint.eventTrigger,
-      let type = DocumentEventType(name: trigger.eventType)
-    else {
+    guard let trigger = endpoint.eventTrigger else {
       throw StatusError(
         .failedPrecondition,
         "\(name) has no trigger; `hearth call \(name)` invokes it."
       )
     }
     let body = try await request.wholeBody(upTo: Self.fireBytesMax)
+    guard let type = DocumentEventType(name: trigger.eventType) else {
+      let event = try FiredCloudEvent(json: Array(body.readableBytesView), for: name, trigger).event
+      let content = DeliveryEvent.Content.occurrence(.event(event))
+      return try await fire(
+        name,
+        DeliveryEvent(content: content, commitTime: time.now, auth: .admin),
+        DocumentEventType(.written)
+      )
+    }
     let event = try FiredEvent(
       json: Array(body.readableBytesView),
       database: DatabaseName(project: project),
@@ -62,11 +69,20 @@ extension ControlAPI {
           + "--before and --data decide which it is."
       )
     }
-    let delivered = DeliveryEvent(
-      content: .document(event.change),
-      commitTime: time.now,
-      auth: .admin
+    let content = DeliveryEvent.Content.document(event.change)
+    return try await fire(
+      name,
+      DeliveryEvent(content: content, commitTime: time.now, auth: .admin),
+      type
     )
+  }
+
+  /// Sends one event to one function, and says what came of it.
+  private func fire(
+    _ name: String,
+    _ delivered: DeliveryEvent,
+    _ type: DocumentEventType
+  ) async throws -> Response {
     let delivery = Delivery(
       id: DeliveryID(sequence: 0, changeIndex: 0, function: name),
       event: delivered,

@@ -20,6 +20,8 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
   package var services: [String: ServiceAddress]
   /// Why the suite takes no more writes, and what to do; nil while all is well.
   package var problem: String?
+  /// Who may use the services, for people.
+  package var openTo: String?
   /// The path of `server.json`.
   package var serverFile: String?
   /// What the control API asks for as `Authorization: Bearer`; only in `server.json`.
@@ -30,8 +32,10 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
     project: String,
     pid: Int32,
     services: [String: ServiceAddress],
+    openTo: String? = nil,
     serverFile: String? = nil
   ) {
+    self.openTo = openTo
     self.project = project
     self.pid = pid
     self.services = services

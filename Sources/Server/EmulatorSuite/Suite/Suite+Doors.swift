@@ -103,12 +103,14 @@ extension Suite {
     )
   }
 
+  /// Who may use the ports.
+  var doorPolicy: DoorPolicy {
+    DoorPolicy(listeningOn: configuration.host, allowing: configuration.allowedOrigins)
+  }
+
   /// Refuses what a foreign page may have caused, and clients at the wrong port.
   private func screen(_ wrongDoor: WrongDoor) -> HTTPService.Screen {
-    let policy = DoorPolicy(
-      listeningOn: configuration.host,
-      allowing: configuration.allowedOrigins
-    )
+    let policy = doorPolicy
     return { request in
       policy.refusal(of: request.head).map { .error($0) } ?? wrongDoor.refusal(of: request)
     }

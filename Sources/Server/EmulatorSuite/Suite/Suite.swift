@@ -188,6 +188,7 @@ package final class Suite: Service {
       services: Dictionary(
         uniqueKeysWithValues: addresses.withLock { $0 }.map { ($0.key.rawValue, $0.value) }
       ),
+      openTo: doorPolicy.description,
       serverFile: ServerFile.path(folder: folder.path)
     )
   }

@@ -9,11 +9,13 @@ struct Fire: AsyncParsableCommand {
     discussion: """
       Data is plain JSON, or Firestore's own form if its only top key is "fields". With --data \
       alone the document counts as created, with --before too as updated, with --before alone as \
-      deleted.
+      deleted. Functions that wait for other events than documents' get a CloudEvent as JSON; of its \
+      members only "data" matters to most, and what is missing is made up.
 
         hearth fire embedMessage --document chats/c1/messages/m1 --data @m.json
         hearth fire onUser --document users/u1 --data '{"name": "Ann"}'
         hearth fire onUser --document users/u1 --before '{"name": "Ann"}'
+        hearth fire onSignUp --event signup.json
       """
   )
 
@@ -23,7 +25,10 @@ struct Fire: AsyncParsableCommand {
   var name: String
 
   @Option(help: "Path of the document below the database, such as chats/c1.")
-  var document: String
+  var document: String?
+
+  @Option(help: ArgumentHelp("A CloudEvent as JSON: its file, or -.", valueName: "file"))
+  var event: String?
 
   @Option(
     name: .customLong("data"),
@@ -35,6 +40,15 @@ struct Fire: AsyncParsableCommand {
   var before: String?
 
   func validate() throws {
+    if event != nil {
+      guard document == nil, after == nil, before == nil else {
+        throw ValidationError("Give --event, or --document with --data or --before.")
+      }
+      return
+    }
+    guard document != nil else {
+      throw ValidationError("Give --document PATH, or --event FILE for other events.")
+    }
     guard after != nil || before != nil else {
       throw ValidationError("Give --data, --before or both.")
     }
@@ -42,8 +56,12 @@ struct Fire: AsyncParsableCommand {
 
   func run() async throws {
     let client = try await suite.connect()
-    var body: [String: Any] = ["document": document]
-    for (key, option, text) in [("data", "--data", after), ("before", "--before", before)] {
+    var body: [String: Any] = [:]
+    body["document"] = document
+    let file = event.map { $0 == "-" ? $0 : "@\($0)" }
+    for (key, option, text) in [
+      ("data", "--data", after), ("before", "--before", before), ("event", "--event", file),
+    ] {
       guard let text else { continue }
       body[key] = try JSONSerialization.jsonObject(
         with: Data(try JSONInput.read(text, option: option)),

@@ -23,6 +23,7 @@ extension Doctor {
     for (name, address) in suite.services.sorted(by: { $0.key < $1.key }) {
       findings.append(Finding("port of \(name)", .ok, "\(address.host):\(address.port)"))
     }
+    findings.append(doors(of: suite))
     findings += try await deployment(client)
     let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
     for function in functions {
@@ -30,6 +31,11 @@ extension Doctor {
     }
     findings += secrets(of: functions, suite, files)
     return findings + (try await events(client))
+  }
+
+  /// Who may use the ports.
+  private func doors(of suite: SuiteDescription) -> Finding {
+    Finding("open to", .ok, suite.openTo ?? "an older suite does not say")
   }
 
   private func deployment(_ client: ControlClient) async throws -> [Finding] {

@@ -24,6 +24,13 @@ package struct DoorPolicy: Sendable {
     originHosts = Set(self.origins.compactMap { Self.authority(of: $0).map(Self.host(of:)) })
   }
 
+  /// Who may use the doors, in words.
+  package var description: String {
+    let pages = (["localhost"] + origins.sorted()).joined(separator: ", ")
+    let programs = isLoopback ? "programs of this machine" : "every machine that reaches \(host)"
+    return "\(programs), and pages of \(pages); the control API to whoever has its token"
+  }
+
   /// The flag that a refusal names.
   package static let flag = "--allow-origin"
 

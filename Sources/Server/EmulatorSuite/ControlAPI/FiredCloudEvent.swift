@@ -1,0 +1,63 @@
+import Events
+import Foundation
+import Invocation
+import RuntimeSupport
+
+/// The body of `POST /hearth/v1/functions/{name}/fire` for a function whose events are not documents'.
+struct FiredCloudEvent {
+  var event: CloudEvent
+
+  /// Reads `{"event": CLOUDEVENT}`, in JSON; throws `INVALID_ARGUMENT`.
+  ///
+  /// What the event lacks is made up; the type is the trigger's. Its data is `data`, any JSON, or
+  /// `data_base64`.
+  init(
+    json: [UInt8],
+    for function: String,
+    _ trigger: FunctionEndpoint.EventTrigger
+  ) throws {
+    let body = try? JSONSerialization.jsonObject(with: Data(json)) as? [String: Any]
+    guard let object = body?["event"] as? [String: Any] else {
+      throw StatusError.invalidArgument(
+        "\(function) waits for events of type \(trigger.eventType): give one with --event FILE, a "
+          + #"CloudEvent in JSON such as {"data": {"key": "value"}}."#
+      )
+    }
+    let type = object["type"] as? String ?? trigger.eventType
+    guard type == trigger.eventType else {
+      throw StatusError.invalidArgument(
+        "\(function) waits for events of type \(trigger.eventType), and this one's is \(type)."
+      )
+    }
+    var data: [UInt8] = []
+    if let value = object["data"] {
+      data = Array(try JSONSerialization.data(withJSONObject: value, options: .fragmentsAllowed))
+    } else if let text = object["data_base64"] as? String {
+      guard let bytes = Data(base64Encoded: text) else {
+        throw StatusError.invalidArgument("The event's data_base64 is not base64.")
+      }
+      data = Array(bytes)
+    }
+    // A filter that the event does not name itself is met.
+    var extensions = trigger.eventFilters
+    for (name, value) in object where !Self.attributes.contains(name) {
+      extensions[name] = value as? String ?? "\(value)"
+    }
+    event = CloudEvent(
+      id: object["id"] as? String ?? RandomID.make(),
+      source: object["source"] as? String ?? "//hearth/fire",
+      type: type,
+      subject: object["subject"] as? String,
+      time: object["time"] as? String ?? Date.now.formatted(.iso8601),
+      dataContentType: object["datacontenttype"] as? String ?? "application/json",
+      dataSchema: object["dataschema"] as? String,
+      extensions: extensions,
+      data: data
+    )
+  }
+
+  private static let attributes: Set = [
+    "specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema",
+    "data", "data_base64",
+  ]
+}
