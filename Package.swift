@@ -148,14 +148,6 @@ func rooms() -> [Target] {
       ]
     ),
     room(
-      "HTTP2Server",
-      in: "Sources/Wire",
-      [
-        "CZlib", "Invocation", "HTTPSupport", "RuntimeSupport", "SwiftProtobuf", "HTTPTypes",
-        "NIOCore", "NIOHPACK", "DequeModule", "Logging",
-      ]
-    ),
-    room(
       "FirestoreWire",
       in: "Sources/Wire",
       ["DocumentModel", "FirestoreProtos", "Events", "RuntimeSupport", "SwiftProtobuf"]
@@ -163,6 +155,14 @@ func rooms() -> [Target] {
     room("GoogleAccess", in: "Sources/Wire", ["OutboundHTTP", "RuntimeSupport", "JWTKit"]),
 
     // 4: engines
+    room(
+      "HTTP2Server",
+      in: "Sources/Wire",
+      [
+        "CZlib", "Invocation", "HTTPSupport", "RuntimeSupport", "SwiftProtobuf", "HTTPTypes",
+        "NIOCore", "NIOHPACK", "DequeModule", "Logging",
+      ]
+    ),
     room(
       "DocumentStore",
       in: "emulator/Firestore",
@@ -372,7 +372,7 @@ func testSupport() -> [Target] {
       "OpenAIStubServer",
       in: "Tests",
       [
-        "OpenAIStub", "HTTPSupport", "ArgumentParser", "HTTPTypes", "NIOCore",
+        "OpenAIStub", "Invocation", "HTTPSupport", "ArgumentParser", "HTTPTypes", "NIOCore",
         "ServiceLifecycle", "UnixSignals", "Logging",
       ]
     ),
