@@ -4,6 +4,7 @@ neighbours are served meanwhile."""
 import concurrent.futures
 import contextlib
 import json
+import pathlib
 import resource
 import shutil
 import socket
@@ -268,3 +269,43 @@ def test_node_reuses_connections_aborts_and_uploads(sample):
     run = subprocess.run(["node", "-e", program, sample.url("echo")],
                          capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def files(suite):
+    """How many files and sockets the server has open."""
+    return len(list(pathlib.Path(f"/proc/{suite.process.pid}/fd").iterdir()))
+
+
+def test_calls_that_are_given_up_leave_no_connections_behind(sample):
+    assert requests.get(sample.url("produce") + "?bytes=10", timeout=30).status_code == 200
+    before = files(sample)
+    target = f"/{conftest.PROJECT}/us-central1/produce?bytes=50000000"
+    for method in ("HEAD", "GET"):
+        for _ in range(50):
+            with connect(sample, "functions") as connection:
+                connection.sendall(f"{method} {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                assert connection.recv(100).startswith(b"HTTP/1.1 200 OK")
+    end = time.monotonic() + 30
+    while files(sample) > before + 10:
+        assert time.monotonic() < end, f"{files(sample)} files are open, {before} were"
+        time.sleep(0.05)
+    metrics = requests.get(f"http://{sample.address('hub')}/metrics", timeout=10).text
+    # An answer to HEAD is whole without its body.
+    assert 'hearth_invocations_total{function="produce",outcome="ok"} 51' in metrics
+
+
+def test_a_streamed_body_behind_a_call_is_answered_in_its_turn(sample):
+    call = b'{"data":{"milliseconds":100,"text":"first"}}'
+    head = f"POST /{conftest.PROJECT}/us-central1/%s HTTP/1.1\r\nHost: localhost\r\n"
+    first = (head % "slowEcho").encode() + (
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(call)) + call
+    chunked = (head % "inspect").encode() + (
+        b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n")
+    long = (head % "inspect").encode() + b"Content-Length: 300000\r\n\r\n" + b"x" * 300_000
+    last = (head % "inspect").encode() + b"Connection: close\r\nContent-Length: 0\r\n\r\n"
+    began = time.monotonic()
+    answer = exchange(sample, "functions", first + chunked + long + last)
+    assert answer.count(b"HTTP/1.1 200 OK") == 4, answer
+    places = [answer.index(text) for text in (b"first", b'"bytes":7', b'"bytes":300000', b'"bytes":0')]
+    assert places == sorted(places)
+    assert time.monotonic() - began < 20

@@ -104,6 +104,7 @@ def test_the_commands_show_the_same_numbers(sample):
     table = sample.cli("functions", "stats").stdout
     row = next(line.split() for line in table.splitlines() if line.startswith("echo "))
     assert row[1] == str(stats["echo"]["invocations"])
+    assert next(line.split() for line in table.splitlines() if line.startswith("failing "))[2] == "1"
     top = subprocess.run(
         [conftest.hearth(), "top", "--every", "0.2", "--hub", sample.address("hub")],
         capture_output=True, text=True, timeout=60, check=False)
@@ -153,3 +154,44 @@ def test_a_function_that_crashes_again_at_once_gets_no_second_report(sample):
     assert len(reports) == 1 and len(ends) == 3
     assert "ended by signal" in ends[0]
     assert all("it crashed again" in end for end in ends[1:])
+
+
+def fire(sample, name, *options):
+    return sample.cli("fire", name, *options)
+
+
+def test_fired_events_have_ids_and_traces_of_their_own(sample):
+    for number in range(2):
+        # It fails the first time that it sees an event.
+        run = fire(sample, "failOnce", "--document", f"failOnce/fired{number}", "--data", "{}")
+        assert run.returncode == 1 and "failed as asked" not in run.stdout
+    seen = traces(sample, "failOnce")["failOnce"][-2:]
+    assert len(set(seen)) == 2
+
+
+def test_cloud_events_are_fired_from_a_file_and_refused_by_type(sample, tmp_path):
+    functions = sample.hub("GET", "/hearth/v1/functions").json()
+    event = tmp_path / "event.json"
+    event.write_text('{"type": "com.example.signup", "data": {"a": 1}}', encoding="utf-8")
+    run = fire(sample, "writeEvent", "--event", str(event))
+    assert run.returncode == 0, run.stderr
+    event.write_text('{"data": {"a": 1}}', encoding="utf-8")
+    run = fire(sample, "writeEvent", "--event", str(event))
+    assert run.returncode != 0 and "has no type" in run.stderr
+    event.write_text("nonsense", encoding="utf-8")
+    run = fire(sample, "writeEvent", "--event", str(event))
+    assert run.returncode == 2 and "Correct it" in run.stderr
+    run = fire(sample, "recordWrite", "--event", str(event.with_name("none.json")))
+    assert run.returncode == 2 and "cannot be read" in run.stderr
+    event.write_text("{}", encoding="utf-8")
+    assert "--document PATH" in fire(sample, "recordWrite", "--event", str(event)).stderr
+    assert {f["name"] for f in functions} >= {"writeEvent", "recordWrite"}
+
+
+@pytest.mark.parametrize("name, way", [
+    ("echo", "hearth call echo"), ("inspect", "curl "), ("countTask", "enqueue a task")])
+def test_who_fires_what_takes_no_events_is_told_the_way_in(sample, name, way):
+    run = fire(sample, name, "--document", "a/b", "--data", "{}")
+    assert run.returncode == 1 and way in run.stderr
+    other = sample.cli("call", name, "--data", "{}")
+    assert "hearth fire" not in other.stderr

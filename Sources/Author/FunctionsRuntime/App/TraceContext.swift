@@ -45,6 +45,10 @@ package struct TraceContext: Sendable, Hashable {
   }
 
   private static func isID(_ text: Substring, digits: Int) -> Bool {
-    text.utf8.count == digits && text.contains { $0 != "0" } && text.allSatisfy(\.isHexDigit)
+    // By bytes, because each invocation comes through here.
+    text.utf8.count == digits && text.utf8.contains { $0 != UInt8(ascii: "0") }
+      && text.utf8.allSatisfy {
+        (48...57).contains($0) || (65...70).contains($0) || (97...102).contains($0)
+      }
   }
 }

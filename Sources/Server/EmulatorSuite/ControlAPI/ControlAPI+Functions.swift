@@ -42,10 +42,7 @@ extension ControlAPI {
       throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
     }
     guard let trigger = endpoint.eventTrigger else {
-      throw StatusError(
-        .failedPrecondition,
-        "\(name) has no trigger; `hearth call \(name)` invokes it."
-      )
+      throw StatusError(.failedPrecondition, "\(name) takes no events: \(wayIn(name, endpoint))")
     }
     let body = try await request.wholeBody(upTo: Self.fireBytesMax)
     guard let type = DocumentEventType(name: trigger.eventType) else {
@@ -77,6 +74,20 @@ extension ControlAPI {
     )
   }
 
+  /// How a function without an event trigger is set off.
+  private func wayIn(_ name: String, _ endpoint: FunctionEndpoint) -> String {
+    if endpoint.scheduleTrigger != nil { return "`hearth functions run \(name)` runs it." }
+    if endpoint.callableTrigger != nil { return "`hearth call \(name)` calls it." }
+    let url = description().services["functions"].map {
+      "http://\($0.host):\($0.port)/\(project)/\(endpoint.regions[0])/\(name)"
+    }
+    guard endpoint.taskQueueTrigger != nil else {
+      return "it is an HTTP function; `curl \(url ?? name)` calls it."
+    }
+    return "it is a task queue; enqueue a task, or `curl -d '{\"data\": {}}' "
+      + "-H 'Content-Type: application/json' \(url ?? name)` runs it without one."
+  }
+
   /// Sends one event to one function, and says what came of it.
   private func fire(
     _ name: String,
@@ -84,7 +95,12 @@ extension ControlAPI {
     _ type: DocumentEventType
   ) async throws -> Response {
     let delivery = Delivery(
-      id: DeliveryID(sequence: 0, changeIndex: 0, function: name),
+      // Of no commit: a number that no other event has, so that the event has an id and a trace of its own.
+      id: DeliveryID(
+        sequence: .random(in: UInt64(UInt32.max)...(1 << 52)),
+        changeIndex: 0,
+        function: name
+      ),
       event: delivered,
       type: type
     )

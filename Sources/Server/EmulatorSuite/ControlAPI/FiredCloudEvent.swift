@@ -23,8 +23,16 @@ struct FiredCloudEvent {
           + #"CloudEvent in JSON such as {"data": {"key": "value"}}."#
       )
     }
-    let type = object["type"] as? String ?? trigger.eventType
-    guard type == trigger.eventType else {
+    let takesAll = trigger.eventType == "*"
+    guard let type = object["type"] as? String ?? (takesAll ? nil : trigger.eventType),
+      object["type"] == nil || object["type"] is String
+    else {
+      throw StatusError.invalidArgument(
+        "The event has no type that is a string; \(function) takes events of "
+          + (takesAll ? "every type." : "type \(trigger.eventType).")
+      )
+    }
+    guard takesAll || type == trigger.eventType else {
       throw StatusError.invalidArgument(
         "\(function) waits for events of type \(trigger.eventType), and this one's is \(type)."
       )

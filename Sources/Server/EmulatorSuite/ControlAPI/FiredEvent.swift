@@ -21,7 +21,12 @@ struct FiredEvent {
     } catch {
       throw StatusError.invalidArgument("The body is not a JSON object: \(error)")
     }
-    let path = ResourcePath(slashSeparated: body.fields["document"]?.stringValue ?? "")
+    guard let slashed = body.fields["document"]?.stringValue else {
+      throw StatusError.invalidArgument(
+        "The function waits for events of documents: give --document PATH with --data or --before."
+      )
+    }
+    let path = ResourcePath(slashSeparated: slashed)
     guard path.isDocument, !path.segments.contains("") else {
       throw StatusError.invalidArgument(
         "\"\(path)\" is not a document's path; write one such as chats/c1."

@@ -70,9 +70,7 @@ struct Call: AsyncParsableCommand {
       )
     }
     guard function.kind == .callable, let url = function.url else {
-      throw CommandFailure(
-        "\(name) is not a callable; `hearth fire \(name)` sends it an event."
-      )
+      throw CommandFailure("\(name) is not a callable: \(Self.wayIn(function))")
     }
     var headers: OutboundHeaders = ["content-type": "application/json"]
     if let user { headers["authorization"] = "Bearer " + (try await token(for: user, client)) }
@@ -137,6 +135,18 @@ struct Call: AsyncParsableCommand {
     try Self.json(json, options: .prettyPrinted)
   }
 
+  /// How a function that is no callable is set off.
+  private static func wayIn(_ function: FunctionDescription) -> String {
+    let name = function.name
+    return switch function.kind {
+    case .callable: "call it as one."
+    case .http: "`curl \(function.url ?? name)` calls it."
+    case .schedule: "`hearth functions run \(name)` runs it."
+    case .task: "it runs the tasks that are enqueued for it."
+    case .trigger: "`hearth fire \(name)` sends it an event."
+    }
+  }
+
   private static func json(
     _ json: Any,
     options: JSONSerialization.WritingOptions
@@ -169,10 +179,11 @@ enum JSONInput {
     do {
       _ = try JSONSerialization.jsonObject(with: bytes, options: .fragmentsAllowed)
     } catch {
-      throw CommandFailure(
-        "\(option) is not JSON. Quote it for the shell: \(option) '{\"key\": \"value\"}'",
-        .usage
-      )
+      let isFile = text == "-" || text.hasPrefix("@")
+      let remedy =
+        isFile ? "Correct it." : "Quote it for the shell: \(option) '{\"key\": \"value\"}'"
+      let what = isFile ? "What \(option) names" : option
+      throw CommandFailure("\(what) is not JSON. \(remedy)", .usage)
     }
     return Array(bytes)
   }

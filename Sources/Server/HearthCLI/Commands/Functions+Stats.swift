@@ -11,8 +11,11 @@ extension Functions {
           hearth functions stats
           hearth functions stats --json
 
-        Calls, events, tasks and schedules count alike. Prometheus finds the same numbers, and more, \
-        at /metrics of the hub; `hearth top` shows them as they change.
+        Calls, events, tasks and schedules count alike, each try by itself. REFUSED were answered with \
+        400 to 499, FAILED with 500 or more, or crashed, or timed out. P50 and P99 are upper bounds and \
+        count the start of a worker. PENDING events are not settled; OLDEST is the age of the oldest one \
+        that runs or could run now. Prometheus finds the same numbers, and more, at /metrics of the hub; \
+        `hearth top` shows them as they change.
         """
     )
 
@@ -60,10 +63,14 @@ struct FunctionTable {
     let rates = perSecond ?? [:]
     let rows = stats.sorted {
       let (first, second) = (rates[$0.name] ?? 0, rates[$1.name] ?? 0)
-      return first == second ? $0.name < $1.name : first > second
+      guard first == second else { return first > second }
+      guard perSecond == nil || $0.invocations == $1.invocations else {
+        return $0.invocations > $1.invocations
+      }
+      return $0.name < $1.name
     }
-    var heads = ["FUNCTION", "RUNS", "FAILED", "P50", "P99", "RUNNING", "WAITING", "WORKERS"]
-    heads += ["CRASHES", "EVENTS DUE", "OLDEST"]
+    var heads = ["FUNCTION", "RUNS", "REFUSED", "FAILED", "P50", "P99", "RUNNING", "WAITING"]
+    heads += ["WORKERS", "CRASHES", "PENDING", "OLDEST"]
     if perSecond != nil { heads.insert("RUNS/S", at: 2) }
     return Terminal.table(heads, rows.map(row))
   }
@@ -71,7 +78,8 @@ struct FunctionTable {
   private func row(_ function: FunctionStats) -> [String] {
     let failed = ["failed", "crashed", "timedOut"].reduce(0) { $0 + (function.outcomes[$1] ?? 0) }
     var row = [
-      function.name, "\(function.invocations)", "\(failed)", Self.bound(function.p50Seconds),
+      function.name, "\(function.invocations)", "\(function.outcomes["refused"] ?? 0)",
+      "\(failed)", Self.bound(function.p50Seconds),
       Self.bound(function.p99Seconds), "\(function.running)", "\(function.waiting)",
       "\(function.workers)", "\(function.workerCrashes)", "\(function.pending)",
       function.oldestSeconds.map(Self.age) ?? "",

@@ -34,6 +34,15 @@ struct Top: AsyncParsableCommand {
     }
   }
 
+  /// As much of a table as the terminal shows at once.
+  private static func cropped(_ table: String) -> String {
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 1, size.ws_col > 0
+    else { return table }
+    return table.split(separator: "\n").prefix(Int(size.ws_row) - 1)
+      .map { $0.prefix(Int(size.ws_col)) }.joined(separator: "\n")
+  }
+
   func run() async throws {
     let client = try await suite.connect()
     var earlier: (stats: [FunctionStats], time: ContinuousClock.Instant)?
@@ -46,7 +55,7 @@ struct Top: AsyncParsableCommand {
         let table = FunctionTable(stats, since: (earlier.stats, seconds)).text
         guard isTerminal else { return Terminal.print(table) }
         // Clears the screen and begins at its top.
-        Terminal.print("\u{1B}[H\u{1B}[2J\(table)")
+        Terminal.print("\u{1B}[H\u{1B}[2J\(Self.cropped(table))")
       }
       earlier = (stats, now)
       try await Task.sleep(for: .seconds(every))

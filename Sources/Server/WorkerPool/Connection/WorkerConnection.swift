@@ -236,7 +236,10 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   }
 
   private func received(_ received: HTTPResponseHead) {
-    let length = received.headers.first(name: "content-length").flatMap(Int.init)
+    // An answer to HEAD tells the length of a body that does not come.
+    let isHead = exchange?.request.head.method == .head
+    let length =
+      isHead ? 0 : received.headers.first(name: "content-length").flatMap(Int.init)
     let action = machine.head(
       ConnectionStateMachine.Head(
         statusCode: Int(received.status.code),

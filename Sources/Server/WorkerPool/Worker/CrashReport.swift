@@ -52,9 +52,9 @@ struct CrashReport {
     return .taken
   }
 
-  /// The essence of a report that has begun but that nothing will end, or nil.
+  /// The essence of a report that has begun but that nothing will end; nil when there is none.
   mutating func end() -> String? {
-    isOpen ? finish() : nil
+    isOpen && !(reason.isEmpty && frames.isEmpty) ? finish() : nil
   }
 
   /// Keeps frames with a place in source code, up to where the runtime library called the function.

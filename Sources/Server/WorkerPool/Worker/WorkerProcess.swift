@@ -115,6 +115,8 @@ final class WorkerProcess: Sendable {
   /// It is well below the time after which a worker closes a silent connection, so that no request
   /// meets a closing one.
   private static let idleConnectionTimeMax = Duration.seconds(300)
+  /// The most connections that stay idle: what a burst has opened beyond them is closed after it.
+  private static let idleConnectionsMax = 64
 
   /// The last used connection, on the caller's event loop if it has one.
   private func idleConnection(near eventLoop: (any EventLoop)?) -> WorkerConnection? {
@@ -344,11 +346,17 @@ extension WorkerProcess {
 
   private func keep(_ connection: WorkerConnection) {
     let now = context.time.now()
-    let isKept = state.withLock { state in
-      if !state.isOver { state.idle.append(IdleConnection(connection: connection, since: now)) }
-      return !state.isOver
+    let unwanted = state.withLock { state -> [WorkerConnection] in
+      guard !state.isOver else { return [connection] }
+      state.idle.append(IdleConnection(connection: connection, since: now))
+      // The oldest come first.
+      let outdated = state.idle.prefix { now - $0.since > Self.idleConnectionTimeMax }.count
+      let count = max(outdated, state.idle.count - Self.idleConnectionsMax)
+      guard count > 0 else { return [] }
+      defer { state.idle.removeFirst(count) }
+      return state.idle.prefix(count).map(\.connection)
     }
-    if !isKept { connection.close() }
+    for connection in unwanted { connection.close() }
   }
 
   /// Owns the exchange of one health check.
@@ -360,7 +368,8 @@ extension WorkerProcess {
     }
 
     func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool) {
-      if isReusable { worker.keep(connection) }
+      // There is one for each call that was given up; calls make their own.
+      connection.close()
     }
 
     func exchangeBroke(_ exchange: WorkerCall) { exchange.fail(CancellationError()) }

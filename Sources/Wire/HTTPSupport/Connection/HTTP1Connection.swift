@@ -26,6 +26,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// Many clients send the whole request before they look at the response.
   private static let lingeringBytesMax = 16 << 20
   private static let lingeringTimeMax = TimeAmount.seconds(2)
+  /// The same while the server stops.
+  private static let lastLingeringTimeMax = TimeAmount.milliseconds(250)
   /// How long a body that nobody reads may take.
   private static let skippingTimeMax = TimeAmount.seconds(5)
 
@@ -59,6 +61,9 @@ final class HTTP1Connection: ChannelDuplexHandler {
     var bytesLeft = 0
     /// Kept when the piece that was written last is with the system, or nobody waits for it any more.
     var unwritten: EventLoopPromise<Void>?
+    /// How many pieces were written, and whether the last is on its way to the system.
+    var pieces: UInt64 = 0
+    var isWriting = false
     var hasLeft = false
     var closes = false
 
@@ -98,7 +103,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private var isContinueDue = false
   private var hasInputEnded = false
   private var isQuiescing = false
-  private var isGoingOn = false
+  private var isTaking = false
   private var isNotedBusy = false
   private var idleTime = NIODeadline.now()
   private var timer: Scheduled<Void>?
@@ -139,7 +144,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     case ChannelEvent.inputClosed: inputEnded(context)
     case is ChannelShouldQuiesceEvent:
       isQuiescing = true
-      if exchange == nil { context.close(promise: nil) }
+      if exchange == nil { end(context, after: nil) }
     default: break
     }
     context.fireUserInboundEventTriggered(event)
@@ -148,25 +153,45 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// The client sends no more; it may have left, or wait for the answer.
   private func inputEnded(_ context: ChannelHandlerContext) {
     hasInputEnded = true
-    guard let exchange, case .complete = input else { return context.close(promise: nil) }
-    guard let patience = service.configuration.halfCloseTimeMax, exchange.framing == nil else {
-      return exchange.clientLeft(endsTask: false)
+    switch input {
+    // What is being written still goes out.
+    case .head where exchange == nil, .complete where exchange == nil: return goOn(context)
+    case .lingering: return context.close(promise: nil)
+    // Half a request.
+    case .head, .collecting, .streaming, .skipping: return context.close(promise: nil)
+    case .complete: break
     }
-    guard exchange.head.isHTTP11 else { return }
+    guard let exchange else { return }
+    if service.configuration.halfCloseTimeMax == nil {
+      exchange.clientLeft(endsTask: false)
+    } else {
+      probeLater(exchange, context)
+    }
+  }
+
+  private func probeLater(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    guard let patience = service.configuration.halfCloseTimeMax else { return }
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let number = exchange.number
-    context.eventLoop.scheduleTask(in: TimeAmount(patience)) { bound.value.probe(number) }
+    let (number, pieces) = (exchange.number, exchange.pieces)
+    context.eventLoop.scheduleTask(in: TimeAmount(patience)) {
+      bound.value.probe(number, pieces: pieces)
+    }
   }
 
   /// Finds out whether a client that sends no more still reads.
   ///
   /// Both look the same until something is written, to which a socket that was closed replies by a
-  /// reset. An interim response may come at any time; who reads skips it.
-  private func probe(_ number: UInt64) {
-    guard let context, let exchange, exchange.number == number, exchange.framing == nil else {
-      return
+  /// reset. Before the response an interim one may come at any time; who reads skips it. Within a
+  /// body nothing may be put in, so that a client counts as gone when nothing is to be written, either.
+  private func probe(_ number: UInt64, pieces: UInt64) {
+    guard let context, let exchange, exchange.number == number else { return }
+    if exchange.framing == nil {
+      if exchange.head.isHTTP11 { writeContinue(context) }
+    } else if exchange.pieces == pieces, !exchange.isWriting {
+      exchange.clientLeft(endsTask: false)
+    } else {
+      probeLater(exchange, context)
     }
-    writeContinue(context)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -203,9 +228,30 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let part = unwrapInboundIn(data)
-    if case .complete = input { return waiting.append(part) }
-    guard waiting.isEmpty else { return waiting.append(part) }
+    guard waiting.isEmpty, takesParts(context) else { return waiting.append(part) }
     take(part, context)
+  }
+
+  /// Whether the next part belongs to the request that is being read, or begins one.
+  private func takesParts(_ context: ChannelHandlerContext) -> Bool {
+    switch input {
+    case .complete: false
+    // A client that does not read its responses gets no more of them.
+    case .head: context.channel.isWritable
+    case .streaming: !isPaused
+    case .collecting, .skipping, .lingering: true
+    }
+  }
+
+  /// Takes what has waited, as far as there is a place for it.
+  private func takeWaiting(_ context: ChannelHandlerContext) {
+    guard !isTaking else { return }
+    isTaking = true
+    while takesParts(context), let part = waiting.popFirst() {
+      take(part, context)
+      if exchange == nil, case .complete = input { input = .head }
+    }
+    isTaking = false
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -290,6 +336,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private func bodyHasRoom() {
     guard let context, isPaused else { return }
     isPaused = false
+    takeWaiting(context)
     noteTurn(context)
     goOnReading(context)
   }
@@ -356,7 +403,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     exchange.framing = framing
     exchange.closes =
       exchange.closes || !head.keepsAlive || isQuiescing || framing == .untilClose
-      || response.headers[.connection]?.lowercased() == "close"
+      || response.headers.connectionOptions.contains("close")
     var whole: ByteBuffer?
     if case .whole(let body) = response.body {
       whole = body
@@ -392,8 +439,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     switch (input, head.body) {
     case (.complete, _), (_, .none): true
     case (_, .announced(let length)): !isContinueDue && length - bodyBytes <= Self.skippedBytesMax
-    // How much that is shows when it comes.
-    case (_, .chunked): true
+    // How much that is shows when it comes; who waited for a word may send nothing at all.
+    case (_, .chunked): !isContinueDue
     }
   }
 
@@ -448,7 +495,12 @@ final class HTTP1Connection: ChannelDuplexHandler {
     }
     let promise = eventLoop.makePromise(of: Void.self)
     exchange.unwritten = promise
-    context.writeAndFlush(wrapOutboundOut(bytes)).cascade(to: promise)
+    exchange.pieces += 1
+    exchange.isWriting = true
+    idleTime = .now()
+    let written = context.writeAndFlush(wrapOutboundOut(bytes))
+    written.assumeIsolated().whenComplete { _ in exchange.isWriting = false }
+    written.cascade(to: promise)
     return promise.futureResult
   }
 
@@ -482,16 +534,13 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private func goOn(_ context: ChannelHandlerContext) {
     idleTime = .now()
     noteTurn(context)
-    // A client that does not read its responses gets no more of them.
-    guard !isGoingOn, exchange == nil, context.channel.isWritable else { return }
-    isGoingOn = true
+    if case .lingering = input { return }
+    guard !isTaking, exchange == nil, context.channel.isWritable else { return }
     if case .complete = input { input = .head }
-    while exchange == nil, context.channel.isWritable, let part = waiting.popFirst() {
-      take(part, context)
-      if exchange == nil, case .complete = input { input = .head }
-    }
-    isGoingOn = false
-    guard exchange == nil, self.context != nil else { return }
+    takeWaiting(context)
+    guard self.context != nil else { return }
+    // The body of the next request may still have to come.
+    guard exchange == nil else { return goOnReading(context) }
     if let refusal { return refuse(refusal, context) }
     if hasInputEnded || isQuiescing, waiting.isEmpty { return end(context, after: nil) }
     goOnReading(context)
@@ -521,11 +570,10 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   /// Ends the connection so that the client finds what was written before, also when it still sends.
   private func end(_ context: ChannelHandlerContext, after bytes: ByteBuffer?) {
+    if case .lingering = input { return }
+    // Who has sent nothing that is unread loses nothing by a plain end.
     let isAllRead =
-      switch input {
-      case .complete, .head: true
-      default: hasInputEnded
-      }
+      if case .head = input { watch.firstRead == nil && waiting.isEmpty } else { hasInputEnded }
     input = .lingering
     waiting = []
     watch.discard(upTo: Self.lingeringBytesMax)
@@ -561,7 +609,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     case .streaming: return isPaused ? nil : watch.lastRead + TimeAmount(limits.bodyPauseMax)
     case .skipping: return exchange == nil ? requestTime + Self.skippingTimeMax : nil
     case .complete: return nil
-    case .lingering: return requestTime + Self.lingeringTimeMax
+    case .lingering:
+      return requestTime + (isQuiescing ? Self.lastLingeringTimeMax : Self.lingeringTimeMax)
     }
   }
 

@@ -21,9 +21,15 @@ final class InputWatch: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     lastRead = .now()
-    if firstRead == nil { firstRead = lastRead }
+    if firstRead == nil, !isEmptyLine(unwrapInboundIn(data)) { firstRead = lastRead }
     guard let discardsUpTo else { return context.fireChannelRead(data) }
     discarded += unwrapInboundIn(data).readableBytes
     if discarded > discardsUpTo { context.close(promise: nil) }
+  }
+
+  /// Whether bytes are at most an empty line, of which any number may stand before a request.
+  private func isEmptyLine(_ bytes: ByteBuffer) -> Bool {
+    bytes.readableBytes <= 2
+      && bytes.readableBytesView.allSatisfy { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }
   }
 }

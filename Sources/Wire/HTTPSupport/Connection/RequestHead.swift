@@ -67,10 +67,8 @@ struct RequestHead {
       }
       expectsContinue = isHTTP11 && body != .none
     }
-    let options = (fields[.connection] ?? "").lowercased().split(separator: ",").map {
-      $0.trimmingPrefix { $0 == " " }.prefix { $0 != " " }
-    }
-    keepsAlive = isHTTP11 ? !options.contains("close") : options.contains("keep-alive")
+    let options = fields.connectionOptions
+    keepsAlive = !options.contains("close") && (isHTTP11 || options.contains("keep-alive"))
     request = HTTPRequest(
       method: method,
       scheme: "http",
@@ -128,6 +126,17 @@ struct RequestHead {
       throw Refusal(status: .badRequest, message: "Content-Length is not one number.")
     }
     return length == 0 ? .none : .announced(length)
+  }
+}
+
+extension HTTPFields {
+  /// What the `Connection` fields list, in lower case.
+  var connectionOptions: Set<Substring> {
+    guard let list = self[.connection]?.lowercased() else { return [] }
+    func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" }
+    return Set(
+      list.split(separator: ",").map { $0.drop(while: isSpace).prefix { !isSpace($0) } }
+    )
   }
 }
 

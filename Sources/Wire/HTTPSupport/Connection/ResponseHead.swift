@@ -52,7 +52,9 @@ extension ByteBuffer {
     case .none:
       // An answer to HEAD, or 304, tells the length that the body would have.
       let mayHaveLength = head.status.code >= 200 && head.status.code != 204
-      if mayHaveLength, let length = bodyBytes.map(String.init) ?? head.headerFields[.contentLength]
+      let known = bodyBytes.flatMap { $0 > 0 ? String($0) : nil }
+      if mayHaveLength,
+        let length = known ?? head.headerFields[.contentLength] ?? bodyBytes.map(String.init)
       {
         writeField("Content-Length", length)
       }
