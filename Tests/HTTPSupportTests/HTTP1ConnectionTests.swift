@@ -216,9 +216,10 @@ struct HTTP1ConnectionTests {
 
   @Test(
     "Who sends no more gets all of an answer that is under way, in one piece or in many",
-    arguments: [true, false]
+    arguments: [true, false],
+    ["", "Connection: close\r\n"]
   )
-  func halfClosedUnderWay(isWhole: Bool) async throws {
+  func halfClosedUnderWay(isWhole: Bool, fields: String) async throws {
     let bytes = 16 << 20
     let large: HTTPService.Responder = { _, _ in
       let piece = ByteBuffer(repeating: 65, count: 1 << 16)
@@ -233,7 +234,7 @@ struct HTTP1ConnectionTests {
     let configuration = HTTPService.Configuration(halfCloseTimeMax: .milliseconds(300))
     try await withService(configuration: configuration, responder: large) { address, _ in
       try await RawConnection.with(address) { client in
-        try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
         let head = try await client.receive(until: "\r\n\r\n")
         client.finishSending()
         // The answer stays unread until the server has noticed.

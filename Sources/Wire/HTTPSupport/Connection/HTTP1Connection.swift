@@ -102,6 +102,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private var isReadHeld = false
   private var isContinueDue = false
   private var hasInputEnded = false
+  /// Whether the last of all answers is with the system.
+  private var isFlushed = false
   private var isQuiescing = false
   private var isTaking = false
   private var isNotedBusy = false
@@ -156,7 +158,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     switch input {
     // What is being written still goes out.
     case .head where exchange == nil, .complete where exchange == nil: return goOn(context)
-    case .lingering: return context.close(promise: nil)
+    case .lingering: return isFlushed ? context.close(promise: nil) : ()
     // Half a request.
     case .head, .collecting, .streaming, .skipping: return context.close(promise: nil)
     case .complete: break
@@ -202,6 +204,9 @@ final class HTTP1Connection: ChannelDuplexHandler {
       exchange?.closes = true
       input = .skipping
     case .lingering: break
+    // The request that this is the rest of has its answer.
+    case .skipping where exchange == nil: end(context, after: nil)
+    case .skipping: exchange?.closes = true
     default: refuse(RequestHead.Refusal(error), context)
     }
   }
@@ -213,7 +218,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
   }
 
   private var wantsMore: Bool {
-    switch input {
+    guard waiting.isEmpty else { return false }
+    return switch input {
     case .complete: false
     case .streaming: !isPaused
     case .head, .collecting, .skipping, .lingering: true
@@ -575,21 +581,22 @@ final class HTTP1Connection: ChannelDuplexHandler {
     let isAllRead =
       if case .head = input { watch.firstRead == nil && waiting.isEmpty } else { hasInputEnded }
     input = .lingering
+    idleTime = .now()
     waiting = []
     watch.discard(upTo: Self.lingeringBytesMax)
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let promise = context.eventLoop.makePromise(of: Void.self)
     promise.futureResult.whenComplete { _ in bound.value.ended(isAllRead: isAllRead) }
     context.writeAndFlush(wrapOutboundOut(bytes ?? ByteBuffer()), promise: promise)
-    requestTime = .now()
-    setTimer(context)
   }
 
   private func ended(isAllRead: Bool) {
     guard let context else { return }
-    guard !isAllRead else { return context.close(promise: nil) }
+    isFlushed = true
+    guard !isAllRead, !hasInputEnded else { return context.close(promise: nil) }
     context.close(mode: .output, promise: nil)
     requestTime = .now()
+    setTimer(context)
     goOnReading(context)
   }
 
@@ -598,18 +605,22 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// When the client must have done what it is its turn to do; nil while it is ours.
   private var deadline: NIODeadline? {
     let limits = service.configuration
-    guard context?.channel.isWritable != false else {
-      return idleTime + TimeAmount(limits.idleTimeMax)
-    }
+    let idleEnd = idleTime + TimeAmount(limits.idleTimeMax)
+    guard context?.channel.isWritable != false else { return idleEnd }
     switch input {
     case .head:
       if let first = watch.firstRead { return first + TimeAmount(limits.headTimeMax) }
-      return idleTime + TimeAmount(limits.idleTimeMax)
+      return idleEnd
     case .collecting: return requestTime + TimeAmount(limits.shortBodyTimeMax)
-    case .streaming: return isPaused ? nil : watch.lastRead + TimeAmount(limits.bodyPauseMax)
+    case .streaming:
+      if isPaused { return nil }
+      // Who is being answered already may have nothing to say for a while.
+      let isAnswered = exchange?.framing != nil
+      return watch.lastRead + TimeAmount(isAnswered ? limits.idleTimeMax : limits.bodyPauseMax)
     case .skipping: return exchange == nil ? requestTime + Self.skippingTimeMax : nil
     case .complete: return nil
     case .lingering:
+      guard isFlushed else { return idleEnd }
       return requestTime + (isQuiescing ? Self.lastLingeringTimeMax : Self.lingeringTimeMax)
     }
   }
