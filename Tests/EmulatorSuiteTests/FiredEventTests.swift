@@ -76,7 +76,7 @@ struct FiredEventTests {
     "What is no event is an invalid argument that says why",
     arguments: [
       ("", "not a JSON object"), ("[]", "not a JSON object"), ("{", "not a JSON object"),
-      (#"{"data": {}}"#, "not a document's path"),
+      (#"{"data": {}}"#, "give --document PATH"),
       (#"{"document": 7, "data": {}}"#, "not a document's path"),
       (#"{"document": "things", "data": {}}"#, "\"things\" is not a document's path"),
       (#"{"document": "a/b/c", "data": {}}"#, "not a document's path"),
