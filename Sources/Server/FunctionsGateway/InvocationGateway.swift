@@ -139,10 +139,7 @@ struct InvocationGateway: Sendable {
   }
 
   private static func newTrace() -> String {
-    func digits() -> String {
-      let digits = String(UInt64.random(in: 1 ... .max), radix: 16)
-      return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-    }
+    func digits() -> String { UInt64.random(in: 1 ... .max).hexDigits }
     return "00-\(digits())\(digits())-\(digits())-01"
   }
 

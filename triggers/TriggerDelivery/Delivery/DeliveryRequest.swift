@@ -201,11 +201,3 @@ package enum HeaderValue {
 
   private static let digits = Array("0123456789ABCDEF".utf8)
 }
-
-extension UInt64 {
-  /// Sixteen hexadecimal digits.
-  fileprivate var hexDigits: String {
-    let digits = String(self, radix: 16)
-    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-  }
-}

@@ -1,3 +1,5 @@
+import RuntimeSupport
+
 /// A request's place in a trace, as Cloud Logging wants it.
 package struct TraceContext: Sendable, Hashable {
   /// The trace's id, 32 hexadecimal digits.
@@ -38,8 +40,7 @@ package struct TraceContext: Sendable, Hashable {
     guard let trace = ids.first, Self.isID(trace, digits: 32) else { return nil }
     traceID = trace.lowercased()
     if ids.count == 2, let span = UInt64(ids[1]), span > 0 {
-      let digits = String(span, radix: 16)
-      spanID = String(repeating: "0", count: 16 - digits.utf8.count) + digits
+      spanID = span.hexDigits
     }
     isSampled = halves.count == 2 && halves[1] == "o=1"
   }

@@ -3,6 +3,7 @@ import HTTPSupport
 import HTTPTypes
 import Invocation
 import NIOCore
+import SQLiteStorage
 import StorageEngine
 import TriggerDelivery
 import WorkerPool
@@ -10,8 +11,9 @@ import WorkerPool
 /// What the suite counts, for people and for Prometheus.
 extension ControlAPI {
   /// `GET /hearth/v1/functions/stats`: what each function has done since the start, by name.
-  func functionStats() -> [FunctionStats] {
-    let figures = fleet.figures
+  func functionStats() -> [FunctionStats] { functionStats(fleet.figures) }
+
+  private func functionStats(_ figures: [String: FunctionFigures]) -> [FunctionStats] {
     let deliveries = deliveries.administration.figures
     let statuses = Dictionary(fleet.statuses().map { ($0.name, $0) }) { first, _ in first }
     let now = time.now
@@ -44,8 +46,10 @@ extension ControlAPI {
   /// Needs no token, as scrapers expect; it tells names of functions and numbers.
   func metrics() -> Response {
     var text = PrometheusText()
-    let stats = functionStats()
-    addInvocations(stats, to: &text)
+    // Taken once, so that all numbers of an answer agree.
+    let figures = fleet.figures
+    let stats = functionStats(figures)
+    addInvocations(stats, figures, to: &text)
     addDeliveries(stats, to: &text)
     addProcess(to: &text)
     return Response(
@@ -55,7 +59,11 @@ extension ControlAPI {
     )
   }
 
-  private func addInvocations(_ stats: [FunctionStats], to text: inout PrometheusText) {
+  private func addInvocations(
+    _ stats: [FunctionStats],
+    _ figures: [String: FunctionFigures],
+    to text: inout PrometheusText
+  ) {
     text.add(
       "hearth_invocations_total",
       .counter,
@@ -71,7 +79,7 @@ extension ControlAPI {
       "Time from an invocation's arrival at the pool of workers to the end of its reply.",
       bounds: FunctionFigures.timeBounds,
       label: "function",
-      fleet.figures.sorted { $0.key < $1.key }.map {
+      figures.sorted { $0.key < $1.key }.map {
         ($0.key, $0.value.times, $0.value.secondsTotal)
       }
     )
@@ -115,7 +123,7 @@ extension ControlAPI {
 
   /// The size of the data folder's database; nil for one in memory.
   private var bytesOnDisk: Int? {
-    let sizes = ["store.sqlite", "store.sqlite-wal"].compactMap { name in
+    let sizes = ["", "-wal"].map { SQLiteStore.fileName + $0 }.compactMap { name in
       // A log that has been folded in is not there.
       (try? FileManager.default.attributesOfItem(atPath: "\(dataFolder)/\(name)"))?[.size] as? Int
     }
