@@ -61,17 +61,17 @@ test: unit compat
 
 unit: needs
 	swift build --build-tests
-	swift test --skip-build --parallel --skip '$(APART)|$(HEAVY)'
-	swift test --skip-build --parallel --filter '$(HEAVY)'
-	HEARTH_JOURNEYS=$(JOURNEYS) swift test --skip-build --no-parallel --filter '$(APART)'
+	sh $(SCRIPTS)/swift-test.sh --parallel --skip '$(APART)|$(HEAVY)'
+	sh $(SCRIPTS)/swift-test.sh --parallel --filter '$(HEAVY)'
+	HEARTH_JOURNEYS=$(JOURNEYS) sh $(SCRIPTS)/swift-test.sh --no-parallel --filter '$(APART)'
 
 journeys: needs
 	swift build --build-tests
-	HEARTH_JOURNEYS=200 swift test --skip-build --no-parallel --filter JourneyTests
+	HEARTH_JOURNEYS=200 sh $(SCRIPTS)/swift-test.sh --no-parallel --filter JourneyTests
 
 crashes: needs
 	swift build --build-tests
-	HEARTH_CRASHES=$(CRASHES) swift test --skip-build --filter CrashTests
+	HEARTH_CRASHES=$(CRASHES) sh $(SCRIPTS)/swift-test.sh --filter CrashTests
 
 # Our own client against a running suite.
 live: needs

@@ -104,6 +104,49 @@ struct IndexTests {
     }
   }
 
+  @Test("Disjuncts whose values tie in the index keep to their own", arguments: [false, true])
+  func longDisjuncts(descending: Bool) async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
+    let long = String(repeating: "x", count: 1500)
+    try await fixture.write(
+      (0..<12).map { ("c/\($0)", ["f": .string(long + ["p", "q", "r"][$0 % 3])]) }
+    )
+    let either = Query.c(
+      .field("f", .in, .array([.string(long + "p"), .string(long + "q")])),
+      orders: [.by("f", descending: descending)]
+    )
+    _ = try await fixture.run(either)
+    try await fixture.buildIndexes()
+
+    for limit in [nil, 1, 5, 8] {
+      var query = either
+      query.limit = limit
+      let (documents, statistics) = try await fixture.run(query)
+      let expected = ReferenceEvaluator(query: query).results(fixture.model.values)
+      #expect(documents.map(\.name.id) == expected.map(\.name.id))
+      #expect(!statistics.indexes.isEmpty)
+    }
+  }
+
+  @Test("A disjunct of one name takes no others along from an index in another order")
+  func nameDisjunct() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))
+    try await fixture.write((0..<6).map { ("c/\($0)", ["b": .integer(1)]) })
+    let query = Query.c(
+      .or([
+        .field(.documentID, .notEqual, .reference(QueryFixture.name("c/5"))),
+        .field(.documentID, .equal, .reference(QueryFixture.name("c/2"))),
+      ]),
+      orders: [.by("b"), .by("__name__", descending: true)]
+    )
+    for indexed in [.c(orders: [.by("b")]), query] { _ = try await fixture.run(indexed) }
+    try await fixture.buildIndexes()
+
+    let (documents, statistics) = try await fixture.run(query)
+    #expect(documents.map(\.name.id) == ["4", "3", "2", "1", "0"])
+    #expect(statistics.indexes.map(\.description) == ["c: b ↑", "c: b ↑, __name__ ↓"])
+  }
+
   @Test("A write between reading and indexing a document is not undone")
   func conflict() async throws {
     // engine                 writer

@@ -91,6 +91,8 @@ struct QueryExecution {
   // MARK: Indexes
 
   /// Merges streams that are all in order; a document in several of them comes once.
+  ///
+  /// A stream is in the query's order only among the documents of its own disjunct.
   private mutating func merge(
     _ ranges: [IndexRange],
     _ emitter: inout ResultEmitter,
@@ -113,7 +115,8 @@ struct QueryExecution {
   }
 
   private mutating func advance(_ stream: inout IndexStream) throws {
-    try stream.advance(on: snapshot) { key in try fetch(key)?.document }
+    let disjunct = stream.range.disjunct
+    try stream.advance(on: snapshot) { key in try fetch(key, only: disjunct)?.document }
   }
 
   /// Reads all ranges, in any order, and sorts.
@@ -138,17 +141,24 @@ struct QueryExecution {
 
   // MARK: Documents
 
-  private mutating func fetch(_ key: [UInt8]) throws -> (document: FirestoreDocument, size: Int)? {
+  private mutating func fetch(
+    _ key: [UInt8],
+    only disjunct: Conjunction? = nil
+  ) throws -> (document: FirestoreDocument, size: Int)? {
     guard let stored = try snapshot.get(DocumentKeys.keyspace, key) else { return nil }
-    return try accept(stored.bytes).map { ($0, stored.bytes.count) }
+    return try accept(stored.bytes, only: disjunct).map { ($0, stored.bytes.count) }
   }
 
-  /// The document if it matches; nil if the overlay replaces it and delivers it instead.
-  private mutating func accept(_ bytes: [UInt8]) throws -> FirestoreDocument? {
+  /// The document if it matches, because of `disjunct` when there is one; nil if the overlay
+  /// replaces it and delivers it instead.
+  private mutating func accept(
+    _ bytes: [UInt8],
+    only disjunct: Conjunction? = nil
+  ) throws -> FirestoreDocument? {
     statistics.scanned += 1
     let document = try DocumentKeys.decode(bytes)
     guard overlay.isEmpty || overlay.index(forKey: document.name) == nil else { return nil }
-    return query.matches(document) ? document : nil
+    return query.matches(document, only: disjunct) ? document : nil
   }
 
   private func deliver(

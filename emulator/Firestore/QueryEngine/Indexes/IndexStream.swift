@@ -52,7 +52,7 @@ struct IndexCursor {
 /// The matching documents of an ordered index range, in the query's order.
 struct IndexStream {
   private let query: PreparedQuery
-  private let range: IndexRange
+  let range: IndexRange
   private let prefix: [UInt8]
   private var cursor: IndexCursor
   private var peeked: IndexEntry?

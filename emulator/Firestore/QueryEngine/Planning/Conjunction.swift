@@ -35,6 +35,11 @@ struct Conjunction: Sendable, Hashable {
     }
   }
 
+  /// Whether a document passes every test.
+  func holds(for document: FirestoreDocument) -> Bool {
+    terms.allSatisfy { document.value(at: $0.path).map($0.test.holds) ?? false }
+  }
+
   /// The value that a field must equal, if the conjunction says so.
   func equalValue(of path: FieldPath) -> FirestoreValue? {
     for term in terms where term.path == path {

@@ -30,6 +30,7 @@ struct IndexRangeBuilder {
     guard reversed != nil || narrows else { return nil }
     return IndexRange(
       index: index,
+      disjunct: disjunct,
       range: range,
       reversed: reversed ?? false,
       isOrdered: reversed != nil,

@@ -24,9 +24,14 @@ package struct PreparedQuery: Sendable {
   ///
   /// It is in scope, has every ordered field, passes the filter and lies between the cursors.
   package func matches(_ document: FirestoreDocument) -> Bool {
+    matches(document, only: nil)
+  }
+
+  /// Whether a document is among the results, because of `disjunct` when there is one.
+  func matches(_ document: FirestoreDocument, only disjunct: Conjunction?) -> Bool {
     covers(document.name)
       && orders.allSatisfy { document.value(at: $0.path) != nil }
-      && (condition?.holds(for: document) ?? true)
+      && (disjunct?.holds(for: document) ?? condition?.holds(for: document) ?? true)
       && isWithinCursors(document)
   }
 

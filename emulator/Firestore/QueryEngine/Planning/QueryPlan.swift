@@ -29,6 +29,7 @@ enum QueryPlan {
 /// The part of an index that holds all documents of one disjunct.
 struct IndexRange {
   var index: Index
+  var disjunct: Conjunction
   var range: KeyRange
   /// Whether the query reads the index backwards.
   var reversed: Bool
