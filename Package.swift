@@ -219,15 +219,16 @@ func rooms() -> [Target] {
       in: "triggers",
       [
         "EventLog", "Events", "Invocation", "Schedules", "StorageEngine", "DocumentModel",
-        "FirestoreWire", "Identity", "RuntimeSupport", "HTTPTypes", "SwiftProtobuf", "NIOCore",
-        "NIOPosix", "DequeModule", "HeapModule", "ServiceLifecycle", "Logging",
+        "FirestoreWire", "Identity", "OutboundHTTP", "RuntimeSupport", "HTTPTypes",
+        "SwiftProtobuf", "NIOCore", "NIOPosix", "DequeModule", "HeapModule", "ServiceLifecycle",
+        "Logging",
       ]
     ),
     room(
       "TaskQueues",
       in: "triggers",
       [
-        "DocumentModel", "HTTPSupport", "Invocation", "JSONText", "RuntimeSupport",
+        "DocumentModel", "HTTPSupport", "Invocation", "JSONText", "OutboundHTTP", "RuntimeSupport",
         "HTTPTypes", "NIOCore", "Logging",
       ]
     ),

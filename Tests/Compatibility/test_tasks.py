@@ -1,8 +1,11 @@
 """Task queues as firebase-admin and Google's own client fill them, delivered to real workers."""
 
 import base64
+import contextlib
 import datetime
+import http.server
 import json
+import threading
 import time
 
 import firebase_admin
@@ -153,12 +156,13 @@ def test_googles_client(samples, google):
         name=f"{parent}/tasks/g1", schedule_time=later,
         dispatch_deadline=duration_pb2.Duration(seconds=30),
         http_request=tasks_v2.HttpRequest(
-            url="https://example.com", http_method=tasks_v2.HttpMethod.POST,
+            url=f"https://us-central1-{PROJECT}.cloudfunctions.net/countTask",
+            http_method=tasks_v2.HttpMethod.POST,
             headers={"Content-Type": "application/json"}, body=b'{"data": {"n": 5}}')))
     assert task.name == f"{parent}/tasks/g1"
     with pytest.raises(google_exceptions.Conflict):
         google.create_task(parent=parent, task=tasks_v2.Task(
-            name=task.name, http_request=tasks_v2.HttpRequest(url="https://example.com")))
+            name=task.name, http_request=tasks_v2.HttpRequest(url="")))
     full = google.get_task(tasks_v2.GetTaskRequest(
         name=task.name, response_view=tasks_v2.Task.View.FULL))
     assert full.http_request.body == b'{"data": {"n": 5}}'
@@ -173,6 +177,68 @@ def test_googles_client(samples, google):
         google.get_task(name=task.name)
     google.purge_queue(name=parent)
     assert samples.tasks("countTask") == []
+
+
+@contextlib.contextmanager
+def server():
+    """A server of this machine that notes what it is sent, and refuses the first request."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append((self.path, dict(self.headers), body))
+            self.send_response(503 if len(seen) == 1 else 204)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    listening = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    try:
+        yield f"http://localhost:{listening.server_port}", seen
+    finally:
+        listening.shutdown()
+        listening.server_close()
+
+
+def test_a_task_for_a_server_of_this_machine_goes_there_until_it_is_taken(samples, google):
+    with server() as (url, seen):
+        task = google.create_task(parent=f"{PARENT}/countTask", task=tasks_v2.Task(
+            http_request=tasks_v2.HttpRequest(
+                url=f"{url}/hook?a=b", headers={"X-Own": "1"}, body=b"{}")))
+        assert task.http_request.url == f"{url}/hook?a=b"
+        deadline = time.monotonic() + 20
+        while len(seen) < 2:
+            assert time.monotonic() < deadline, "the refused task did not come again"
+            time.sleep(0.02)
+        samples.suite.settle()
+        assert [path for path, _, _ in seen] == ["/hook?a=b", "/hook?a=b"]
+        _, headers, body = seen[1]
+        assert body == b"{}"
+        assert headers["User-Agent"] == "Google-Cloud-Tasks"
+        assert headers["X-Own"] == "1"
+        headers = {name.lower(): value for name, value in headers.items()}
+        assert headers["x-cloudtasks-queuename"] == "countTask"
+        assert headers["x-cloudtasks-taskretrycount"] == "1"
+        assert headers["x-cloudtasks-taskpreviousresponse"] == "503"
+
+
+def test_a_task_for_another_function_gets_there_with_its_headers(samples, google):
+    functions_url = f"http://{samples.suite.address('functions')}/{PROJECT}/us-central1"
+    before = len(samples.record.read_text()) if samples.record.exists() else 0
+    google.create_task(parent=f"{PARENT}/countTask", task=tasks_v2.Task(
+        http_request=tasks_v2.HttpRequest(url=f"{functions_url}/writeBody", body=b"from a task")))
+    samples.suite.settle()
+    assert "from a task" in samples.record.read_text()[before:]
+
+
+def test_tasks_do_not_leave_this_machine(samples, google):
+    with pytest.raises(google_exceptions.BadRequest) as caught:
+        google.create_task(parent=f"{PARENT}/countTask", task=tasks_v2.Task(
+            http_request=tasks_v2.HttpRequest(url="https://example.com/hook")))
+    assert "tasks do not leave this machine" in caught.value.message
 
 
 def test_a_purge_takes_what_was_enqueued_a_moment_before(samples, admin):

@@ -34,6 +34,7 @@ struct TaskQueueDoorTests {
       project: "demo",
       backend: queues,
       functionURL: { "http://127.0.0.1:5001/demo/\($0)/\($1)" },
+      reachesLoopback: true,
       now: { Self.now },
       logger: Logger(label: "test")
     )
@@ -56,7 +57,8 @@ struct TaskQueueDoorTests {
     _ method: HTTPRequest.Method,
     _ path: String,
     _ body: String = "",
-    headers: HTTPFields = [:]
+    headers: HTTPFields = [:],
+    to other: TaskQueueDoor? = nil
   ) async throws -> Reply {
     let head = HTTPRequest(
       method: method,
@@ -65,7 +67,7 @@ struct TaskQueueDoorTests {
       path: path,
       headerFields: headers
     )
-    let response = await door.respond(
+    let response = await (other ?? door).respond(
       to: Request(head: head, body: .whole(ByteBuffer(string: body)))
     )
     let answer = try await response.body.collect(upTo: 1 << 20)
@@ -86,7 +88,7 @@ struct TaskQueueDoorTests {
       #"""
       {"name": "\#(Self.queue)/tasks/a-1_B", "scheduleTime": "2026-11-21T08:00:00.5Z",
        "dispatchDeadline": "15s",
-       "httpRequest": {"url": "https://example.com", "httpMethod": "POST",
+       "httpRequest": {"url": "https://us-central1-demo.cloudfunctions.net/mail", "httpMethod": "POST",
          "headers": {"Content-Type": "application/json", "X-CloudTasks-TaskName": "forged"},
          "oidcToken": {"serviceAccountEmail": "a@b"}, "body": "eyJkYXRhIjoxfQ=="}}
       """#
@@ -104,6 +106,109 @@ struct TaskQueueDoorTests {
     #expect(kept.body == Array(#"{"data":1}"#.utf8))
     #expect(kept.headers == ["Content-Type": "application/json"])
     #expect(kept.dispatchDeadline == .seconds(15))
+  }
+
+  @Test(
+    "A task goes to the function or the server of this machine that its url names",
+    arguments: [
+      ("", nil, "http://127.0.0.1:5001/demo/us-central1/mail"),
+      ("http://127.0.0.1:5001/demo/us-central1/mail", nil, nil),
+      (
+        "https://us-central1-demo.cloudfunctions.net/mail/", nil,
+        "http://127.0.0.1:5001/demo/us-central1/mail"
+      ),
+      ("https://mail-ab12cd-uc.a.run.app", nil, "http://127.0.0.1:5001/demo/us-central1/mail"),
+      (
+        "https://us-central1-demo.cloudfunctions.net/other/a%20b?c=d",
+        .function("other", path: "/a%20b?c=d"),
+        "http://127.0.0.1:5001/demo/us-central1/other/a%20b?c=d"
+      ),
+      (
+        "http://localhost:5001/demo/us-central1/other", .function("other", path: "/"),
+        "http://127.0.0.1:5001/demo/us-central1/other"
+      ),
+      (
+        "http://localhost:5001/demo/us-central1/other?c", .function("other", path: "/?c"),
+        "http://127.0.0.1:5001/demo/us-central1/other/?c"
+      ),
+      (
+        "http://localhost:8080/hook?a=b#c", .url("http://localhost:8080/hook?a=b"),
+        "http://localhost:8080/hook?a=b"
+      ),
+      ("HTTPS://app.localhost/", .url("https://app.localhost/"), "https://app.localhost/"),
+      ("http://[::1]:81", .url("http://[::1]:81/"), "http://[::1]:81/"),
+    ] as [(String, TaskTarget.Place?, String?)]
+  )
+  func targets(url: String, place: TaskTarget.Place?, shown: String?) async throws {
+    let reply = try await create(#"{"httpRequest": {"url": "\#(url)", "body": "e30="}}"#)
+
+    #expect(reply.status == 200, "\(reply.message)")
+    #expect(reply.text("httpRequest.url") == shown ?? url)
+    let kept = try #require(await queues.tasks(in: "mail", after: nil, limit: 2).first)
+    #expect(kept.target == place.map { TaskTarget(method: "POST", place: $0) })
+  }
+
+  @Test(
+    "An address that is not of this machine is refused in words, however it is written",
+    arguments: [
+      "https://example.com", "http://127.0.0.1.example.com/", "http://127.0.0.1@example.com/",
+      "http://user:secret@localhost/", "http://example.com\\\\@127.0.0.1/", "http://10.0.0.1/",
+      "http://0x7f.1/", "http://[fe80::1]/", "ftp://localhost/", "file:///etc/passwd",
+      "localhost:80",
+      "/mail", "http://", "http:///mail", "https://europe-west1-other.cloudfunctions.net/mail",
+      "https://mailer.a.run.app", "http://localhost:99999/", "http://localhost/\\r\\nX: y",
+      "http://169.254.169.254/computeMetadata/v1/", "http://metadata.google.internal/",
+    ]
+  )
+  func refusedTargets(url: String) async throws {
+    let reply = try await create(#"{"httpRequest": {"url": "\#(url)", "body": "e30="}}"#)
+
+    #expect(reply.status == 400)
+    #expect(reply.message.contains("task.httpRequest.url is"), "\(reply.message)")
+    #expect(await queues.tasks(in: "mail", after: nil, limit: 1).isEmpty)
+  }
+
+  @Test("Where other machines reach the queues, tasks do not reach this machine's servers")
+  func openSuite() async throws {
+    let open = TaskQueueDoor(
+      project: "demo",
+      backend: queues,
+      functionURL: { "http://192.168.0.7:5001/demo/\($0)/\($1)" },
+      reachesLoopback: false,
+      now: { Self.now },
+      logger: Logger(label: "test")
+    )
+    let server = #"{"httpRequest": {"url": "http://127.0.0.1:8080/hook"}}"#
+    let refused = try await send(
+      .post,
+      "/v2/\(Self.queue)/tasks",
+      #"{"task": \#(server)}"#,
+      to: open
+    )
+    let function = #"{"httpRequest": {"url": "http://127.0.0.1:5001/demo/us-central1/other"}}"#
+    let taken = try await send(
+      .post,
+      "/v2/\(Self.queue)/tasks",
+      #"{"task": \#(function)}"#,
+      to: open
+    )
+
+    #expect(refused.status == 400 && refused.message.contains("its own functions only"))
+    #expect(taken.status == 200)
+  }
+
+  @Test("A task to another place has any method, and a body only with those that have one")
+  func methods() async throws {
+    func http(_ method: String, _ rest: String) -> String {
+      #"{"httpRequest": {"url": "http://localhost:8080/", "httpMethod": "\#(method)"\#(rest)}}"#
+    }
+    let get = try await create(http("GET", ""))
+    let put = try await create(http("PUT", #", "body": "e30=""#))
+    let bad = try await create(http("DELETE", #", "body": "e30=""#))
+
+    #expect(get.text("httpRequest.httpMethod") == "GET")
+    #expect(put.text("httpRequest.httpMethod") == "PUT")
+    #expect(bad.status == 400 && bad.message.contains("only POST, PUT and PATCH"))
   }
 
   @Test("A task knows the event whose function enqueued it")

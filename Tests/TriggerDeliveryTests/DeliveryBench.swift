@@ -4,6 +4,7 @@ import Events
 import Identity
 import Invocation
 import Logging
+import OutboundHTTP
 import ServiceLifecycle
 import StorageEngine
 import Synchronization
@@ -25,6 +26,7 @@ struct DeliveryBench: Sendable {
   init(
     storage: any OrderedStorage,
     invoker: any FunctionInvoker,
+    transport: any HTTPTransport = ScriptedServer([]),
     configuration: DeliveryService.Configuration = .init(),
     clock: ManualClock = ManualClock(),
     wallClock: WallClock = WallClock(),
@@ -38,6 +40,7 @@ struct DeliveryBench: Sendable {
       storage: storage,
       tailer: tailer,
       invoker: invoker,
+      transport: transport,
       configuration: configuration,
       clock: realClock ?? clock,
       now: { Self.start.advanced(by: clock.now.offset + wallClock.offset) },
@@ -129,6 +132,13 @@ extension FunctionEndpoint {
       eventFilterPathPatterns: ["document": pattern],
       retry: retries
     )
+    return endpoint
+  }
+
+  /// A function that answers plain requests.
+  static var web: FunctionEndpoint {
+    var endpoint = FunctionEndpoint(entryPoint: "f")
+    endpoint.httpsTrigger = HTTPSTrigger()
     return endpoint
   }
 

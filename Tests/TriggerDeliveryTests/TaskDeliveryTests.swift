@@ -2,6 +2,7 @@ import DocumentModel
 import HTTPTypes
 import Invocation
 import NIOCore
+import OutboundHTTP
 import RuntimeSupport
 import StorageEngine
 import TestSupport
@@ -18,11 +19,17 @@ struct TaskDeliveryTests {
     rateLimits: FunctionEndpoint.RateLimits? = nil,
     retry: FunctionEndpoint.RetryConfig? = nil,
     clock: ManualClock = ManualClock(),
+    transport: any HTTPTransport = ScriptedServer([]),
     _ test: @Sendable (DeliveryBench) async throws -> Void
   ) async throws {
-    let bench = DeliveryBench(storage: storage, invoker: invoker, clock: clock)
+    let bench = DeliveryBench(
+      storage: storage,
+      invoker: invoker,
+      transport: transport,
+      clock: clock
+    )
     try bench.service.updateFunctions([
-      "q": .queue(rateLimits, retry: retry), "other": .created("things/{id}"),
+      "q": .queue(rateLimits, retry: retry), "other": .created("things/{id}"), "web": .web,
     ])
     try await bench.run(test)
   }
@@ -55,6 +62,81 @@ struct TaskDeliveryTests {
       #expect(request.field("x-cloudtasks-taskpreviousresponse") == nil)
       #expect(request.field("x-cloudtasks-taskretryreason") == nil)
       #expect(request.field("ce-id") == nil)
+    }
+  }
+
+  @Test("A task for another function gets there, within the limits of its queue")
+  func otherFunction() async throws {
+    try await run { bench in
+      var task = task("t1")
+      task.target = TaskTarget(method: "PUT", place: .function("web", path: "/a?b=c"))
+      _ = try await bench.service.tasks.enqueue(task, in: "q")
+      try await bench.jump(.zero)
+
+      let request = try #require(invoker.requests.first)
+      #expect(request.function == "web")
+      #expect(request.head.method == .put && request.head.path == "/a?b=c")
+      #expect(request.field("x-cloudtasks-queuename") == "q")
+      #expect(try await bench.service.administration.list().map(\.id.function) == ["q"])
+
+      task.id = "t2"
+      task.target = TaskTarget(method: "POST", place: .function("other", path: "/"))
+      await #expect(throws: StatusError.self) {
+        try await bench.service.tasks.enqueue(task, in: "q")
+      }
+    }
+  }
+
+  @Test("A task whose function was taken away meanwhile is tried again, like one that got a 404")
+  func otherFunctionGone() async throws {
+    try await run(retry: .init(maxAttempts: 2, minBackoffSeconds: 5)) { bench in
+      var task = task("t1", at: bench.now.advanced(by: .seconds(10)))
+      task.target = TaskTarget(method: "POST", place: .function("web", path: "/"))
+      _ = try await bench.service.tasks.enqueue(task, in: "q")
+      try bench.service.updateFunctions([
+        "q": .queue(retry: .init(maxAttempts: 2, minBackoffSeconds: 5))
+      ])
+      try await bench.jump(.seconds(10))
+
+      let failed = try #require(try await bench.service.administration.list().first)
+      #expect(failed.attempts == 1 && failed.lastStatus == 404)
+      try bench.service.updateFunctions([
+        "q": .queue(retry: .init(maxAttempts: 2, minBackoffSeconds: 5)), "web": .web,
+      ])
+      try await bench.jump(.seconds(5))
+      #expect(invoker.runs.map(\.function) == ["web"])
+    }
+  }
+
+  @Test("A task for a server of this machine goes there, until it is taken")
+  func server() async throws {
+    let server = ScriptedServer([500, 204])
+    try await run(retry: .init(minBackoffSeconds: 5), transport: server) { bench in
+      var task = task("t1")
+      task.target = TaskTarget(method: "POST", place: .url("http://127.0.0.1:8080/hook"))
+      _ = try await bench.service.tasks.enqueue(task, in: "q")
+      try await bench.jump(.zero)
+      let failed = try #require(try await bench.service.administration.list().first)
+      #expect(failed.attempts == 1 && failed.lastStatus == 500)
+      #expect(failed.lastError?.contains("answer 1") == true)
+      try await bench.jump(.seconds(5))
+
+      #expect(invoker.runs.isEmpty)
+      let ended = try #require(try await bench.service.administration.list().first)
+      #expect(ended.state == .succeeded)
+      let requests = server.requests
+      #expect(requests.map(\.url) == ["http://127.0.0.1:8080/hook", "http://127.0.0.1:8080/hook"])
+      let last = try #require(requests.last)
+      #expect(last.method == "POST" && last.body == Array(#"{"data":1}"#.utf8))
+      #expect(last.timeout == .seconds(60) && last.redirectsMax == 0)
+      let expected = [
+        "user-agent": "Google-Cloud-Tasks", "content-type": "application/json", "x-own": "1",
+        "x-cloudtasks-queuename": "q", "x-cloudtasks-taskname": "t1",
+        "x-cloudtasks-taskretrycount": "1", "x-cloudtasks-taskpreviousresponse": "500",
+      ]
+      for (name, value) in expected { #expect(last.headers[name] == value, "\(name)") }
+      #expect(last.headers["traceparent"] != nil)
+      #expect(!last.headers.contains { $0.name.lowercased().hasPrefix("x-hearth-") })
     }
   }
 

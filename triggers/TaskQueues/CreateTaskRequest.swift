@@ -14,8 +14,13 @@ struct CreateTaskRequest {
   /// Whether the reply shows the body again.
   var showsBody: Bool
 
-  /// Reads and checks a request; `queue` is the full name of the queue it is sent to.
-  init(_ json: TaskJSON, queue: String, now: Timestamp) throws(StatusError) {
+  /// Reads and checks a request; `name` is the full name of the queue it is sent to.
+  init(
+    _ json: TaskJSON,
+    name queueName: String,
+    queue: TaskAddress.Queue,
+    now: Timestamp
+  ) throws(StatusError) {
     var request = try TaskFields(json, at: "")
     showsBody = try Self.showsBody(try request.enumeration("responseView", Self.views))
     guard var fields = try request.object("task") else {
@@ -25,7 +30,7 @@ struct CreateTaskRequest {
     request.ignore("parent")
     try request.finish()
 
-    let id = try Self.id(try fields.string("name"), queue: queue)
+    let id = try Self.id(try fields.string("name"), queue: queueName)
     let scheduleTime = try Self.scheduleTime(try fields.string("scheduleTime"), now: now)
     let deadline = try Self.deadline(try fields.string("dispatchDeadline"))
     guard var http = try fields.object("httpRequest") else {
@@ -48,16 +53,19 @@ struct CreateTaskRequest {
       body: try Self.body(try http.string("body")),
       headers: try Self.headers(try http.strings("headers")),
       scheduleTime: scheduleTime,
-      dispatchDeadline: deadline
+      dispatchDeadline: deadline,
+      target: nil
     )
-    let method = try http.enumeration("httpMethod", Self.methods) ?? "POST"
-    guard method == "POST" || method == "HTTP_METHOD_UNSPECIFIED" else {
+    var method = try http.enumeration("httpMethod", Self.methods) ?? "POST"
+    if method == "HTTP_METHOD_UNSPECIFIED" { method = "POST" }
+    task.target = try TaskAddress(try http.string("url"), method: method, of: queue).target
+    guard task.body.isEmpty || Self.methodsWithBody.contains(method) else {
       throw .invalidArgument(
-        "task.httpRequest.httpMethod is \(method); functions take their tasks by POST."
+        "task.httpRequest has a body, and httpMethod \(method); only POST, PUT and PATCH have one."
       )
     }
-    // A task goes to the function of its queue, which asks for no token on this machine.
-    http.ignore("url", "oidcToken", "oauthToken")
+    // Nothing on this machine asks a task for a token.
+    http.ignore("oidcToken", "oauthToken")
     try http.finish()
   }
 
@@ -65,6 +73,7 @@ struct CreateTaskRequest {
   private static let methods = [
     "HTTP_METHOD_UNSPECIFIED", "POST", "GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS",
   ]
+  private static let methodsWithBody = ["POST", "PUT", "PATCH"]
   private static let views = ["VIEW_UNSPECIFIED", "BASIC", "FULL"]
 
   /// `BASIC` leaves bodies out, `FULL` shows them; by name or, from a query, by number.

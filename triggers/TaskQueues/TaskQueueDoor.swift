@@ -18,24 +18,28 @@ import RuntimeSupport
 package struct TaskQueueDoor: Sendable {
   private let project: String
   private let backend: any TaskQueueBackend
-  private let functionURL: @Sendable (_ location: String, _ queue: String) -> String
+  private let functionURL: @Sendable (_ location: String, _ function: String) -> String
+  private let reachesLoopback: Bool
   private let now: @Sendable () -> Timestamp
   private let logger: Logger
   private let loggedProjects = OnceEach()
 
   /// A door to the queues of a project.
   ///
-  /// `functionURL` gives the address that a queue's tasks go to, for clients to see.
+  /// `functionURL` gives the suite's address of a function. With `reachesLoopback` tasks may name
+  /// other servers of this machine, which nobody else should reach through this door.
   package init(
     project: String,
     backend: any TaskQueueBackend,
-    functionURL: @escaping @Sendable (_ location: String, _ queue: String) -> String,
+    functionURL: @escaping @Sendable (_ location: String, _ function: String) -> String,
+    reachesLoopback: Bool,
     now: @escaping @Sendable () -> Timestamp,
     logger: Logger
   ) {
     self.project = project
     self.backend = backend
     self.functionURL = functionURL
+    self.reachesLoopback = reachesLoopback
     self.now = now
     self.logger = logger
   }
@@ -192,7 +196,15 @@ package struct TaskQueueDoor: Sendable {
     _ scope: Scope
   ) async throws -> TaskJSON {
     let name = scope.name(of: queue)
-    let wanted = try CreateTaskRequest(try await json(request), queue: name, now: now())
+    let address = TaskAddress.Queue(
+      project: project,
+      location: scope.location,
+      id: queue.id,
+      functionURL: functionURL(scope.location, queue.id),
+      reachesLoopback: reachesLoopback
+    )
+    let json = try await json(request)
+    let wanted = try CreateTaskRequest(json, name: name, queue: address, now: now())
     let task: QueuedTask
     do {
       let cause = HTTPField.Name(EventCause.headerName).flatMap { request.headers[$0] }
@@ -240,10 +252,17 @@ package struct TaskQueueDoor: Sendable {
     _ scope: Scope,
     showsBody: Bool
   ) -> TaskJSON {
-    TaskResource.json(
+    let url =
+      switch task.target?.place {
+      case nil: functionURL(scope.location, queue.id)
+      case .function(let name, "/"): functionURL(scope.location, name)
+      case .function(let name, let path): functionURL(scope.location, name) + path
+      case .url(let url): url
+      }
+    return TaskResource.json(
       task,
       name: "\(scope.name(of: queue))/tasks/\(task.id)",
-      url: functionURL(scope.location, queue.id),
+      url: url,
       showsBody: showsBody
     )
   }

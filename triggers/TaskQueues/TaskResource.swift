@@ -18,7 +18,7 @@ enum TaskResource {
     showsBody: Bool
   ) -> TaskJSON {
     var http: [String: TaskJSON] = [
-      "url": .string(url), "httpMethod": "POST",
+      "url": .string(url), "httpMethod": .string(task.target?.method ?? "POST"),
       "headers": .object(task.headers.mapValues(TaskJSON.string)),
     ]
     if showsBody { http["body"] = .string(Data(task.body).base64EncodedString()) }

@@ -3,6 +3,7 @@ package import EventLog
 package import Events
 package import Invocation
 package import Logging
+package import OutboundHTTP
 import RuntimeSupport
 import ServiceLifecycle
 package import StorageEngine
@@ -41,10 +42,13 @@ package final class DeliveryService: Service {
   private let deployment: AsyncStream<Void>.Continuation
 
   /// A service that does nothing until it runs and knows the deployed functions.
+  ///
+  /// `transport` brings tasks to servers that are no functions.
   package init(
     storage: any OrderedStorage,
     tailer: EventTailer,
     invoker: any FunctionInvoker,
+    transport: any HTTPTransport = OutboundClient(),
     configuration: Configuration = Configuration(),
     clock: any Clock<Duration> = ContinuousClock(),
     now: @escaping @Sendable () -> Timestamp,
@@ -61,6 +65,7 @@ package final class DeliveryService: Service {
       store: store,
       writer: writer,
       invoker: invoker,
+      taskPost: TaskPost(transport: transport),
       configuration: configuration,
       clock: clock,
       now: now,

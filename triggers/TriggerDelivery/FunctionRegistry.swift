@@ -25,6 +25,13 @@ final class FunctionRegistry: Sendable {
   /// The present deployment; nil before the first one.
   var current: Deployment? { deployment.withLock { $0 } }
 
+  /// Whether a function is deployed that takes requests, and not events.
+  func takesRequests(_ function: String) -> Bool {
+    guard let endpoint = current?.endpoints[function] else { return false }
+    return endpoint.httpsTrigger != nil || endpoint.callableTrigger != nil
+      || endpoint.taskQueueTrigger != nil
+  }
+
   /// Makes this the present deployment.
   func update(_ new: Deployment) {
     deployment.withLock { $0 = new }

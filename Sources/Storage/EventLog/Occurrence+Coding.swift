@@ -1,6 +1,7 @@
 package import DocumentModel
 package import Events
 package import Identity
+import RuntimeSupport
 
 extension BinaryEncoder {
   /// Writes the committer's identity.
@@ -26,8 +27,9 @@ extension BinaryEncoder {
       append(function)
       append(signed: time.microseconds)
     case .task(let task):
-      append(byte: 2)
+      append(byte: task.target == nil ? 2 : 3)
       append(task)
+      if let target = task.target { append(target) }
     }
   }
 
@@ -50,6 +52,19 @@ extension BinaryEncoder {
     append(task.headers)
     append(signed: task.scheduleTime.microseconds)
     append(task.dispatchDeadline)
+  }
+
+  private mutating func append(_ target: TaskTarget) {
+    append(target.method)
+    switch target.place {
+    case .function(let name, let path):
+      append(byte: 0)
+      append(name)
+      append(path)
+    case .url(let url):
+      append(byte: 1)
+      append(url)
+    }
   }
 
   /// Writes a text that may be missing.
@@ -85,6 +100,10 @@ extension BinaryDecoder {
     case 1:
       return .schedule(function: try text(), time: Timestamp(microseconds: try signed()))
     case 2: return .task(try task())
+    case 3:
+      var task = try task()
+      task.target = try taskTarget()
+      return .task(task)
     case let tag: throw CorruptDataError("unknown kind of occurrence \(tag)")
     }
   }
@@ -112,6 +131,15 @@ extension BinaryDecoder {
       scheduleTime: Timestamp(microseconds: try signed()),
       dispatchDeadline: try double()
     )
+  }
+
+  private mutating func taskTarget() throws(CorruptDataError) -> TaskTarget {
+    let method = try text()
+    switch try byte() {
+    case 0: return TaskTarget(method: method, place: .function(try text(), path: try text()))
+    case 1: return TaskTarget(method: method, place: .url(try text()))
+    case let tag: throw CorruptDataError("unknown kind of task target \(tag)")
+    }
   }
 
   /// Reads a text that may be missing.

@@ -1,4 +1,5 @@
 package import DocumentModel
+package import RuntimeSupport
 
 /// What makes functions run, other than a document's change.
 package enum Occurrence: Sendable, Hashable {
@@ -6,7 +7,7 @@ package enum Occurrence: Sendable, Hashable {
   case event(CloudEvent)
   /// A run of a scheduled function that was due at `time`.
   case schedule(function: String, time: Timestamp)
-  /// A task for the function that its queue is named after.
+  /// A task of a queue, which is named after its function.
   case task(EnqueuedTask)
 }
 
@@ -24,6 +25,8 @@ package struct EnqueuedTask: Sendable, Hashable {
   package var scheduleTime: Timestamp
   /// How long one try may take, in seconds.
   package var dispatchDeadline: Double
+  /// Where the task goes; nil for the function of its queue.
+  package var target: TaskTarget?
 
   /// A task of a queue.
   package init(
@@ -32,7 +35,8 @@ package struct EnqueuedTask: Sendable, Hashable {
     body: [UInt8],
     headers: [String: String] = [:],
     scheduleTime: Timestamp,
-    dispatchDeadline: Double = Self.dispatchDeadlineDefault
+    dispatchDeadline: Double = Self.dispatchDeadlineDefault,
+    target: TaskTarget? = nil
   ) {
     self.id = id
     self.queue = queue
@@ -40,6 +44,7 @@ package struct EnqueuedTask: Sendable, Hashable {
     self.headers = headers
     self.scheduleTime = scheduleTime
     self.dispatchDeadline = dispatchDeadline
+    self.target = target
   }
 
   /// Firebase's own default, in seconds.

@@ -80,6 +80,8 @@ package struct NewTask: Sendable, Hashable {
   package var scheduleTime: Timestamp?
   /// How long one try may take.
   package var dispatchDeadline: Duration
+  /// Where the task goes; nil for the function of its queue.
+  package var target: TaskTarget?
 
   /// A task to be kept.
   package init(
@@ -87,13 +89,15 @@ package struct NewTask: Sendable, Hashable {
     body: [UInt8],
     headers: [String: String] = [:],
     scheduleTime: Timestamp? = nil,
-    dispatchDeadline: Duration = .seconds(60)
+    dispatchDeadline: Duration = .seconds(60),
+    target: TaskTarget? = nil
   ) {
     self.id = id
     self.body = body
     self.headers = headers
     self.scheduleTime = scheduleTime
     self.dispatchDeadline = dispatchDeadline
+    self.target = target
   }
 }
 
@@ -106,6 +110,8 @@ package struct QueuedTask: Sendable, Hashable {
   package var scheduleTime: Timestamp
   package var createTime: Timestamp
   package var dispatchDeadline: Duration
+  /// Where the task goes; nil for the function of its queue.
+  package var target: TaskTarget?
   /// How often the task was tried, the try in progress included.
   package var dispatchCount: Int
   /// How many of the tries were answered.
@@ -143,6 +149,7 @@ package struct QueuedTask: Sendable, Hashable {
     self.scheduleTime = task.scheduleTime ?? createTime
     self.createTime = createTime
     self.dispatchDeadline = task.dispatchDeadline
+    self.target = task.target
     self.dispatchCount = 0
     self.responseCount = 0
   }

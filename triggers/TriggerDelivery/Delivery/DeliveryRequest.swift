@@ -31,6 +31,7 @@ package struct DeliveryRequest: Sendable {
     var fields = HTTPFields()
     var body: [UInt8] = []
     var timeout: Duration?
+    var (function, method, path) = (delivery.id.function, HTTPRequest.Method.post, "/")
     switch event.content {
     case .document(let change):
       let event = try self.event(of: change, event.auth, for: delivery)
@@ -48,21 +49,23 @@ package struct DeliveryRequest: Sendable {
       set(task, delivery, in: &fields)
       body = task.body
       timeout = .seconds(task.dispatchDeadline)
+      if let target = task.target { method = HTTPRequest.Method(target.method) ?? method }
+      if case .function(let name, let rest) = task.target?.place { (function, path) = (name, rest) }
     }
     fields[InvocationRequest.attemptHeader] = String(delivery.attempts + 1)
     fields[InvocationRequest.causeHeader] =
       DeliveryCause(id: delivery.id, depth: delivery.depth).description
     fields[InvocationRequest.traceHeader] = traceParent(of: delivery, event)
     let head = HTTPRequest(
-      method: .post,
+      method: method,
       scheme: "http",
       authority: "localhost",
-      path: "/",
+      path: path,
       headerFields: fields
     )
     return InvocationRequest(
       id: id,
-      function: delivery.id.function,
+      function: function,
       head: head,
       body: ByteBuffer(bytes: body),
       timeout: timeout

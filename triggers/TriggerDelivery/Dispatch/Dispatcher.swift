@@ -1,4 +1,5 @@
 import DocumentModel
+import Events
 import HTTPTypes
 import Invocation
 import Logging
@@ -70,6 +71,7 @@ final class Dispatcher: Sendable {
   private let store: DeliveryStore
   private let writer: DeliveryWriter
   private let invoker: any FunctionInvoker
+  private let taskPost: TaskPost
   private let configuration: DeliveryService.Configuration
   private let clock: any Clock<Duration>
   private let now: @Sendable () -> Timestamp
@@ -86,6 +88,7 @@ final class Dispatcher: Sendable {
     store: DeliveryStore,
     writer: DeliveryWriter,
     invoker: any FunctionInvoker,
+    taskPost: TaskPost,
     configuration: DeliveryService.Configuration,
     clock: any Clock<Duration>,
     now: @escaping @Sendable () -> Timestamp,
@@ -95,6 +98,7 @@ final class Dispatcher: Sendable {
     self.store = store
     self.writer = writer
     self.invoker = invoker
+    self.taskPost = taskPost
     self.configuration = configuration
     self.clock = clock
     self.now = now
@@ -389,10 +393,19 @@ final class Dispatcher: Sendable {
         id: RandomID.make()
       )
       invocation.runsApart = start.runsApart
-      let cancel = invoker.begin(
-        invocation,
-        near: MultiThreadedEventLoopGroup.singleton.any()
-      ) { end(Self.result(of: $0)) }
+      let cancel: @Sendable () -> Void
+      switch event.task?.target?.place {
+      case .url(let url):
+        cancel = taskPost.begin(invocation, to: url) { end(Self.result(of: $0)) }
+      case .function(let name, _) where !registry.takesRequests(name):
+        let text = "No deployed function \(name) takes the task's request."
+        return end(.outcome(.handlerFailed(text, status: 404, advice: nil)))
+      case .function, nil:
+        cancel = invoker.begin(
+          invocation,
+          near: MultiThreadedEventLoopGroup.singleton.any()
+        ) { end(Self.result(of: $0)) }
+      }
       state.withLock { state in
         if state.begun.contains(delivery.id) { state.cancels[delivery.id] = cancel }
       }

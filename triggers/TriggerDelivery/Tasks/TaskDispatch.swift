@@ -45,9 +45,16 @@ package final class TaskDispatch: TaskQueueBackend {
 
   /// Puts a task into its queue; it is durable on return.
   ///
-  /// Throws `RESOURCE_EXHAUSTED` past `tasksMax` in one queue, besides the errors of the contract.
+  /// Throws `RESOURCE_EXHAUSTED` past `tasksMax` in one queue, and `INVALID_ARGUMENT` when the task
+  /// is for a function that takes none, besides the errors of the contract.
   package func enqueue(_ task: NewTask, in queue: String) async throws -> QueuedTask {
     try checkQueue(queue)
+    if case .function(let name, _) = task.target?.place, !registry.takesRequests(name) {
+      throw StatusError.invalidArgument(
+        "task.httpRequest.url names the function \(name), and no deployed function of this name "
+          + "takes requests."
+      )
+    }
     let count = dispatcher.read { $0.backlogs[queue]?.count ?? 0 }
     guard count < configuration.tasksMax else {
       throw StatusError(
@@ -70,7 +77,8 @@ package final class TaskDispatch: TaskQueueBackend {
       body: task.body,
       headers: task.headers,
       scheduleTime: task.scheduleTime ?? time,
-      dispatchDeadline: task.dispatchDeadline / .seconds(1)
+      dispatchDeadline: task.dispatchDeadline / .seconds(1),
+      target: task.target
     )
     var batch = StorageBatch()
     TaskStore.take(queue: queue, id: id, in: &batch)
@@ -206,7 +214,8 @@ package final class TaskDispatch: TaskQueueBackend {
         body: task.body,
         headers: task.headers,
         scheduleTime: task.scheduleTime,
-        dispatchDeadline: .seconds(task.dispatchDeadline)
+        dispatchDeadline: .seconds(task.dispatchDeadline),
+        target: task.target
       ),
       createTime: delivery.commitTime
     )

@@ -56,11 +56,12 @@ extension Suite {
     let door = TaskQueueDoor(
       project: configuration.project,
       backend: parts.deliveries.tasks,
-      functionURL: { [self] location, queue in
+      functionURL: { [self] location, function in
         let functions = addresses.withLock { $0[.functions] }
         return "http://\(functions?.host ?? ""):\(functions?.port ?? 0)/"
-          + "\(configuration.project)/\(location)/\(queue)"
+          + "\(configuration.project)/\(location)/\(function)"
       },
+      reachesLoopback: doorPolicy.isLoopback,
       now: { [time = parts.time] in time.now },
       logger: logger(for: "tasks")
     )

@@ -7,7 +7,8 @@ package import RuntimeSupport
 /// image or a link does (`Sec-Fetch-Site` and `Referer` show it), or under a name of its own that it
 /// points to this machine (`Host` shows it). Programs send none of these headers but `Host`.
 package struct DoorPolicy: Sendable {
-  private let isLoopback: Bool
+  /// Whether only programs of this machine reach the doors.
+  package let isLoopback: Bool
   private let host: String
   /// The origins that `--allow-origin` names, in lower case.
   private let origins: Set<String>
