@@ -217,9 +217,9 @@ def test_a_task_for_a_server_of_this_machine_goes_there_until_it_is_taken(sample
         assert [path for path, _, _ in seen] == ["/hook?a=b", "/hook?a=b"]
         _, headers, body = seen[1]
         assert body == b"{}"
-        assert headers["User-Agent"] == "Google-Cloud-Tasks"
-        assert headers["X-Own"] == "1"
         headers = {name.lower(): value for name, value in headers.items()}
+        assert headers["user-agent"] == "Google-Cloud-Tasks"
+        assert headers["x-own"] == "1"
         assert headers["x-cloudtasks-queuename"] == "countTask"
         assert headers["x-cloudtasks-taskretrycount"] == "1"
         assert headers["x-cloudtasks-taskpreviousresponse"] == "503"
