@@ -227,11 +227,24 @@ def test_an_event_waits_behind_a_retry_of_its_document_unless_told_not_to(tmp_pa
         assert sum(event["attempts"] > 0 for event in events) == tried
 
 
-@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
-def test_a_strange_time_to_settle_is_no_end_of_the_suite(sample, seconds):
-    reply = hub(sample, "POST", f"/hearth/v1/settle?timeoutSeconds={seconds}")
-    assert reply.status_code in (200, 504)
-    assert hub(sample, "GET", "/").status_code == 200
+@pytest.mark.parametrize("method, query", [
+    ("POST", "settle?timeoutSeconds=nan"), ("POST", "settle?timeoutSeconds=inf"),
+    ("POST", "settle?timeoutSeconds=-1"), ("POST", "settle?timeoutSeconds=soon"),
+    ("GET", "logs?limit=-1"), ("GET", "logs?limit=many"), ("GET", "events?limit=0"),
+    ("GET", "events?limit=99999999999999999999"),
+])
+def test_a_strange_number_is_refused_with_its_bounds(sample, method, query):
+    reply = hub(sample, method, f"/hearth/v1/{query}")
+    assert reply.status_code == 400
+    assert "give " in reply.json()["error"]["message"]
+
+
+def test_logs_of_no_function_are_a_404_that_names_the_functions(sample):
+    reply = hub(sample, "GET", "/hearth/v1/logs?function=nosuch")
+    assert reply.status_code == 404
+    assert "recordWrite" in reply.json()["error"]["message"]
+    shown = sample.cli("logs", "nosuch")
+    assert shown.returncode != 0 and "recordWrite" in shown.stderr
 
 
 def test_logs_are_filtered_by_level_and_time(sample):

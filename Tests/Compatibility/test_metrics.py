@@ -86,7 +86,8 @@ def test_calls_and_deliveries_are_counted_by_outcome(sample):
     assert 0 < value(found, times + "_sum", function="echo") < 60
     assert value(found, "hearth_commits_total") >= 2
     for name in ("hearth_connections", "hearth_connections_max", "hearth_storage_bytes",
-                 "process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"):
+                 "process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds",
+                 "process_start_time_seconds"):
         assert value(found, name) > 0, name
 
 
@@ -109,6 +110,11 @@ def test_the_commands_show_the_same_numbers(sample):
         [conftest.hearth(), "top", "--every", "0.2", "--hub", sample.address("hub")],
         capture_output=True, text=True, timeout=60, check=False)
     assert top.returncode == 0 and "RUNS/S" in top.stdout and "echo" in top.stdout
+
+
+def test_a_head_request_for_metrics_has_no_body(sample):
+    reply = requests.head(f"http://{sample.address('hub')}/metrics", timeout=10)
+    assert reply.status_code == 200 and reply.content == b""
 
 
 def test_metrics_are_not_for_pages_of_other_sites(sample):
@@ -142,6 +148,13 @@ def test_one_trace_shows_a_chain_of_events(sample):
 def test_a_call_without_a_trace_begins_one(sample):
     seen = {requests.get(sample.url("inspect"), timeout=30).json()["traceID"] for _ in range(3)}
     assert len(seen) == 3 and all(re.fullmatch("[0-9a-f]{32}", trace) for trace in seen)
+
+
+def test_a_malformed_trace_is_replaced(sample):
+    for parent in ("00-nonsense-01", f"00-{'A' * 32}-00f067aa0ba902b7-01", f"00-{'0' * 32}-00f067aa0ba902b7-01"):
+        reply = requests.get(sample.url("inspect"), timeout=30, headers={"traceparent": parent})
+        trace = reply.json()["traceID"]
+        assert re.fullmatch("[0-9a-f]{32}", trace) and trace not in parent
 
 
 def test_a_function_that_crashes_again_at_once_gets_no_second_report(sample):

@@ -132,7 +132,7 @@ struct InvocationGateway: Sendable {
     head.path = target.path
     head.headerFields.removeServersOwn(prefixes: HTTPFields.serversOwn + ["ce-"])
     // Each request of Cloud Run belongs to a trace.
-    if head.headerFields[InvocationRequest.traceHeader] == nil {
+    if !(head.headerFields[InvocationRequest.traceHeader].map(TraceParent.isValid) ?? false) {
       head.headerFields[InvocationRequest.traceHeader] = Self.newTrace()
     }
     return InvocationRequest(id: makeID(), function: target.name, head: head, body: body)

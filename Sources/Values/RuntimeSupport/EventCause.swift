@@ -30,7 +30,7 @@ package enum EventCause {
 
   private static func cause(_ header: String?, _ traceParent: String?) -> String? {
     let known = header.flatMap { $0.isEmpty || $0.utf8.count > bytesMax ? nil : $0 }
-    guard let traceParent, isTraceParent(traceParent) else { return known }
+    guard let traceParent, TraceParent.isValid(traceParent) else { return known }
     let parts = known?.split(separator: ";", omittingEmptySubsequences: false) ?? []
     return "\(parts.first ?? "");\(parts.dropFirst().first ?? "");\(traceParent)"
   }
@@ -40,11 +40,5 @@ package enum EventCause {
     cause.split(separator: ";", omittingEmptySubsequences: false).dropFirst(2).first.map(
       String.init
     )
-  }
-
-  /// Whether a text is `00-TRACE-SPAN-FLAGS`, as far as it matters to those who pass it on.
-  private static func isTraceParent(_ text: String) -> Bool {
-    text.utf8.count == 55
-      && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) || $0 == 45 }
   }
 }

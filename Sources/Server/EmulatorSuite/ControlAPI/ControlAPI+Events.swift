@@ -11,7 +11,7 @@ extension ControlAPI {
   /// `GET /hearth/v1/logs?function=&level=&since=&limit=&follow=true`, oldest first.
   func logLines(_ query: QueryParameters, _ client: ClientWatch) async throws -> Response {
     let filter = try LogFilter(query)
-    let limit = min(max(Int(query["limit"] ?? "") ?? 200, 0), Self.linesMax)
+    let limit = try query.number("limit", in: 0...Self.linesMax) ?? 200
     let follows = query["follow"] == "true"
     let logs = self.logs
     let following = follows ? logs.stream(function: filter.function) : nil
@@ -20,6 +20,10 @@ extension ControlAPI {
       function: filter.function,
       limit: filter.takesAll ? limit : Self.linesMax
     )
+    // A function of an earlier deployment still has lines, and one that is followed may yet come.
+    if let name = filter.function, past.isEmpty, !follows, fleet.endpoints[name] == nil {
+      throw unknown(name)
+    }
     return lines(for: client) { write in
       for entry in past.filter(filter.takes).suffix(limit) { write(entry) }
       guard let following else { return }
@@ -38,7 +42,7 @@ extension ControlAPI {
       }
       state = known
     }
-    let limit = min(max(Int(query["limit"] ?? "") ?? 50, 1), Self.eventsMax)
+    let limit = try query.number("limit", in: 1...Self.eventsMax) ?? 50
     let found = try await deliveries.administration.list(
       state: state,
       isRunning: query["state"] == "running" ? true : nil,
@@ -144,9 +148,7 @@ extension ControlAPI {
 
   /// Waits until everything is delivered; `DEADLINE_EXCEEDED` says what is then still pending.
   func settle(_ query: QueryParameters) async throws -> Response {
-    let asked = Double(query["timeoutSeconds"] ?? "") ?? 30
-    // Without this check NaN would pass through `min` and `max`.
-    let seconds = asked.isNaN ? 30 : min(max(asked, 0), 600)
+    let seconds = try query.number("timeoutSeconds", in: 0.0...600.0) ?? 30
     let deliveries = self.deliveries
     let isSettled = try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask {

@@ -156,6 +156,12 @@ extension ControlAPI {
       bytesOnDisk.map { [.init(Double($0))] } ?? []
     )
     text.add(
+      "process_start_time_seconds",
+      .gauge,
+      "Start of the server in seconds since 1970.",
+      ServerProcess.startTime.map { [.init($0)] } ?? []
+    )
+    text.add(
       "process_resident_memory_bytes",
       .gauge,
       "Resident memory of the server.",

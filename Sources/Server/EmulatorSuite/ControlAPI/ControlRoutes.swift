@@ -54,6 +54,8 @@ struct ControlRoute: Sendable {
     in routes: [ControlRoute]
   ) -> (route: ControlRoute, captures: [String])? {
     var found: (route: ControlRoute, captures: [String])?
+    // The connection leaves out the body of an answer to HEAD.
+    let method = method == .head ? .get : method
     for route in routes where route.method == method {
       guard let captures = route.match(segments) else { continue }
       if captures.count < found?.captures.count ?? .max { found = (route, captures) }

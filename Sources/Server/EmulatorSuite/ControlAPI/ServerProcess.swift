@@ -22,6 +22,18 @@ enum ServerProcess {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime)
   }
 
+  /// When it started, in seconds since 1970; nil where there is no `/proc`.
+  static var startTime: Double? {
+    // The name of the program, in parentheses, may contain spaces.
+    guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
+      let uptime = try? String(contentsOfFile: "/proc/uptime", encoding: .utf8),
+      let sinceBoot = uptime.split(separator: " ").first.flatMap({ Double($0) }),
+      let fields = stat.split(separator: ")").last?.split(separator: " "), fields.count > 19,
+      let ticks = Double(fields[19])
+    else { return nil }
+    return Date().timeIntervalSince1970 - sinceBoot + ticks / Double(sysconf(CInt(_SC_CLK_TCK)))
+  }
+
   /// Its resident memory; nil where there is no `/proc`.
   static var residentBytes: Int? {
     let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)

@@ -36,7 +36,10 @@ struct SuiteLocation: ParsableArguments {
       }
       tried.append("\(candidate.address) (\(candidate.source))")
     }
-    let looked = tried.isEmpty ? "" : " Tried \(tried.joined(separator: ", "))."
+    let looked =
+      tried.isEmpty
+      ? " There is no \(dataFolder)/server.json in this folder, and no file of the project's suite."
+      : " Tried \(tried.joined(separator: ", "))."
     throw CommandFailure(
       "No running suite found.\(looked) Start one with `hearth start`, or name it with --hub.",
       .noServer

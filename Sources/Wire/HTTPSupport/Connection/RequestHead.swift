@@ -151,7 +151,12 @@ extension RequestHead.Refusal {
       )
     case .invalidVersion:
       self.init(status: .httpVersionNotSupported, message: "The HTTP version is unknown.")
-    case .unknown: self.init(status: .badRequest, message: "The request is not HTTP.")
+    case .unknown:
+      self.init(
+        status: .badRequest,
+        message: "The request is not HTTP, or its Transfer-Encoding is malformed or stands beside "
+          + "Content-Length."
+      )
     default: self.init(status: .badRequest, message: "The request is not HTTP: \(error).")
     }
   }

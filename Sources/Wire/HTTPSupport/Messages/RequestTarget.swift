@@ -1,3 +1,5 @@
+package import RuntimeSupport
+
 /// The parameters after a URL's question mark, in order; a name may come more than once.
 package struct QueryParameters: Sendable, Hashable {
   package private(set) var items: [Item] = []
@@ -28,6 +30,22 @@ package struct QueryParameters: Sendable, Hashable {
   /// All values of a name, in order.
   package func all(_ name: String) -> [String] {
     items.compactMap { $0.name == name ? $0.value : nil }
+  }
+
+  /// The number that a name's value is, within bounds; nil when the name is not there.
+  ///
+  /// Throws `INVALID_ARGUMENT` with the bounds for any other value.
+  package func number<Number: LosslessStringConvertible & Comparable>(
+    _ name: String,
+    in bounds: ClosedRange<Number>
+  ) throws(StatusError) -> Number? {
+    guard let text = self[name] else { return nil }
+    guard let number = Number(text), bounds.contains(number) else {
+      throw .invalidArgument(
+        "\(name) is \"\(text.prefix(100))\"; give \(bounds.lowerBound) to \(bounds.upperBound)."
+      )
+    }
+    return number
   }
 
   private static func decoded(_ text: some StringProtocol) -> String {
