@@ -37,7 +37,10 @@ extension ControlAPI {
   }
 
   func fire(_ name: String, _ request: Request) async throws -> Response {
-    guard let endpoint = fleet.endpoints[name] else { throw unknown(name) }
+    guard let endpoint = fleet.endpoints[name] else {
+      let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
+      throw StatusError(.notFound, "No function \(name) is deployed. Functions: \(names).")
+    }
     guard let trigger = endpoint.eventTrigger else {
       throw StatusError(.failedPrecondition, "\(name) takes no events: \(wayIn(name, endpoint))")
     }

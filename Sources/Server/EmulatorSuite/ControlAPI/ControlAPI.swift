@@ -92,15 +92,6 @@ struct ControlAPI: Sendable {
 
   // MARK: - Replies
 
-  /// The refusal of a function's name that none has.
-  func unknown(_ function: String) -> StatusError {
-    let names = fleet.endpoints.keys.sorted().joined(separator: ", ")
-    return StatusError(
-      .notFound,
-      "No function \(function) is deployed. Functions: \(names.isEmpty ? "none" : names)."
-    )
-  }
-
   /// A reply of JSON lines, sent as they are written.
   ///
   /// The producer ends the reply; it is cancelled when the client leaves.

@@ -71,7 +71,19 @@ struct Logs: AsyncParsableCommand {
       let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
       Terminal.print(LogLine(entry).text(coloured: false))
     }
-    guard isEmpty, !json else { return }
+    guard isEmpty else { return }
+    // A function of an earlier deployment may have lines.
+    if let name {
+      let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
+      guard functions.contains(where: { $0.name == name }) else {
+        let names = functions.map(\.name).sorted().joined(separator: ", ")
+        throw CommandFailure(
+          "\(name) has logged nothing, and no such function is deployed. Functions: "
+            + "\(names.isEmpty ? "none" : names)."
+        )
+      }
+    }
+    guard !json else { return }
     let isChosen = level != nil || since != nil
     Terminal.note(
       isChosen ? "No such lines." : name.map { "\($0) has logged nothing." } ?? "No log lines."
