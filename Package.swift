@@ -132,7 +132,7 @@ func rooms() -> [Target] {
     room(
       "QueryEngine",
       in: "emulator/Firestore",
-      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", "Logging"]
+      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", "DequeModule", "Logging"]
     ),
     room(
       "VectorIndex",
@@ -168,7 +168,7 @@ func rooms() -> [Target] {
       in: "emulator/Firestore",
       [
         "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
-        "RuntimeSupport", "ServiceLifecycle", "Logging",
+        "RuntimeSupport", "DequeModule", "ServiceLifecycle", "Logging",
       ]
     ),
     room(

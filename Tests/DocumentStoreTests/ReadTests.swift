@@ -2,6 +2,7 @@ import DocumentModel
 import Identity
 import RuntimeSupport
 import StorageEngine
+import Synchronization
 import TestSupport
 import Testing
 
@@ -205,6 +206,68 @@ struct ReadTests {
     #expect(
       pages == [["d19", "d18", "d17"], ["d16", "d15", "d14"], ["d13", "d12", "d11"]]
     )
+  }
+
+  @Test(
+    "A query that looks at many documents does it in short reads, and ends when it is cancelled"
+  )
+  func cancelledQuery() async throws {
+    let fixture = StoreFixture(configuration: .init(queryCandidatesMax: 10))
+    for index in 0..<40 {
+      try await fixture.commit(set("c/d\(index)", ["n": .integer(Int64(index))]))
+    }
+    var query = all("c")
+    query.filter = .field(path("n"), .equal, .integer(-1))
+    let before = fixture.storage.readsBegun
+    #expect(try await fixture.ids(query).isEmpty)
+    #expect((4...6).contains(fixture.storage.readsBegun - before))
+
+    let begun = fixture.storage.readsBegun
+    let reading = Task { [query] in
+      withUnsafeCurrentTask { $0?.cancel() }
+      _ = try await fixture.ids(query)
+    }
+    await #expect(throws: CancellationError.self) { try await reading.value }
+    #expect(fixture.storage.readsBegun - begun <= 1)
+  }
+
+  @Test("A query of an older time shows it to its last part, whatever is written meanwhile")
+  func partsOfThePast() async throws {
+    let fixture = StoreFixture(
+      configuration: .init(queryPageDocumentsMax: 2, queryCandidatesMax: 2)
+    )
+    for index in 0..<9 { try await fixture.commit(set("c/d\(index)", ["n": .integer(1)])) }
+    let then = try await fixture.commit(set("e/x")).commitTime
+    try await fixture.commit(set("c/d1", ["n": .integer(2)]), delete("c/d2"), set("c/d9"))
+    var found: [String] = []
+    try await fixture.store.query(all("c"), at: .readTime(then), auth: .admin) { page in
+      #expect(page.documents.allSatisfy { $0.fields == ["n": .integer(1)] })
+      found += page.documents.map(\.name.id)
+      try await fixture.commit(
+        set("c/d\(found.count)", ["n": .integer(3)]),
+        delete("c/d\(found.count + 1)")
+      )
+    }
+
+    #expect(found == (0..<9).map { "d\($0)" })
+  }
+
+  @Test("A long read keeps what it needs of the event log, but not while it is left alone")
+  func neededLog() throws {
+    let clock = Mutex(ContinuousClock.now)
+    let reads = LongReads(now: { clock.withLock { $0 } })
+    #expect(reads.neededSequence == nil)
+    let first = reads.begin(7)
+    let second = reads.begin(9)
+    #expect(reads.neededSequence == 7)
+    clock.withLock { $0 += .seconds(59) }
+    reads.advance(first, to: 12)
+    #expect(reads.neededSequence == 9)
+    clock.withLock { $0 += .seconds(1) }
+    #expect(reads.neededSequence == 12)
+    reads.end(first)
+    reads.end(second)
+    #expect(reads.neededSequence == nil)
   }
 
   @Test("A query in pages of bytes returns all, and too large a collection is refused")

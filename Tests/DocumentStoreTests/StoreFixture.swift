@@ -1,5 +1,4 @@
 import DocumentModel
-import EventLog
 import Identity
 import Logging
 import QueryEngine
@@ -9,6 +8,7 @@ import Synchronization
 import TestSupport
 
 @testable import DocumentStore
+@testable import EventLog
 
 /// A store over memory with clocks in the test's hand.
 ///
@@ -93,6 +93,15 @@ final class StoreFixture: Sendable {
 
   func events() async throws -> [CommitRecord] {
     try await storage.read { try CommitLog.records(after: 0, limit: 10_000, in: $0) }
+  }
+
+  /// Trims the event log with its past, as retention does when the log is too large.
+  func trimEvents() async throws {
+    let records = try await events()
+    var batch = StorageBatch()
+    if let last = records.last { CommitLog.trim(through: last, in: &batch) }
+    for record in records { PastVersions.forget(record, in: &batch) }
+    try await storage.commit(batch)
   }
 
   /// Returns once `count` requests wait for locks.

@@ -3,6 +3,7 @@ import EventLog
 import Events
 import Identity
 import RuntimeSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -285,6 +286,45 @@ struct TransactionTests {
 
       #expect(await code { try await fixture.commit(set("e/x"), in: id) } == expected)
     }
+  }
+
+  @Test("An optimistic transaction whose past is no longer kept is ABORTED, changed or not")
+  func optimisticTrimmed() async throws {
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/d", ["n": .integer(1)]))
+    let id = try await fixture.begin(.readWrite(optimistic: true))
+    _ = try await fixture.get("c/d", at: .transaction(id))
+    try await fixture.commit(set("c/d", ["n": .integer(100)]))
+    try await fixture.trimEvents()
+
+    let write = set("c/d", ["n": .integer(2)])
+    #expect(await code { try await fixture.commit(write, in: id) } == .aborted)
+    #expect(try await fixture.get("c/d") == ["n": .integer(100)])
+  }
+
+  @Test("A query that fails takes the transaction that it began along", arguments: [1, 100])
+  func abandonedQuery(pageDocuments: Int) async throws {
+    let fixture = StoreFixture(
+      configuration: .init(queryPageDocumentsMax: pageDocuments, queryResultBytesMax: 2000)
+    )
+    for index in 0..<4 {
+      let text = FirestoreValue.string(String(repeating: "x", count: 900))
+      try await fixture.commit(set("c/d\(index)", ["s": text]))
+    }
+    let query = all("c")
+    let refused = await code {
+      try await fixture.store.query(query, at: .newTransaction(.readWrite()), auth: .admin)
+    }
+    #expect(refused == .resourceExhausted)
+    #expect(fixture.store.locks.isEmpty)
+
+    await #expect(throws: CancellationError.self) {
+      try await fixture.store.query(query, at: .newTransaction(.readWrite()), auth: .admin) { _ in
+        throw CancellationError()
+      }
+    }
+    #expect(fixture.store.locks.isEmpty)
+    #expect(fixture.store.transactions.withLock { $0.openCount } == 0)
   }
 
   @Test("An optimistic transaction that only read never conflicts")

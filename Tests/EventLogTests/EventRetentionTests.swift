@@ -2,6 +2,7 @@ import DocumentModel
 import EventLog
 import Events
 import StorageEngine
+import Synchronization
 import TestSupport
 import Testing
 
@@ -19,6 +20,7 @@ struct EventRetentionTests {
     init(
       bytesMax: Int = 1 << 20,
       holders: [String] = [],
+      needed: @escaping @Sendable () -> UInt64? = { nil },
       willTrim: EventRetention.WillTrim? = nil
     ) {
       let clock = clock
@@ -30,6 +32,7 @@ struct EventRetentionTests {
         now: { Timestamp(microseconds: Int64(clock.now.offset / .microseconds(1))) },
         bytesMax: bytesMax,
         holders: holders,
+        needed: needed,
         logger: .silent,
         willTrim: willTrim
       )
@@ -59,6 +62,24 @@ struct EventRetentionTests {
         try Task.checkCancellation()
         await Task.yield()
       }
+    }
+  }
+
+  @Test("Records that a read under way needs stay, and nobody is blamed for them")
+  func keepsNeeded() async throws {
+    let needed = Mutex<UInt64?>(1)
+    let fixture = Fixture(bytesMax: 1, needed: { needed.withLock { $0 } })
+    let storage = fixture.storage
+    for index in 1...3 { try await commit(change(index), at: 0, to: storage) }
+    try await fixture.run {
+      try await fixture.wait { try await logged(storage) == [2, 3] }
+      await fixture.advance(minutes: 70)
+      await fixture.clock.waitForSleepers()
+      #expect(try await logged(storage) == [2, 3])
+      #expect(fixture.retention.exceeded == nil)
+      needed.withLock { $0 = nil }
+      await fixture.advance(minutes: 2)
+      try await fixture.wait { try await logged(storage) == [] }
     }
   }
 
@@ -163,9 +184,9 @@ struct EventRetentionTests {
   @Test("What the hook adds goes in the batch of the trimming")
   func hookSharesTheBatch() async throws {
     let past = Keyspace("past")
-    let fixture = Fixture { records, _, batch in
+    let fixture = Fixture(willTrim: { records, _, batch in
       for change in records.flatMap(\.changes) { batch.delete(past, Array(change.name.id.utf8)) }
-    }
+    })
     let storage = fixture.storage
     var batch = StorageBatch()
     for id in ["i1", "i2", "i3"] { batch.put(past, Array(id.utf8), []) }

@@ -61,25 +61,40 @@ struct RandomQueryTests {
     try await Self.expectEntriesMatchDocuments(fixture)
   }
 
-  @Test("Read in pages, the results are the same", arguments: seeds(4))
+  @Test("Read in parts beside writers, a query shows one moment", arguments: seeds(4))
   func pages(seed: UInt64) async throws {
     var random = RandomQueries(seed: seed)
-    let fixture = try await QueryFixture(Self.eager)
+    var configuration = Self.eager
+    if random.chance(50) {
+      // Indexes also go while a query reads them.
+      configuration.indexesMax = 2
+      configuration.removalEntriesMax = 5
+    }
+    let fixture = try await QueryFixture(configuration)
     try await Self.write(100, to: fixture, &random)
     let queries = try Self.queries(60, fixture, &random)
     for query in queries { _ = try await fixture.run(query) }
     if random.chance(50) { try await fixture.buildIndexes() }
 
-    for query in queries where query.projection == nil {
-      var next = try fixture.engine.prepare(query)
+    for query in queries {
+      let before = fixture.model
+      var run = QueryRun(try fixture.engine.prepare(query))
       var paged: [FirestoreDocument] = []
-      while true {
-        let page = try await Self.page(next, 3, fixture)
+      while !run.isEnded {
+        let page = try await Self.page(&run, 3, fixture, candidates: random.count(1...4))
+        #expect(page.count <= 3)
         paged += page
-        guard let last = page.last, page.count == 3 else { break }
-        next = next.continuing(after: last, returned: page.count)
+        // Whatever happens between two pages, the query shows its own moment.
+        try await Self.write(random.count(0...3), to: fixture, &random)
+        if random.chance(20) {
+          _ = try await fixture.run(queries[random.count(0...59)])
+          try await fixture.buildIndexes(commitsMax: random.count(1...30))
+        }
+        run.add(older: Self.overlay(from: fixture.model, to: before))
       }
-      #expect(paged == ReferenceEvaluator(query: query).results(fixture.model.values))
+      let expected = ReferenceEvaluator(query: query).results(before.values)
+      #expect(paged == expected, "\(query) by \(run.statistics.indexes)")
+      #expect(run.statistics.returned == expected.count)
     }
   }
 
@@ -171,19 +186,26 @@ struct RandomQueryTests {
   }
 
   private static func page(
-    _ query: PreparedQuery,
+    _ run: inout QueryRun,
     _ size: Int,
-    _ fixture: QueryFixture
+    _ fixture: QueryFixture,
+    candidates: Int
   ) async throws -> [FirestoreDocument] {
     let engine = fixture.engine
-    return try await fixture.storage.read { snapshot in
+    var started = run
+    let (page, next) = try await fixture.storage.read { [started] snapshot in
+      var run = started
       var page: [FirestoreDocument] = []
-      _ = try engine.run(query, on: snapshot) { document in
+      var budget = CandidateBudget(candidates: candidates, bytes: .max)
+      try engine.goOn(with: &run, on: snapshot, &budget) { document in
         page.append(document)
         return page.count < size
       }
-      return page
+      return (page, run)
     }
+    started = next
+    run = next
+    return page
   }
 
   /// Deletes everything and looks for entries left behind.

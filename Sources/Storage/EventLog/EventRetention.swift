@@ -39,6 +39,7 @@ package final class EventRetention: Service, Sendable {
   private let now: @Sendable () -> Timestamp
   private let policy: RetentionPolicy
   private let holders: [String]
+  private let needed: @Sendable () -> UInt64?
   private let logger: Logger
   private let willTrim: WillTrim?
   private let state = Mutex(State())
@@ -47,7 +48,8 @@ package final class EventRetention: Service, Sendable {
 
   /// Retention for a store's log; it works while `run` runs.
   ///
-  /// `holders` are cursors that keep every record until they exist.
+  /// `holders` are cursors that keep every record until they exist. Records that come after the
+  /// commit that `needed` gives stay, whatever their age and number.
   package init(
     storage: any OrderedStorage,
     tailer: EventTailer,
@@ -56,6 +58,7 @@ package final class EventRetention: Service, Sendable {
     age: Duration = .seconds(3600),
     bytesMax: Int = 256 << 20,
     holders: [String] = [],
+    needed: @escaping @Sendable () -> UInt64? = { nil },
     logger: Logger,
     willTrim: WillTrim? = nil
   ) {
@@ -65,6 +68,7 @@ package final class EventRetention: Service, Sendable {
     self.now = now
     self.policy = RetentionPolicy(age: age, bytesMax: bytesMax)
     self.holders = holders
+    self.needed = needed
     self.logger = logger
     self.willTrim = willTrim
     (kicks, kick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -153,7 +157,7 @@ package final class EventRetention: Service, Sendable {
         entries,
         bytes: bytes,
         // Records that were not measured yet must not be subtracted.
-        upTo: min(slowest?.sequence ?? .max, measured),
+        upTo: min(slowest?.sequence ?? .max, measured, self.needed() ?? .max),
         now: now()
       )
       var batch = StorageBatch()

@@ -26,6 +26,8 @@ package final class DocumentDatabase: Sendable, Service {
     /// Documents and bytes that one storage read of a query takes, so that it stays short.
     package var queryPageDocumentsMax: Int
     package var queryPageBytesMax: Int
+    /// Documents and index entries that one storage read of a query looks at.
+    package var queryCandidatesMax: Int
     /// Bytes of results that `query` collects; production allows queries 128 MiB of memory.
     package var queryResultBytesMax: Int
     /// Bytes of older versions that one read at a time takes into memory.
@@ -44,6 +46,7 @@ package final class DocumentDatabase: Sendable, Service {
       sweepInterval: Duration = .seconds(1),
       queryPageDocumentsMax: Int = 500,
       queryPageBytesMax: Int = 4 << 20,
+      queryCandidatesMax: Int = 300,
       queryResultBytesMax: Int = 128 << 20,
       overlayBytesMax: Int = 128 << 20,
       batchWriteConcurrency: Int = 64,
@@ -56,6 +59,7 @@ package final class DocumentDatabase: Sendable, Service {
       self.sweepInterval = sweepInterval
       self.queryPageDocumentsMax = queryPageDocumentsMax
       self.queryPageBytesMax = queryPageBytesMax
+      self.queryCandidatesMax = queryCandidatesMax
       self.queryResultBytesMax = queryResultBytesMax
       self.overlayBytesMax = overlayBytesMax
       self.batchWriteConcurrency = batchWriteConcurrency
@@ -78,13 +82,14 @@ package final class DocumentDatabase: Sendable, Service {
   let locks: DocumentLocks
   let transactions: Mutex<TransactionTable>
   let sequencer: CommitSequencer
+  let longReads: LongReads
   /// The time since the store was made, by which transactions expire.
   let elapsed: @Sendable () -> Duration
 
   /// A database over `storage`.
   ///
   /// `queryRunner` has loaded its catalogue from the same storage before the first write.
-  /// `exceededCursor` names the cursor that keeps the event log too large; while it does, writes
+  /// `longReads` is what the retention of the event log asks. `exceededCursor` names the cursor that keeps the event log too large; while it does, writes
   /// are refused with `RESOURCE_EXHAUSTED`. `makeToken` makes unique transaction tokens.
   package init(
     storage: any OrderedStorage,
@@ -94,6 +99,7 @@ package final class DocumentDatabase: Sendable, Service {
     now: @escaping @Sendable () -> Timestamp,
     clock: any Clock<Duration>,
     configuration: Configuration = .init(),
+    longReads: LongReads = LongReads(),
     exceededCursor: @escaping @Sendable () -> String? = { nil },
     makeToken: @escaping @Sendable () -> [UInt8] = { Array(RandomID.make().utf8) },
     logger: Logger
@@ -107,6 +113,7 @@ package final class DocumentDatabase: Sendable, Service {
     self.configuration = configuration
     self.exceededCursor = exceededCursor
     self.makeToken = makeToken
+    self.longReads = longReads
     self.logger = logger
     sequencer = CommitSequencer(storage: storage, now: now)
     locks = DocumentLocks(waitersMax: configuration.lockWaitersMax)

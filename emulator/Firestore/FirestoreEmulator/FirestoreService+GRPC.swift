@@ -1,3 +1,4 @@
+import DocumentStore
 import FirestoreProtos
 package import HTTP2Server
 import HTTPTypes
@@ -51,8 +52,12 @@ extension FirestoreService {
     _ handler: @escaping @Sendable (Request, AuthContext) async throws -> ReplyMessages<Reply>
   ) {
     service.serverStreaming(method, on: place) { (request: Request, stream, context) in
-      for reply in try await handler(request, try self.authenticate(context)) {
-        try await stream.send(reply)
+      let replies = try await handler(request, try self.authenticate(context))
+      do {
+        for reply in replies { try await stream.send(reply) }
+      } catch {
+        if let id = replies.newTransaction { self.store.abandon(id) }
+        throw error
       }
     }
   }

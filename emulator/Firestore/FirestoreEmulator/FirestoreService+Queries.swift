@@ -29,7 +29,7 @@ extension FirestoreService {
     let readTime = WireFormat.proto(result.readTime)
     let lead = result.newTransaction == nil ? 0 : 1
     let bodies = max(result.documents.count, 1)
-    return ReplyMessages(count: lead + bodies) { index in
+    return ReplyMessages(count: lead + bodies, newTransaction: result.newTransaction) { index in
       .with { reply in
         guard index >= lead else {
           if let id = result.newTransaction { reply.transaction = id.data }
@@ -69,7 +69,7 @@ extension FirestoreService {
     let result = try await store.query(evaluation.baseQuery, at: consistency, auth: auth)
     for document in result.documents { evaluation.add(document) }
     let fields = WireFormat.proto(evaluation.results)
-    return ReplyMessages(count: 1) { _ in
+    return ReplyMessages(count: 1, newTransaction: result.newTransaction) { _ in
       .with {
         $0.result.aggregateFields = fields
         $0.readTime = WireFormat.proto(result.readTime)

@@ -63,7 +63,8 @@ extension FirestoreService {
     let result = try await store.lookUp(names, mask: mask, at: consistency, auth: auth)
     let readTime = WireFormat.proto(result.readTime)
     let lead = result.newTransaction == nil ? 0 : 1
-    return ReplyMessages(count: lead + result.documents.count) { index in
+    let count = lead + result.documents.count
+    return ReplyMessages(count: count, newTransaction: result.newTransaction) { index in
       .with { reply in
         guard index >= lead else {
           if let id = result.newTransaction { reply.transaction = id.data }
@@ -154,6 +155,6 @@ extension FirestoreService {
     _ auth: AuthContext
   ) async throws -> ReplyMessages<Google_Firestore_V1_BatchGetDocumentsResponse> {
     let id = try await store.begin(options, database: database, auth: auth)
-    return ReplyMessages(count: 1) { _ in .with { $0.transaction = id.data } }
+    return ReplyMessages(count: 1, newTransaction: id) { _ in .with { $0.transaction = id.data } }
   }
 }

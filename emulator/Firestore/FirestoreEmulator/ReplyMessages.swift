@@ -1,12 +1,21 @@
+import DocumentStore
+
 /// The messages of a streamed reply, each made when it is taken.
 ///
 /// Work that can fail is done before the first message, so a reply that has begun is completed.
 package struct ReplyMessages<Message>: Sequence, Sendable {
+  /// The transaction that the call began; it must end when the reply does not reach its client.
+  let newTransaction: TransactionID?
   private let count: Int
   private let make: @Sendable (Int) -> Message
 
   /// As many messages as `count`; `make` gets their numbers from 0 on, in order.
-  init(count: Int, make: @escaping @Sendable (Int) -> Message) {
+  init(
+    count: Int,
+    newTransaction: TransactionID? = nil,
+    make: @escaping @Sendable (Int) -> Message
+  ) {
+    self.newTransaction = newTransaction
     self.count = count
     self.make = make
   }

@@ -108,7 +108,7 @@ package final class QueryRunner: Sendable {
     PreparedQuery(query: query, orders: try QueryValidation(query: query).check())
   }
 
-  /// Runs a query on a snapshot.
+  /// Runs a query on one snapshot.
   ///
   /// `body` gets the results in order, already projected, and returns false to stop. `overlay`
   /// holds documents as of an older read time, nil where there was none; it replaces what the
@@ -120,18 +120,38 @@ package final class QueryRunner: Sendable {
     overlay: [DocumentName: FirestoreDocument?] = [:],
     _ body: (FirestoreDocument) throws -> Bool
   ) throws -> QueryStatistics {
+    var run = QueryRun(query)
+    run.add(older: overlay)
+    var budget = CandidateBudget.unlimited
+    try goOn(with: &run, on: snapshot, &budget, body)
+    return run.statistics
+  }
+
+  /// Goes on with a query on a later snapshot, whose newer changes `run` has been told.
+  ///
+  /// `body` gets further results in order and returns false to be given the next one another time.
+  /// Returns when it does, when the budget is spent, or at the end. Throws as `run` does.
+  package func goOn(
+    with run: inout QueryRun,
+    on snapshot: any StorageSnapshot,
+    _ budget: inout CandidateBudget,
+    _ body: (FirestoreDocument) throws -> Bool
+  ) throws {
     let catalogue = state.withLock { $0.catalogue }
-    var execution = QueryExecution(
-      query: query,
-      snapshot: snapshot,
-      overlay: overlay,
-      configuration: configuration
+    func planner(_ query: PreparedQuery) -> QueryPlanner {
+      QueryPlanner(query: query, snapshot: snapshot, configuration: configuration)
+    }
+    try run.goOn(
+      snapshot,
+      &budget,
+      isUsable: { id in catalogue.indexes[id]?.isUsable(at: snapshot.sequence) ?? false },
+      plan: { rest in
+        let plan = try planner(rest).plan(catalogue)
+        return QueryExecution(rest, plan, sortBytesMax: configuration.sortBytesMax)
+      },
+      body
     )
-    let planner = QueryPlanner(query: query, snapshot: snapshot, configuration: configuration)
-    let plan = try planner.plan(catalogue)
-    try execution.run(plan, body)
-    note(plan, planner.wishes(after: plan, execution.statistics))
-    return execution.statistics
+    note(run.plan, planner(run.query).wishes(after: run.plan, run.statistics))
   }
 
   /// The current indexes, for a commit that is being built.

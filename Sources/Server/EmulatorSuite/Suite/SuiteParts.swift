@@ -35,12 +35,14 @@ struct SuiteParts {
   ) async throws {
     let now: @Sendable () -> Timestamp = { [time] in time.now }
     tailer = EventTailer(storage: storage, logger: logger("events"))
+    let longReads = LongReads()
     let retention = EventRetention(
       storage: storage,
       tailer: tailer,
       clock: ContinuousClock(),
       now: now,
       holders: configuration.firstFunctions == nil ? [] : [DeliveryService.cursorName],
+      needed: { longReads.neededSequence },
       logger: logger("events"),
       willTrim: { records, snapshot, batch in
         for record in records { PastVersions.forget(record, in: &batch) }
@@ -56,6 +58,7 @@ struct SuiteParts {
       tailer: tailer,
       now: now,
       clock: ContinuousClock(),
+      longReads: longReads,
       exceededCursor: { retention.exceeded },
       logger: logger("firestore")
     )

@@ -238,12 +238,14 @@ extension DocumentDatabase {
     try accessPolicy.authorizeWrites(writes, auth: auth, view: view)
   }
 
-  /// Throws `ABORTED` when anything that an optimistic transaction read has changed since.
+  /// Throws `ABORTED` when anything that an optimistic transaction read has changed since, or when
+  /// the versions that would show it are kept no longer.
   private func validate(
     _ reads: OptimisticReads,
     at readTime: Timestamp,
     _ snapshot: any StorageSnapshot
   ) throws {
+    guard try isKept(readTime, in: snapshot) else { throw DocumentLocks.contention }
     for key in reads.documents
     where try PastVersions.isChanged(key, after: readTime, in: snapshot) {
       throw DocumentLocks.contention

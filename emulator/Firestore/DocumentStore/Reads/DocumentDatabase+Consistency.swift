@@ -49,8 +49,7 @@ extension DocumentDatabase {
         result.newTransaction = id
         return result
       } catch {
-        // The client never learns the token, so nobody else could end the transaction.
-        try await rollback(id, database: database)
+        abandon(id)
         throw error
       }
     }
@@ -78,10 +77,7 @@ extension DocumentDatabase {
           clock.isComplete(upTo: time, visible: visible)
         }
         guard isComplete else { return nil }
-        if let trimmed = try CommitLog.trimmedThrough(in: snapshot), time < trimmed.commitTime {
-          throw Self.tooOld
-        }
-        if let start = try StoredClock.pastStart(snapshot), time < start { throw Self.tooOld }
+        guard try isKept(time, in: snapshot) else { throw Self.tooOld }
         return try body(reader(snapshot, at: time < visible ? time : nil))
       }
       if let answer { return Consistent(answer: answer, readTime: time) }
@@ -153,6 +149,15 @@ extension DocumentDatabase {
     )
   }
 
+  /// Whether a snapshot has every version that was overwritten after `time`.
+  func isKept(_ time: Timestamp, in snapshot: any StorageSnapshot) throws -> Bool {
+    if let trimmed = try CommitLog.trimmedThrough(in: snapshot), time < trimmed.commitTime {
+      return false
+    }
+    if let start = try StoredClock.pastStart(snapshot), time < start { return false }
+    return true
+  }
+
   /// Refuses a time that lies in the future or further back than the past is kept.
   func checkRange(of time: Timestamp) throws(StatusError) {
     let now = now()
@@ -163,7 +168,7 @@ extension DocumentDatabase {
     guard Double(now.microseconds - time.microseconds) <= age else { throw Self.tooOld }
   }
 
-  private static let tooOld = StatusError(
+  static let tooOld = StatusError(
     .failedPrecondition,
     "The requested snapshot version is too old."
   )

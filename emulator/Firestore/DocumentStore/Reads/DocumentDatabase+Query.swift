@@ -1,7 +1,11 @@
 package import DocumentModel
 package import Identity
+import EventLog
+import Events
 import QueryEngine
 import RuntimeSupport
+import StorageEngine
+import Synchronization
 
 /// The answer to a query.
 package struct QueryResult: Sendable {
@@ -63,85 +67,193 @@ extension DocumentDatabase {
 
   /// Runs a query page by page, so that neither memory nor a storage snapshot is held for long.
   ///
-  /// All pages show the same moment. There is at least one page; the next one is read when `body`
-  /// returns. When `body` throws, a transaction that the query began is rolled back unless it has
-  /// been handed over.
+  /// All pages show the same moment, whatever is committed meanwhile. The work is done in parts of
+  /// bounded size, so that other work gets its turn and cancellation is noticed soon. There is at
+  /// least one page; the next one is read when `body`
+  /// returns. When a page or `body` fails, a transaction that the query began ends.
   package func query(
     _ query: Query,
     at consistency: ReadConsistency,
     auth: AuthContext,
     _ body: (QueryPage) async throws -> Void
   ) async throws {
-    try NameValidation.check(parent: query.parent, in: query.database)
-    var unprojected = query
-    unprojected.projection = nil
-    let projecting = try queryRunner.prepare(query)
-    let prepared = try queryRunner.prepare(unprojected)
-    let reads = ReadSet(ranges: [QueryRange(prepared)])
-    var rest = prepared
-    var consistency = consistency
-    var returned = 0
-    while true {
-      let isFirst = returned == 0
-      let current = rest
-      let result = try await read(reads, query.database, at: consistency) { reader in
-        if isFirst, auth != .admin {
-          try self.accessPolicy.authorizeQuery(query, auth: auth, view: self.accessView(reader))
-        }
-        return try self.page(current, reader)
+    var begun: TransactionID?
+    do {
+      try await pages(of: query, at: consistency, auth: auth) { page in
+        begun = page.newTransaction ?? begun
+        try await body(page)
       }
-      let page = result.answer
-      let isLast = page.documents.isEmpty || !page.isCut
+    } catch {
+      if let begun { abandon(begun) }
+      throw error
+    }
+  }
+
+  private func pages(
+    of query: Query,
+    at consistency: ReadConsistency,
+    auth: AuthContext,
+    _ body: (QueryPage) async throws -> Void
+  ) async throws {
+    try NameValidation.check(parent: query.parent, in: query.database)
+    let prepared = try queryRunner.prepare(query)
+    let reads = ReadSet(ranges: [QueryRange(prepared)])
+    let first = try await read(reads, query.database, at: consistency) { reader in
+      if auth != .admin {
+        try self.accessPolicy.authorizeQuery(query, auth: auth, view: self.accessView(reader))
+      }
+      var part = QueryPart(run: QueryRun(prepared), sequence: reader.snapshot.sequence)
+      part.run.add(older: try reader.overlay(prepared.keyRange))
+      try self.readOn(&part, reader.snapshot)
+      return part
+    }
+    var part = first.answer
+    let pin = longReads.begin(part.sequence)
+    defer { longReads.end(pin) }
+    var transaction = first.newTransaction
+    if case .transaction(let id) = consistency { transaction = id }
+    var isFirst = true
+    while true {
+      while !part.isPageFull {
+        part = try await next(part, at: first.readTime, in: transaction, query.database)
+        longReads.advance(pin, to: part.sequence)
+      }
+      let page = part.page
       try await body(
         QueryPage(
-          documents: page.documents.map(projecting.project),
-          skipped: isFirst ? page.skipped : 0,
-          readTime: result.readTime,
-          newTransaction: isFirst ? result.newTransaction : nil,
-          isLast: isLast
+          documents: page.documents,
+          skipped: isFirst ? part.run.statistics.skipped : 0,
+          readTime: first.readTime,
+          newTransaction: isFirst ? first.newTransaction : nil,
+          isLast: page.next == nil
         )
       )
-      guard !isLast, let last = page.documents.last else { return }
-      returned += page.documents.count
-      rest = prepared.continuing(after: last, returned: returned)
-      switch consistency {
-      case .latest: consistency = .readTime(result.readTime)
-      case .newTransaction:
-        guard let id = result.newTransaction else { return }
-        consistency = .transaction(id)
-      case .transaction, .readTime: break
-      }
+      if page.next == nil { return }
+      part.page = page.following
+      isFirst = false
     }
   }
 
-  private struct Page: Sendable {
-    var documents: [FirestoreDocument] = []
-    var skipped = 0
-    /// Whether there are, or may be, more documents.
-    var isCut = false
+  /// A query's run with what it has found for the next page.
+  private struct QueryPart: Sendable {
+    var run: QueryRun
+    /// The commit up to which the run has been told what was changed.
+    var sequence: UInt64
+    var page = FoundPage()
+
+    /// Whether the page can be handed out, full or as the last one.
+    var isPageFull: Bool { page.next != nil || run.isEnded }
   }
 
-  private func page(_ query: PreparedQuery, _ reader: SnapshotReader) throws -> Page {
-    var page = Page()
-    var bytes = 0
-    let statistics = try queryRunner.run(
-      query,
-      on: reader.snapshot,
-      overlay: try reader.overlay(query.keyRange)
-    ) { document in
-      guard page.documents.count < configuration.queryPageDocumentsMax,
-        bytes < configuration.queryPageBytesMax
-      else {
-        page.isCut = true
+  /// A page that is being filled.
+  private struct FoundPage: Sendable {
+    private(set) var documents: [FirestoreDocument] = []
+    private var bytes = 0
+    /// The first document of the page after this one, which shows that there is one.
+    private(set) var next: FirestoreDocument?
+
+    /// Takes a document; false when it is the next page's first.
+    mutating func take(_ document: FirestoreDocument, documentsMax: Int, bytesMax: Int) -> Bool {
+      guard documents.count < documentsMax, bytes < bytesMax else {
+        next = document
         return false
       }
+      documents.append(document)
       bytes += StorageSize.document(document.name, document.fields)
-      page.documents.append(document)
       return true
     }
-    page.skipped = statistics.skipped
-    return page
+
+    /// The page after this one.
+    var following: FoundPage {
+      var page = FoundPage()
+      if let next { _ = page.take(next, documentsMax: 1, bytesMax: 1) }
+      return page
+    }
   }
+
+  /// Reads the next part of a query, from a snapshot of its own.
+  private func next(
+    _ part: QueryPart,
+    at time: Timestamp,
+    in transaction: TransactionID?,
+    _ database: DatabaseName
+  ) async throws -> QueryPart {
+    try Task.checkCancellation()
+    if let transaction {
+      let start = elapsed()
+      _ = try transactions.withLock { table throws(StatusError) in
+        try table.beginCall(transaction, in: database, at: start)
+      }
+    }
+    defer {
+      if let transaction {
+        let end = elapsed()
+        transactions.withLock { $0.endCall(transaction, at: end) }
+      }
+    }
+    return try await withTaskExecutorPreference(LongReadExecutor.shared) {
+      // To the end of the line.
+      await Task.yield()
+      return try await storage.read { snapshot in
+        var part = part
+        let changes = try self.changes(
+          in: part.run.query,
+          after: part.sequence,
+          at: time,
+          snapshot
+        )
+        part.run.add(older: changes)
+        part.sequence = snapshot.sequence
+        try self.readOn(&part, snapshot)
+        return part
+      }
+    }
+  }
+
+  private func readOn(_ part: inout QueryPart, _ snapshot: any StorageSnapshot) throws {
+    var budget = CandidateBudget(
+      candidates: configuration.queryCandidatesMax,
+      bytes: configuration.queryPageBytesMax
+    )
+    var page = FoundPage()
+    swap(&page, &part.page)
+    defer { part.page = page }
+    try queryRunner.goOn(with: &part.run, on: snapshot, &budget) { document in
+      page.take(
+        document,
+        documentsMax: configuration.queryPageDocumentsMax,
+        bytesMax: configuration.queryPageBytesMax
+      )
+    }
+  }
+
+  /// The documents of a query's scope that were changed after a commit, as they were then.
+  private func changes(
+    in query: PreparedQuery,
+    after sequence: UInt64,
+    at time: Timestamp,
+    _ snapshot: any StorageSnapshot
+  ) throws -> [DocumentName: FirestoreDocument?] {
+    guard snapshot.sequence > sequence else { return [:] }
+    if let start = try StoredClock.pastStart(snapshot), time < start { throw Self.tooOld }
+    if let trimmed = try CommitLog.trimmedThrough(in: snapshot), sequence < trimmed.sequence {
+      throw Self.tooOld
+    }
+    var changes: [DocumentName: FirestoreDocument?] = [:]
+    var last = sequence
+    while true {
+      let records = try CommitLog.records(after: last, limit: Self.recordsPage, in: snapshot)
+      guard let end = records.last?.sequence else { return changes }
+      for change in records.lazy.flatMap(\.changes)
+      where query.covers(change.name) && changes.index(forKey: change.name) == nil {
+        changes.updateValue(change.before, forKey: change.name)
+      }
+      last = end
+    }
+  }
+
+  /// Records of the log that are in memory at a time.
+  private static let recordsPage = 500
 }
 
 extension QueryRange {

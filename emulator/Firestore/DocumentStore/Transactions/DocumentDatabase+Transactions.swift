@@ -33,6 +33,11 @@ extension DocumentDatabase {
     if let owner { locks.release(owner) }
   }
 
+  /// Ends a transaction whose token its client does not learn, or got with a failed answer.
+  package func abandon(_ id: TransactionID) {
+    if let owner = transactions.withLock({ $0.end(id, .aborted) }) { locks.release(owner) }
+  }
+
   func commit(
     _ writes: [Write],
     database: DatabaseName,

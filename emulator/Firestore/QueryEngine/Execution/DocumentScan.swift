@@ -25,21 +25,21 @@ struct DocumentScan {
   /// Calls `body` for a range's documents in collections called `collectionID`, in order of keys.
   ///
   /// Nil stands for every collection. Documents of other collections are skipped, with one seek for
-  /// each such collection; after `seeksMax` seeks it stops and returns the key to continue from.
-  @discardableResult
+  /// each such collection; when `passing` says after one that it is enough, the key to continue from
+  /// is returned.
   func group(
     _ collectionID: String?,
     in range: KeyRange,
-    seeksMax: Int = .max,
+    passing: () -> Bool,
     _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
   ) throws -> [UInt8]? {
     let databaseCount = DocumentKeys.databasePrefix(database).count
     let wanted = collectionID.map(Self.encode)
     var from: [UInt8]? = range.from
-    var seeks = 0
+    var isFirst = true
     while let start = from {
-      guard seeks < seeksMax else { return start }
-      seeks += 1
+      guard isFirst || passing() else { return start }
+      isFirst = false
       from = nil
       try snapshot.scan(
         DocumentKeys.keyspace,

@@ -1,172 +1,310 @@
 import DocumentModel
 import StorageEngine
 
-/// One run of a query: fetches candidates as the plan says and passes the matches on.
-struct QueryExecution {
-  let query: PreparedQuery
-  let snapshot: any StorageSnapshot
-  let overlay: [DocumentName: FirestoreDocument?]
-  let configuration: QueryRunner.Configuration
-  private(set) var statistics = QueryStatistics()
-
-  /// An execution that has not begun.
-  init(
-    query: PreparedQuery,
-    snapshot: any StorageSnapshot,
-    overlay: [DocumentName: FirestoreDocument?],
-    configuration: QueryRunner.Configuration
-  ) {
-    self.query = query
-    self.snapshot = snapshot
-    self.overlay = overlay
-    self.configuration = configuration
+/// One plan of a query on its way, which fetches candidates and orders the matches.
+///
+/// It reads a bounded part at a time, each from the snapshot that it is given, and keeps its place in
+/// between. Documents that were changed since the query's time are left to the emitter.
+struct QueryExecution: Sendable {
+  /// Where the candidates come from, and how far they have been read.
+  private enum Source {
+    /// The documents of one collection in the order of their names.
+    case names([KeyRange], descending: Bool)
+    /// Documents that have to be sorted.
+    case scan([KeyRange], TopResults)
+    /// Ranges of indexes that are all in order; a document in several of them comes once.
+    ///
+    /// A stream is in the query's order only among the documents of its own disjunct.
+    case merge([IndexStream])
+    /// Ranges of indexes whose documents have to be sorted, the current one first.
+    case gather([IndexGathering], TopResults, seen: Set<[UInt8]>)
+    /// What has been sorted.
+    case sorted(ArraySlice<FirestoreDocument>)
+    case ended
   }
 
-  /// Runs the plan to the end or until `body` or the limit stops it.
-  mutating func run(_ plan: QueryPlan, _ body: (FirestoreDocument) throws -> Bool) throws {
-    var emitter = ResultEmitter(query, overlay: overlay)
-    if !emitter.isDone {
-      switch plan {
-      case .scan: try scan(&emitter, body)
-      case .indexes(let ranges):
-        if plan.isOrdered {
-          try merge(ranges, &emitter, body)
-        } else {
-          try gather(ranges, &emitter, body)
-        }
-        statistics.indexes = Set(ranges.map(\.index.definition))
-          .sorted { $0.description < $1.description }
+  let query: PreparedQuery
+  let plan: QueryPlan
+  private var source: Source
+  private(set) var emitter: ResultEmitter
+  /// Documents and index entries read, whether they matched or not.
+  private(set) var scanned = 0
+
+  /// An execution that has read nothing.
+  init(_ query: PreparedQuery, _ plan: QueryPlan, sortBytesMax: Int) {
+    self.query = query
+    self.plan = plan
+    emitter = ResultEmitter(query)
+    let top = TopResults(query, count: emitter.wanted, bytesMax: sortBytesMax)
+    switch plan {
+    case .scan:
+      let ranges = ScanRanges.ranges(of: query)
+      if query.collection != nil, let descending = query.nameOrderDescending {
+        source = .names(descending ? ranges.reversed() : ranges, descending: descending)
+      } else {
+        source = .scan(ranges, top)
       }
+    case .indexes(let ranges):
+      source =
+        plan.isOrdered
+        ? .merge(ranges.map { IndexStream(query, $0) })
+        : .gather(ranges.map { IndexGathering(query, $0) }, top, seen: [])
     }
-    statistics.skipped = emitter.skipped
-    statistics.returned = emitter.returned
+  }
+
+  /// Whether every result is in the emitter.
+  var isEnded: Bool {
+    if case .ended = source { true } else { false }
+  }
+
+  /// Whether the source may still be read, so that changes of documents matter to it.
+  var isReading: Bool {
+    switch source {
+    case .sorted, .ended: false
+    case .names, .scan, .merge, .gather: true
+    }
+  }
+
+  /// The next result that is ready.
+  mutating func next() -> FirestoreDocument? { emitter.next() }
+
+  /// Adds documents as they were at the query's time.
+  mutating func add(older documents: some Sequence<FirestoreDocument>) {
+    emitter.add(older: documents)
+  }
+
+  /// Reads on until results are ready, the budget is spent or nothing is left.
+  ///
+  /// `changed` has the documents that were changed since the query's time.
+  mutating func readOn(
+    _ snapshot: any StorageSnapshot,
+    _ budget: inout CandidateBudget,
+    changed: [DocumentName: FirestoreDocument?]
+  ) throws {
+    guard !emitter.isDone else { return source = .ended }
+    var candidates = Candidates(snapshot: snapshot, changed: changed, budget: budget)
+    defer {
+      budget = candidates.budget
+      scanned += candidates.scanned
+    }
+    // What is changed is taken out of the state first, so that it is not copied.
+    var taken = Source.ended
+    swap(&taken, &source)
+    source = try advanced(taken, &candidates)
+    if isEnded { emitter.finish() }
+    if emitter.isDone { source = .ended }
+  }
+
+  private mutating func advanced(
+    _ source: consuming Source,
+    _ candidates: inout Candidates
+  ) throws -> Source {
+    switch consume source {
+    case .names(var ranges, let descending):
+      try scanNames(&ranges, descending, &candidates)
+      return ranges.isEmpty ? .ended : .names(ranges, descending: descending)
+    case .scan(var ranges, var top):
+      try scan(&ranges, &top, &candidates)
+      return ranges.isEmpty ? .sorted(top.sorted()[...]) : .scan(ranges, top)
+    case .merge(var streams):
+      return try merge(&streams, &candidates) ? .ended : .merge(streams)
+    case .gather(var ranges, var top, var seen):
+      try gather(&ranges, &top, &seen, &candidates)
+      return ranges.isEmpty ? .sorted(top.sorted()[...]) : .gather(ranges, top, seen: seen)
+    case .sorted(var documents):
+      while goesOn(candidates), let document = documents.popFirst() { emitter.take(document) }
+      return documents.isEmpty ? .ended : .sorted(documents)
+    case .ended: return .ended
+    }
   }
 
   // MARK: Scans
 
-  private mutating func scan(
-    _ emitter: inout ResultEmitter,
-    _ body: (FirestoreDocument) throws -> Bool
+  private mutating func scanNames(
+    _ ranges: inout [KeyRange],
+    _ descending: Bool,
+    _ candidates: inout Candidates
   ) throws {
-    let scan = DocumentScan(snapshot: snapshot, database: query.query.database)
-    let ranges = ScanRanges.ranges(of: query)
-    if query.collection != nil, let descending = query.nameOrderDescending {
-      for range in descending ? ranges.reversed() : ranges where !emitter.isDone {
-        try scan.collection(range, descending: descending) { _, value in
-          if let document = try accept(value.bytes) { try emitter.take(document, body) }
-          return !emitter.isDone
+    let scan = DocumentScan(snapshot: candidates.snapshot, database: query.query.database)
+    while let range = ranges.first, goesOn(candidates) {
+      var position: [UInt8]?
+      try scan.collection(range, descending: descending) { key, value in
+        if let document = try candidates.accept(value.bytes, matching: query) {
+          emitter.take(document)
         }
-      }
-      return try emitter.finish(body)
-    }
-    var top = TopResults(query, count: emitter.wanted, bytesMax: configuration.sortBytesMax)
-    for range in ranges {
-      try walk(scan, range) { value in
-        if let document = try accept(value.bytes) {
-          try top.insert(document, size: value.bytes.count)
+        guard goesOn(candidates) else {
+          position = key
+          return false
         }
+        return true
+      }
+      if let position {
+        if descending {
+          ranges[0].endAtMost(position)
+        } else {
+          ranges[0].startAtLeast(position + [0])
+        }
+      } else {
+        ranges.removeFirst()
       }
     }
-    try deliver(&top, &emitter, body)
   }
 
-  private func walk(
-    _ scan: DocumentScan,
-    _ range: KeyRange,
-    _ body: (StoredValue) throws -> Void
+  private func goesOn(_ candidates: Candidates) -> Bool {
+    !emitter.isDone && emitter.readyCount < Self.readyMax && !candidates.budget.isSpent
+  }
+
+  private mutating func scan(
+    _ ranges: inout [KeyRange],
+    _ top: inout TopResults,
+    _ candidates: inout Candidates
   ) throws {
-    if query.collection != nil {
-      try scan.collection(range, descending: false) { _, value in
-        try body(value)
-        return true
+    let scan = DocumentScan(snapshot: candidates.snapshot, database: query.query.database)
+    while let range = ranges.first, !candidates.budget.isSpent {
+      var position: [UInt8]?
+      func take(_ key: [UInt8], _ value: StoredValue) throws -> Bool {
+        if let document = try candidates.accept(value.bytes, matching: query) {
+          try top.insert(document, size: value.bytes.count)
+        }
+        guard candidates.budget.isSpent else { return true }
+        position = key + [0]
+        return false
       }
-    } else {
-      try scan.group(query.query.collectionID, in: range) { _, value in
-        try body(value)
-        return true
+      if query.collection != nil {
+        try scan.collection(range, descending: false, take)
+      } else {
+        let next = try scan.group(
+          query.query.collectionID,
+          in: range,
+          passing: {
+            candidates.pass()
+            return !candidates.budget.isSpent
+          },
+          take
+        )
+        position = position ?? next
       }
+      if let position { ranges[0].startAtLeast(position) } else { ranges.removeFirst() }
     }
   }
 
   // MARK: Indexes
 
-  /// Merges streams that are all in order; a document in several of them comes once.
-  ///
-  /// A stream is in the query's order only among the documents of its own disjunct.
+  /// Takes documents from the streams in order; true at the end of all.
   private mutating func merge(
-    _ ranges: [IndexRange],
-    _ emitter: inout ResultEmitter,
-    _ body: (FirestoreDocument) throws -> Bool
-  ) throws {
-    var streams = ranges.map { IndexStream(query, $0) }
-    for position in streams.indices { try advance(&streams[position]) }
-    while !emitter.isDone,
-      let first = streams.compactMap(\.head).min(by: { query.compare($0, $1) == .less })
-    {
-      try emitter.take(first, body)
-      guard !emitter.isDone else { return }
+    _ streams: inout [IndexStream],
+    _ candidates: inout Candidates
+  ) throws -> Bool {
+    while !emitter.isDone, emitter.readyCount < Self.readyMax {
+      for position in streams.indices {
+        guard try streams[position].fill(&candidates) else { return false }
+      }
+      guard
+        let first = streams.compactMap(\.head).min(by: { query.compare($0, $1) == .less })
+      else { return true }
+      emitter.take(first)
       for position in streams.indices {
         if let head = streams[position].head, query.compare(head, first) == .equal {
-          try advance(&streams[position])
+          streams[position].pass()
         }
       }
     }
-    try emitter.finish(body)
+    return false
   }
 
-  private mutating func advance(_ stream: inout IndexStream) throws {
-    let disjunct = stream.range.disjunct
-    try stream.advance(on: snapshot) { key in try fetch(key, only: disjunct)?.document }
-  }
-
-  /// Reads all ranges, in any order, and sorts.
-  private mutating func gather(
-    _ ranges: [IndexRange],
-    _ emitter: inout ResultEmitter,
-    _ body: (FirestoreDocument) throws -> Bool
+  /// Reads all ranges, in any order.
+  private func gather(
+    _ ranges: inout [IndexGathering],
+    _ top: inout TopResults,
+    _ seen: inout Set<[UInt8]>,
+    _ candidates: inout Candidates
   ) throws {
-    var top = TopResults(query, count: emitter.wanted, bytesMax: configuration.sortBytesMax)
-    var seen: Set<[UInt8]> = []
-    for range in ranges {
-      var cursor = IndexCursor(range)
-      let prefix = IndexStream.documentPrefix(query, range.index.definition)
-      while let entry = try cursor.next(on: snapshot) {
-        let key = entry.documentKey(range.index.definition, prefix: prefix)
-        guard ranges.count == 1 || seen.insert(key).inserted else { continue }
-        if let (document, size) = try fetch(key) { try top.insert(document, size: size) }
+    let areMany = query.disjuncts.count > 1
+    while !ranges.isEmpty, !candidates.budget.isSpent {
+      guard let key = try ranges[0].next(on: candidates.snapshot) else {
+        ranges.removeFirst()
+        continue
+      }
+      guard !areMany || seen.insert(key).inserted else { continue }
+      if let (document, size) = try candidates.fetch(key, matching: query) {
+        try top.insert(document, size: size)
       }
     }
-    try deliver(&top, &emitter, body)
   }
 
-  // MARK: Documents
+  /// Results that may wait; a source that makes them in order stops there.
+  private static let readyMax = 64
+}
 
-  private mutating func fetch(
+/// The keys of the documents in an index range, in the index's order.
+struct IndexGathering: Sendable {
+  private let definition: IndexDefinition
+  private let prefix: [UInt8]
+  private var cursor: IndexCursor
+
+  /// A gathering before its first entry.
+  init(_ query: PreparedQuery, _ range: IndexRange) {
+    definition = range.index.definition
+    prefix = IndexStream.documentPrefix(query, definition)
+    cursor = IndexCursor(range)
+  }
+
+  /// The next entry's document, or nil at the end.
+  mutating func next(on snapshot: any StorageSnapshot) throws -> [UInt8]? {
+    try cursor.next(on: snapshot)?.documentKey(definition, prefix: prefix)
+  }
+}
+
+/// Fetches and checks candidates within one part of a query.
+struct Candidates {
+  let snapshot: any StorageSnapshot
+  /// The documents that were changed since the query's time, whose older versions count.
+  let changed: [DocumentName: FirestoreDocument?]
+  private(set) var budget: CandidateBudget
+  private(set) var scanned = 0
+
+  /// Candidates of a snapshot.
+  init(
+    snapshot: any StorageSnapshot,
+    changed: [DocumentName: FirestoreDocument?],
+    budget: CandidateBudget
+  ) {
+    self.snapshot = snapshot
+    self.changed = changed
+    self.budget = budget
+  }
+
+  /// The document of a key if it matches, because of `disjunct` when there is one.
+  mutating func fetch(
     _ key: [UInt8],
+    matching query: PreparedQuery,
     only disjunct: Conjunction? = nil
   ) throws -> (document: FirestoreDocument, size: Int)? {
-    guard let stored = try snapshot.get(DocumentKeys.keyspace, key) else { return nil }
-    return try accept(stored.bytes, only: disjunct).map { ($0, stored.bytes.count) }
+    guard let stored = try snapshot.get(DocumentKeys.keyspace, key) else {
+      pass()
+      return nil
+    }
+    return try accept(stored.bytes, matching: query, only: disjunct).map {
+      ($0, stored.bytes.count)
+    }
   }
 
-  /// The document if it matches, because of `disjunct` when there is one; nil if the overlay
-  /// replaces it and delivers it instead.
-  private mutating func accept(
+  /// The document of some bytes if it matches and has not been changed.
+  mutating func accept(
     _ bytes: [UInt8],
+    matching query: PreparedQuery,
     only disjunct: Conjunction? = nil
   ) throws -> FirestoreDocument? {
-    statistics.scanned += 1
+    scanned += 1
+    budget.spend(bytes: bytes.count)
     let document = try DocumentKeys.decode(bytes)
-    guard overlay.isEmpty || overlay.index(forKey: document.name) == nil else { return nil }
+    guard changed.isEmpty || changed.index(forKey: document.name) == nil else { return nil }
     return query.matches(document, only: disjunct) ? document : nil
   }
 
-  private func deliver(
-    _ top: inout TopResults,
-    _ emitter: inout ResultEmitter,
-    _ body: (FirestoreDocument) throws -> Bool
-  ) throws {
-    for document in top.sorted() where !emitter.isDone { try emitter.take(document, body) }
-    try emitter.finish(body)
+  /// Counts what was looked at without being a document.
+  mutating func pass() {
+    scanned += 1
+    budget.spend()
   }
 }

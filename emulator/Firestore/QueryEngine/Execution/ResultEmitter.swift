@@ -1,23 +1,24 @@
+import DequeModule
 import DocumentModel
 
 /// The end of a query's pipeline, which takes matching documents in final order.
 ///
-/// It applies the older versions, offset, limit and projection.
-struct ResultEmitter {
+/// It applies the older versions, offset, limit and projection, and keeps what nobody has taken yet.
+struct ResultEmitter: Sendable {
   private let query: PreparedQuery
-  private var older: ArraySlice<FirestoreDocument>
+  private var older: ArraySlice<FirestoreDocument> = []
+  private var ready: Deque<FirestoreDocument> = []
+  /// The last document in final order, whether passed over or kept, and without projection.
+  private(set) var last: FirestoreDocument?
   private(set) var skipped = 0
   private(set) var returned = 0
-  private var isStopped = false
+  /// Whether nothing more is wanted from the source.
+  private(set) var isDone: Bool
 
-  /// An emitter; `overlay` holds documents of any name as of an older time.
-  init(_ query: PreparedQuery, overlay: [DocumentName: FirestoreDocument?]) {
+  /// An emitter that has taken nothing.
+  init(_ query: PreparedQuery) {
     self.query = query
-    older =
-      overlay.values
-      .compactMap { $0.flatMap { query.matches($0) ? $0 : nil } }
-      .sorted { query.compare($0, $1) == .less }[...]
-    isStopped = query.query.limit == 0
+    isDone = query.query.limit == 0
   }
 
   /// How many documents the source needs to deliver at most; nil for all.
@@ -27,36 +28,49 @@ struct ResultEmitter {
     return overflow ? nil : sum
   }
 
-  /// Whether nothing more is wanted.
-  var isDone: Bool { isStopped }
+  /// How many results wait to be taken.
+  var readyCount: Int { ready.count }
 
-  /// Takes the next document of the source, which is not in the overlay.
-  mutating func take(
-    _ document: FirestoreDocument,
-    _ body: (FirestoreDocument) throws -> Bool
-  ) throws {
-    while let first = older.first, !isStopped, query.compare(first, document) == .less {
-      older.removeFirst()
-      try emit(first, body)
+  /// The next result, projected.
+  mutating func next() -> FirestoreDocument? { ready.popFirst() }
+
+  /// Adds documents as they were at the query's time, which the source no longer delivers.
+  ///
+  /// What the source has delivered already is not delivered again.
+  mutating func add(older documents: some Sequence<FirestoreDocument>) {
+    let new = documents.filter { document in
+      query.matches(document) && (last.map { query.compare($0, document) == .less } ?? true)
     }
-    if !isStopped { try emit(document, body) }
+    guard !new.isEmpty else { return }
+    older = (older + new).sorted { query.compare($0, $1) == .less }[...]
+  }
+
+  /// Takes the next document of the source.
+  mutating func take(_ document: FirestoreDocument) {
+    while let first = older.first, !isDone {
+      let order = query.compare(first, document)
+      if order == .greater { break }
+      older.removeFirst()
+      // The source read the document before it was changed.
+      if order == .less { emit(first) }
+    }
+    if !isDone { emit(document) }
   }
 
   /// Ends the source and passes on the older versions that are left.
-  mutating func finish(_ body: (FirestoreDocument) throws -> Bool) throws {
-    while !isStopped, let first = older.popFirst() { try emit(first, body) }
+  mutating func finish() {
+    while !isDone, let first = older.popFirst() { emit(first) }
+    isDone = true
   }
 
-  private mutating func emit(
-    _ document: FirestoreDocument,
-    _ body: (FirestoreDocument) throws -> Bool
-  ) throws {
+  private mutating func emit(_ document: FirestoreDocument) {
+    last = document
     guard skipped >= query.query.offset else {
       skipped += 1
       return
     }
     returned += 1
-    let goesOn = try body(query.project(document))
-    if !goesOn || returned == query.query.limit { isStopped = true }
+    ready.append(query.project(document))
+    if returned == query.query.limit { isDone = true }
   }
 }

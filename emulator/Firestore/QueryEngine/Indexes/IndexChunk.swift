@@ -26,10 +26,14 @@ struct IndexChunk: Sendable {
     var last: [UInt8]?
     var bytes = 0
     let scan = DocumentScan(snapshot: snapshot, database: database)
+    var seeks = 1
     let stopped = try scan.group(
       index.definition.collectionID,
       in: range,
-      seeksMax: seeksMax
+      passing: {
+        seeks += 1
+        return seeks <= seeksMax
+      }
     ) { key, value in
       let document = try DocumentKeys.decode(value.bytes)
       for entry in IndexEntry.entries(of: document, in: index) {

@@ -4,7 +4,7 @@ import StorageEngine
 /// Pulls the entries of an index range in chunks that grow.
 ///
 /// A short result thus reads little, and a long one seeks seldom.
-struct IndexCursor {
+struct IndexCursor: Sendable {
   private let keyRange: KeyRange
   private let reversed: Bool
   private var buffer: ArraySlice<IndexEntry> = []
@@ -50,13 +50,18 @@ struct IndexCursor {
 }
 
 /// The matching documents of an ordered index range, in the query's order.
-struct IndexStream {
+struct IndexStream: Sendable {
   private let query: PreparedQuery
-  let range: IndexRange
+  private let range: IndexRange
   private let prefix: [UInt8]
   private var cursor: IndexCursor
   private var peeked: IndexEntry?
+  /// What entries that tie in a cut component share, while they are being collected.
+  private var tied: [UInt8]?
+  private var ties: [FirestoreDocument] = []
   private var run: ArraySlice<FirestoreDocument> = []
+  private var isAtEnd = false
+  /// The next document; nil at the end, and until `fill` has found it.
   private(set) var head: FirestoreDocument?
 
   /// A stream before its first document.
@@ -78,53 +83,39 @@ struct IndexStream {
     return DocumentKeys.collectionPrefix(query.query.database, collection)
   }
 
-  /// Moves `head` to the next document, nil at the end.
-  ///
-  /// `accept` fetches and checks an entry's document.
-  mutating func advance(
-    on snapshot: any StorageSnapshot,
-    _ accept: (_ documentKey: [UInt8]) throws -> FirestoreDocument?
-  ) throws {
-    head = try next(on: snapshot, accept)
-  }
+  /// Goes past `head`.
+  mutating func pass() { head = nil }
 
-  private mutating func next(
-    on snapshot: any StorageSnapshot,
-    _ accept: (_ documentKey: [UInt8]) throws -> FirestoreDocument?
-  ) throws -> FirestoreDocument? {
-    if let first = run.popFirst() { return first }
-    while let entry = try peeked.take() ?? cursor.next(on: snapshot) {
-      if let cut = entry.cutEnds.first(where: { $0 > range.boundEnd }) {
-        run = try tiedRun(entry, upTo: cut, on: snapshot, accept)
-        if let first = run.popFirst() { return first }
-      } else if let document = try accept(documentKey(entry)) {
-        return document
+  /// Finds `head` if it is not known; false when the budget was spent before.
+  mutating func fill(_ candidates: inout Candidates) throws -> Bool {
+    guard head == nil, !isAtEnd else { return true }
+    while true {
+      head = run.popFirst()
+      if head != nil { return true }
+      guard !candidates.budget.isSpent else { return false }
+      let entry = try peeked.take() ?? cursor.next(on: candidates.snapshot)
+      if let tied, entry?.key.starts(with: tied) != true {
+        // Entries that tie are sorted by the whole values of their documents.
+        run = ties.sorted { query.compare($0, $1) == .less }[...]
+        (self.tied, ties, peeked) = (nil, [], entry)
+        isAtEnd = entry == nil && run.isEmpty
+      } else if let entry {
+        let document = try candidates.fetch(
+          entry.documentKey(range.index.definition, prefix: prefix),
+          matching: query,
+          only: range.disjunct
+        )?.document
+        if let cut = entry.cutEnds.first(where: { $0 > range.boundEnd }) {
+          if tied == nil { tied = Array(entry.key[..<cut]) }
+          if let document { ties.append(document) }
+        } else if let document {
+          head = document
+          return true
+        }
+      } else {
+        isAtEnd = true
       }
+      if isAtEnd { return true }
     }
-    return nil
-  }
-
-  /// The documents of entries that tie in a cut component, sorted by their whole values.
-  private mutating func tiedRun(
-    _ first: IndexEntry,
-    upTo cut: Int,
-    on snapshot: any StorageSnapshot,
-    _ accept: (_ documentKey: [UInt8]) throws -> FirestoreDocument?
-  ) throws -> ArraySlice<FirestoreDocument> {
-    let tied = first.key[..<cut]
-    var documents = [try accept(documentKey(first))].compactMap(\.self)
-    while let entry = try cursor.next(on: snapshot) {
-      guard entry.key.starts(with: tied) else {
-        peeked = entry
-        break
-      }
-      if let document = try accept(documentKey(entry)) { documents.append(document) }
-    }
-    documents.sort { query.compare($0, $1) == .less }
-    return documents[...]
-  }
-
-  private func documentKey(_ entry: IndexEntry) -> [UInt8] {
-    entry.documentKey(range.index.definition, prefix: prefix)
   }
 }

@@ -88,18 +88,19 @@ package struct PreparedQuery: Sendable {
     return query.parent.appending(collectionID)
   }
 
-  /// The rest of this query after `document`, its last result so far.
-  ///
-  /// With it a long result can be read in pages of short snapshots. The offset is taken as done and
-  /// the limit lowered by `returned`, the number of results so far.
-  package func continuing(after document: FirestoreDocument, returned: Int) -> PreparedQuery {
+  /// The rest of this query after `document`, the last that was passed over or returned.
+  func continuing(
+    after document: FirestoreDocument,
+    skipped: Int,
+    returned: Int
+  ) -> PreparedQuery {
     var rest = query
     rest.orders = orders
     rest.start = Query.Cursor(
       orders.compactMap { document.value(at: $0.path) },
       before: false
     )
-    rest.offset = 0
+    rest.offset = query.offset - skipped
     rest.limit = query.limit.map { max(0, $0 - returned) }
     return PreparedQuery(query: rest, orders: orders)
   }
