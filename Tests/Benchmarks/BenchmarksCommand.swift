@@ -15,6 +15,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         start     hearth start until its first commit is acknowledged
         create    documents created over gRPC, ephemeral and durable, 1 and 16 clients
         get       documents read over gRPC, 1 and 16 clients
+        readers   commits beside eight readers of 10 000 documents
         trigger   a write until its function starts, 100 a second; 1000 writes at once
         drain     100 000 events that were queued before the server started
         faults    40 functions by themselves, then beside two that fail and crash

@@ -9,6 +9,7 @@ enum Subject: String, Sendable {
   case postgreSQL = "PostgreSQL"
   case numPy = "NumPy scan"
   case withoutFaults = "without faults"
+  case withoutReaders = "without readers"
 }
 
 /// What costs the processors something.
@@ -35,6 +36,8 @@ enum Metric: Hashable, Sendable {
   case createsPerSecond(clients: Int)
   case durableCreatesPerSecond(clients: Int)
   case getsPerSecond(clients: Int)
+  case commitMilliseconds(percentile: Int)
+  case longReadsPerSecond
   case functionStartMilliseconds(percentile: Int)
   case healthyStartMilliseconds(percentile: Int)
   case eventsPerSecond
@@ -61,6 +64,8 @@ enum Metric: Hashable, Sendable {
     case .createsPerSecond(let clients): "creates/s, ephemeral, \(Self.text(clients))"
     case .durableCreatesPerSecond(let clients): "creates/s, durable, \(Self.text(clients))"
     case .getsPerSecond(let clients): "gets/s, \(Self.text(clients))"
+    case .commitMilliseconds(let percentile): "commit p\(percentile) beside 8 long reads, ms"
+    case .longReadsPerSecond: "reads/s of 10 000 documents, 8 clients"
     case .functionStartMilliseconds(let percentile): "write → function start p\(percentile), ms"
     case .healthyStartMilliseconds(let percentile): "… p\(percentile) of 40 beside 2 faulty, ms"
     case .eventsPerSecond: "events/s, write → function start"
@@ -87,7 +92,8 @@ enum Metric: Hashable, Sendable {
   /// Whether a smaller number is the better one.
   var isLowerBetter: Bool {
     switch self {
-    case .startMilliseconds, .functionStartMilliseconds, .healthyStartMilliseconds,
+    case .startMilliseconds, .commitMilliseconds, .functionStartMilliseconds,
+      .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
       .vectorsReadyMilliseconds, .coldStartMilliseconds, .callableMilliseconds99, .idleMegabytes,
@@ -199,6 +205,9 @@ struct Comparison {
     }
     + [1, 16].map { Row(metric: .getsPerSecond(clients: $0), peer: .postgreSQL) }
     + [
+      Row(metric: .commitMilliseconds(percentile: 50), peer: .withoutReaders),
+      Row(metric: .commitMilliseconds(percentile: 99), peer: .withoutReaders, aim: .atMost(10)),
+      Row(metric: .longReadsPerSecond),
       Row(metric: .functionStartMilliseconds(percentile: 50), aim: .atMost(0.7)),
       Row(metric: .functionStartMilliseconds(percentile: 99), aim: .atMost(3)),
       Row(metric: .eventsPerSecond, aim: .atLeast(5000)),

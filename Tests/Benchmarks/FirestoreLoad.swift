@@ -16,6 +16,7 @@ struct FirestoreLoad: Sendable {
   private static let replyTimeMax = TimeAmount.seconds(10)
 
   private static let commit = "google.firestore.v1.Firestore/Commit"
+  private static let aggregate = "google.firestore.v1.Firestore/RunAggregationQuery"
   private static let get = "google.firestore.v1.Firestore/GetDocument"
 
   /// Creates documents, one a commit, as the clients' `create()` does.
@@ -36,6 +37,19 @@ struct FirestoreLoad: Sendable {
       // The factor shares no divisor with the number of documents, so each has its turn.
       let index = (number * 1009 + client * 131) % Self.storedDocuments
       request.name = name("read/d\(index)")
+      return try encoded(request)
+    }
+  }
+
+  /// Counts the documents of all collections, which has no index to help.
+  func countAll(_ load: Load) async throws -> Measurement {
+    try await load.run {
+      connect(Self.aggregate, on: $0)
+    } body: { _, _ in
+      var request = Google_Firestore_V1_RunAggregationQueryRequest()
+      request.parent = "\(database)/documents"
+      request.structuredAggregationQuery.aggregations = [.with { $0.count = .init() }]
+      request.structuredAggregationQuery.structuredQuery.from = [.with { $0.allDescendants = true }]
       return try encoded(request)
     }
   }

@@ -1,6 +1,6 @@
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, trigger, drain, faults, callable, cold, search, vectors, memory
+  case start, create, get, readers, trigger, drain, faults, callable, cold, search, vectors, memory
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -23,6 +23,8 @@ struct BenchmarkRun: Sendable {
   private static let echoWarmUp = Duration.milliseconds(200)
   private static let startRepetitions = 5
   private static let coldRepetitions = 15
+  private static let longReadDocuments = 10_000
+  private static let longReaders = 8
   private static let firestoreClients = [1, 16]
   private static let callableClients = [1, 16, 64]
 
@@ -31,6 +33,7 @@ struct BenchmarkRun: Sendable {
     if has(.start) { try await measureStart() }
     if has(.create, .get, .memory) { try await measureEphemeral() }
     if has(.create) { try await measureDurable() }
+    if has(.readers) { try await measureReaders() }
     if has(.start, .create, .get, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }
     if has(.trigger, .callable) { try await measureFunctions() }
@@ -95,6 +98,28 @@ struct BenchmarkRun: Sendable {
       for clients in Self.firestoreClients {
         let result = try await firestore.create(load(clients), collection: "create\(clients)")
         figures.record(.durableCreatesPerSecond(clients: clients), result)
+      }
+    }
+  }
+
+  /// Commits of one client, by themselves and beside readers of a whole database.
+  private func measureReaders() async throws {
+    try await hearth.run(["--ephemeral", "--no-functions"]) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      try await firestore.createAll((0..<Self.longReadDocuments).map { "long/d\($0)" })
+      let alone = try await firestore.create(load(1), collection: "alone")
+      async let reads = firestore.countAll(load(Self.longReaders))
+      let beside = try await firestore.create(load(1), collection: "beside")
+      figures.record(.longReadsPerSecond, try await reads)
+      for (subject, commits) in [(Subject.withoutReaders, alone), (.hearth, beside)] {
+        for percentile in [50, 99] {
+          figures.record(
+            .commitMilliseconds(percentile: percentile),
+            of: subject,
+            commits.milliseconds(Double(percentile) / 100),
+            note: "longest \(Figures.text(commits.milliseconds(1))) ms"
+          )
+        }
       }
     }
   }
