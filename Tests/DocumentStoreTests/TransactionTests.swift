@@ -305,7 +305,11 @@ struct TransactionTests {
   @Test("A query that fails takes the transaction that it began along", arguments: [1, 100])
   func abandonedQuery(pageDocuments: Int) async throws {
     let fixture = StoreFixture(
-      configuration: .init(queryPageDocumentsMax: pageDocuments, queryResultBytesMax: 2000)
+      configuration: .init(
+        queryPageDocumentsMax: pageDocuments,
+        queryCandidatesMax: 2,
+        queryResultBytesMax: 2000
+      )
     )
     for index in 0..<4 {
       let text = FirestoreValue.string(String(repeating: "x", count: 900))
@@ -318,6 +322,13 @@ struct TransactionTests {
     #expect(refused == .resourceExhausted)
     #expect(fixture.store.locks.isEmpty)
 
+    // Cancelled before the first page, and with it.
+    let reading = Task { [query] in
+      withUnsafeCurrentTask { $0?.cancel() }
+      try await fixture.store.query(query, at: .newTransaction(.readWrite()), auth: .admin) { _ in }
+    }
+    await #expect(throws: CancellationError.self) { try await reading.value }
+    #expect(fixture.store.locks.isEmpty)
     await #expect(throws: CancellationError.self) {
       try await fixture.store.query(query, at: .newTransaction(.readWrite()), auth: .admin) { _ in
         throw CancellationError()

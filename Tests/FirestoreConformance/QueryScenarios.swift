@@ -145,6 +145,57 @@ let queryScenarios: [Scenario] = [
     ]
   ),
   Scenario(
+    "Under a limit, aggregated fields take part in the order before the name",
+    [
+      .store([
+        "c/a": #"{"n":{"integerValue":"30"},"g":{"integerValue":"1"}}"#,
+        "c/b": #"{"n":{"integerValue":"8"},"g":{"integerValue":"1"}}"#,
+        "c/c": #"{"n":{"integerValue":"2"},"g":{"integerValue":"2"}}"#,
+        "c/d": #"{"n":{"integerValue":"3"},"g":{"integerValue":"2"}}"#,
+        "c/e": #"{"g":{"integerValue":"0"}}"#,
+      ]),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}},{"alias":"c","count":{}}"#,
+        query: #"\#(c),"limit":2"#,
+        #"{"s":{"integerValue":"5"},"c":{"integerValue":"2"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query: #"\#(c),"limit":2,"offset":1"#,
+        #"{"s":{"integerValue":"11"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query: #"\#(c),"limit":3,"orderBy":[\#(order("g", "DESCENDING"))]"#,
+        #"{"s":{"integerValue":"35"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query:
+          #"\#(c),"limit":1,"where":\#(field("g", "GREATER_THAN", #"{"integerValue":"0"}"#))"#,
+        #"{"s":{"integerValue":"8"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query: #"\#(c),"limit":2,"orderBy":[\#(order("__name__"))]"#,
+        #"{"s":{"integerValue":"38"}}"#
+      ),
+      aggregate(
+        #"{"alias":"a","count":{"upTo":"2"}},{"alias":"b","count":{"upTo":"4"}}"#,
+        #"{"a":{"integerValue":"2"},"b":{"integerValue":"4"}}"#
+      ),
+      aggregate(
+        #"{"alias":"a","count":{"upTo":"2"}},{"alias":"b","count":{}}"#,
+        #"{"a":{"integerValue":"2"},"b":{"integerValue":"5"}}"#
+      ),
+      aggregate(
+        #"{"alias":"a","count":{"upTo":"4"}}"#,
+        query: #"\#(c),"offset":3"#,
+        #"{"a":{"integerValue":"2"}}"#
+      ),
+    ]
+  ),
+  Scenario(
     "A sum past 64 bits becomes a double",
     [
       .store([

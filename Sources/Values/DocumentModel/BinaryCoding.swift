@@ -247,6 +247,13 @@ package struct BinaryDecoder: Sendable {
 
   /// Reads a document.
   package mutating func document() throws(CorruptDataError) -> FirestoreDocument {
+    var document = try documentWithoutFields()
+    document.fields = try fields()
+    return document
+  }
+
+  /// Reads a document's name and times, and leaves its fields.
+  package mutating func documentWithoutFields() throws(CorruptDataError) -> FirestoreDocument {
     let version = try byte()
     guard version == 1 else { throw CorruptDataError("unknown document version \(version)") }
     let name = try documentName()
@@ -254,7 +261,7 @@ package struct BinaryDecoder: Sendable {
     let updated = Timestamp(microseconds: try signed())
     return FirestoreDocument(
       name: name,
-      fields: try fields(),
+      fields: [:],
       createTime: created,
       updateTime: updated
     )

@@ -18,6 +18,10 @@ package struct Query: Sendable, Hashable {
   package var limit: Int?
   /// The fields to return; nil for all, `[.documentID]` for the name alone.
   package var projection: [FieldPath]?
+  /// Fields that results must have, and by which they are ordered before their names.
+  ///
+  /// Production orders by the fields of `sum` and `avg` when a query has an offset or a limit.
+  package var aggregatedFields: [FieldPath] = []
 
   /// A query for everything in a collection.
   package init(

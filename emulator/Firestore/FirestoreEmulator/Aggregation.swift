@@ -77,7 +77,7 @@ struct Aggregation: Sendable, Hashable {
 /// Works out aggregations from a query's documents.
 ///
 /// A document counts only if it has every field that is summed or averaged, as in production's
-/// indexes; offset and limit are therefore applied here, after that check.
+/// indexes. Under a limit those fields take part in the order, too, before the name.
 struct AggregationEvaluation: Sendable {
   /// The query to run, with no more than the fields in question.
   let baseQuery: Query
@@ -91,19 +91,34 @@ struct AggregationEvaluation: Sendable {
   /// An evaluation that has seen no document.
   init(_ aggregations: [Aggregation], of query: Query) {
     self.aggregations = aggregations
-    self.fields = Array(Set(aggregations.compactMap(\.field)))
+    self.fields = Set(aggregations.compactMap(\.field)).sorted()
     var base = query
     base.projection = fields.isEmpty ? [.documentID] : fields
+    (toSkip, room) = (0, .max)
     if fields.isEmpty {
-      toSkip = 0
-      room = .max
-    } else {
-      toSkip = query.offset
-      room = query.limit ?? .max
+      if let bound = Self.upTo(aggregations) { base.limit = min(base.limit ?? .max, bound) }
+    } else if base.orders.contains(where: \.path.isDocumentID) || base.start != nil
+      || base.end != nil
+    {
+      // Nothing takes part in the order after the name, which a cursor may contain; so what lacks a
+      // field is passed over here.
+      (toSkip, room) = (query.offset, query.limit ?? .max)
       base.offset = 0
       base.limit = nil
+    } else if base.limit != nil || base.offset > 0 {
+      base.aggregatedFields = fields
     }
     self.baseQuery = base
+  }
+
+  /// How many results suffice for counts that all have a bound; nil for all.
+  private static func upTo(_ aggregations: [Aggregation]) -> Int? {
+    var bound: Int64 = 0
+    for aggregation in aggregations {
+      guard case .count(let upTo?) = aggregation.kind else { return nil }
+      bound = max(bound, upTo)
+    }
+    return Int(clamping: bound)
   }
 
   /// Takes the next document in the query's order.

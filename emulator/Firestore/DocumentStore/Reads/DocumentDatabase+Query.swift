@@ -77,24 +77,6 @@ extension DocumentDatabase {
     auth: AuthContext,
     _ body: (QueryPage) async throws -> Void
   ) async throws {
-    var begun: TransactionID?
-    do {
-      try await pages(of: query, at: consistency, auth: auth) { page in
-        begun = page.newTransaction ?? begun
-        try await body(page)
-      }
-    } catch {
-      if let begun { abandon(begun) }
-      throw error
-    }
-  }
-
-  private func pages(
-    of query: Query,
-    at consistency: ReadConsistency,
-    auth: AuthContext,
-    _ body: (QueryPage) async throws -> Void
-  ) async throws {
     try NameValidation.check(parent: query.parent, in: query.database)
     let prepared = try queryRunner.prepare(query)
     let reads = ReadSet(ranges: [QueryRange(prepared)])
@@ -102,40 +84,68 @@ extension DocumentDatabase {
       if auth != .admin {
         try self.accessPolicy.authorizeQuery(query, auth: auth, view: self.accessView(reader))
       }
-      var part = QueryPart(run: QueryRun(prepared), sequence: reader.snapshot.sequence)
-      part.run.add(older: try reader.overlay(prepared.keyRange))
-      try self.readOn(&part, reader.snapshot)
-      return part
+      var progress = QueryProgress(run: QueryRun(prepared), sequence: reader.snapshot.sequence)
+      progress.run.add(older: try reader.overlay(prepared.keyRange))
+      try self.readOn(&progress, reader.snapshot)
+      return LongQuery(progress)
     }
-    var part = first.answer
-    let pin = longReads.begin(part.sequence)
-    defer { longReads.end(pin) }
     var transaction = first.newTransaction
     if case .transaction(let id) = consistency { transaction = id }
+    do {
+      try await handOut(first, of: query.database, in: transaction, body)
+    } catch {
+      if let id = first.newTransaction { abandon(id) }
+      throw error
+    }
+  }
+
+  private func handOut(
+    _ first: Consistent<LongQuery>,
+    of database: DatabaseName,
+    in transaction: TransactionID?,
+    _ body: (QueryPage) async throws -> Void
+  ) async throws {
+    let query = first.answer
+    let pin = longReads.begin(query.progress.withLock { $0.sequence })
+    defer { longReads.end(pin) }
     var isFirst = true
     while true {
-      while !part.isPageFull {
-        part = try await next(part, at: first.readTime, in: transaction, query.database)
-        longReads.advance(pin, to: part.sequence)
+      while query.progress.withLock({ !$0.isPageFull }) {
+        try await readOn(query, at: first.readTime, in: transaction, database)
+        longReads.advance(pin, to: query.progress.withLock { $0.sequence })
       }
-      let page = part.page
+      let (documents, skipped, isLast) = query.progress.withLock { progress in
+        let page = progress.page
+        progress.page = page.following
+        return (page.documents, progress.run.statistics.skipped, page.next == nil)
+      }
       try await body(
         QueryPage(
-          documents: page.documents,
-          skipped: isFirst ? part.run.statistics.skipped : 0,
+          documents: documents,
+          skipped: isFirst ? skipped : 0,
           readTime: first.readTime,
           newTransaction: isFirst ? first.newTransaction : nil,
-          isLast: page.next == nil
+          isLast: isLast
         )
       )
-      if page.next == nil { return }
-      part.page = page.following
+      if isLast { return }
       isFirst = false
     }
   }
 
+  /// A query under way, which one task reads at a time.
+  ///
+  /// It is an object so that what it has gathered is not copied from part to part.
+  private final class LongQuery: Sendable {
+    let progress: Mutex<QueryProgress>
+
+    init(_ progress: consuming QueryProgress) {
+      self.progress = Mutex(progress)
+    }
+  }
+
   /// A query's run with what it has found for the next page.
-  private struct QueryPart: Sendable {
+  private struct QueryProgress: Sendable {
     var run: QueryRun
     /// The commit up to which the run has been told what was changed.
     var sequence: UInt64
@@ -172,12 +182,12 @@ extension DocumentDatabase {
   }
 
   /// Reads the next part of a query, from a snapshot of its own.
-  private func next(
-    _ part: QueryPart,
+  private func readOn(
+    _ query: LongQuery,
     at time: Timestamp,
     in transaction: TransactionID?,
     _ database: DatabaseName
-  ) async throws -> QueryPart {
+  ) async throws {
     try Task.checkCancellation()
     if let transaction {
       let start = elapsed()
@@ -191,34 +201,34 @@ extension DocumentDatabase {
         transactions.withLock { $0.endCall(transaction, at: end) }
       }
     }
-    return try await withTaskExecutorPreference(LongReadExecutor.shared) {
+    try await withTaskExecutorPreference(LongReadExecutor.shared) {
       // To the end of the line.
       await Task.yield()
-      return try await storage.read { snapshot in
-        var part = part
-        let changes = try self.changes(
-          in: part.run.query,
-          after: part.sequence,
-          at: time,
-          snapshot
-        )
-        part.run.add(older: changes)
-        part.sequence = snapshot.sequence
-        try self.readOn(&part, snapshot)
-        return part
+      try await storage.read { snapshot in
+        try query.progress.withLock { progress in
+          let changes = try self.changes(
+            in: progress.run.query,
+            after: progress.sequence,
+            at: time,
+            snapshot
+          )
+          progress.run.add(older: changes)
+          progress.sequence = snapshot.sequence
+          try self.readOn(&progress, snapshot)
+        }
       }
     }
   }
 
-  private func readOn(_ part: inout QueryPart, _ snapshot: any StorageSnapshot) throws {
+  private func readOn(_ progress: inout QueryProgress, _ snapshot: any StorageSnapshot) throws {
     var budget = CandidateBudget(
       candidates: configuration.queryCandidatesMax,
       bytes: configuration.queryPageBytesMax
     )
     var page = FoundPage()
-    swap(&page, &part.page)
-    defer { part.page = page }
-    try queryRunner.goOn(with: &part.run, on: snapshot, &budget) { document in
+    swap(&page, &progress.page)
+    defer { progress.page = page }
+    try queryRunner.goOn(with: &progress.run, on: snapshot, &budget) { document in
       page.take(
         document,
         documentsMax: configuration.queryPageDocumentsMax,

@@ -69,6 +69,12 @@ package enum DocumentKeys {
     return try decoder.document()
   }
 
+  /// Reads a stored document's name and times only.
+  static func decodeWithoutFields(_ bytes: [UInt8]) throws -> FirestoreDocument {
+    var decoder = BinaryDecoder(bytes)
+    return try decoder.documentWithoutFields()
+  }
+
   /// Reads only the name of a stored document.
   package static func decodeName(_ bytes: [UInt8]) throws -> DocumentName {
     var decoder = BinaryDecoder(bytes)

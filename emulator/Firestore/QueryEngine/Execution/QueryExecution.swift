@@ -297,7 +297,9 @@ struct Candidates {
   ) throws -> FirestoreDocument? {
     scanned += 1
     budget.spend(bytes: bytes.count)
-    let document = try DocumentKeys.decode(bytes)
+    let document =
+      query.needsFields
+      ? try DocumentKeys.decode(bytes) : try DocumentKeys.decodeWithoutFields(bytes)
     guard changed.isEmpty || changed.index(forKey: document.name) == nil else { return nil }
     return query.matches(document, only: disjunct) ? document : nil
   }

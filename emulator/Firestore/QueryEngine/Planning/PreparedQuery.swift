@@ -12,12 +12,19 @@ package struct PreparedQuery: Sendable {
 
   let condition: Condition?
   let disjuncts: [Conjunction]
+  /// Whether documents' fields matter to the results; otherwise their names and times suffice.
+  let needsFields: Bool
 
   init(query: Query, orders: [Query.Order]) {
     self.query = query
     self.orders = orders
     condition = query.filter.map(Condition.init)
     disjuncts = Conjunction.disjuncts(of: condition)
+    let paths =
+      (query.projection.flatMap { $0.isEmpty ? nil : $0 }).map { projection in
+        projection + orders.map(\.path) + FilterLeaves(query.filter).all.map(\.path)
+      }
+    needsFields = paths?.contains { !$0.isDocumentID } ?? true
   }
 
   /// Whether a document is among the results before offset and limit.

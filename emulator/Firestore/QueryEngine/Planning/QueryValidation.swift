@@ -240,6 +240,7 @@ struct QueryValidation {
       orders.append(Query.Order(path, descending: descending))
     }
     for path in leaves.inequalityPaths where !path.isDocumentID { append(path) }
+    for path in query.aggregatedFields { append(path) }
     append(.documentID)
     return orders
   }
