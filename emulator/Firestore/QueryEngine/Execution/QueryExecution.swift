@@ -11,13 +11,13 @@ struct QueryExecution: Sendable {
     /// The documents of one collection in the order of their names.
     case names([KeyRange], descending: Bool)
     /// Documents that have to be sorted.
-    case scan([KeyRange], TopResults)
+    case scan([KeyRange])
     /// Ranges of indexes that are all in order; a document in several of them comes once.
     ///
     /// A stream is in the query's order only among the documents of its own disjunct.
     case merge([IndexStream])
     /// Ranges of indexes whose documents have to be sorted, the current one first.
-    case gather([IndexGathering], TopResults, seen: Set<[UInt8]>)
+    case gather([IndexGathering])
     /// What has been sorted.
     case sorted(ArraySlice<FirestoreDocument>)
     case ended
@@ -26,6 +26,10 @@ struct QueryExecution: Sendable {
   let query: PreparedQuery
   let plan: QueryPlan
   private var source: Source
+  /// What has to be sorted; outside of the source, whose parts are copied when they change.
+  private var top: TopResults
+  /// The documents that several ranges of indexes have given.
+  private var seen: Set<[UInt8]> = []
   private(set) var emitter: ResultEmitter
   /// Documents and index entries read, whether they matched or not.
   private(set) var scanned = 0
@@ -35,20 +39,20 @@ struct QueryExecution: Sendable {
     self.query = query
     self.plan = plan
     emitter = ResultEmitter(query)
-    let top = TopResults(query, count: emitter.wanted, bytesMax: sortBytesMax)
+    top = TopResults(query, count: emitter.wanted, bytesMax: sortBytesMax)
     switch plan {
     case .scan:
       let ranges = ScanRanges.ranges(of: query)
       if query.collection != nil, let descending = query.nameOrderDescending {
         source = .names(descending ? ranges.reversed() : ranges, descending: descending)
       } else {
-        source = .scan(ranges, top)
+        source = .scan(ranges)
       }
     case .indexes(let ranges):
       source =
         plan.isOrdered
         ? .merge(ranges.map { IndexStream(query, $0) })
-        : .gather(ranges.map { IndexGathering(query, $0) }, top, seen: [])
+        : .gather(ranges.map { IndexGathering(query, $0) })
     }
   }
 
@@ -103,14 +107,14 @@ struct QueryExecution: Sendable {
     case .names(var ranges, let descending):
       try scanNames(&ranges, descending, &candidates)
       return ranges.isEmpty ? .ended : .names(ranges, descending: descending)
-    case .scan(var ranges, var top):
-      try scan(&ranges, &top, &candidates)
-      return ranges.isEmpty ? .sorted(top.sorted()[...]) : .scan(ranges, top)
+    case .scan(var ranges):
+      try scan(&ranges, &candidates)
+      return ranges.isEmpty ? .sorted(top.sorted()[...]) : .scan(ranges)
     case .merge(var streams):
       return try merge(&streams, &candidates) ? .ended : .merge(streams)
-    case .gather(var ranges, var top, var seen):
-      try gather(&ranges, &top, &seen, &candidates)
-      return ranges.isEmpty ? .sorted(top.sorted()[...]) : .gather(ranges, top, seen: seen)
+    case .gather(var ranges):
+      try gather(&ranges, &candidates)
+      return ranges.isEmpty ? .sorted(top.sorted()[...]) : .gather(ranges)
     case .sorted(var documents):
       while goesOn(candidates), let document = documents.popFirst() { emitter.take(document) }
       return documents.isEmpty ? .ended : .sorted(documents)
@@ -156,7 +160,6 @@ struct QueryExecution: Sendable {
 
   private mutating func scan(
     _ ranges: inout [KeyRange],
-    _ top: inout TopResults,
     _ candidates: inout Candidates
   ) throws {
     let scan = DocumentScan(snapshot: candidates.snapshot, database: query.query.database)
@@ -213,10 +216,8 @@ struct QueryExecution: Sendable {
   }
 
   /// Reads all ranges, in any order.
-  private func gather(
+  private mutating func gather(
     _ ranges: inout [IndexGathering],
-    _ top: inout TopResults,
-    _ seen: inout Set<[UInt8]>,
     _ candidates: inout Candidates
   ) throws {
     let areMany = query.disjuncts.count > 1
