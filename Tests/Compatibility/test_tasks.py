@@ -241,6 +241,43 @@ def test_tasks_do_not_leave_this_machine(samples, google):
     assert "tasks do not leave this machine" in caught.value.message
 
 
+@pytest.mark.parametrize("host", [
+    "[::ffff:127.0.0.1%25.localhost]", "[::ffff:7f00:1%25x.localhost]", "127.+0.0.1", "127.0.0.08",
+    "example.com%00.localhost", "[localhost]", "localhost:99999999999999999999",
+])
+def test_a_host_that_could_mean_another_is_refused(samples, host):
+    with server() as (url, seen):
+        port = url.rsplit(":", 1)[1]
+        reply = requests.post(
+            f"{samples.url}/v2/{PARENT}/countTask/tasks", timeout=10,
+            json={"task": {"httpRequest": {"url": f"http://{host}:{port}/"}}})
+        assert reply.status_code == 400, reply.text
+        assert not seen
+
+
+def test_pages_of_tasks_are_bounded_in_memory(samples):
+    body = base64.b64encode(b"x" * (1 << 20)).decode()
+    later = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)).isoformat()
+    for number in range(7):
+        reply = requests.post(
+            f"{samples.url}/v2/{PARENT}/countTask/tasks", timeout=30, json={"task": {
+                "name": f"{PARENT}/countTask/tasks/large{number}", "scheduleTime": later,
+                "httpRequest": {"body": body}}})
+        assert reply.status_code == 200, reply.text
+    found, token = [], ""
+    while True:
+        page = requests.get(
+            f"{samples.url}/v2/{PARENT}/countTask/tasks", timeout=30,
+            params={"responseView": "FULL", "pageToken": token})
+        assert len(page.content) < 8 << 20
+        found += [task["name"].split("/")[-1] for task in page.json()["tasks"]]
+        token = page.json().get("nextPageToken")
+        if not token:
+            break
+    assert [name for name in found if name.startswith("large")] == [f"large{n}" for n in range(7)]
+    requests.post(f"{samples.url}/v2/{PARENT}/countTask:purge", timeout=10)
+
+
 def test_a_purge_takes_what_was_enqueued_a_moment_before(samples, admin):
     options = functions.TaskOptions(schedule_delay_seconds=3600)
     for number in range(20):

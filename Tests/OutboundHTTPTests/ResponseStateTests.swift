@@ -113,7 +113,9 @@ struct ResponseStateTests {
     arguments: [
       ("localhost", true), ("a.localhost", true), ("127.0.0.1", true), ("127.9.9.9", true),
       ("[::1]", true), ("127.0.0.1.example.com", false), ("128.0.0.1", false), ("", false),
-      ("localhost.example.com", false),
+      ("localhost.example.com", false), ("::1", true), ("[::ffff:127.0.0.1]", false),
+      ("[::ffff:10.0.0.1%25.localhost]", false), ("[localhost]", false), ("127.+0.0.1", false),
+      ("127.0.0.08", false), ("127.0.0.256", false),
     ]
   )
   func loopback(host: String, isLoopback: Bool) {

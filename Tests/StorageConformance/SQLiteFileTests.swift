@@ -19,6 +19,20 @@ struct SQLiteFileTests {
     try SQLiteStore(folder: data, configuration: configuration, logger: .silent)
   }
 
+  @Test("Only their owner reads the files, whatever folder they lie in")
+  func rights() async throws {
+    try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: false)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: data)
+    let store = try open()
+    try await store.commit(.putting([[1]]))
+    for suffix in ["", "-wal", "-shm"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: file + suffix)
+      let rights = attributes[.posixPermissions] as? Int
+      #expect(rights == 0o600, "\(suffix)")
+    }
+    try await store.close()
+  }
+
   @Test("Commits, versions and the sequence survive a reopening")
   func reopens() async throws {
     let first = try open()

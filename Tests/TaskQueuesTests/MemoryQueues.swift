@@ -37,11 +37,19 @@ actor MemoryQueues: TaskQueueBackend {
 
   func task(_ id: String, in queue: String) -> QueuedTask? { kept[queue]?[id] }
 
-  func tasks(in queue: String, after id: String?, limit: Int) -> [QueuedTask] {
-    Array(
-      (kept[queue] ?? [:]).values.sorted { $0.id < $1.id }.filter { $0.id > id ?? "" }
-        .prefix(limit)
-    )
+  func tasks(in queue: String, after id: String?, limit: Int, withBodies: Bool) -> TaskPage {
+    let rest = (kept[queue] ?? [:]).values.sorted { $0.id < $1.id }.filter { $0.id > id ?? "" }
+    let tasks = rest.prefix(limit).map { task in
+      var task = task
+      if !withBodies { task.body = [] }
+      return task
+    }
+    return TaskPage(tasks, hasMore: rest.count > limit)
+  }
+
+  /// All tasks of a queue.
+  func all(in queue: String) -> [QueuedTask] {
+    tasks(in: queue, after: nil, limit: .max, withBodies: true).tasks
   }
 
   func deleteTask(_ id: String, in queue: String) -> Bool {

@@ -174,3 +174,10 @@ extension FunctionEndpoint {
     return endpoint
   }
 }
+
+extension TaskDispatch {
+  /// All tasks of a queue that are still to run.
+  func all(in queue: String) async throws -> [QueuedTask] {
+    try await tasks(in: queue, after: nil, limit: 1000, withBodies: true).tasks
+  }
+}

@@ -49,7 +49,7 @@ struct KeptEventTests {
       try await trimAll()
       #expect(try await keptCount() == 3)
 
-      let tasks = try await bench.service.tasks.tasks(in: "queue", after: nil, limit: 9)
+      let tasks = try await bench.service.tasks.all(in: "queue")
       #expect(tasks.map(\.body) == [[1, 2]])
       let failed = try #require(
         try await bench.service.administration.list(state: .failed).first

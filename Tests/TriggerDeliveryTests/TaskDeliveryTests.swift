@@ -140,6 +140,62 @@ struct TaskDeliveryTests {
     }
   }
 
+  @Test("A page of tasks ends where their bodies take too much memory, and the next goes on there")
+  func pages() async throws {
+    try await run { bench in
+      let time = bench.now.advanced(by: .seconds(90))
+      for number in 10..<22 {
+        var task = task("t\(number)", at: time)
+        task.body = Array(repeating: 65, count: 1 << 20)
+        _ = try await bench.service.tasks.enqueue(task, in: "q")
+      }
+      let tasks = bench.service.tasks
+      var pages: [Int] = []
+      var found: [String] = []
+      while true {
+        let page = try await tasks.tasks(in: "q", after: found.last, limit: 9, withBodies: true)
+        #expect(page.tasks.allSatisfy { $0.body.count == 1 << 20 })
+        pages.append(page.tasks.count)
+        found += page.tasks.map(\.id)
+        if !page.hasMore { break }
+      }
+      #expect(pages == [4, 4, 4])
+      #expect(found == (10..<22).map { "t\($0)" })
+      let plain = try await tasks.tasks(in: "q", after: nil, limit: 11, withBodies: false)
+      #expect(plain.tasks.count == 11 && plain.hasMore && plain.tasks.allSatisfy(\.body.isEmpty))
+    }
+  }
+
+  @Test("Tasks that wait for a server that hangs hold up nobody but their own queue")
+  func hangingServer() async throws {
+    let server = HangingServer()
+    let bench = DeliveryBench(storage: storage, invoker: invoker, transport: server)
+    try bench.service.updateFunctions([
+      "q": .queue(.init(maxConcurrentDispatches: 1000, maxDispatchesPerSecond: 10_000)),
+      "neighbour": .queue(nil),
+    ])
+    try await bench.run { bench in
+      for number in 0..<100 {
+        var task = task("t\(number)")
+        task.target = TaskTarget(method: "POST", place: .url("http://127.0.0.1:1/hang"))
+        _ = try await bench.service.tasks.enqueue(task, in: "q")
+      }
+      await server.wait(for: 64)
+      var task = task("neighbour")
+      task.target = TaskTarget(method: "POST", place: .url("http://127.0.0.1:1/ok"))
+      _ = try await bench.service.tasks.enqueue(task, in: "neighbour")
+      await server.wait(for: 65)
+      #expect(server.urls.last == "http://127.0.0.1:1/ok")
+      server.release(40)
+      await server.wait(for: 101)
+      server.release(60)
+      try await bench.service.waitUntilStill()
+      #expect(
+        try await bench.service.administration.list(limit: 200).count { $0.attempts == 1 } == 101
+      )
+    }
+  }
+
   @Test(
     "So many attempts as the queue says are made, each told of the one before",
     arguments: 1...4
@@ -273,7 +329,7 @@ struct TaskDeliveryTests {
       try await bench.jump(.zero)
       #expect(invoker.requests.last?.field("x-cloudtasks-taskname") == "t2")
       #expect(
-        try await bench.service.tasks.tasks(in: "q", after: nil, limit: 9).map(\.id) == [
+        try await bench.service.tasks.all(in: "q").map(\.id) == [
           "t1", "t3",
         ]
       )
@@ -309,7 +365,7 @@ struct TaskDeliveryTests {
 
       #expect(invoker.runs.isEmpty)
       #expect(bench.service.tasks.taskQueueStatistics()["q"]?.tasksCount == 0)
-      #expect(try await bench.service.tasks.tasks(in: "q", after: nil, limit: 9).isEmpty)
+      #expect(try await bench.service.tasks.all(in: "q").isEmpty)
     }
   }
 
@@ -327,7 +383,7 @@ struct TaskDeliveryTests {
     try await run(clock: clock) { bench in
       try await bench.jump(.seconds(200))
       #expect(invoker.runs.isEmpty)
-      #expect(try await bench.service.tasks.tasks(in: "q", after: nil, limit: 9).count == 2)
+      #expect(try await bench.service.tasks.all(in: "q").count == 2)
       await #expect(throws: StatusError.self) {
         try await bench.service.tasks.enqueue(task("t1"), in: "q")
       }

@@ -1,12 +1,6 @@
 import OutboundHTTP
 import RuntimeSupport
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The place that a task's `httpRequest.url` names.
 ///
 /// Functions are known by their addresses in production (`LOCATION-PROJECT.cloudfunctions.net/NAME`,
@@ -49,46 +43,37 @@ struct TaskAddress {
     _ url: String,
     _ queue: Queue
   ) throws(StatusError) -> TaskTarget.Place {
-    // What is sent is put together from what was checked, so that no other reader of the text can
-    // see another host in it.
-    guard let parts = URLComponents(string: url, encodingInvalidCharacters: false),
-      let scheme = parts.scheme?.lowercased(),
-      ["http", "https"].contains(scheme), let host = parts.host?.lowercased(), !host.isEmpty,
-      parts.user == nil, parts.password == nil,
-      (1...65_535).contains(parts.port ?? 80), let encodedHost = parts.encodedHost
-    else {
+    guard let parts = URLParts(url) else {
       throw .invalidArgument(
         "task.httpRequest.url is \"\(url.prefix(300))\"; write http://HOST:PORT/PATH or https://…"
       )
     }
-    var path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
-    if let query = parts.percentEncodedQuery { path += "?\(query)" }
-    if host == "\(queue.location)-\(queue.project).cloudfunctions.net" {
-      return function(path[...])
+    if parts.host == "\(queue.location)-\(queue.project).cloudfunctions.net" {
+      return function(parts.path[...])
     }
-    if host.hasSuffix(".run.app"), host.hasPrefix(serviceName(queue.id) + "-") {
-      return .function(queue.id, path: path)
+    if parts.host.hasSuffix(".run.app"), parts.host.hasPrefix(serviceName(queue.id) + "-") {
+      return .function(queue.id, path: parts.path)
     }
-    if OutboundURL.isLoopback(host: host) {
-      let own = URLComponents(string: queue.functionURL)
-      let prefix = "/\(queue.project)/\(queue.location)/"
-      if parts.port == own?.port, path.hasPrefix(prefix), path.count > prefix.count {
-        return function(path.dropFirst(prefix.count - 1))
-      }
-      if queue.reachesLoopback {
-        let port = parts.port.map { ":\($0)" } ?? ""
-        return .url("\(scheme)://\(encodedHost)\(port)\(path)")
-      }
+    guard OutboundURL.isLoopback(host: parts.host) else {
+      throw .invalidArgument(
+        "task.httpRequest.url is \(url.prefix(300)); tasks do not leave this machine. Leave the "
+          + "url out for the queue's function (\(queue.functionURL)), or give another function's "
+          + "or http://127.0.0.1:PORT/PATH."
+      )
+    }
+    let prefix = "/\(queue.project)/\(queue.location)/"
+    if parts.port == URLParts(queue.functionURL)?.port, parts.path.hasPrefix(prefix),
+      parts.path.count > prefix.count
+    {
+      return function(parts.path.dropFirst(prefix.count - 1))
+    }
+    guard queue.reachesLoopback else {
       throw .invalidArgument(
         "task.httpRequest.url is \(url.prefix(300)); a suite that other machines reach sends tasks "
           + "to its own functions only, such as \(queue.functionURL)."
       )
     }
-    throw .invalidArgument(
-      "task.httpRequest.url is \(url.prefix(300)); tasks do not leave this machine. Leave the url "
-        + "out for the queue's function (\(queue.functionURL)), or give another function's or "
-        + "http://127.0.0.1:PORT/PATH."
-    )
+    return .url(parts.text)
   }
 
   /// The function of `/NAME/…`.
@@ -108,10 +93,50 @@ struct TaskAddress {
   }
 }
 
-extension URLComponents {
-  /// The host as an address has it: a number of IPv6 in brackets.
-  fileprivate var encodedHost: String? {
-    guard let host = percentEncodedHost else { return nil }
-    return host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+/// An `http` or `https` address whose host can mean only one thing.
+///
+/// Whatever two readers could understand differently is no such address: users, escapes and zones in
+/// hosts, backslashes, ports out of range. What is sent is put together from what was read.
+private struct URLParts {
+  var scheme: String
+  /// Lower-case letters, digits, hyphens and dots, or `[::1]`.
+  var host: String
+  var port: UInt16?
+  /// The path with the query, never empty, without a fragment.
+  var path: String
+
+  init?(_ text: String) {
+    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }),
+      let scheme = ["http", "https"].first(where: { text.lowercased().hasPrefix("\($0)://") })
+    else { return nil }
+    self.scheme = scheme
+    let rest = text.dropFirst(scheme.count + 3)
+    let authority = rest.prefix { !"/?#".contains($0) }
+    let path = rest[authority.endIndex...].prefix { $0 != "#" }
+    self.path = path.hasPrefix("/") ? String(path) : "/\(path)"
+    var host = authority.lowercased()
+    if let colon = host.lastIndex(of: ":"), !host.hasSuffix("]") {
+      let digits = host[host.index(after: colon)...]
+      guard digits.allSatisfy(\.isWholeNumber), let port = UInt16(digits), port > 0 else {
+        return nil
+      }
+      self.port = port
+      host = String(host[..<colon])
+    }
+    guard host == "[::1]" || !host.isEmpty && host.utf8.allSatisfy(Self.isHostByte) else {
+      return nil
+    }
+    self.host = host
+  }
+
+  var text: String { "\(scheme)://\(host)\(port.map { ":\($0)" } ?? "")\(path)" }
+
+  private static func isHostByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"), UInt8(ascii: "."):
+      true
+    default: false
+    }
   }
 }

@@ -75,7 +75,9 @@ package struct TaskQueueDoor: Sendable {
       )
     }
     let scope = Scope(route: route)
-    switch (request.method, route.queue, route.tasks, route.verb) {
+    // The connection leaves out the body of an answer to HEAD.
+    let method = request.method == .head ? .get : request.method
+    switch (method, route.queue, route.tasks, route.verb) {
     case (.get, nil, nil, nil): return try await listQueues(scope)
     case (.get, let id?, nil, nil): return try await show(queue(id, scope), scope)
     case (.post, let id?, nil, nil): return try await show(declared(id, scope), scope)
@@ -169,7 +171,7 @@ package struct TaskQueueDoor: Sendable {
   }
 
   private func statistics(_ request: Request) async throws -> TaskJSON {
-    guard request.method == .get else {
+    guard [.get, .head].contains(request.method) else {
       throw StatusError.invalidArgument("Ask for /queueStats by GET.")
     }
     let statistics = try await backend.taskQueueStatistics()
@@ -234,15 +236,18 @@ package struct TaskQueueDoor: Sendable {
     _ scope: Scope
   ) async throws -> TaskJSON {
     let showsBody = try CreateTaskRequest.showsBody(request.view)
-    let size = request.query["pageSize"].flatMap(Int.init) ?? Self.pageMax
-    guard size >= 0 else { throw StatusError.invalidArgument("pageSize is negative.") }
-    let limit = size == 0 ? Self.pageMax : min(size, Self.pageMax)
+    let size = try request.query.number("pageSize", in: 0...Int(Int32.max)) ?? 0
     let token = request.query["pageToken"].flatMap { $0.isEmpty ? nil : $0 }
-    // One task more than shown tells whether another page follows.
-    let tasks = try await backend.tasks(in: queue.id, after: token, limit: limit + 1)
-    let page = tasks.prefix(limit).map { show($0, queue, scope, showsBody: showsBody) }
-    var reply: [String: TaskJSON] = ["tasks": .array(page)]
-    if tasks.count > limit { reply["nextPageToken"] = .string(tasks[limit - 1].id) }
+    let page = try await backend.tasks(
+      in: queue.id,
+      after: token,
+      limit: size == 0 ? Self.pageMax : min(size, Self.pageMax),
+      withBodies: showsBody
+    )
+    var reply: [String: TaskJSON] = [
+      "tasks": .array(page.tasks.map { show($0, queue, scope, showsBody: showsBody) })
+    ]
+    if page.hasMore, let last = page.tasks.last { reply["nextPageToken"] = .string(last.id) }
     return .object(reply)
   }
 

@@ -48,7 +48,10 @@ package final class DeliveryService: Service {
     storage: any OrderedStorage,
     tailer: EventTailer,
     invoker: any FunctionInvoker,
-    transport: any HTTPTransport = OutboundClient(),
+    transport: any HTTPTransport = OutboundClient(
+      // What is sent at a time is bounded by queue.
+      configuration: .init(connectionsMax: 1024)
+    ),
     configuration: Configuration = Configuration(),
     clock: any Clock<Duration> = ContinuousClock(),
     now: @escaping @Sendable () -> Timestamp,

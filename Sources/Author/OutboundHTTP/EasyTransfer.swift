@@ -32,6 +32,10 @@ final class EasyTransfer {
     if let deadline = transfer.deadline {
       set(CURLOPT_TIMEOUT_MS, Self.milliseconds(deadline - now))
     }
+    if request.usesFreshConnection {
+      set(CURLOPT_FRESH_CONNECT, 1)
+      set(CURLOPT_FORBID_REUSE, 1)
+    }
     if request.redirectsMax > 0 {
       set(CURLOPT_FOLLOWLOCATION, 1)
       set(CURLOPT_MAXREDIRS, request.redirectsMax)

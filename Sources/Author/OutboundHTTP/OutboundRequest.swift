@@ -23,6 +23,11 @@ public struct OutboundRequest: Sendable {
   ///
   /// Off by default, because header fields that carry keys would be sent to the new address.
   public var redirectsMax: Int
+  /// Whether the request gets a connection of its own, which no other request has used or will use.
+  ///
+  /// A server may close a connection that has been idle just when the next request is sent; what
+  /// cannot be sent again is then lost.
+  public var usesFreshConnection: Bool
 
   /// The time to connect: a connection that is not there by then will not come.
   public static let defaultConnectTimeout: Duration = .seconds(5)
@@ -40,7 +45,8 @@ public struct OutboundRequest: Sendable {
     connectTimeout: Duration = OutboundRequest.defaultConnectTimeout,
     timeout: Duration? = OutboundRequest.defaultTimeout,
     responseBytesMax: Int = OutboundRequest.defaultResponseBytesMax,
-    redirectsMax: Int = 0
+    redirectsMax: Int = 0,
+    usesFreshConnection: Bool = false
   ) {
     self.method = method
     self.url = url
@@ -50,6 +56,7 @@ public struct OutboundRequest: Sendable {
     self.timeout = timeout
     self.responseBytesMax = responseBytesMax
     self.redirectsMax = redirectsMax
+    self.usesFreshConnection = usesFreshConnection
   }
 }
 

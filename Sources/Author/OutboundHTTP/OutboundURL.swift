@@ -40,11 +40,19 @@ public enum OutboundURL {
   ///
   /// `host` has the form it has in an address: an IPv6 number may have brackets.
   public static func isLoopback(host: String) -> Bool {
-    var host = host.lowercased()
-    if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-    if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
+    let host = host.lowercased()
+    if host == "[::1]" || host == "::1" { return true }
+    // A zone after an IPv6 number could end like a name.
+    guard !host.contains(where: { "[]:%".contains($0) }) else { return false }
+    if host == "localhost" || host.hasSuffix(".localhost") { return true }
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy(isDecimalByte)
+  }
+
+  /// Whether a text is 0 to 255 without a sign or leading zeros, which some take for octal numbers.
+  private static func isDecimalByte(_ text: Substring) -> Bool {
+    guard let number = UInt8(text) else { return false }
+    return "\(number)" == text
   }
 
   private static let hexadecimal = Array("0123456789ABCDEF".utf8)

@@ -1,5 +1,13 @@
 import StorageEngine
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// The file's identity: its owner, its version, and how it is created.
 enum DatabaseFile {
   /// "HRTH", in SQLite's field for the program that a file belongs to.
@@ -12,6 +20,13 @@ enum DatabaseFile {
 
   static func lostSequence(_ path: String) -> String {
     "\(path) has lost its last sequence; restore a copy"
+  }
+
+  /// Makes a missing file for its owner alone; SQLite gives the files beside it the same rights.
+  static func reserve(_ path: String) {
+    // A file that is there, or cannot be made, is met again when SQLite opens it.
+    let file = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+    if file >= 0 { _ = close(file) }
   }
 
   /// Refuses a file that is not Hearth's or is cut short, before SQLite can touch it.

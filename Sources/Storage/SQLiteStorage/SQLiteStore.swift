@@ -74,6 +74,7 @@ package final class SQLiteStore: OrderedStorage {
     let path = "\(folder)/\(Self.fileName)"
     let fileSystem = configuration.fileSystem
     let files = try FileAccess(vfs: fileSystem)
+    if fileSystem == nil { DatabaseFile.reserve(path) }
     try DatabaseFile.check(path, in: files)
     if configuration.isDurable { try Self.rewriteLog(path, in: files) }
     let connection = try Self.openWriter(path, configuration)

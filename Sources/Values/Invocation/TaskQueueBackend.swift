@@ -20,8 +20,16 @@ package protocol TaskQueueBackend: Sendable {
   /// A task that is still to run, for the first time or again; nil when there is none of this id.
   func task(_ id: String, in queue: String) async throws -> QueuedTask?
 
-  /// Tasks still to run that come after an id, ordered by id; at most `limit`.
-  func tasks(in queue: String, after id: String?, limit: Int) async throws -> [QueuedTask]
+  /// Tasks still to run that come after an id, ordered by id; at most `limit`, and fewer if they
+  /// would take much memory.
+  ///
+  /// Without bodies those are empty.
+  func tasks(
+    in queue: String,
+    after id: String?,
+    limit: Int,
+    withBodies: Bool
+  ) async throws -> TaskPage
 
   /// Removes a task that is still to run; a try in progress goes on. False when there is no task.
   func deleteTask(_ id: String, in queue: String) async throws -> Bool
@@ -65,6 +73,19 @@ package struct TaskQueue: Sendable, Hashable {
     self.isPaused = isPaused
     self.rateLimits = rateLimits
     self.retryConfig = retryConfig
+  }
+}
+
+/// Some of a queue's tasks.
+package struct TaskPage: Sendable, Hashable {
+  package var tasks: [QueuedTask]
+  /// Whether there are, or may be, more tasks after these.
+  package var hasMore: Bool
+
+  /// A page.
+  package init(_ tasks: [QueuedTask], hasMore: Bool) {
+    self.tasks = tasks
+    self.hasMore = hasMore
   }
 }
 

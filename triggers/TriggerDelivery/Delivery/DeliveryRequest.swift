@@ -164,7 +164,8 @@ package struct DeliveryRequest: Sendable {
     set("x-cloudtasks-tasketa", String(seconds), in: &fields)
     if delivery.attempts > 0 {
       set("x-cloudtasks-taskpreviousresponse", delivery.lastStatus.map(String.init), in: &fields)
-      set("x-cloudtasks-taskretryreason", delivery.lastError, in: &fields)
+      let reason = delivery.lastError.map { String($0.prefix(Self.reasonCharactersMax)) }
+      set("x-cloudtasks-taskretryreason", reason, in: &fields)
     }
   }
 
@@ -175,6 +176,9 @@ package struct DeliveryRequest: Sendable {
 
   /// The job that Firebase makes of a scheduled function.
   private func jobName(_ function: String) -> String { "firebase-schedule-\(function)-\(location)" }
+
+  /// How much a task is told of why its last try failed.
+  private static let reasonCharactersMax = 300
 
   private static let dataSchema =
     "https://github.com/googleapis/google-cloudevents/blob/main/proto/google/events/cloud/firestore/v1/data.proto"

@@ -396,7 +396,8 @@ final class Dispatcher: Sendable {
       let cancel: @Sendable () -> Void
       switch event.task?.target?.place {
       case .url(let url):
-        cancel = taskPost.begin(invocation, to: url) { end(Self.result(of: $0)) }
+        let queue = delivery.id.function
+        cancel = taskPost.begin(invocation, of: queue, to: url) { end(Self.result(of: $0)) }
       case .function(let name, _) where !registry.takesRequests(name):
         let text = "No deployed function \(name) takes the task's request."
         return end(.outcome(.handlerFailed(text, status: 404, advice: nil)))

@@ -102,15 +102,25 @@ package final class TaskDispatch: TaskQueueBackend {
   package func tasks(
     in queue: String,
     after id: String?,
-    limit: Int
-  ) async throws -> [QueuedTask] {
+    limit: Int,
+    withBodies: Bool
+  ) async throws -> TaskPage {
     try checkQueue(queue)
     try await administration.waitForExpansion()
     var tasks: [QueuedTask] = []
-    for delivery in try await names.list(queue: queue, after: id, limit: limit) {
-      if let task = try await queued(delivery) { tasks.append(task) }
+    var bytes = 0
+    // One more than fits shows whether another page follows.
+    for delivery in try await names.list(queue: queue, after: id, limit: limit + 1) {
+      guard tasks.count < limit, bytes < Self.pageBytesMax else {
+        return TaskPage(tasks, hasMore: true)
+      }
+      guard var task = try await queued(delivery) else { continue }
+      if !withBodies { task.body = [] }
+      bytes += task.body.count
+      for (name, value) in task.headers { bytes += name.utf8.count + value.utf8.count }
+      tasks.append(task)
     }
-    return tasks
+    return TaskPage(tasks, hasMore: false)
   }
 
   package func deleteTask(_ id: String, in queue: String) async throws -> Bool {
@@ -253,4 +263,7 @@ package final class TaskDispatch: TaskQueueBackend {
       "The queue \(queue) has, or had within the hour, a task \(id); use another name."
     )
   }
+
+  /// Bodies and headers of tasks that one page holds.
+  private static let pageBytesMax = 4 << 20
 }

@@ -1,34 +1,114 @@
+import DequeModule
 import HTTPTypes
 import Invocation
 import NIOCore
 import OutboundHTTP
+import Synchronization
 
 /// Brings tasks to servers that are no functions of the suite.
-struct TaskPost: Sendable {
-  let transport: any HTTPTransport
+///
+/// A queue sends a bounded number of requests at a time, and others wait in a line of the queue: a
+/// server that hangs holds up its own queue, and the time of a request begins when it is sent.
+final class TaskPost: Sendable {
+  private typealias Completion = @Sendable (Result<InvocationReply, any Error>) -> Void
+
+  /// A task's request on its way.
+  private struct Post: Sendable {
+    var number: UInt64
+    var request: InvocationRequest
+    var queue: String
+    var url: String
+    var completion: Completion
+  }
+
+  private struct Line {
+    var sending = 0
+    var waiting: Deque<Post> = []
+  }
+
+  private struct State {
+    var lines: [String: Line] = [:]
+    var nextNumber: UInt64 = 0
+    var sending: [UInt64: Task<Void, Never>] = [:]
+  }
+
+  private let transport: any HTTPTransport
+  private let state = Mutex(State())
+
+  /// The requests of one queue that are under way.
+  private static let sendingMax = 64
+  /// Enough of an answer for the error of a failed try.
+  private static let answerBytesMax = 64 << 10
+  /// The most of an address that an error repeats.
+  private static let addressMax = 200
+
+  init(transport: any HTTPTransport) { self.transport = transport }
 
   /// Sends a task's request to an address; `completion` is called once, as by a `FunctionInvoker`.
   ///
   /// Returns a closure that ends the exchange. Of the answer's body only the beginning is read.
   func begin(
     _ request: InvocationRequest,
+    of queue: String,
     to url: String,
     completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
   ) -> @Sendable () -> Void {
-    // The dispatcher owns the task: it cancels it or waits for its completion.
-    let task = Task {
-      do {
-        completion(.success(try await send(request, to: url)))
-      } catch let error as OutboundHTTPError {
-        completion(.failure(Self.failure(error, url)))
-      } catch {
-        completion(.failure(error))
+    let number = state.withLock { state in
+      state.nextNumber += 1
+      let number = state.nextNumber
+      let post = Post(
+        number: number,
+        request: request,
+        queue: queue,
+        url: url,
+        completion: completion
+      )
+      if state.lines[queue, default: Line()].sending < Self.sendingMax {
+        state.lines[queue, default: Line()].sending += 1
+        state.sending[number] = send(post)
+      } else {
+        state.lines[queue]?.waiting.append(post)
       }
+      return number
     }
-    return { task.cancel() }
+    return { [self] in
+      let (task, wasWaiting) = state.withLock { state in
+        let index = state.lines[queue]?.waiting.firstIndex { $0.number == number }
+        if let index { state.lines[queue]?.waiting.remove(at: index) }
+        return (state.sending[number], index != nil)
+      }
+      task?.cancel()
+      if wasWaiting { completion(.failure(CancellationError())) }
+    }
   }
 
-  private func send(_ request: InvocationRequest, to url: String) async throws -> InvocationReply {
+  private func send(_ post: Post) -> Task<Void, Never> {
+    // The dispatcher owns the task: it cancels it or waits for its completion.
+    Task {
+      do {
+        post.completion(.success(try await reply(to: post.request, post.url)))
+      } catch let error as OutboundHTTPError {
+        post.completion(.failure(Self.failure(error, post.url)))
+      } catch {
+        post.completion(.failure(error))
+      }
+      ended(post)
+    }
+  }
+
+  private func ended(_ post: Post) {
+    state.withLock { state in
+      state.sending[post.number] = nil
+      if let next = state.lines[post.queue]?.waiting.popFirst() {
+        state.sending[next.number] = send(next)
+        return
+      }
+      state.lines[post.queue]?.sending -= 1
+      if state.lines[post.queue]?.sending == 0 { state.lines[post.queue] = nil }
+    }
+  }
+
+  private func reply(to request: InvocationRequest, _ url: String) async throws -> InvocationReply {
     var headers = OutboundHeaders()
     for field in request.head.headerFields
     where !field.name.canonicalName.hasPrefix("x-hearth-") {
@@ -41,7 +121,9 @@ struct TaskPost: Sendable {
         url: url,
         headers: headers,
         body: Array(request.wholeBody.readableBytesView),
-        timeout: request.timeout
+        timeout: request.timeout,
+        // A connection that its server has given up meanwhile would cost the task a try.
+        usesFreshConnection: true
       )
     )
     var body = ByteBuffer()
@@ -56,13 +138,11 @@ struct TaskPost: Sendable {
   }
 
   private static func failure(_ error: OutboundHTTPError, _ url: String) -> any Error {
-    switch error.kind {
+    let url = url.prefix(addressMax)
+    return switch error.kind {
     case .cancelled: CancellationError()
     case .timedOut: InvocationError(.timedOut, "\(url) did not answer in time: \(error.message).")
     default: InvocationError(.failed, "\(url) gave no answer: \(error.message).")
     }
   }
-
-  /// Enough of an answer for the error of a failed try.
-  private static let answerBytesMax = 64 << 10
 }
