@@ -259,6 +259,51 @@ struct LockTableTests {
     #expect(table.release(one) == [.granted(late)])
   }
 
+  @Test("What was locked alone to be read stays so when a commit gives back its locks")
+  func readAlone() throws {
+    var table = LockTable()
+    var request = write("a")
+    request.isRead = true
+    #expect(table.request(request, by: one).reception == .granted)
+    #expect(table.request(write("a", "b"), by: one).reception == .granted)
+    let other = try waits(table.request(write("a"), by: two))
+    #expect(table.releaseCommit(one) == [])
+    let isFree = table.tryRequest(write("b"), by: three)
+    #expect(isFree)
+    #expect(table.release(one) == [.granted(other)])
+  }
+
+  @Test("Where readers aborted each other, the next ones come one by one until all are gone")
+  func contended() throws {
+    var table = LockTable()
+    let key = Array("a".utf8)
+    _ = table.request(read("a"), by: one)
+    _ = table.request(read("a"), by: two)
+    #expect(table.modeForReading(key) == .shared)
+    _ = table.request(write("a"), by: two)
+    _ = table.request(write("a"), by: one)
+    #expect(table.modeForReading(key) == .exclusive)
+    let next = try waits(table.request(read("a"), by: three))
+    #expect(table.release(one) == [.granted(next)])
+    #expect(table.modeForReading(key) == .exclusive)
+    _ = table.release(three)
+    #expect(table.modeForReading(key) == .shared)
+    #expect(table.isEmpty)
+  }
+
+  @Test("A release looks at the next in line, and not at all who wait")
+  func longLine() throws {
+    var table = LockTable()
+    let owners = (1...UInt64(20_000)).map { LockOwner(age: $0, id: $0) }
+    var request = write("hot")
+    request.documents[Array("database".utf8)] = .shared
+    for owner in owners { _ = table.request(request, by: owner) }
+    for (owner, ticket) in zip(owners, 2...20_001 as ClosedRange<LockTable.Ticket>) {
+      #expect(table.release(owner) == (owner.id < 20_000 ? [.granted(ticket)] : []))
+    }
+    #expect(table.isEmpty)
+  }
+
   @Test("A change that enters, leaves or stays in a query's results waits for the reader")
   func rangesBlockChanges() throws {
     let cases: [(Int64?, Int64?, Bool)] = [
@@ -368,13 +413,19 @@ struct LockTableTests {
     for _ in 0..<60 {
       let id = UInt64.random(in: 1...5, using: &generator)
       let owner = LockOwner(age: id, id: id)
-      if Int.random(in: 0..<4, using: &generator) == 0 {
+      if Int.random(in: 0..<12, using: &generator) == 0, let ticket = waiting.keys.min() {
+        waiting[ticket] = nil
+        apply(table.cancel(ticket) ?? [])
+      } else if Int.random(in: 0..<4, using: &generator) == 0 {
         held[owner] = nil
         apply(table.release(owner))
         waiting = waiting.filter { $0.value.0 != owner }
       } else if !waiting.values.contains(where: { $0.0 == owner }) {
-        let key = ["a", "b", "c"].randomElement(using: &generator) ?? "a"
-        let request = Bool.random(using: &generator) ? read(key) : write(key)
+        var request = LockRequest()
+        for _ in 0..<Int.random(in: 1...2, using: &generator) {
+          let key = Array((["a", "b", "c"].randomElement(using: &generator) ?? "a").utf8)
+          request.documents[key] = Bool.random(using: &generator) ? .shared : .exclusive
+        }
         let outcome = table.request(request, by: owner)
         switch outcome.reception {
         case .granted:

@@ -124,26 +124,72 @@ struct TransactionTests {
     try await fixture.store.rollback(two, database: database)
   }
 
-  @Test("A retry has the age of the transaction it retries, and so wins over younger ones")
-  func retryPriority() async throws {
-    // former   other          retry of former
-    // begins   begins
-    // ends                    begins
-    //          read d         read d
-    //          set d waits
-    //          ABORTED        set d granted
+  @Test("A retry has what it reads to itself: it waits for its turn and is not aborted again")
+  func retryInLine() async throws {
+    // former, other    retry
+    // read d
+    // set d (other)
+    // ABORTED (former)
+    //                  read d waits
+    // granted (other)  reads other's d
+    //                  third: read d waits
+    //                  set d
+    //                  third reads retry's d
     let fixture = StoreFixture()
-    let former = try await fixture.begin()
     let other = try await fixture.begin()
-    try await fixture.store.rollback(former, database: database)
-    let retry = try await fixture.begin(.readWrite(retry: former))
+    let former = try await fixture.begin()
     _ = try await fixture.get("c/d", at: .transaction(other))
-    _ = try await fixture.get("c/d", at: .transaction(retry))
-    async let loser = code { try await fixture.commit(set("c/d"), in: other) }
+    _ = try await fixture.get("c/d", at: .transaction(former))
+    fixture.storage.holdCommits()
+    async let first = fixture.commit(set("c/d", ["n": .integer(1)]), in: other)
     await fixture.waitForLockWaiters(1)
-    try await fixture.commit(set("c/d"), in: retry)
+    #expect(await code { try await fixture.commit(set("c/d"), in: former) } == .aborted)
+    let retry = try await fixture.begin(.readWrite(retry: former))
+    async let second = fixture.get("c/d", at: .transaction(retry))
+    await fixture.waitForLockWaiters(1)
+    fixture.storage.releaseCommits()
+    #expect(try await second == ["n": .integer(1)])
+    _ = try await first
 
-    #expect(await loser == .aborted)
+    let third = try await fixture.begin()
+    async let last = fixture.get("c/d", at: .transaction(third))
+    await fixture.waitForLockWaiters(1)
+    try await fixture.commit(set("c/d", ["n": .integer(2)]), in: retry)
+    #expect(try await last == ["n": .integer(2)])
+    try await fixture.commit(in: third)
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("Forty clients that add to one document four times each all succeed in five attempts")
+  func hotDocument() async throws {
+    let fixture = StoreFixture()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<40 {
+        group.addTask {
+          for _ in 0..<4 {
+            var former: TransactionID?
+            var attempts = 0
+            while true {
+              attempts += 1
+              let id = try await fixture.begin(.readWrite(retry: former))
+              let outcome = await code {
+                let fields = try await fixture.get("c/hot", at: .transaction(id))
+                let count = if case .integer(let n)? = fields?["n"] { n } else { Int64(0) }
+                try await fixture.commit(set("c/hot", ["n": .integer(count + 1)]), in: id)
+              }
+              former = id
+              if outcome == .ok { break }
+              #expect(outcome == .aborted)
+            }
+            #expect(attempts <= 5)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+
+    #expect(try await fixture.get("c/hot") == ["n": .integer(160)])
+    #expect(fixture.store.locks.isEmpty)
   }
 
   @Test("A transaction's query holds off what would enter, leave or change its results")

@@ -21,12 +21,24 @@ extension DocumentDatabase {
     var documents: Set<LockKey> = []
     var ranges: [QueryRange] = []
 
-    func lockRequest(_ database: DatabaseName) -> LockRequest {
-      var request = LockRequest(ranges: ranges)
-      for key in documents { request.documents[key] = .shared }
-      request.documents[DocumentDatabase.lockKey(database)] = .shared
-      return request
-    }
+  }
+
+  /// The locks for a transaction's read.
+  ///
+  /// A transaction that was aborted before has each document it reads to itself, in the order of
+  /// asking, so that it is not aborted again by those who read the same.
+  private func lockRequest(
+    _ reads: ReadSet,
+    _ database: DatabaseName,
+    of transaction: OpenTransaction
+  ) -> LockRequest {
+    var request = LockRequest(ranges: reads.ranges, isRead: true)
+    request.documents =
+      transaction.isRetry
+      ? Dictionary(uniqueKeysWithValues: reads.documents.map { ($0, .exclusive) })
+      : locks.modesForReading(reads.documents)
+    request.documents[Self.lockKey(database)] = .shared
+    return request
   }
 
   /// Runs a short read with the consistency asked for, after taking the locks it needs.
@@ -109,7 +121,7 @@ extension DocumentDatabase {
     }
     do {
       try await locks.acquire(
-        reads.lockRequest(database),
+        lockRequest(reads, database, of: transaction),
         by: transaction.owner,
         until: lockDeadline()
       )

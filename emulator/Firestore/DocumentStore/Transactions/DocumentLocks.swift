@@ -51,6 +51,13 @@ final class DocumentLocks: Sendable {
     }
   }
 
+  /// How documents that are likely to be written should be locked to be read.
+  func modesForReading(_ keys: Set<LockKey>) -> [LockKey: LockMode] {
+    state.withLock { state in
+      Dictionary(uniqueKeysWithValues: keys.map { ($0, state.table.modeForReading($0)) })
+    }
+  }
+
   /// Takes the locks only if nothing stands in the way.
   func tryAcquire(_ request: LockRequest, by owner: LockOwner) -> Bool {
     state.withLock { $0.table.tryRequest(request, by: owner) }

@@ -34,6 +34,8 @@ struct LockRequest: Sendable {
   var ranges: [QueryRange] = []
   /// The changes a commit is about to make; they conflict with every range they enter or leave.
   var changes: [DocumentChange] = []
+  /// Whether this is for a read: its locks stay when a commit gives back its own.
+  var isRead = false
 }
 
 /// Everything a query's answer depends on: the documents that match it, present and future.

@@ -1,3 +1,4 @@
+import DequeModule
 import DocumentModel
 import Events
 
@@ -29,8 +30,12 @@ struct LockTable: Sendable {
     var exclusive: LockOwner?
     var shared: Set<LockOwner> = []
     /// Waiting requests that name the key, oldest first.
-    var waiting: [Ticket] = []
+    var waiting: Deque<Ticket> = []
     var waitingExclusive = 0
+    /// Whether readers that wanted to write were aborted here.
+    ///
+    /// It is forgotten with the entry, when nobody holds or wants the document any more.
+    var isContended = false
 
     var isUnused: Bool { exclusive == nil && shared.isEmpty && waiting.isEmpty }
   }
@@ -39,6 +44,8 @@ struct LockTable: Sendable {
     var documents: [LockKey: LockMode] = [:]
     /// The keys among `documents` that were held as shared before the commit's exclusive lock.
     var upgraded: Set<LockKey> = []
+    /// The keys among `documents` that were locked alone in order to be read.
+    var readAlone: Set<LockKey> = []
     var ranges: [QueryRange] = []
     var changes: [DocumentChange] = []
     var waiting: Set<Ticket> = []
@@ -56,12 +63,22 @@ struct LockTable: Sendable {
   private var waiters: [Ticket: Waiter] = [:]
   private var rangeHolders: Set<LockOwner> = []
   private var changeHolders: Set<LockOwner> = []
+  /// The owners that hold something and wait for more; only they can be part of a circle.
+  private var entangled: Set<LockOwner> = []
   private var waitingForRanges: Set<Ticket> = []
   private var waitingForChanges: Set<Ticket> = []
   private var nextTicket: Ticket = 1
 
   /// How many requests wait.
   var waitingCount: Int { waiters.count }
+
+  /// How a document that is likely to be written should be locked to be read.
+  ///
+  /// Readers that share a document and then all want to write it abort each other; where that has
+  /// happened, the next ones come one after the other.
+  func modeForReading(_ key: LockKey) -> LockMode {
+    entries[key]?.isContended == true ? .exclusive : .shared
+  }
 
   /// Whether nobody holds or waits for anything.
   var isEmpty: Bool { entries.isEmpty && owners.isEmpty && waiters.isEmpty }
@@ -115,7 +132,8 @@ struct LockTable: Sendable {
   mutating func releaseCommit(_ owner: LockOwner) -> [Action] {
     guard var holdings = owners[owner] else { return [] }
     var affected: Set<Ticket> = []
-    for (key, mode) in holdings.documents where mode == .exclusive {
+    for (key, mode) in holdings.documents
+    where mode == .exclusive && !holdings.readAlone.contains(key) {
       entries[key]?.exclusive = nil
       if holdings.upgraded.contains(key) {
         holdings.documents[key] = .shared
@@ -123,7 +141,7 @@ struct LockTable: Sendable {
       } else {
         holdings.documents[key] = nil
       }
-      affected.formUnion(entries[key]?.waiting ?? [])
+      affected.formUnion(firstWaiting(for: key))
       forgetIfUnused(key)
     }
     holdings.upgraded = []
@@ -134,6 +152,7 @@ struct LockTable: Sendable {
     }
     owners[owner] = holdings
     forgetIfUnused(owner)
+    noteEntangled(owner)
     return grantWhatIsFree(among: affected)
   }
 }
@@ -144,10 +163,14 @@ extension LockTable {
   private mutating func grant(_ request: LockRequest, to owner: LockOwner) {
     var holdings = owners[owner] ?? Holdings()
     for (key, mode) in request.documents {
+      if request.isRead, mode == .exclusive {
+        holdings.readAlone.insert(key)
+        holdings.upgraded.remove(key)
+      }
       switch (holdings.documents[key], mode) {
       case (.exclusive, _), (.shared, .shared): continue
       case (.shared, .exclusive):
-        holdings.upgraded.insert(key)
+        if !request.isRead { holdings.upgraded.insert(key) }
         entries[key]?.shared.remove(owner)
         entries[key]?.exclusive = owner
       case (nil, .exclusive): entries[key, default: Entry()].exclusive = owner
@@ -164,6 +187,7 @@ extension LockTable {
       changeHolders.insert(owner)
     }
     owners[owner] = holdings
+    noteEntangled(owner)
   }
 
   /// Whether nothing blocks a request whose place in the queue is `ticket`.
@@ -293,6 +317,29 @@ extension LockTable {
     }
     if !request.ranges.isEmpty { waitingForRanges.insert(ticket) }
     if !request.changes.isEmpty { waitingForChanges.insert(ticket) }
+    noteEntangled(owner)
+  }
+
+  private mutating func noteEntangled(_ owner: LockOwner) {
+    if let holdings = owners[owner], holdings.holdsAnything, !holdings.waiting.isEmpty {
+      entangled.insert(owner)
+    } else {
+      entangled.remove(owner)
+    }
+  }
+
+  /// The waiting requests that nobody before them keeps from a document: the first writer, or the
+  /// readers before it.
+  private func firstWaiting(for key: LockKey) -> [Ticket] {
+    guard let entry = entries[key] else { return [] }
+    func wantsIt(_ ticket: Ticket) -> Bool {
+      waiters[ticket]?.request.documents[key] == .exclusive
+    }
+    guard let first = entry.waiting.first, !wantsIt(first) else {
+      return Array(entry.waiting.prefix(1))
+    }
+    guard entry.waitingExclusive > 0 else { return Array(entry.waiting) }
+    return Array(entry.waiting.prefix { !wantsIt($0) })
   }
 
   /// Takes a request out of the queue and returns those that may have waited behind it.
@@ -300,10 +347,16 @@ extension LockTable {
     guard let waiter = waiters.removeValue(forKey: ticket) else { return [] }
     var behind: Set<Ticket> = []
     owners[waiter.owner]?.waiting.remove(ticket)
+    noteEntangled(waiter.owner)
     for (key, mode) in waiter.request.documents {
-      entries[key]?.waiting.removeAll { $0 == ticket }
+      if let index = entries[key]?.waiting.firstIndex(of: ticket) {
+        entries[key]?.waiting.remove(at: index)
+      }
       if mode == .exclusive { entries[key]?.waitingExclusive -= 1 }
-      behind.formUnion(entries[key]?.waiting ?? [])
+      // Among readers nobody waits for another.
+      if mode == .exclusive || entries[key]?.waitingExclusive ?? 0 > 0 {
+        behind.formUnion(firstWaiting(for: key))
+      }
       forgetIfUnused(key)
     }
     if waitingForRanges.remove(ticket) != nil { behind.formUnion(waitingForChanges) }
@@ -321,11 +374,14 @@ extension LockTable {
       if mode == .exclusive { entry.exclusive = nil } else { entry.shared.remove(owner) }
       entries[key] = entry.isUnused ? nil : entry
       // Giving back a shared lock only lets in requests for an exclusive lock.
-      if mode == .exclusive || entry.waitingExclusive > 0 { affected.formUnion(entry.waiting) }
+      if mode == .exclusive || entry.waitingExclusive > 0 {
+        affected.formUnion(firstWaiting(for: key))
+      }
     }
     if rangeHolders.remove(owner) != nil { affected.formUnion(waitingForChanges) }
     if changeHolders.remove(owner) != nil { affected.formUnion(waitingForRanges) }
     owners[owner] = nil
+    entangled.remove(owner)
     return affected.subtracting(holdings.waiting)
   }
 
@@ -349,14 +405,15 @@ extension LockTable {
         guard let waiter = waiters[ticket], isFree(waiter.request, waiter.owner, ticket) else {
           continue
         }
-        _ = remove(ticket)
+        // In this order, so that what is known of a document outlives the change of its holder.
         grant(waiter.request, to: waiter.owner)
+        _ = remove(ticket)
         actions.append(.granted(ticket))
         granted = true
       }
       // Others may now be waiting for an owner that both holds and waits, which lets it pass them
       // or closes a circle.
-      let entangled = waiters.keys.filter { waiters[$0].map(holdsAnything) ?? false }
+      let entangled = entangled.flatMap { owners[$0]?.waiting ?? [] }
       if granted, !entangled.isEmpty {
         candidates = Set(entangled)
         continue
@@ -370,13 +427,14 @@ extension LockTable {
       }
       guard let victim = youngestOfACircle(entangled) else { return actions }
       let lost = owners[victim]?.waiting.sorted() ?? []
+      for ticket in lost {
+        for case (let key, .exclusive) in waiters[ticket]?.request.documents ?? [:] {
+          entries[key]?.isContended = true
+        }
+      }
       candidates = drop(victim)
       actions += lost.map(Action.aborted)
     }
-  }
-
-  private func holdsAnything(_ waiter: Waiter) -> Bool {
-    owners[waiter.owner]?.holdsAnything ?? false
   }
 
   /// The youngest owner of a circle of owners that wait for each other's locks, or nil.
