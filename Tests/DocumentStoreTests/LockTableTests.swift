@@ -420,7 +420,9 @@ struct LockTableTests {
         held[owner] = nil
         apply(table.release(owner))
         waiting = waiting.filter { $0.value.0 != owner }
-      } else if !waiting.values.contains(where: { $0.0 == owner }) {
+      } else if Int.random(in: 0..<6, using: &generator) == 0
+        || !waiting.values.contains(where: { $0.0 == owner })
+      {
         var request = LockRequest()
         for _ in 0..<Int.random(in: 1...2, using: &generator) {
           let key = Array((["a", "b", "c"].randomElement(using: &generator) ?? "a").utf8)

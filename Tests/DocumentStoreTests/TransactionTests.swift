@@ -124,7 +124,7 @@ struct TransactionTests {
     try await fixture.store.rollback(two, database: database)
   }
 
-  @Test("A retry has what it reads to itself: it waits for its turn and is not aborted again")
+  @Test("Where readers have aborted each other, the next ones wait for their turns")
   func retryInLine() async throws {
     // former, other    retry
     // read d

@@ -25,18 +25,11 @@ extension DocumentDatabase {
 
   /// The locks for a transaction's read.
   ///
-  /// A transaction that was aborted before has each document it reads to itself, in the order of
-  /// asking, so that it is not aborted again by those who read the same.
-  private func lockRequest(
-    _ reads: ReadSet,
-    _ database: DatabaseName,
-    of transaction: OpenTransaction
-  ) -> LockRequest {
+  /// Where readers that shared a document have aborted each other, each reader has it to itself, in
+  /// the order of asking.
+  private func lockRequest(_ reads: ReadSet, _ database: DatabaseName) -> LockRequest {
     var request = LockRequest(ranges: reads.ranges, isRead: true)
-    request.documents =
-      transaction.isRetry
-      ? Dictionary(uniqueKeysWithValues: reads.documents.map { ($0, .exclusive) })
-      : locks.modesForReading(reads.documents)
+    request.documents = locks.modesForReading(reads.documents)
     request.documents[Self.lockKey(database)] = .shared
     return request
   }
@@ -121,7 +114,7 @@ extension DocumentDatabase {
     }
     do {
       try await locks.acquire(
-        lockRequest(reads, database, of: transaction),
+        lockRequest(reads, database),
         by: transaction.owner,
         until: lockDeadline()
       )

@@ -48,8 +48,6 @@ struct OpenTransaction: Sendable {
   let database: DatabaseName
   let mode: Mode
   let owner: LockOwner
-  /// Whether it repeats an aborted transaction.
-  let isRetry: Bool
   /// The time of all reads, once it is known; nil in a pessimistic transaction.
   var readTime: Timestamp?
   var reads = OptimisticReads()
@@ -120,13 +118,11 @@ struct TransactionTable: Sendable {
     }
     var owner = makeOwner()
     var mode = OpenTransaction.Mode.readOnly
-    var isRetry = false
     var readTime: Timestamp?
     switch options {
     case .readOnly(let time): readTime = time
     case .readWrite(let former, let optimistic):
       mode = optimistic ? .optimistic : .pessimistic
-      isRetry = former != nil
       if let former, let age = open[former]?.owner.age ?? ended[former]?.age { owner.age = age }
     }
     let transaction = OpenTransaction(
@@ -134,7 +130,6 @@ struct TransactionTable: Sendable {
       database: database,
       mode: mode,
       owner: owner,
-      isRetry: isRetry,
       readTime: readTime,
       begun: time,
       used: time
