@@ -197,6 +197,38 @@ struct CommitPlanTests {
     }
   }
 
+  @Test("A document of 40 000 index entries is stored and one of more is refused")
+  func indexEntries() throws {
+    func fields(_ elements: Int64) -> [String: FirestoreValue] {
+      [
+        "a": .array((0..<elements).map(FirestoreValue.integer)),
+        "m": .map(["x": .integer(1), "y": .array([.null, .null])]),
+      ]
+    }
+    let equal = FirestoreValue.array(Array(repeating: .integer(1), count: 50_000))
+
+    try plan([set("c/d", fields(39_997)), set("c/e", ["a": equal])]).checkPreconditions()
+    #expect(
+      throws: StatusError.invalidArgument(
+        "Document '\(name("c/d"))' cannot be written because it has too many index entries "
+          + "(40,001); at most 40,000 are allowed."
+      )
+    ) {
+      try plan([set("c/d", fields(39_998))]).checkPreconditions()
+    }
+  }
+
+  @Test("A required update_time in the future is no precondition")
+  func futureUpdateTime() {
+    let plan = plan([set("c/d", if: .updateTime(time(10_000)))], over: document("c/d"))
+
+    #expect {
+      try plan.checkPreconditions()
+    } throws: {
+      ($0 as? StatusError)?.statusCode == .invalidArgument
+    }
+  }
+
   @Test("Creating, changing and deleting make one change each with the commit's time")
   func changes() {
     let stored = [document("c/b", ["v": .integer(1)]), document("c/c")]

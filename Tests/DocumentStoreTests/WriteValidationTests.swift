@@ -26,6 +26,10 @@ struct WriteValidationTests {
     ("four underscores", set("c/____")),
     ("numeric id", set("c/__id-7__")),
     ("id of 1500 bytes", set("c/" + String(repeating: "x", count: 1500))),
+    (
+      "path of 6 KiB",
+      set(longPath(125))
+    ),
     ("100 collections", set(Array(repeating: "x", count: 200).joined(separator: "/"))),
     ("depth 20", set("c/d", ["a": nested(20)])),
     ("empty fields", set("c/d")),
@@ -49,6 +53,11 @@ struct WriteValidationTests {
   ]
 
   static let refused = [
+    Refusal(
+      "path above 6 KiB",
+      set(longPath(126)),
+      "The document's path has 6145 bytes; it may have 6144."
+    ),
     Refusal(
       "reserved document id",
       set("c/__x__"),
@@ -230,6 +239,12 @@ struct WriteValidationTests {
 
   static func repeated(_ segment: String, _ count: Int) -> String {
     Array(repeating: segment, count: count).joined(separator: ".")
+  }
+
+  /// A path of 6019 bytes and an id of so many.
+  static func longPath(_ bytes: Int) -> String {
+    let parents = (0..<4).map { "c\($0)/" + String(repeating: "x", count: 1500) }
+    return (parents + ["c4", String(repeating: "x", count: bytes)]).joined(separator: "/")
   }
 
   static func transforms(_ count: Int) -> [FieldTransform] {

@@ -13,7 +13,7 @@ extension DocumentDatabase {
   package static func check(_ document: FirestoreDocument) throws(StatusError) {
     let write = Write(.update(document.name, fields: document.fields, mask: nil, transforms: []))
     try WriteValidation.check(write, in: document.name.database)
-    try DocumentLimits.checkSize(of: document.name, document.fields)
+    try DocumentLimits.check(document.name, document.fields)
   }
 
   /// Stores documents that `check` has passed, replacing those of the same names.

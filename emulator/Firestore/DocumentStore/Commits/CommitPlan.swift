@@ -115,6 +115,11 @@ struct CommitPlan: Sendable {
           throw StatusError(.alreadyExists, "Document already exists: \(document.name)")
         }
       case .updateTime(let required):
+        guard required <= requestTime else {
+          throw .invalidArgument(
+            "The required update_time \(required) lies in the future; take the one of a document."
+          )
+        }
         let stored = document.original?.updateTime
         guard stored == required else {
           throw StatusError(
@@ -125,7 +130,7 @@ struct CommitPlan: Sendable {
         }
       }
       if case .update = step.write.operation, let after = step.after {
-        try DocumentLimits.checkSize(of: document.name, after.fields)
+        try DocumentLimits.check(document.name, after.fields)
       }
     }
   }

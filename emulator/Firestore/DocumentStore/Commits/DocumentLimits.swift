@@ -17,6 +17,10 @@ package enum DocumentLimits {
   package static let fieldPathBytesMax = 1500
   /// The depth of nested maps and arrays, a field's own value counted.
   package static let nestingDepthMax = 20
+  /// The size of a document's path in UTF-8, with the slashes between its ids.
+  package static let pathBytesMax = 6 << 10
+  /// The entries that one document has in all automatic indexes together.
+  package static let indexEntriesMax = 40_000
   /// The collections in a document's path.
   package static let collectionDepthMax = 100
   /// Segments of a path in an update mask.
@@ -26,17 +30,38 @@ package enum DocumentLimits {
   /// Transforms of one document in one commit.
   package static let transformsPerDocumentMax = 500
 
-  /// Refuses a document that is too large, name included.
-  static func checkSize(
-    of name: DocumentName,
+  /// Refuses a document that is too large, name included, or needs too many index entries.
+  static func check(
+    _ name: DocumentName,
     _ fields: [String: FirestoreValue]
   ) throws(StatusError) {
     let size = StorageSize.document(name, fields)
-    guard size > documentBytesMax else { return }
-    throw .invalidArgument(
-      "Document '\(name)' cannot be written because its size (\(grouped(size)) bytes) exceeds "
-        + "the maximum allowed size of \(grouped(documentBytesMax)) bytes."
-    )
+    guard size <= documentBytesMax else {
+      throw .invalidArgument(
+        "Document '\(name)' cannot be written because its size (\(grouped(size)) bytes) exceeds "
+          + "the maximum allowed size of \(grouped(documentBytesMax)) bytes."
+      )
+    }
+    // Fewer bytes cannot hold as many values.
+    guard size > indexEntriesMax else { return }
+    let entries = indexEntries(of: fields)
+    guard entries <= indexEntriesMax else {
+      throw .invalidArgument(
+        "Document '\(name)' cannot be written because it has too many index entries "
+          + "(\(grouped(entries))); at most \(grouped(indexEntriesMax)) are allowed."
+      )
+    }
+  }
+
+  /// Two entries for each field, in maps too, and one for each distinct element of an array.
+  private static func indexEntries(of fields: [String: FirestoreValue]) -> Int {
+    fields.values.reduce(0) { sum, value in
+      switch value {
+      case .map(let fields): sum + indexEntries(of: fields)
+      case .array(let elements): sum + Set(elements).count
+      default: sum + 2
+      }
+    }
   }
 
   /// A number with commas between groups of three digits.

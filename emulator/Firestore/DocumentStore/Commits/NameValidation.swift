@@ -11,6 +11,12 @@ enum NameValidation {
       )
     }
     try checkIDs(name.path, of: "Document", fullName: "\(name)")
+    let bytes = name.path.segments.reduce(name.path.segments.count - 1) { $0 + $1.utf8.count }
+    guard bytes <= DocumentLimits.pathBytesMax else {
+      throw .invalidArgument(
+        "The document's path has \(bytes) bytes; it may have \(DocumentLimits.pathBytesMax)."
+      )
+    }
   }
 
   /// Checks a parent: the empty path or a document's.
