@@ -54,6 +54,19 @@ struct ListTests {
     #expect(pages.count == (5 + pageSize - 1) / pageSize)
   }
 
+  @Test("An ordered list of a large collection is read in parts, and its page keeps its moment")
+  func orderedInParts() async throws {
+    let fixture = StoreFixture(configuration: .init(queryCandidatesMax: 10))
+    for number in 10..<50 {
+      try await fixture.commit(set("c/d\(number)", ["n": .integer(Int64(99 - number))]))
+    }
+    let begun = fixture.storage.readsBegun
+    let pages = try await list(fixture, "c", pageSize: 100, orders: [Query.Order(path("n"))])
+
+    #expect(ids(pages) == [(10..<50).reversed().map { "d\($0)" }])
+    #expect(fixture.storage.readsBegun - begun >= 4)
+  }
+
   @Test("An ordered list leaves out what lacks the field and pages through ties")
   func ordered() async throws {
     let fixture = StoreFixture()

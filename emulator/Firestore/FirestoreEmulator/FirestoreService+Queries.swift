@@ -66,14 +66,18 @@ extension FirestoreService {
       case nil: .latest
       }
     var evaluation = AggregationEvaluation(aggregations, of: query)
-    let result = try await store.query(evaluation.baseQuery, at: consistency, auth: auth)
-    for document in result.documents { evaluation.add(document) }
+    var first: QueryPage?
+    try await store.query(evaluation.baseQuery, at: consistency, auth: auth) { page in
+      for document in page.documents { evaluation.add(document) }
+      if first == nil { first = page }
+    }
     let fields = WireFormat.proto(evaluation.results)
-    return ReplyMessages(count: 1, newTransaction: result.newTransaction) { _ in
+    let (readTime, newTransaction) = (first?.readTime, first?.newTransaction)
+    return ReplyMessages(count: 1, newTransaction: newTransaction) { _ in
       .with {
         $0.result.aggregateFields = fields
-        $0.readTime = WireFormat.proto(result.readTime)
-        if let id = result.newTransaction { $0.transaction = id.data }
+        if let readTime { $0.readTime = WireFormat.proto(readTime) }
+        if let newTransaction { $0.transaction = newTransaction.data }
       }
     }
   }

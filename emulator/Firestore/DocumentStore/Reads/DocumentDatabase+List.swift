@@ -9,6 +9,10 @@ package struct ListedDocument: Sendable, Hashable {
   package var name: DocumentName
   /// Nil for a missing document that has documents below it.
   package var document: FirestoreDocument?
+
+  fileprivate func masked(by mask: [FieldPath]?) -> ListedDocument {
+    ListedDocument(name: name, document: document?.masked(by: mask))
+  }
 }
 
 extension DocumentDatabase {
@@ -56,6 +60,10 @@ extension DocumentDatabase {
       showMissing: showMissing,
       count: pageLimit(pageSize)
     )
+    if let collectionID, !showMissing {
+      let page = try await self.page(listing, collectionID, after: token, consistency, auth)
+      return (page.documents.map { $0.masked(by: mask) }, page.next?.encoded(for: list))
+    }
     let result = try await read(ReadSet(ranges: [range]), database, at: consistency) { reader in
       if auth != .admin {
         try self.accessPolicy.authorizeQuery(
@@ -66,9 +74,7 @@ extension DocumentDatabase {
       }
       return try self.page(listing, after: token, reader)
     }
-    let documents = result.answer.documents.map { listed in
-      ListedDocument(name: listed.name, document: listed.document?.masked(by: mask))
-    }
+    let documents = result.answer.documents.map { $0.masked(by: mask) }
     return (documents, result.answer.next?.encoded(for: list))
   }
 
@@ -141,6 +147,36 @@ extension DocumentDatabase {
   private struct ListPage: Sendable {
     var documents: [ListedDocument] = []
     var next: PageToken?
+  }
+
+  /// A page of one collection, which a query reads in parts, since an order may need all of it.
+  private func page(
+    _ listing: Listing,
+    _ collectionID: String,
+    after token: PageToken?,
+    _ consistency: ReadConsistency,
+    _ auth: AuthContext
+  ) async throws -> ListPage {
+    // One document more than fits shows whether there is a next page.
+    var query = listing.query(in: collectionID, limit: listing.count + 1)
+    let orders = try queryRunner.prepare(query).orders
+    if let token {
+      guard orders.count == token.position.count else {
+        throw StatusError.invalidArgument("invalid page token")
+      }
+      query.start = Query.Cursor(token.position, before: false)
+    }
+    let asked = listing.query(in: collectionID, limit: listing.count)
+    var found: [FirestoreDocument] = []
+    try await self.query(query, asking: asked, at: consistency, auth: auth) { page in
+      found += page.documents
+    }
+    var page = ListPage()
+    page.documents = found.prefix(listing.count).map { ListedDocument(name: $0.name, document: $0) }
+    if found.count > listing.count, let last = page.documents.last {
+      page.next = PageToken(after: last, orders)
+    }
+    return page
   }
 
   private func page(
@@ -219,8 +255,15 @@ extension DocumentDatabase {
     }
     page.documents += found.prefix(wanted - 1)
     guard found.count >= wanted, let last = page.documents.last else { return }
-    page.next = PageToken(
-      position: prepared.orders.map { order in
+    page.next = PageToken(after: last, prepared.orders)
+  }
+}
+
+extension PageToken {
+  /// The token of the page after an element.
+  fileprivate init(after last: ListedDocument, _ orders: [Query.Order]) {
+    self.init(
+      position: orders.map { order in
         order.path.isDocumentID
           ? .reference(last.name) : last.document?.fields[order.path] ?? .null
       }

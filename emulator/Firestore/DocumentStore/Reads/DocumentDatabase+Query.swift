@@ -77,12 +77,23 @@ extension DocumentDatabase {
     auth: AuthContext,
     _ body: (QueryPage) async throws -> Void
   ) async throws {
+    try await self.query(query, asking: query, at: consistency, auth: auth, body)
+  }
+
+  /// Runs a query page by page for a client that has asked for `asked`, which decides on access.
+  func query(
+    _ query: Query,
+    asking asked: Query,
+    at consistency: ReadConsistency,
+    auth: AuthContext,
+    _ body: (QueryPage) async throws -> Void
+  ) async throws {
     try NameValidation.check(parent: query.parent, in: query.database)
     let prepared = try queryRunner.prepare(query)
     let reads = ReadSet(ranges: [QueryRange(prepared)])
     let first = try await read(reads, query.database, at: consistency) { reader in
       if auth != .admin {
-        try self.accessPolicy.authorizeQuery(query, auth: auth, view: self.accessView(reader))
+        try self.accessPolicy.authorizeQuery(asked, auth: auth, view: self.accessView(reader))
       }
       var progress = QueryProgress(run: QueryRun(prepared), sequence: reader.snapshot.sequence)
       progress.run.add(older: try reader.overlay(prepared.keyRange))
