@@ -391,7 +391,7 @@ struct LockTableTests {
   func randomWalk() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var generator = SeededGenerator(seed: seed)
-    for _ in 0..<200 { try walk(&generator, seed) }
+    for _ in 0..<400 { try walk(&generator, seed) }
   }
 
   private func walk(_ generator: inout SeededGenerator, _ seed: UInt64) throws {

@@ -328,18 +328,20 @@ extension LockTable {
     }
   }
 
-  /// The waiting requests that nobody before them keeps from a document: the first writer, or the
-  /// readers before it.
+  /// The waiting requests that nobody before them keeps from a document: the readers before the
+  /// first writer, and all of that writer's owner, which does not wait for itself.
   private func firstWaiting(for key: LockKey) -> [Ticket] {
     guard let entry = entries[key] else { return [] }
-    func wantsIt(_ ticket: Ticket) -> Bool {
-      waiters[ticket]?.request.documents[key] == .exclusive
-    }
-    guard let first = entry.waiting.first, !wantsIt(first) else {
-      return Array(entry.waiting.prefix(1))
-    }
     guard entry.waitingExclusive > 0 else { return Array(entry.waiting) }
-    return Array(entry.waiting.prefix { !wantsIt($0) })
+    var first: [Ticket] = []
+    for ticket in entry.waiting {
+      guard let waiter = waiters[ticket] else { continue }
+      if waiter.request.documents[key] == .exclusive {
+        return first + (owners[waiter.owner]?.waiting ?? [])
+      }
+      first.append(ticket)
+    }
+    return first
   }
 
   /// Takes a request out of the queue and returns those that may have waited behind it.
