@@ -1,10 +1,12 @@
 """Transactions through google-cloud-firestore over gRPC."""
 
+import concurrent.futures
 import threading
 
 import pytest
 from google.api_core import exceptions
 from google.cloud import firestore
+from google.cloud.firestore_v1 import types
 
 
 def test_concurrent_increments_are_all_counted(db, collection):
@@ -64,3 +66,49 @@ def test_writing_in_a_read_only_transaction_is_refused(db, collection):
 
     with pytest.raises((exceptions.InvalidArgument, ValueError)):
         write(db.transaction(read_only=True))
+
+
+@pytest.mark.parametrize("end", ["cancel", "deadline"])
+def test_a_query_that_ends_early_leaves_no_transaction(db, collection, end):
+    """Whatever ends a call ends the transaction that it began, and with it its locks."""
+    for start in range(0, 1500, 300):
+        batch = db.batch()
+        for number in range(start, start + 300):
+            batch.set(collection.document(f"d{number:05}"), {"text": "x" * 2000})
+        batch.commit()
+    query = types.StructuredQuery(
+        from_=[types.StructuredQuery.CollectionSelector(collection_id=collection.id)])
+    options = types.TransactionOptions(read_write=types.TransactionOptions.ReadWrite())
+    stream = iter(db._firestore_api.run_query(
+        request=types.RunQueryRequest(
+            parent=f"{db._database_string}/documents", structured_query=query,
+            new_transaction=options),
+        timeout=0.02 if end == "deadline" else 30, retry=None))
+    with pytest.raises(Exception):
+        next(stream)
+        next(stream)
+        if end == "cancel":
+            raise InterruptedError
+        for _ in stream:
+            pass
+    del stream
+    # A lock left behind would hold this up for 15 seconds.
+    collection.document("d00000").set({"text": "after"}, timeout=10, retry=None)
+
+
+def test_forty_clients_add_to_one_document(db, collection):
+    """With the client's own five attempts everybody succeeds."""
+    hot = collection.document("hot")
+    hot.set({"n": 0})
+
+    @firestore.transactional
+    def add(transaction):
+        transaction.update(hot, {"n": hot.get(transaction=transaction).get("n") + 1})
+
+    def client(_):
+        for _ in range(4):
+            add(db.transaction())
+
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        list(pool.map(client, range(40)))
+    assert hot.get().get("n") == 160

@@ -23,7 +23,12 @@ extension FirestoreService {
     unary("Rollback", of: &service, rollback)
     unary("ListCollectionIds", of: &service, listCollectionIDs)
     streaming("BatchGetDocuments", of: &service, on: .connection, batchGetDocuments)
-    streaming("RunQuery", of: &service, runQuery)
+    service.serverStreaming("RunQuery") {
+      (request: Google_Firestore_V1_RunQueryRequest, stream, context) in
+      try await self.runQuery(request, auth: try self.authenticate(context)) {
+        try await stream.send($0)
+      }
+    }
     streaming("RunAggregationQuery", of: &service, runAggregationQuery)
     return service
   }

@@ -7,11 +7,33 @@ import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
-  /// Runs a query; an empty result is one message with only its read time.
+  /// Runs a query and sends its results as they are found.
+  ///
+  /// An empty result is one message with only its read time. After an error some results may have
+  /// been sent; a transaction that the query began has then ended.
+  package func runQuery(
+    _ request: Google_Firestore_V1_RunQueryRequest,
+    auth: AuthContext,
+    _ send: (Google_Firestore_V1_RunQueryResponse) async throws -> Void
+  ) async throws {
+    let (query, consistency) = try queryRequest(request)
+    try await store.query(query, at: consistency, auth: auth) { page in
+      for reply in Self.replies(with: page) { try await send(reply) }
+    }
+  }
+
+  /// Runs a query and collects its results, whose size is bounded.
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext
   ) async throws -> ReplyMessages<Google_Firestore_V1_RunQueryResponse> {
+    let (query, consistency) = try queryRequest(request)
+    return Self.replies(with: try await store.query(query, at: consistency, auth: auth))
+  }
+
+  private func queryRequest(
+    _ request: Google_Firestore_V1_RunQueryRequest
+  ) throws -> (Query, ReadConsistency) {
     guard case .structuredQuery(let structured) = request.queryType else {
       throw StatusError.invalidArgument("only structured queries are supported")
     }
@@ -25,23 +47,28 @@ extension FirestoreService {
       case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
       case nil: .latest
       }
-    let result = try await store.query(query, at: consistency, auth: auth)
-    let readTime = WireFormat.proto(result.readTime)
-    let lead = result.newTransaction == nil ? 0 : 1
-    let bodies = max(result.documents.count, 1)
-    return ReplyMessages(count: lead + bodies, newTransaction: result.newTransaction) { index in
+    return (query, consistency)
+  }
+
+  private static func replies(
+    with page: QueryPage
+  ) -> ReplyMessages<Google_Firestore_V1_RunQueryResponse> {
+    let readTime = WireFormat.proto(page.readTime)
+    let lead = page.newTransaction == nil ? 0 : 1
+    let bodies = max(page.documents.count, 1)
+    return ReplyMessages(count: lead + bodies, newTransaction: page.newTransaction) { index in
       .with { reply in
         guard index >= lead else {
-          if let id = result.newTransaction { reply.transaction = id.data }
+          if let id = page.newTransaction { reply.transaction = id.data }
           return
         }
         let position = index - lead
-        if position < result.documents.count {
-          reply.document = WireFormat.proto(result.documents[position])
+        if position < page.documents.count {
+          reply.document = WireFormat.proto(page.documents[position])
         }
-        if position == 0 { reply.skippedResults = Int32(clamping: result.skipped) }
+        if position == 0 { reply.skippedResults = Int32(clamping: page.skipped) }
         reply.readTime = readTime
-        if position == bodies - 1 { reply.done = true }
+        if page.isLast, position == bodies - 1 { reply.done = true }
       }
     }
   }

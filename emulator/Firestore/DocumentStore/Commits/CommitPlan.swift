@@ -115,7 +115,8 @@ struct CommitPlan: Sendable {
           throw StatusError(.alreadyExists, "Document already exists: \(document.name)")
         }
       case .updateTime(let required):
-        guard required <= requestTime else {
+        // The time of a request has whole milliseconds.
+        guard required.microseconds < requestTime.microseconds + 1000 else {
           throw .invalidArgument(
             "The required update_time \(required) lies in the future; take the one of a document."
           )

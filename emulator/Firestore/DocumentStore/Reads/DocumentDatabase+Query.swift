@@ -7,24 +7,13 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// The answer to a query.
-package struct QueryResult: Sendable {
-  package var documents: [FirestoreDocument]
-  /// Results passed over because of the query's offset.
-  package var skipped: Int
-  /// The time as of which the whole result holds.
-  package var readTime: Timestamp
-  /// The transaction that the query began, if it was told to.
-  package var newTransaction: TransactionID?
-}
-
 /// One page of a query's results.
 package struct QueryPage: Sendable {
   /// In order, projected; empty only in the single page of a query without results.
   package var documents: [FirestoreDocument]
   /// Results passed over because of the query's offset; in the first page only.
   package var skipped: Int
-  /// The same for all pages outside of pessimistic transactions.
+  /// The time as of which the whole result holds; the same for all pages.
   package var readTime: Timestamp
   /// In the first page, the transaction that the query began, if it was told to.
   package var newTransaction: TransactionID?
@@ -33,12 +22,12 @@ package struct QueryPage: Sendable {
 }
 
 extension DocumentDatabase {
-  /// Runs a query and collects its results, whose size is limited.
+  /// Runs a query and collects its results in one page, whose size is limited.
   package func query(
     _ query: Query,
     at consistency: ReadConsistency,
     auth: AuthContext
-  ) async throws -> QueryResult {
+  ) async throws -> QueryPage {
     var documents: [FirestoreDocument] = []
     var bytes = 0
     var first: QueryPage?
@@ -56,21 +45,18 @@ extension DocumentDatabase {
       documents += page.documents
       if first == nil { first = page }
     }
-    guard let first else { throw StatusError(.internal, "A query has at least one page.") }
-    return QueryResult(
-      documents: documents,
-      skipped: first.skipped,
-      readTime: first.readTime,
-      newTransaction: first.newTransaction
-    )
+    guard var page = first else { throw StatusError(.internal, "A query has at least one page.") }
+    page.documents = documents
+    page.isLast = true
+    return page
   }
 
   /// Runs a query page by page, so that neither memory nor a storage snapshot is held for long.
   ///
   /// All pages show the same moment, whatever is committed meanwhile. The work is done in parts of
   /// bounded size, so that other work gets its turn and cancellation is noticed soon. There is at
-  /// least one page; the next one is read when `body`
-  /// returns. When a page or `body` fails, a transaction that the query began ends.
+  /// least one page; the next one is read when `body` returns. When a page or `body` fails, a
+  /// transaction that the query began ends.
   package func query(
     _ query: Query,
     at consistency: ReadConsistency,

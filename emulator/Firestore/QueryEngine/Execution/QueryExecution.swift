@@ -226,7 +226,10 @@ struct QueryExecution: Sendable {
         ranges.removeFirst()
         continue
       }
-      guard !areMany || seen.insert(key).inserted else { continue }
+      guard !areMany || seen.insert(key).inserted else {
+        candidates.pass()
+        continue
+      }
       if let (document, size) = try candidates.fetch(key, matching: query) {
         try top.insert(document, size: size)
       }
