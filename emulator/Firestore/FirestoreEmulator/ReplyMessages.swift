@@ -2,7 +2,7 @@ import DocumentStore
 
 /// The messages of a streamed reply, each made when it is taken.
 ///
-/// Work that can fail is done before the first message, so a reply that has begun is completed.
+/// Making them cannot fail: what can is done before the first one.
 package struct ReplyMessages<Message>: Sequence, Sendable {
   /// The transaction that the call began; it must end when the reply does not reach its client.
   let newTransaction: TransactionID?

@@ -252,7 +252,7 @@ package struct IndexReport: Sendable, Hashable {
 package struct QueryStatistics: Sendable, Hashable {
   /// Results passed over because of the offset.
   package var skipped = 0
-  /// Documents and index entries read, whether they matched or not.
+  /// Documents and index entries read, whether they matched or not, and collections passed over.
   package var scanned = 0
   /// Results handed to the caller.
   package var returned = 0

@@ -2,6 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 import Logging
+import OutboundHTTP
 import RuntimeSupport
 import ServiceLifecycle
 import UnixSignals
@@ -155,7 +156,7 @@ struct Start: AsyncParsableCommand {
       version: Version.current
     )
     let report = StartReport(json: json, format: format)
-    if !LocalNetwork.isLoopback(host) {
+    if !OutboundURL.isLoopback(host: host) {
       let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
       report.note(LocalNetwork.warning(host: host, ports: ports), .warning)
     }

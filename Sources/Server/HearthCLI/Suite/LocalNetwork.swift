@@ -1,3 +1,5 @@
+import OutboundHTTP
+
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Musl)
@@ -8,11 +10,6 @@
 
 /// What it means to listen beyond this machine, for the user who asked for it.
 enum LocalNetwork {
-  /// Whether a host is reachable from this machine only.
-  static func isLoopback(_ host: String) -> Bool {
-    host == "localhost" || host == "::1" || host.hasPrefix("127.")
-  }
-
   /// What `--host` opens, and what a phone needs; one line per point.
   static func warning(host: String, ports: [(name: String, port: Int)]) -> String {
     let isAny = host == "0.0.0.0" || host == "::"
@@ -56,7 +53,7 @@ enum LocalNetwork {
       else { continue }
       let bytes = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
       let name = String(decoding: bytes, as: UTF8.self)
-      if !isLoopback(name) { found.append(name) }
+      if !OutboundURL.isLoopback(host: name) { found.append(name) }
     }
     return found
   }

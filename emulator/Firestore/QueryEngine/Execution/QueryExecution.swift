@@ -26,12 +26,12 @@ struct QueryExecution: Sendable {
   let query: PreparedQuery
   let plan: QueryPlan
   private var source: Source
-  /// What has to be sorted; outside of the source, whose parts are copied when they change.
+  /// What has to be sorted; not in the source, whose parts are copied when it advances.
   private var top: TopResults
   /// The documents that several ranges of indexes have given.
   private var seen: Set<[UInt8]> = []
   private(set) var emitter: ResultEmitter
-  /// Documents and index entries read, whether they matched or not.
+  /// Documents and index entries read, whether they matched or not, and collections passed over.
   private(set) var scanned = 0
 
   /// An execution that has read nothing.
@@ -91,19 +91,13 @@ struct QueryExecution: Sendable {
       budget = candidates.budget
       scanned += candidates.scanned
     }
-    // What is changed is taken out of the state first, so that it is not copied.
-    var taken = Source.ended
-    swap(&taken, &source)
-    source = try advanced(taken, &candidates)
+    source = try advanced(&candidates)
     if isEnded { emitter.finish() }
     if emitter.isDone { source = .ended }
   }
 
-  private mutating func advanced(
-    _ source: consuming Source,
-    _ candidates: inout Candidates
-  ) throws -> Source {
-    switch consume source {
+  private mutating func advanced(_ candidates: inout Candidates) throws -> Source {
+    switch source {
     case .names(var ranges, let descending):
       try scanNames(&ranges, descending, &candidates)
       return ranges.isEmpty ? .ended : .names(ranges, descending: descending)
