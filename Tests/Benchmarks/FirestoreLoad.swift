@@ -73,7 +73,7 @@ struct FirestoreLoad: Sendable {
   }
 
   /// Creates one document with these fields on a connection of its own.
-  func create(at path: String, _ fields: [String: Google_Firestore_V1_Value]) async throws {
+  func create(at path: String, _ fields: [FieldName: Google_Firestore_V1_Value]) async throws {
     try await commit([create(path, fields)])
   }
 
@@ -123,7 +123,7 @@ struct FirestoreLoad: Sendable {
 
   private func create(
     _ path: String,
-    _ fields: [String: Google_Firestore_V1_Value]
+    _ fields: [FieldName: Google_Firestore_V1_Value]
   ) -> Google_Firestore_V1_Write {
     var write = Google_Firestore_V1_Write()
     write.update.name = name(path)

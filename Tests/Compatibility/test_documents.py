@@ -112,3 +112,29 @@ def test_get_all_reports_missing_documents(db, collection):
     found = {d.id: d.exists for d in db.get_all([collection.document("a"), collection.document("b")])}
 
     assert found == {"a": True, "b": False}
+
+
+def test_names_that_differ_only_in_their_unicode_form_are_two_fields(db, collection):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    document = collection.document("forms")
+
+    document.set({composed: 1, decomposed: 2, "m": {composed: 3, decomposed: 4}})
+    assert document.get().to_dict() == {
+        composed: 1, decomposed: 2, "m": {composed: 3, decomposed: 4}}
+
+    document.set({composed: 1})
+    changed = document.set({decomposed: 1})
+    assert document.get().to_dict() == {decomposed: 1}
+    assert document.get().update_time == changed.update_time
+
+    document.update({f"`{composed}`": 5})
+    assert document.get().to_dict() == {composed: 5, decomposed: 1}
+    document.set({composed: firestore.Increment(1), decomposed: firestore.Increment(1)}, merge=True)
+    assert document.get().to_dict() == {composed: 6, decomposed: 2}
+
+    found = collection.where(filter=firestore.FieldFilter(f"`{decomposed}`", "==", 2)).get()
+    assert [one.id for one in found] == ["forms"]
+    assert not collection.where(filter=firestore.FieldFilter(f"`{decomposed}`", "==", 6)).get()
+    [sums] = collection.sum(f"`{composed}`", alias=composed).sum(
+        f"`{decomposed}`", alias=decomposed).get()
+    assert {one.alias: one.value for one in sums} == {composed: 6, decomposed: 2}

@@ -21,6 +21,20 @@ def test_a_document_written_over_rest_is_read_over_grpc_and_back(suite, db):
     assert requests.get(f"{documents(suite)}/{path}", timeout=30).json()["fields"] == body["fields"]
 
 
+def test_names_that_differ_only_in_their_unicode_form_are_two_fields(suite):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    fields = {composed: {"integerValue": "1"}, decomposed: {"integerValue": "2"},
+              "m": {"mapValue": {"fields": {composed: {"nullValue": None},
+                                            decomposed: {"booleanValue": True}}}}}
+    url = f"{documents(suite)}/rest/{uuid.uuid4().hex}"
+
+    reply = requests.patch(url, json={"fields": fields}, timeout=30)
+
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["fields"] == fields
+    assert requests.get(url, timeout=30).json()["fields"] == fields
+
+
 def test_a_missing_document_is_not_found(suite):
     reply = requests.get(f"{documents(suite)}/rest/missing", timeout=30)
 

@@ -22,7 +22,7 @@ final class DocumentStoreCrashes: Sendable {
   private static let mark = "mark"
 
   /// What a commit was to do, nil for a deletion.
-  private typealias Wanted = [DocumentName: [String: FirestoreValue]?]
+  private typealias Wanted = [DocumentName: MapValue?]
 
   private struct Promises {
     var lastNumber: Int64 = 0
@@ -221,7 +221,7 @@ final class DocumentStoreCrashes: Sendable {
         return
       }
       let number = takeNumber()
-      let fields: [String: FirestoreValue] = [
+      let fields: MapValue = [
         "count": .integer(Self.count(before) + 1), Self.mark: .integer(number),
       ]
       await submit([Self.set(name, fields)], [name: fields], number, in: transaction, to: life)
@@ -245,7 +245,7 @@ final class DocumentStoreCrashes: Sendable {
     to life: Life
   ) async {
     let mark = Self.name(Self.marks, "\(number)")
-    let fields: [String: FirestoreValue] = [Self.mark: .integer(number)]
+    let fields: MapValue = [Self.mark: .integer(number)]
     promises.withLock { $0.commits[number] = wanted.merging([mark: fields]) { $1 } }
     do {
       let result = try await life.documents.commit(
@@ -268,7 +268,7 @@ final class DocumentStoreCrashes: Sendable {
 
   private static func set(
     _ name: DocumentName,
-    _ fields: [String: FirestoreValue],
+    _ fields: MapValue,
     if precondition: Precondition = .none
   ) -> Write {
     Write(
@@ -280,7 +280,7 @@ final class DocumentStoreCrashes: Sendable {
   private static func fields(
     of number: Int64,
     using generator: inout SeededGenerator
-  ) -> [String: FirestoreValue] {
+  ) -> MapValue {
     let length = [0, 300, 5000].randomElement(using: &generator) ?? 0
     return [
       mark: .integer(number), "x": .integer(Int64.random(in: 0..<4, using: &generator)),

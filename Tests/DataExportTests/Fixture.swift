@@ -83,7 +83,7 @@ struct Fixture {
   }
 }
 
-func document(_ path: String, _ fields: [String: FirestoreValue] = [:]) -> FirestoreDocument {
+func document(_ path: String, _ fields: MapValue = [:]) -> FirestoreDocument {
   FirestoreDocument(
     name: DocumentName(database: database, path: ResourcePath(slashSeparated: path)),
     fields: fields,

@@ -247,11 +247,11 @@ struct RoundTripTests {
     case 7: .vector((0..<3).map { _ in Double(bitPattern: generator.next()) })
     case 8, 9:
       .map(
-        Dictionary(
+        MapValue(
           (0..<3).map {
             ("k\($0)" + randomText(&generator), randomValue(depth: depth + 1, &generator))
           }
-        ) { $1 }
+        )
       )
     default: .array((0..<2).map { .map(["e\($0)": randomValue(depth: depth + 2, &generator)]) })
     }

@@ -44,7 +44,7 @@ struct FieldPathTests {
 
   @Test("Setting, getting and deleting at a path agree")
   func setsAtPaths() {
-    var fields: [String: FirestoreValue] = ["a": .integer(1), "m": .map(["x": .integer(2)])]
+    var fields: MapValue = ["a": .integer(1), "m": .map(["x": .integer(2)])]
     fields.set(.integer(3), at: FieldPath(["m", "y", "z"]))
     fields.set(.integer(4), at: FieldPath(["a", "b"]))
     fields.set(nil, at: FieldPath(["m", "x"]))

@@ -56,8 +56,8 @@ struct RandomValues<Generator: RandomNumberGenerator> {
     }
   }
 
-  mutating func fields(depth: Int = 0) -> [String: FirestoreValue] {
-    var fields: [String: FirestoreValue] = [:]
+  mutating func fields(depth: Int = 0) -> MapValue {
+    var fields: MapValue = [:]
     for _ in 0..<count(4) { fields[text()] = value(depth: depth) }
     return fields
   }

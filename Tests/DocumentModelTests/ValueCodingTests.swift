@@ -36,7 +36,7 @@ struct ValueCodingTests {
     path: ResourcePath(["users", "u1"])
   )
 
-  private func fields() throws -> [String: FirestoreValue] {
+  private func fields() throws -> MapValue {
     let at = try #require(Timestamp("2026-07-01T12:00:00.25Z"))
     return [
       "flag": .boolean(true), "count": .integer(-3), "small": .integer(255), "ratio": .double(0.5),
@@ -75,16 +75,16 @@ struct ValueCodingTests {
   @Test(
     "What does not fit is refused with its path",
     arguments: [
-      (["name": FirestoreValue.integer(1)], "'name' is an integer, not a string"),
+      (["name": .integer(1)], "'name' is an integer, not a string"),
       ([:], "'name' is missing"),
       (["name": .null], "'name' is null, not a string"),
       (
         ["name": .string("A"), "age": .double(1.5)],
         "'age' is a double, not an integer from \(Int.min) to \(Int.max)"
       ),
-    ]
+    ] as [(MapValue, String)]
   )
-  func refused(fields: [String: FirestoreValue], message: String) {
+  func refused(fields: MapValue, message: String) {
     let error = #expect(throws: ValueCodingError.self) {
       try ValueDecoder().decode(Member.self, from: fields)
     }

@@ -59,7 +59,7 @@ struct AccessTests {
 
   let user = AuthContext.user(UserIdentity(uid: "u1", claimsJSON: "{}"))
   let stranger = AuthContext.user(UserIdentity(uid: "u2", claimsJSON: "{}"))
-  let mine: [String: FirestoreValue] = ["owner": .string("u1")]
+  let mine: MapValue = ["owner": .string("u1")]
 
   @Test("The policy sees the state before and after a commit, and what it refuses leaves nothing")
   func writes() async throws {

@@ -17,17 +17,17 @@ struct CommitPlanTests {
 
   struct MaskCase: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    var stored: [String: FirestoreValue]?
-    var fields: [String: FirestoreValue]
+    var stored: MapValue?
+    var fields: MapValue
     var mask: [String]?
-    var expected: [String: FirestoreValue]
+    var expected: MapValue
 
     init(
       _ title: String,
-      _ stored: [String: FirestoreValue]?,
-      _ fields: [String: FirestoreValue],
+      _ stored: MapValue?,
+      _ fields: MapValue,
       _ mask: [String]?,
-      _ expected: [String: FirestoreValue]
+      _ expected: MapValue
     ) {
       testDescription = title
       self.stored = stored
@@ -179,7 +179,7 @@ struct CommitPlanTests {
   func documentSize() throws {
     // Name 20, overhead 32, two fields with 2 bytes of name and 1 of end each.
     let room = 1_048_576 - 20 - 32 - 6
-    func fields(_ bytes: Int) -> [String: FirestoreValue] {
+    func fields(_ bytes: Int) -> MapValue {
       [
         "f": .string(String(repeating: "x", count: 500_000)),
         "g": .string(String(repeating: "x", count: bytes - 500_000)),
@@ -199,7 +199,7 @@ struct CommitPlanTests {
 
   @Test("A document of 40 000 index entries is stored and one of more is refused")
   func indexEntries() throws {
-    func fields(_ elements: Int64) -> [String: FirestoreValue] {
+    func fields(_ elements: Int64) -> MapValue {
       [
         "a": .array((0..<elements).map(FirestoreValue.integer)),
         "m": .map(["x": .integer(1), "y": .array([.null, .null])]),

@@ -53,7 +53,7 @@ struct FieldTransformTests {
     ]
   )
   func numbers(test: Case) {
-    var fields: [String: FirestoreValue] = [:]
+    var fields: MapValue = [:]
     fields["f"] = test.stored
 
     let result = FieldTransform(path("f"), test.kind).apply(to: &fields, requestTime: time(5000))
@@ -89,7 +89,7 @@ struct FieldTransformTests {
     ]
   )
   func arrays(test: Case) {
-    var fields: [String: FirestoreValue] = [:]
+    var fields: MapValue = [:]
     fields["f"] = test.stored
 
     let result = FieldTransform(path("f"), test.kind).apply(to: &fields, requestTime: time(0))
@@ -100,7 +100,7 @@ struct FieldTransformTests {
 
   @Test("A nested transform makes its parents and replaces what is not a map")
   func nestedPaths() {
-    var fields: [String: FirestoreValue] = ["a": .integer(1), "m": .map(["x": .integer(1)])]
+    var fields: MapValue = ["a": .integer(1), "m": .map(["x": .integer(1)])]
 
     for path in ["a.b.c", "m.y", "n.z"] {
       _ = FieldTransform(DocumentStoreTests.path(path), .increment(.integer(1)))

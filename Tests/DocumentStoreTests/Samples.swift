@@ -16,7 +16,7 @@ func time(_ microseconds: Int64) -> Timestamp { Timestamp(microseconds: microsec
 
 func document(
   _ path: String,
-  _ fields: [String: FirestoreValue] = [:],
+  _ fields: MapValue = [:],
   created: Int64 = 100,
   updated: Int64 = 200
 ) -> FirestoreDocument {
@@ -30,7 +30,7 @@ func document(
 
 func set(
   _ path: String,
-  _ fields: [String: FirestoreValue] = [:],
+  _ fields: MapValue = [:],
   mask: [String]? = nil,
   transforms: [FieldTransform] = [],
   if precondition: Precondition = .none

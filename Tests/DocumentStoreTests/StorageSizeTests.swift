@@ -8,7 +8,7 @@ struct StorageSizeTests {
   @Test("The documentation's example document takes 147 bytes, 44 of them for its name")
   func documentedExample() {
     let task = name("users/jeff/tasks/my_task_id")
-    let fields: [String: FirestoreValue] = [
+    let fields: MapValue = [
       "type": .string("Personal"), "done": .boolean(false), "priority": .integer(1),
       "description": .string("Learn Cloud Firestore"),
     ]

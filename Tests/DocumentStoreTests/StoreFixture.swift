@@ -78,7 +78,7 @@ final class StoreFixture: Sendable {
   func get(
     _ path: String,
     at consistency: ReadConsistency = .latest
-  ) async throws -> [String: FirestoreValue]? {
+  ) async throws -> MapValue? {
     try await store.lookUp([name(path)], mask: nil, at: consistency, auth: .admin)
       .documents[0].document?.fields
   }

@@ -16,7 +16,7 @@ struct FieldWritesTests {
   private func parts(
     _ build: (inout WriteBatch) throws -> Void
   ) throws -> (
-    fields: [String: FirestoreValue], mask: [String]?, transforms: [FieldTransform], Precondition
+    fields: MapValue, mask: [String]?, transforms: [FieldTransform], Precondition
   ) {
     var batch = store.batch()
     try build(&batch)
@@ -54,7 +54,7 @@ struct FieldWritesTests {
   func mixedDictionary() throws {
     struct Place: Encodable { var city: String }
     let text = "Hi"
-    let expected: [String: FirestoreValue] = [
+    let expected: MapValue = [
       "text": .string("Hi"), "count": .integer(2), "at": .map(["city": .string("Bonn")]),
       "deep": .map(["n": .integer(1)]),
     ]
@@ -63,7 +63,7 @@ struct FieldWritesTests {
       "deep": ["n": 1, "t": .serverTimestamp], "t": .serverTimestamp,
     ]
     func erased(_ data: some Encodable) throws -> (
-      [String: FirestoreValue], [FieldTransform]
+      MapValue, [FieldTransform]
     ) {
       let found = try parts { try $0.set(reference, data) }
       return (found.fields, found.transforms)

@@ -14,8 +14,7 @@ struct EventFormatTests {
     path: ResourcePath(["c", "a"])
   )
 
-  private func document(_ fields: [String: FirestoreValue], updated: Int64 = 2) -> FirestoreDocument
-  {
+  private func document(_ fields: MapValue, updated: Int64 = 2) -> FirestoreDocument {
     FirestoreDocument(
       name: name,
       fields: fields,
@@ -28,7 +27,9 @@ struct EventFormatTests {
   func roundTrip() throws {
     var samples = Samples(generator: .forTest())
     let old = document(samples.fields())
-    let new = document(samples.fields().merging(["z": .null]) { $1 }, updated: 3)
+    var fields = samples.fields()
+    fields["z"] = .null
+    let new = document(fields, updated: 3)
 
     for (before, after) in [(nil, new), (old, new), (old, nil)]
       as [(FirestoreDocument?, FirestoreDocument?)]

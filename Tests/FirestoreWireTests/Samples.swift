@@ -31,8 +31,8 @@ struct Samples {
   }
 
   /// A map or a document's fields.
-  mutating func fields(depth: Int = 4) -> [String: FirestoreValue] {
-    var fields: [String: FirestoreValue] = [:]
+  mutating func fields(depth: Int = 4) -> MapValue {
+    var fields: MapValue = [:]
     for key in ["a", "a.b", "é", "_x"].shuffled(using: &generator).prefix(2) {
       fields[key] = value(depth: depth)
     }

@@ -40,7 +40,7 @@ struct CallersTests {
   private enum Caller: Sendable {
     case nobody
     case owner
-    case user(String, claims: [String: FirestoreValue] = [:])
+    case user(String, claims: MapValue = [:])
 
     var authorization: String? {
       get throws {
@@ -110,9 +110,9 @@ struct CallersTests {
       ("stream", [:], "'admin' is true"),
       ("unproven", ["proven": .boolean(false)], nil),
       ("unproven", [:], "'proven' is false"),
-    ] as [(String, [String: FirestoreValue], String?)]
+    ] as [(String, MapValue, String?)]
   )
-  func claims(name: String, claims: [String: FirestoreValue], needed: String?) async throws {
+  func claims(name: String, claims: MapValue, needed: String?) async throws {
     let harness = try harness()
     let reply = try await call(name, as: .user("bob", claims: claims), of: harness)
     if let needed {

@@ -25,7 +25,7 @@ struct DocumentEventTests {
   struct Failure: Error {}
 
   private let pattern = "chats/{chatId}/messages/{messageId}"
-  private let hello: [String: FirestoreValue] = [
+  private let hello: MapValue = [
     "text": .string("hello"), "sentAt": .timestamp(Timestamp(microseconds: 7)),
   ]
 
@@ -68,7 +68,7 @@ struct DocumentEventTests {
       OnDocumentUpdated<Message>("u", at: pattern) { updates.add($0.data) }
       OnDocumentDeleted<Message>("d", at: pattern) { deletions.add($0.data) }
     }
-    let changed: [String: FirestoreValue] = ["text": .string("bye")]
+    let changed: MapValue = ["text": .string("bye")]
 
     #expect(
       try await harness.deliver(.updated, to: "u", before: hello, after: changed).status == 204
@@ -89,7 +89,7 @@ struct DocumentEventTests {
     let harness = try HostHarness {
       OnDocumentWritten<Message>("w", at: pattern) { seen.add($0.data) }
     }
-    let bye: [String: FirestoreValue] = ["text": .string("bye")]
+    let bye: MapValue = ["text": .string("bye")]
     _ = try await harness.deliver(.written, to: "w", after: bye)
     _ = try await harness.deliver(.written, to: "w", before: bye, after: ["text": .string("!")])
     _ = try await harness.deliver(.written, to: "w", before: bye)
@@ -118,7 +118,7 @@ struct DocumentEventTests {
       OnDocumentDeleted<FirestoreDocument>("d", at: pattern) { seen.add($0.data) }
       OnDocumentWritten<FirestoreDocument>("w", at: pattern) { seen.add($0.data.after) }
     }
-    let odd: [String: FirestoreValue] = ["n": .vector([1]), "m": .map(["k": .null])]
+    let odd: MapValue = ["n": .vector([1]), "m": .map(["k": .null])]
     let created = try await harness.deliver(.created, to: "c", after: odd)
     #expect(created.status == 204, "\(created.body)")
     _ = try await harness.deliver(.updated, to: "u", before: [:], after: odd)
@@ -250,7 +250,7 @@ struct CloudFunctionTests {
       }
     }
 
-    var audit: OnDocumentWritten<[String: FirestoreValue]> {
+    var audit: OnDocumentWritten<MapValue> {
       .init("audit", at: "chats/{chatId}") { event in
         record(try event.params.chatId)
       }

@@ -70,8 +70,8 @@ struct HostHarness {
   func deliver(
     _ kind: DocumentEventKind,
     to name: String,
-    before: [String: FirestoreValue]? = nil,
-    after: [String: FirestoreValue]? = nil,
+    before: MapValue? = nil,
+    after: MapValue? = nil,
     path: String = "chats/c1/messages/m1",
     change: (inout HTTPRequest) -> Void = { _ in },
     body: [UInt8]? = nil
@@ -80,7 +80,7 @@ struct HostHarness {
       database: DatabaseName(project: "demo-test"),
       path: ResourcePath(slashSeparated: path)
     )
-    func document(_ fields: [String: FirestoreValue]) -> FirestoreDocument {
+    func document(_ fields: MapValue) -> FirestoreDocument {
       FirestoreDocument(
         name: documentName,
         fields: fields,

@@ -102,11 +102,11 @@ struct JSONTests {
       )
     default:
       .map(
-        Dictionary(
+        MapValue(
           (0..<Int.random(in: 0..<4, using: &generator)).map { _ in
             (string(&generator), value(depth: depth + 1, &generator))
           }
-        ) { first, _ in first }
+        )
       )
     }
   }

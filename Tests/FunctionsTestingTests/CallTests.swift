@@ -56,7 +56,7 @@ struct CallTests {
   func admin() async throws {
     try await withFunctions(administer) { suite in
       try await suite.call(administer, .null, as: .admin)
-      let claims: [String: FirestoreValue] = ["admin": .boolean(true)]
+      let claims: MapValue = ["admin": .boolean(true)]
       try await suite.call(administer, .null, as: .user("tina", claims: claims))
       let error = await #expect(throws: CallableError.self) {
         try await suite.call(administer, .null, as: "tina")

@@ -35,7 +35,9 @@ indirect enum PlainJSON: Equatable {
     }
     func string(_ text: String) -> PlainJSON { .string(text) }
     func array(_ elements: [PlainJSON]) -> PlainJSON { .array(elements) }
-    func object(_ members: [String: PlainJSON]) -> PlainJSON { .object(members) }
+    func object(_ members: [(String, PlainJSON)]) -> PlainJSON {
+      .object(Dictionary(members) { _, last in last })
+    }
   }
 
   private struct KeptLists: JSONBuilder {
@@ -47,6 +49,8 @@ indirect enum PlainJSON: Equatable {
     func string(_ text: String) -> PlainJSON { .string(text) }
     func array(_ elements: [PlainJSON]) -> PlainJSON { .array(elements) }
     func numbers(_ numbers: [Double]) -> PlainJSON { .numbers(numbers) }
-    func object(_ members: [String: PlainJSON]) -> PlainJSON { .object(members) }
+    func object(_ members: [(String, PlainJSON)]) -> PlainJSON {
+      .object(Dictionary(members) { _, last in last })
+    }
   }
 }

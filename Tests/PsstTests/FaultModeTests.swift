@@ -90,7 +90,7 @@ struct FaultModeTests {
 
   /// How a story ends: every document and every vector.
   private struct Ending: Equatable {
-    var documents: [String: [String: FirestoreValue]]
+    var documents: [String: MapValue]
     var vectors: [String: VectorRecord]
     var calls: [String: Int]
   }

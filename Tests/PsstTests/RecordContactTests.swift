@@ -165,8 +165,8 @@ struct RecordContactTests {
     arguments: UInt64(0)..<10
   )
   func anyOrder(seed: UInt64) async throws {
-    func final(_ faults: DeliveryFaults?) async throws -> [[String: FirestoreValue]] {
-      var documents: [[String: FirestoreValue]] = []
+    func final(_ faults: DeliveryFaults?) async throws -> [MapValue] {
+      var documents: [MapValue] = []
       try await Scene.run(withModel: false, faults: faults) { scene in
         try await scene.contact("carl", of: "tina")
         try await scene.contact("cora", of: "tina")

@@ -127,7 +127,7 @@ struct Scene: Sendable {
     return snapshot.exists ? try snapshot.data(as: ClientProfile.self) : nil
   }
 
-  func fields(_ path: String) async throws -> [String: FirestoreValue] {
+  func fields(_ path: String) async throws -> MapValue {
     try await suite.firestore.document(path).get().fields
   }
 

@@ -61,6 +61,32 @@ struct IndexTests {
     #expect(try await fixture.run(merged).statistics.scanned == 1)
   }
 
+  @Test("Collections whose ids differ only in their Unicode form have indexes of their own")
+  func unicodeForms() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 3))
+    let forms = ["caf\u{E9}", "cafe\u{301}"]
+    for (number, form) in forms.enumerated() {
+      for id in 0..<6 {
+        try await fixture.set("d/\(number)/\(form)/\(id)", ["n": .integer(Int64(id % 2))])
+      }
+    }
+    for (number, form) in forms.enumerated() {
+      let query = Query(
+        database: QueryFixture.database,
+        parent: ResourcePath(),
+        collectionID: form,
+        allDescendants: true,
+        filter: .field("n", .equal, .integer(1))
+      )
+      for _ in 0..<2 {
+        let found = try await fixture.run(query).documents.map(\.name.path)
+        #expect(found == [1, 3, 5].map { ResourcePath(["d", "\(number)", form, "\($0)"]) })
+        try await fixture.buildIndexes()
+      }
+    }
+    #expect(fixture.engine.indexes().count == 2)
+  }
+
   @Test("Of several usable indexes, the one with the fewest entries is read")
   func selectivity() async throws {
     let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))

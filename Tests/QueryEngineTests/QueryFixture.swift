@@ -37,7 +37,7 @@ final class QueryFixture: @unchecked Sendable {
   }
 
   /// Sets documents to fields, or deletes them with nil, in one commit.
-  func write(_ writes: [(String, [String: FirestoreValue]?)]) async throws {
+  func write(_ writes: [(String, MapValue?)]) async throws {
     time += 1
     let now = Timestamp(microseconds: time)
     var changes: [DocumentChange] = []
@@ -79,7 +79,7 @@ final class QueryFixture: @unchecked Sendable {
   }
 
   /// Sets one document.
-  func set(_ path: String, _ fields: [String: FirestoreValue] = [:]) async throws {
+  func set(_ path: String, _ fields: MapValue = [:]) async throws {
     try await write([(path, fields)])
   }
 

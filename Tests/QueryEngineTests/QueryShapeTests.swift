@@ -112,7 +112,7 @@ struct QueryShapeTests {
       "c/1",
       ["a": .integer(1), "m": .map(["x": .integer(2), "y": .integer(3)]), "z": .null]
     )
-    func fields(_ projection: [FieldPath]?) async throws -> [String: FirestoreValue]? {
+    func fields(_ projection: [FieldPath]?) async throws -> MapValue? {
       try await fixture.run(.c(projection: projection)).documents.first?.fields
     }
 

@@ -37,11 +37,11 @@ struct RandomQueries {
     return collections.map { "\($0)/\(pick(Self.ids))" }.joined(separator: "/")
   }
 
-  mutating func fields() -> [String: FirestoreValue] {
-    var fields: [String: FirestoreValue] = [:]
+  mutating func fields() -> MapValue {
+    var fields: MapValue = [:]
     for key in ["a", "b", "c"] where chance(80) { fields[key] = value() }
     if chance(60) {
-      var map: [String: FirestoreValue] = [:]
+      var map: MapValue = [:]
       if chance(70) { map["x"] = value() }
       if chance(50) { map["y.z"] = value() }
       fields["m"] = .map(map)

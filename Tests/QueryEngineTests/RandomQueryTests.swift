@@ -125,7 +125,7 @@ struct RandomQueryTests {
     var left = count
     while left > 0 {
       let size = min(left, random.count(1...6))
-      var writes: [String: [String: FirestoreValue]?] = [:]
+      var writes: [String: MapValue?] = [:]
       for _ in 0..<size {
         writes[random.path()] = .some(random.chance(20) ? nil : random.fields())
       }

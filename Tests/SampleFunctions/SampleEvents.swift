@@ -52,7 +52,7 @@ struct SampleEvents: Sendable {
   }
 
   /// Answers with what it was sent, one level deeper.
-  var wrapTyped: OnTyped<FirestoreValue, [String: FirestoreValue]> {
+  var wrapTyped: OnTyped<FirestoreValue, MapValue> {
     .init("wrapTyped") { ["payload": $0.data] }
   }
 

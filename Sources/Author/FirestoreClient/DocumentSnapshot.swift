@@ -20,7 +20,7 @@ public struct DocumentSnapshot: Sendable {
   public var exists: Bool { document != nil }
 
   /// The fields; empty when there was no document.
-  public var fields: [String: FirestoreValue] { document?.fields ?? [:] }
+  public var fields: MapValue { document?.fields ?? [:] }
 
   /// When the document was created; nil when there was none.
   public var createTime: Timestamp? { document?.createTime }

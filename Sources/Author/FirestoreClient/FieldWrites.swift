@@ -2,17 +2,15 @@ import DocumentModel
 
 /// Fields sorted for a write: what is stored, what is removed, what the server computes.
 struct FieldWrites {
-  private(set) var fields: [String: FirestoreValue] = [:]
+  private(set) var fields: MapValue = [:]
   /// Paths of the stored values, down to the leaves; an empty map is a leaf.
   private(set) var leaves: [FieldPath] = []
   private(set) var deletions: [FieldPath] = []
   private(set) var transforms: [FieldTransform] = []
 
   /// Sorts out the fields of a document, whose keys are raw.
-  init(_ fields: [String: FieldValue]) throws {
-    for key in ValueOrder.sortedUTF8(fields.keys) {
-      if let value = fields[key] { try add(value, at: FieldPath([key])) }
-    }
+  init(_ fields: [NamedFieldValue]) throws {
+    for (key, value) in FieldValue.sorted(fields) { try add(value, at: FieldPath([key])) }
   }
 
   private mutating func add(_ value: FieldValue, at path: FieldPath) throws {
@@ -24,8 +22,8 @@ struct FieldWrites {
     case .failure(let error): throw error
     case .map(let entries):
       if entries.isEmpty { return addPlain(.map([:]), at: path) }
-      for key in ValueOrder.sortedUTF8(entries.keys) {
-        if let entry = entries[key] { try add(entry, at: FieldPath(path.segments + [key])) }
+      for (key, entry) in FieldValue.sorted(Array(entries)) {
+        try add(entry, at: FieldPath(path.segments + [key]))
       }
     }
   }
@@ -37,9 +35,7 @@ struct FieldWrites {
 
   private mutating func addLeaves(of value: FirestoreValue, at path: FieldPath) {
     guard case .map(let entries) = value, !entries.isEmpty else { return leaves.append(path) }
-    for key in ValueOrder.sortedKeys(entries) {
-      if let entry = entries[key] { addLeaves(of: entry, at: FieldPath(path.segments + [key])) }
-    }
+    for (key, entry) in entries { addLeaves(of: entry, at: FieldPath(path.segments + [key])) }
   }
 
   // MARK: The three kinds of write
@@ -68,7 +64,7 @@ struct FieldWrites {
     func isChosen(_ path: FieldPath) -> Bool {
       paths.contains { path.isBelowOrEqual(to: $0) }
     }
-    var chosen: [String: FirestoreValue] = [:]
+    var chosen: MapValue = [:]
     var mask: [FieldPath] = []
     for path in paths {
       let value = fields[path]
@@ -104,7 +100,7 @@ struct FieldWrites {
       throw FirestoreError(.invalidArgument, "an update needs at least one field")
     }
     try refuseOverlaps(fields.map(\.path))
-    var stored: [String: FirestoreValue] = [:]
+    var stored: MapValue = [:]
     var mask: [FieldPath] = []
     var transforms: [FieldTransform] = []
     for (path, value) in fields {
@@ -142,7 +138,8 @@ extension FieldValue {
     switch kind {
     case .value(let value): return value
     case .array(let elements): return .array(try elements.map { try $0.plain(at: path) })
-    case .map(let entries): return .map(try entries.mapValues { try $0.plain(at: path) })
+    case .map(let entries):
+      return .map(MapValue(try entries.map { ($0.key, try $0.value.plain(at: path)) }))
     case .failure(let error): throw error
     case .transform, .delete:
       throw FirestoreError(
@@ -157,10 +154,9 @@ extension FieldValue {
   /// The value is nil when all of it is computed, so that its stored siblings stay.
   fileprivate func split(at path: FieldPath) throws -> (FirestoreValue?, [FieldTransform]) {
     guard case .map(let entries) = kind, !entries.isEmpty else { return (try plain(at: path), []) }
-    var fields: [String: FirestoreValue] = [:]
+    var fields: MapValue = [:]
     var transforms: [FieldTransform] = []
-    for key in ValueOrder.sortedUTF8(entries.keys) {
-      guard let entry = entries[key] else { continue }
+    for (key, entry) in Self.sorted(Array(entries)) {
       let place = FieldPath(path.segments + [key])
       switch entry.kind {
       case .transform(let kind): transforms.append(FieldTransform(place, kind))
@@ -179,10 +175,13 @@ extension FieldValue {
   }
 }
 
-extension ValueOrder {
-  /// The keys ordered by their bytes, so that equal writes look equal on the wire.
-  static func sortedUTF8(_ keys: some Sequence<String>) -> [String] {
-    keys.sorted { compareBytes($0.utf8, $1.utf8) == .less }
+/// A field of a document to be written; a Swift dictionary could not hold all names at once.
+typealias NamedFieldValue = (key: String, value: FieldValue)
+
+extension FieldValue {
+  /// The fields ordered by their names' bytes, so that equal writes look equal on the wire.
+  static func sorted(_ fields: [NamedFieldValue]) -> [NamedFieldValue] {
+    fields.sorted { ValueOrder.compareText($0.key, $1.key) == .less }
   }
 }
 

@@ -23,7 +23,7 @@ public struct WriteBatch: Sendable {
   ///
   /// Throws as `set` does.
   public mutating func create(_ reference: DocumentReference, _ data: some Encodable) throws {
-    try create(reference, FieldValue.fields(of: data))
+    try addCreation(of: reference, FieldValue.fields(of: data))
   }
 
   /// Adds the creation of a document that must not exist yet.
@@ -33,10 +33,7 @@ public struct WriteBatch: Sendable {
     _ reference: DocumentReference,
     _ fields: [String: FieldValue]
   ) throws {
-    let name = try checked(reference)
-    writes.append(
-      try FieldWrites(fields).replacement(of: name, precondition: .exists(false))
-    )
+    try addCreation(of: reference, Array(fields))
   }
 
   /// Adds a write of a document, replacing an existing one or merging into it.
@@ -48,7 +45,7 @@ public struct WriteBatch: Sendable {
     _ data: some Encodable,
     _ mode: SetMode = .replace
   ) throws {
-    try set(reference, FieldValue.fields(of: data), mode)
+    try addSet(of: reference, FieldValue.fields(of: data), mode)
   }
 
   /// Adds a write of a document, replacing an existing one or merging into it.
@@ -60,14 +57,7 @@ public struct WriteBatch: Sendable {
     _ fields: [String: FieldValue],
     _ mode: SetMode = .replace
   ) throws {
-    let name = try checked(reference)
-    let sorted = try FieldWrites(fields)
-    switch mode.kind {
-    case .replace: writes.append(try sorted.replacement(of: name, precondition: .none))
-    case .merge: writes.append(try sorted.merge(into: name, only: nil))
-    case .mergeFields(let paths):
-      writes.append(try sorted.merge(into: name, only: try paths.map(FieldPath.parse)))
-    }
+    try addSet(of: reference, Array(fields), mode)
   }
 
   /// Adds a change of the fields at the given paths, such as `address.city`; other fields stay.
@@ -79,11 +69,7 @@ public struct WriteBatch: Sendable {
     _ fields: [String: FieldValue],
     lastUpdated: Timestamp? = nil
   ) throws {
-    let name = try checked(reference)
-    let pairs = try ValueOrder.sortedUTF8(fields.keys).compactMap { key in
-      try fields[key].map { (path: try FieldPath.parse(key), value: $0) }
-    }
-    writes.append(try FieldWrites.update(of: name, pairs, lastUpdated: lastUpdated))
+    try addUpdate(of: reference, Array(fields), lastUpdated: lastUpdated)
   }
 
   /// Adds a change of the fields at the given paths; the keys of `fields` are read as paths.
@@ -94,7 +80,7 @@ public struct WriteBatch: Sendable {
     _ fields: some Encodable,
     lastUpdated: Timestamp? = nil
   ) throws {
-    try update(reference, FieldValue.fields(of: fields), lastUpdated: lastUpdated)
+    try addUpdate(of: reference, FieldValue.fields(of: fields), lastUpdated: lastUpdated)
   }
 
   /// Adds a deletion; without a condition a missing document is no error.
@@ -122,6 +108,43 @@ public struct WriteBatch: Sendable {
     try await firestore.calls.commit(writes, database: firestore.database)
   }
 
+  private mutating func addCreation(
+    of reference: DocumentReference,
+    _ fields: [NamedFieldValue]
+  ) throws {
+    let name = try checked(reference)
+    writes.append(
+      try FieldWrites(fields).replacement(of: name, precondition: .exists(false))
+    )
+  }
+
+  private mutating func addSet(
+    of reference: DocumentReference,
+    _ fields: [NamedFieldValue],
+    _ mode: SetMode
+  ) throws {
+    let name = try checked(reference)
+    let sorted = try FieldWrites(fields)
+    switch mode.kind {
+    case .replace: writes.append(try sorted.replacement(of: name, precondition: .none))
+    case .merge: writes.append(try sorted.merge(into: name, only: nil))
+    case .mergeFields(let paths):
+      writes.append(try sorted.merge(into: name, only: try paths.map(FieldPath.parse)))
+    }
+  }
+
+  private mutating func addUpdate(
+    of reference: DocumentReference,
+    _ fields: [NamedFieldValue],
+    lastUpdated: Timestamp?
+  ) throws {
+    let name = try checked(reference)
+    let pairs = try FieldValue.sorted(fields).map { field in
+      (path: try FieldPath.parse(field.key), value: field.value)
+    }
+    writes.append(try FieldWrites.update(of: name, pairs, lastUpdated: lastUpdated))
+  }
+
   private func checked(_ reference: DocumentReference) throws -> DocumentName {
     let name = try reference.validName()
     guard name.database == firestore.database else {
@@ -132,9 +155,11 @@ public struct WriteBatch: Sendable {
 }
 
 extension FieldValue {
-  fileprivate static func fields(of data: some Encodable) throws -> [String: FieldValue] {
-    if let fields = fields(holdingFieldValues: data) { return fields }
-    return try ValueEncoder().encodeFields(data).mapValues { FieldValue(kind: .value($0)) }
+  fileprivate static func fields(of data: some Encodable) throws -> [NamedFieldValue] {
+    if let fields = fields(holdingFieldValues: data) { return Array(fields) }
+    return try ValueEncoder().encodeFields(data).map { key, value in
+      (key, FieldValue(kind: .value(value)))
+    }
   }
 }
 

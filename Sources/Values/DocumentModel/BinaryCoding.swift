@@ -102,7 +102,7 @@ package struct BinaryEncoder: Sendable {
   }
 
   /// Appends a map's entries.
-  package mutating func append(_ fields: [String: FirestoreValue]) {
+  package mutating func append(_ fields: MapValue) {
     append(UInt64(fields.count))
     for (key, value) in fields {
       append(key)
@@ -236,12 +236,9 @@ package struct BinaryDecoder: Sendable {
   }
 
   /// Reads a map's entries.
-  package mutating func fields() throws(CorruptDataError) -> [String: FirestoreValue] {
-    var fields: [String: FirestoreValue] = [:]
-    for _ in 0..<(try count()) {
-      let key = try text()
-      fields[key] = try value()
-    }
+  package mutating func fields() throws(CorruptDataError) -> MapValue {
+    var fields = MapValue()
+    for _ in 0..<(try count()) { fields.append(try text(), try value()) }
     return fields
   }
 

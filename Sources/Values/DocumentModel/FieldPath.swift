@@ -90,44 +90,9 @@ extension FieldPath: Comparable {
   /// Compares segment by segment in UTF-8 order; a shorter path comes before those below it.
   public static func < (left: FieldPath, right: FieldPath) -> Bool {
     for (a, b) in zip(left.segments, right.segments) {
-      let order = ValueOrder.compareBytes(a.utf8, b.utf8)
+      let order = ValueOrder.compareText(a, b)
       if order != .equal { return order == .less }
     }
     return left.segments.count < right.segments.count
-  }
-}
-
-extension [String: FirestoreValue] {
-  /// The value at a path, or nil where a segment is missing or not a map.
-  public subscript(path: FieldPath) -> FirestoreValue? {
-    var current = self[path.segments[0]]
-    for segment in path.segments.dropFirst() {
-      guard case .map(let fields) = current else { return nil }
-      current = fields[segment]
-    }
-    return current
-  }
-
-  /// Sets or, with nil, deletes the value at a path.
-  ///
-  /// Setting makes the maps on the way and replaces what is not a map; deleting below something
-  /// that is not a map changes nothing.
-  public mutating func set(_ value: FirestoreValue?, at path: FieldPath) {
-    set(value, at: path.segments[...])
-  }
-
-  private mutating func set(_ value: FirestoreValue?, at segments: ArraySlice<String>) {
-    guard let first = segments.first else { return }
-    let rest = segments.dropFirst()
-    if rest.isEmpty {
-      self[first] = value
-    } else if case .map(var fields) = self[first] {
-      fields.set(value, at: rest)
-      self[first] = .map(fields)
-    } else if value != nil {
-      var fields: [String: FirestoreValue] = [:]
-      fields.set(value, at: rest)
-      self[first] = .map(fields)
-    }
   }
 }

@@ -3,7 +3,7 @@ public struct FirestoreDocument: Sendable, Hashable {
   /// The full resource name.
   public var name: DocumentName
   /// The top-level fields by raw key.
-  public var fields: [String: FirestoreValue]
+  public var fields: MapValue
   /// The time of the commit that created it; reset when it is deleted and created again.
   public var createTime: Timestamp
   /// The time of the last commit that changed it.
@@ -12,7 +12,7 @@ public struct FirestoreDocument: Sendable, Hashable {
   /// A document with its times.
   public init(
     name: DocumentName,
-    fields: [String: FirestoreValue],
+    fields: MapValue,
     createTime: Timestamp,
     updateTime: Timestamp
   ) {

@@ -61,7 +61,7 @@ extension FirestoreValue: Codable {
     } else if let array = try? container.decode([FirestoreValue].self) {
       self = .array(array)
     } else {
-      self = .map(try container.decode([String: FirestoreValue].self))
+      self = .map(try container.decode(MapValue.self))
     }
   }
 

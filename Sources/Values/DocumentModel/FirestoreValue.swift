@@ -2,8 +2,7 @@
 ///
 /// Equality is exact: `3` and `3.0` differ, `-0.0` and `0.0` differ, every NaN equals every NaN.
 /// Queries and array transforms compare with `ValueOrder` instead. Text is equal when its bytes
-/// are. A map cannot hold two keys that differ only in Unicode normalization, because Swift's
-/// dictionaries, here and in the wire format, take them for one.
+/// are.
 public indirect enum FirestoreValue: Sendable {
   case null
   case boolean(Bool)
@@ -17,7 +16,7 @@ public indirect enum FirestoreValue: Sendable {
   case array([FirestoreValue])
   /// A vector, on the wire a map with `__type__` = `__vector__` and `value` = array of doubles.
   case vector([Double])
-  case map([String: FirestoreValue])
+  case map(MapValue)
 }
 
 extension FirestoreValue: Hashable {
@@ -37,7 +36,7 @@ extension FirestoreValue: Hashable {
         && Self.identity(a.longitude) == Self.identity(b.longitude)
     case (.array(let a), .array(let b)): a == b
     case (.vector(let a), .vector(let b)): a.map(Self.identity) == b.map(Self.identity)
-    case (.map(let a), .map(let b)): a == b && Self.haveIdenticalKeys(a, b)
+    case (.map(let a), .map(let b)): a == b
     default: false
     }
   }
@@ -60,16 +59,6 @@ extension FirestoreValue: Hashable {
     case .array(let value): hasher.combine(value)
     case .vector(let value): hasher.combine(value.map(Self.identity))
     case .map(let value): hasher.combine(value)
-    }
-  }
-
-  /// Whether two maps that are equal as dictionaries spell their keys alike.
-  private static func haveIdenticalKeys(
-    _ a: [String: FirestoreValue],
-    _ b: [String: FirestoreValue]
-  ) -> Bool {
-    a.keys.allSatisfy { key in
-      b.index(forKey: key).map { b[$0].key.isIdentical(to: key) } ?? false
     }
   }
 

@@ -105,10 +105,10 @@ package struct KeyEncoder: Sendable {
       append(UInt64(elements.count))
       for element in elements { append(Self.orderedBits(element)) }
     case .map(let fields):
-      for key in ValueOrder.sortedKeys(fields) {
+      for (key, value) in fields {
         bytes.append(Tag.mapKey)
         append(text: key)
-        if let value = fields[key] { encode(value) }
+        encode(value)
       }
       bytes.append(Tag.end)
     }

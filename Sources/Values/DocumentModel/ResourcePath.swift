@@ -142,7 +142,7 @@ extension DocumentName: CustomStringConvertible {
 extension DocumentName: Comparable {
   /// Orders names by project, database, then path.
   public static func < (left: DocumentName, right: DocumentName) -> Bool {
-    let project = ValueOrder.compareBytes(left.database.project.utf8, right.database.project.utf8)
+    let project = ValueOrder.compareText(left.database.project, right.database.project)
     if project != .equal { return project == .less }
     let database = ValueOrder.compareBytes(
       left.database.database.utf8,

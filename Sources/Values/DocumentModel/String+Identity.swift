@@ -3,7 +3,7 @@ extension String {
   ///
   /// Swift's own equality folds canonically equivalent scalars (`é` as one scalar or as two), which
   /// Firestore keeps apart. Strings that Swift finds different also differ in bytes.
-  func isIdentical(to other: String) -> Bool {
+  package func isIdentical(to other: String) -> Bool {
     self == other && utf8.elementsEqual(other.utf8)
   }
 }

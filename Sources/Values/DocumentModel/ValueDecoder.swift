@@ -22,7 +22,7 @@ public struct ValueDecoder: Sendable {
   /// Throws `ValueCodingError`, which names the path of the field at fault.
   public func decode<T: Decodable>(
     _ type: T.Type = T.self,
-    from fields: [String: FirestoreValue]
+    from fields: MapValue
   ) throws -> T {
     try decode(type, from: .map(fields))
   }
@@ -91,7 +91,7 @@ extension ValueReader: SingleValueDecodingContainer {
 
 private struct ValueKeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let reader: ValueReader
-  let fields: [String: FirestoreValue]
+  let fields: MapValue
 
   init(_ reader: ValueReader) throws {
     guard case .map(let fields) = reader.value else {

@@ -17,7 +17,7 @@ public struct ValueEncoder: Sendable {
   /// Encodes the fields of a document.
   ///
   /// Throws `ValueCodingError`, also when the value is not a container of named fields.
-  public func encodeFields(_ value: some Encodable) throws -> [String: FirestoreValue] {
+  public func encodeFields(_ value: some Encodable) throws -> MapValue {
     guard case .map(let fields) = try encode(value) else {
       throw ValueCodingError(path: "", reason: "a document needs named fields")
     }
@@ -43,7 +43,7 @@ private final class ValueSlot {
   enum Content {
     case single(FirestoreValue)
     case array([ValueSlot])
-    case map([String: ValueSlot])
+    case map([(key: String, slot: ValueSlot)])
   }
 
   var content: Content?
@@ -54,7 +54,7 @@ private final class ValueSlot {
     case nil: .map([:])
     case .single(let value): value
     case .array(let slots): .array(slots.map(\.value))
-    case .map(let slots): .map(slots.mapValues(\.value))
+    case .map(let slots): .map(MapValue(slots.map { ($0.key, $0.slot.value) }))
     }
   }
 }
@@ -88,7 +88,7 @@ private struct ValueWriter: Encoder {
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
     // A second container of the same kind adds to the first, as a class and its superclass do.
-    if case .map = slot.content {} else { slot.content = .map([:]) }
+    if case .map = slot.content {} else { slot.content = .map([]) }
     return KeyedEncodingContainer(ValueKeyedWriter<Key>(writer: self))
   }
 
@@ -131,7 +131,7 @@ private struct ValueKeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol 
     let nested = writer.nested(key)
     guard case .map(var slots) = writer.slot.content else { return nested }
     writer.slot.content = nil
-    slots[key.stringValue] = nested.slot
+    slots.append((key.stringValue, nested.slot))
     writer.slot.content = .map(slots)
     return nested
   }

@@ -32,7 +32,7 @@ package enum ValueOrder {
     case (.double(let a), .integer(let b)): return compareNumbers(b, a).reversed
     case (.double(let a), .double(let b)): return compareDoubles(a, b)
     case (.timestamp(let a), .timestamp(let b)): return compare(a.microseconds, b.microseconds)
-    case (.string(let a), .string(let b)): return compareBytes(a.utf8, b.utf8)
+    case (.string(let a), .string(let b)): return compareText(a, b)
     case (.bytes(let a), .bytes(let b)): return compareBytes(a, b)
     case (.reference(let a), .reference(let b)):
       // Compares by order, not by equality: ids that order alike never differ, see `numericID`.
@@ -93,7 +93,7 @@ package enum ValueOrder {
     case (let a?, let b?): compare(a, b)
     case (.some, nil): .less
     case (nil, .some): .greater
-    case (nil, nil): compareBytes(left.utf8, right.utf8)
+    case (nil, nil): compareText(left, right)
     }
   }
 
@@ -103,6 +103,14 @@ package enum ValueOrder {
     let digits = id.dropFirst(4).dropLast(2)
     guard let number = Int64(digits), String(number) == digits else { return nil }
     return number
+  }
+
+  /// Compares text by its UTF-8 bytes.
+  package static func compareText(_ left: String, _ right: String) -> Ordering {
+    let fast = left.utf8.withContiguousStorageIfAvailable { left in
+      right.utf8.withContiguousStorageIfAvailable { compareBytes(left, $0) }
+    }
+    return (fast ?? nil) ?? compareBytes(left.utf8, right.utf8)
   }
 
   /// Compares unsigned bytes; a prefix comes before longer bytes.
@@ -138,25 +146,13 @@ package enum ValueOrder {
     return order != .equal ? order : compare(truncated, double)
   }
 
-  private static func compareMaps(
-    _ left: [String: FirestoreValue],
-    _ right: [String: FirestoreValue]
-  ) -> Ordering {
-    let leftKeys = sortedKeys(left)
-    let rightKeys = sortedKeys(right)
-    for (a, b) in zip(leftKeys, rightKeys) {
-      let keys = compareBytes(a.utf8, b.utf8)
+  private static func compareMaps(_ left: MapValue, _ right: MapValue) -> Ordering {
+    for (a, b) in zip(left, right) {
+      let keys = compareText(a.key, b.key)
       if keys != .equal { return keys }
-      if let x = left[a], let y = right[b] {
-        let values = compare(x, y)
-        if values != .equal { return values }
-      }
+      let values = compare(a.value, b.value)
+      if values != .equal { return values }
     }
-    return compare(leftKeys.count, rightKeys.count)
-  }
-
-  /// A map's keys in UTF-8 order.
-  package static func sortedKeys(_ map: [String: FirestoreValue]) -> [String] {
-    map.keys.sorted { compareBytes($0.utf8, $1.utf8) == .less }
+    return compare(left.count, right.count)
   }
 }

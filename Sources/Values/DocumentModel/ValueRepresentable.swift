@@ -65,7 +65,7 @@ package enum WrappedInteger {
   }
 
   /// The digits in a map that stands for an integer; nil for any other map.
-  package static func digits(of fields: [String: FirestoreValue]) -> String? {
+  package static func digits(of fields: MapValue) -> String? {
     guard fields.count == 2, fields["@type"] == .string(unsigned),
       case .string(let digits)? = fields["value"]
     else { return nil }

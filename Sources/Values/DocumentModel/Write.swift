@@ -17,7 +17,7 @@ package struct Write: Sendable, Hashable {
     /// makes the document exist. A legacy top-level transform is an update with an empty mask.
     case update(
       DocumentName,
-      fields: [String: FirestoreValue],
+      fields: MapValue,
       mask: [FieldPath]?,
       transforms: [FieldTransform]
     )

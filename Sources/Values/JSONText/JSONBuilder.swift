@@ -21,8 +21,10 @@ package protocol JSONBuilder {
   mutating func array(_ elements: [Value]) -> Value
   /// The value of a non-empty list of numbers alone; numbers beyond a double's range are infinite.
   mutating func numbers(_ numbers: [Double]) -> Value
-  /// The value of an object; of equal names the last one counts, as in JavaScript.
-  mutating func object(_ members: [String: Value]) -> Value
+  /// The value of an object from its members as they are written.
+  ///
+  /// Of equal names the last one counts, as in JavaScript.
+  mutating func object(_ members: [(String, Value)]) -> Value
 }
 
 extension JSONBuilder {

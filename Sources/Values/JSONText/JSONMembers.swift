@@ -46,5 +46,5 @@ private struct NoValues: JSONBuilder {
   func number(_ number: JSONNumber) -> Void? { number.double.isFinite ? () : nil }
   func string(_ text: String) {}
   func array(_ elements: [Void]) {}
-  func object(_ members: [String: Void]) {}
+  func object(_ members: [(String, Void)]) {}
 }

@@ -62,8 +62,8 @@ package struct JSONParser<Builder: JSONBuilder> {
       while try scanner.hasElement() { elements.append(try value(&scanner)) }
       return builder.array(elements)
     case .objectStart:
-      var members: [String: Builder.Value] = [:]
-      while let name = try scanner.name() { members[name] = try value(&scanner) }
+      var members: [(String, Builder.Value)] = []
+      while let name = try scanner.name() { members.append((name, try value(&scanner))) }
       return builder.object(members)
     }
   }

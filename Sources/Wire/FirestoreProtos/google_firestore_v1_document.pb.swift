@@ -32,7 +32,7 @@ package nonisolated struct Google_Firestore_V1_Document: Sendable {
 
   package var name: String = String()
 
-  package var fields: Dictionary<String,Google_Firestore_V1_Value> = [:]
+  package var fields: Dictionary<FieldName,Google_Firestore_V1_Value> = [:]
 
   package var createTime: SwiftProtobuf.Google_Protobuf_Timestamp {
     get {_createTime ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
@@ -228,7 +228,7 @@ package nonisolated struct Google_Firestore_V1_MapValue: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var fields: Dictionary<String,Google_Firestore_V1_Value> = [:]
+  package var fields: Dictionary<FieldName,Google_Firestore_V1_Value> = [:]
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -244,7 +244,7 @@ package nonisolated struct Google_Firestore_V1_Function: Sendable {
 
   package var args: [Google_Firestore_V1_Value] = []
 
-  package var options: Dictionary<String,Google_Firestore_V1_Value> = [:]
+  package var options: Dictionary<FieldName,Google_Firestore_V1_Value> = [:]
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -269,7 +269,7 @@ package nonisolated struct Google_Firestore_V1_Pipeline: Sendable {
 
     package var args: [Google_Firestore_V1_Value] = []
 
-    package var options: Dictionary<String,Google_Firestore_V1_Value> = [:]
+    package var options: Dictionary<FieldName,Google_Firestore_V1_Value> = [:]
 
     package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -294,7 +294,7 @@ nonisolated extension Google_Firestore_V1_Document: SwiftProtobuf.Message, Swift
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
-      case 2: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: &self.fields) }()
+      case 2: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: &self.fields) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._createTime) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._updateTime) }()
       default: break
@@ -311,7 +311,7 @@ nonisolated extension Google_Firestore_V1_Document: SwiftProtobuf.Message, Swift
       try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
     }
     if !self.fields.isEmpty {
-      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: self.fields, fieldNumber: 2)
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: self.fields, fieldNumber: 2)
     }
     try { if let v = self._createTime {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
@@ -615,7 +615,7 @@ nonisolated extension Google_Firestore_V1_MapValue: SwiftProtobuf.Message, Swift
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: &self.fields) }()
+      case 1: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: &self.fields) }()
       default: break
       }
     }
@@ -623,7 +623,7 @@ nonisolated extension Google_Firestore_V1_MapValue: SwiftProtobuf.Message, Swift
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     if !self.fields.isEmpty {
-      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: self.fields, fieldNumber: 1)
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: self.fields, fieldNumber: 1)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -647,7 +647,7 @@ nonisolated extension Google_Firestore_V1_Function: SwiftProtobuf.Message, Swift
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.args) }()
-      case 3: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: &self.options) }()
+      case 3: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: &self.options) }()
       default: break
       }
     }
@@ -661,7 +661,7 @@ nonisolated extension Google_Firestore_V1_Function: SwiftProtobuf.Message, Swift
       try visitor.visitRepeatedMessageField(value: self.args, fieldNumber: 2)
     }
     if !self.options.isEmpty {
-      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: self.options, fieldNumber: 3)
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: self.options, fieldNumber: 3)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -717,7 +717,7 @@ nonisolated extension Google_Firestore_V1_Pipeline.Stage: SwiftProtobuf.Message,
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.args) }()
-      case 3: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: &self.options) }()
+      case 3: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: &self.options) }()
       default: break
       }
     }
@@ -731,7 +731,7 @@ nonisolated extension Google_Firestore_V1_Pipeline.Stage: SwiftProtobuf.Message,
       try visitor.visitRepeatedMessageField(value: self.args, fieldNumber: 2)
     }
     if !self.options.isEmpty {
-      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<SwiftProtobuf.ProtobufString,Google_Firestore_V1_Value>.self, value: self.options, fieldNumber: 3)
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMessageMap<FieldNameType,Google_Firestore_V1_Value>.self, value: self.options, fieldNumber: 3)
     }
     try unknownFields.traverse(visitor: &visitor)
   }

@@ -37,8 +37,8 @@ extension WireFormat {
 
   /// The deepest paths at which two maps differ, in order.
   package static func changedPaths(
-    from before: [String: FirestoreValue],
-    to after: [String: FirestoreValue]
+    from before: MapValue,
+    to after: MapValue
   ) -> [FieldPath] {
     var paths: [FieldPath] = []
     appendChangedPaths(from: before, to: after, below: [], to: &paths)
@@ -51,8 +51,8 @@ extension WireFormat {
 
   /// Bounded recursion: documents nest only so deep.
   private static func appendChangedPaths(
-    from before: [String: FirestoreValue],
-    to after: [String: FirestoreValue],
+    from before: MapValue,
+    to after: MapValue,
     below path: [String],
     to paths: inout [FieldPath]
   ) {

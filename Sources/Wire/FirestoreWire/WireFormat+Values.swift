@@ -13,9 +13,9 @@ extension WireFormat {
   /// The most dimensions a vector may have.
   package static let vectorDimensionsMax = 2048
 
-  private static let typeKey = "__type__"
+  private static let typeKey: FieldName = "__type__"
   private static let vectorType = "__vector__"
-  private static let vectorKey = "value"
+  private static let vectorKey: FieldName = "value"
 
   /// Reads a value of a document, filter or cursor.
   ///
@@ -46,14 +46,12 @@ extension WireFormat {
 
   /// Reads a document's fields; the store checks their names.
   package static func fields(
-    _ protos: [String: Google_Firestore_V1_Value]
-  ) throws(StatusError) -> [String: FirestoreValue] {
-    var fields: [String: FirestoreValue] = [:]
+    _ protos: [FieldName: Google_Firestore_V1_Value]
+  ) throws(StatusError) -> MapValue {
+    var fields: [(String, FirestoreValue)] = []
     fields.reserveCapacity(protos.count)
-    for (key, proto) in protos {
-      fields[key] = try value(proto)
-    }
-    return fields
+    for (name, proto) in protos { fields.append((name.text, try value(proto))) }
+    return MapValue(fields)
   }
 
   /// Reads an array's elements, none of which may be an array itself.
@@ -138,10 +136,8 @@ extension WireFormat {
   }
 
   /// The messages of a map's or document's fields.
-  package static func proto(_ fields: [String: FirestoreValue]) -> [String:
-    Google_Firestore_V1_Value]
-  {
-    fields.mapValues { proto($0) }
+  package static func proto(_ fields: MapValue) -> [FieldName: Google_Firestore_V1_Value] {
+    Dictionary(uniqueKeysWithValues: fields.lazy.map { (FieldName($0.key), proto($0.value)) })
   }
 
   /// The message of an array.
@@ -193,19 +189,19 @@ extension WireFormat {
 
   /// A map, or the vector that a map with `__type__` stands for.
   private static func mapOrVector(
-    _ protos: [String: Google_Firestore_V1_Value]
+    _ protos: [FieldName: Google_Firestore_V1_Value]
   ) throws(StatusError) -> FirestoreValue {
     guard let type = protos[typeKey] else {
-      for key in protos.keys where ResourceID.isReserved(key) {
-        throw .invalidArgument("field name '\(key)' is reserved.")
+      for name in protos.keys where ResourceID.isReserved(name.text) {
+        throw .invalidArgument("field name '\(name.text)' is reserved.")
       }
       return .map(try fields(protos))
     }
     guard case .stringValue(vectorType) = type.valueType else {
-      throw .invalidArgument("field name '\(typeKey)' is reserved.")
+      throw .invalidArgument("field name '\(typeKey.text)' is reserved.")
     }
     guard case .arrayValue(let array) = protos[vectorKey]?.valueType else {
-      throw .invalidArgument("Vector map is missing key '\(vectorKey)'.")
+      throw .invalidArgument("Vector map is missing key '\(vectorKey.text)'.")
     }
     guard protos.count == 2 else {
       throw .invalidArgument("Vector Value map has extraneous entries.")

@@ -49,7 +49,7 @@ struct Aggregation: Sendable, Hashable {
       guard !ResourceID.isReserved(alias) else {
         throw .invalidArgument("The property.name \"\(alias)\" is reserved.")
       }
-      guard !aggregations.contains(where: { $0.alias == alias }) else {
+      guard !aggregations.contains(where: { $0.alias.isIdentical(to: alias) }) else {
         throw .invalidArgument("Aggregation aliases contain duplicate alias: \(alias).")
       }
       aggregations.append(Aggregation(alias: alias, kind: try kind(proto)))
@@ -136,8 +136,8 @@ struct AggregationEvaluation: Sendable {
   }
 
   /// The results by alias.
-  var results: [String: FirestoreValue] {
-    var results: [String: FirestoreValue] = [:]
+  var results: MapValue {
+    var results: MapValue = [:]
     for aggregation in aggregations {
       results[aggregation.alias] =
         switch aggregation.kind {

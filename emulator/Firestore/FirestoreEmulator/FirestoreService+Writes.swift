@@ -193,11 +193,11 @@ extension FirestoreService {
   }
 }
 
-extension [String: FirestoreValue] {
+extension MapValue {
   /// The fields that a mask lets through; without a mask, all of them.
-  func keeping(_ mask: [FieldPath]?) -> [String: FirestoreValue] {
+  func keeping(_ mask: [FieldPath]?) -> MapValue {
     guard let mask else { return self }
-    var kept: [String: FirestoreValue] = [:]
+    var kept: MapValue = [:]
     for path in mask {
       if let value = self[path] { kept.set(value, at: path) }
     }

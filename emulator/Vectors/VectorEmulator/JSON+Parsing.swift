@@ -18,6 +18,8 @@ extension JSON {
     func string(_ text: String) -> JSON { .string(text) }
     func array(_ elements: [JSON]) -> JSON { .array(elements) }
     func numbers(_ numbers: [Double]) -> JSON { .numbers(numbers) }
-    func object(_ members: [String: JSON]) -> JSON { .object(members) }
+    func object(_ members: [(String, JSON)]) -> JSON {
+      .object(Dictionary(members) { _, last in last })
+    }
   }
 }

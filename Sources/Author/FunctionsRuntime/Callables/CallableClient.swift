@@ -57,7 +57,7 @@ package enum CallableClient {
     return try ValueDecoder(dialect: .json(dates: dates)).decode(type, from: result)
   }
 
-  private static func error(_ fields: [String: FirestoreValue]) -> CallableError {
+  private static func error(_ fields: MapValue) -> CallableError {
     func text(_ key: String) -> String {
       if case .string(let text)? = fields[key] { text } else { "" }
     }

@@ -54,7 +54,7 @@ public enum CallableAuth: Sendable, Hashable {
   case admin
 
   /// A signed-in user, as a test makes one.
-  public static func user(_ uid: String, claims: [String: FirestoreValue] = [:]) -> CallableAuth {
+  public static func user(_ uid: String, claims: MapValue = [:]) -> CallableAuth {
     .user(AuthenticatedUser(uid: uid, claims: claims))
   }
 
@@ -69,10 +69,10 @@ public struct AuthenticatedUser: Sendable, Hashable {
   /// The user's id; never empty.
   public var uid: String
   /// All claims of the token: `email`, `firebase`, and the custom ones.
-  public var claims: [String: FirestoreValue]
+  public var claims: MapValue
 
   /// A user with claims.
-  public init(uid: String, claims: [String: FirestoreValue] = [:]) {
+  public init(uid: String, claims: MapValue = [:]) {
     self.uid = uid
     self.claims = claims
   }
@@ -83,14 +83,14 @@ public struct CallableApp: Sendable, Hashable {
   /// The Firebase app's id, such as `1:1234:ios:5678`.
   public var appID: String
   /// All claims of the token.
-  public var claims: [String: FirestoreValue]
+  public var claims: MapValue
   /// Whether the token was used before, for functions with `consumeAppCheckToken`, else nil.
   ///
   /// It never refuses a call by itself. A worker only knows the tokens that it has seen itself.
   public var alreadyConsumed: Bool?
 
   /// An app, as a test makes one.
-  public init(appID: String, claims: [String: FirestoreValue] = [:], alreadyConsumed: Bool? = nil) {
+  public init(appID: String, claims: MapValue = [:], alreadyConsumed: Bool? = nil) {
     self.appID = appID
     self.claims = claims
     self.alreadyConsumed = alreadyConsumed

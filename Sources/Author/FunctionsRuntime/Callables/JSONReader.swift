@@ -37,7 +37,8 @@ enum JSONReader {
       }
     }
 
-    mutating func object(_ members: [String: FirestoreValue]) -> FirestoreValue {
+    mutating func object(_ fields: [(String, FirestoreValue)]) -> FirestoreValue {
+      let members = MapValue(fields)
       if members["@type"] != nil { sawWrapper = true }
       return .map(members)
     }

@@ -109,10 +109,10 @@ struct JSONWriter {
     append(syntax: "]")
   }
 
-  private mutating func appendMap(_ fields: [String: FirestoreValue]) throws(ValueCodingError) {
+  private mutating func appendMap(_ fields: MapValue) throws(ValueCodingError) {
     append(syntax: "{")
     var isFirst = true
-    for (key, field) in fields.sorted(by: { $0.key < $1.key }) {
+    for (key, field) in fields {
       if !isFirst { append(syntax: ",") }
       isFirst = false
       append(key)

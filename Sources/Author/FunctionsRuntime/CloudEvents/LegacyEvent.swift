@@ -153,7 +153,7 @@ enum LegacyEvent {
     return try written(["message": .map(message)])
   }
 
-  private static func written(_ fields: [String: FirestoreValue]) throws -> [UInt8] {
+  private static func written(_ fields: MapValue) throws -> [UInt8] {
     do {
       return try JSONWriter.write(.map(fields))
     } catch {

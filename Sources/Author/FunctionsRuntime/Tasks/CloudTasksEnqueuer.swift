@@ -52,7 +52,7 @@ package struct CloudTasksEnqueuer: TaskEnqueuer {
 
   package func enqueue(_ task: OutgoingTask) async throws -> String {
     let queue = try path(of: task.queue)
-    var fields: [String: FirestoreValue] = [:]
+    var fields: MapValue = [:]
     if let id = task.id {
       fields["name"] = .string((queue + ["tasks", id]).joined(separator: "/"))
     }

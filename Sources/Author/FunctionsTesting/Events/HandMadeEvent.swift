@@ -106,7 +106,7 @@ struct HandMadeEvent {
     }
   }
 
-  private static func fields(of data: Any) throws -> [String: FirestoreValue] {
+  private static func fields(of data: Any) throws -> MapValue {
     if let document = data as? FirestoreDocument { return document.fields }
     guard let value = data as? any Encodable else {
       throw FunctionsTestingError(

@@ -4,8 +4,8 @@ extension FunctionsSuite {
   /// Every document of the database by its path, to compare the results of two runs.
   ///
   /// Throws `FirestoreError`.
-  public func documents() async throws -> [String: [String: FirestoreValue]] {
-    var documents: [String: [String: FirestoreValue]] = [:]
+  public func documents() async throws -> [String: MapValue] {
+    var documents: [String: MapValue] = [:]
     var collections = try await firestore.listCollections()
     while let collection = collections.popLast() {
       var token: String?

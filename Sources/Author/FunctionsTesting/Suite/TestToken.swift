@@ -14,7 +14,7 @@ public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
   private enum Content: Hashable {
     case nobody
     case admin
-    case user(String, claims: [String: FirestoreValue])
+    case user(String, claims: MapValue)
     case raw(String)
   }
 
@@ -30,7 +30,7 @@ public struct TestToken: Sendable, Hashable, ExpressibleByStringLiteral {
   ///
   /// `claims: ["admin": .boolean(true)]` passes `callers: .claim("admin")`. JSON must be
   /// able to express the values.
-  public static func user(_ uid: String, claims: [String: FirestoreValue] = [:]) -> TestToken {
+  public static func user(_ uid: String, claims: MapValue = [:]) -> TestToken {
     TestToken(content: .user(uid, claims: claims))
   }
 

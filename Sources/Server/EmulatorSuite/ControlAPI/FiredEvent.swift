@@ -53,16 +53,16 @@ struct FiredEvent {
     change = DocumentChange(name: name, before: before, after: after)
   }
 
-  private static func fields(_ object: Google_Protobuf_Struct) throws -> [String: FirestoreValue] {
+  private static func fields(_ object: Google_Protobuf_Struct) throws -> MapValue {
     guard object.fields.count == 1, case .structValue(let inner) = object.fields["fields"]?.kind
-    else { return object.fields.mapValues(value) }
+    else { return fields(of: object) }
     let json: [UInt8] = try Google_Protobuf_Struct.with {
       $0.fields["fields"] = .init(structValue: inner)
     }
     .jsonUTF8Bytes()
     do {
       let message = try Google_Firestore_V1_MapValue(jsonUTF8Bytes: json)
-      return try message.fields.mapValues(WireFormat.value)
+      return try WireFormat.fields(message.fields)
     } catch let error as any StatusConvertible {
       throw error
     } catch {
@@ -70,6 +70,10 @@ struct FiredEvent {
         "\"fields\" is not in Firestore's form, such as {\"text\": {\"stringValue\": \"hi\"}}."
       )
     }
+  }
+
+  private static func fields(of object: Google_Protobuf_Struct) -> MapValue {
+    MapValue(object.fields.lazy.map { ($0.key, value($0.value)) })
   }
 
   private static func value(_ json: Google_Protobuf_Value) -> FirestoreValue {
@@ -82,7 +86,7 @@ struct FiredEvent {
         ? .integer(Int64(number)) : .double(number)
     case .stringValue(let text): .string(text)
     case .listValue(let list): .array(list.values.map(value))
-    case .structValue(let object): .map(object.fields.mapValues(value))
+    case .structValue(let object): .map(fields(of: object))
     }
   }
 }

@@ -108,9 +108,9 @@ struct Call: AsyncParsableCommand {
   private func token(for user: String, _ client: ControlClient) async throws -> String {
     let description = try await client.get("/hearth/v1/suite", as: SuiteDescription.self)
     guard let claims else { return try UnsignedToken.mint(uid: user, project: description.project) }
-    let fields: [String: FirestoreValue]
+    let fields: MapValue
     do {
-      fields = try JSONDecoder().decode([String: FirestoreValue].self, from: Data(claims.utf8))
+      fields = try JSONDecoder().decode(MapValue.self, from: Data(claims.utf8))
     } catch {
       throw CommandFailure(#"--claims is no JSON object; write it as '{"role": "trainer"}'."#)
     }

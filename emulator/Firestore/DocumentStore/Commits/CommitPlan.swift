@@ -37,7 +37,7 @@ struct CommitPlan: Sendable {
 
   /// The content of an existing document.
   struct State: Sendable {
-    var fields: [String: FirestoreValue]
+    var fields: MapValue
     /// Nil for a document that this commit creates.
     var createTime: Timestamp?
   }

@@ -33,7 +33,7 @@ package enum DocumentLimits {
   /// Refuses a document that is too large, name included, or needs too many index entries.
   static func check(
     _ name: DocumentName,
-    _ fields: [String: FirestoreValue]
+    _ fields: MapValue
   ) throws(StatusError) {
     let size = StorageSize.document(name, fields)
     guard size <= documentBytesMax else {
@@ -54,7 +54,7 @@ package enum DocumentLimits {
   }
 
   /// Two entries for each field, in maps too, and one for each distinct element of an array.
-  private static func indexEntries(of fields: [String: FirestoreValue]) -> Int {
+  private static func indexEntries(of fields: MapValue) -> Int {
     fields.values.reduce(0) { sum, value in
       switch value {
       case .map(let fields): sum + indexEntries(of: fields)

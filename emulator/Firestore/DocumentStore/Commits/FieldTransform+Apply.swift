@@ -4,7 +4,7 @@ extension FieldTransform {
   /// Applies the transform and returns what the client is told: the new value, or null for arrays.
   ///
   /// `requestTime` is what a server timestamp becomes. Operands have been validated.
-  func apply(to fields: inout [String: FirestoreValue], requestTime: Timestamp) -> FirestoreValue {
+  func apply(to fields: inout MapValue, requestTime: Timestamp) -> FirestoreValue {
     let stored = fields[path]
     switch kind {
     case .requestTime: return replace(.timestamp(requestTime), in: &fields)
@@ -29,7 +29,7 @@ extension FieldTransform {
     }
   }
 
-  private func replace(_ value: FirestoreValue, in fields: inout [String: FirestoreValue])
+  private func replace(_ value: FirestoreValue, in fields: inout MapValue)
     -> FirestoreValue
   {
     fields.set(value, at: path)

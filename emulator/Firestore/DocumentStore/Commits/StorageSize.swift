@@ -6,7 +6,7 @@ package import DocumentModel
 /// about the bytes that the storage engine uses.
 package enum StorageSize {
   /// The size of a document with its name.
-  package static func document(_ name: DocumentName, _ fields: [String: FirestoreValue]) -> Int {
+  package static func document(_ name: DocumentName, _ fields: MapValue) -> Int {
     self.name(name) + map(fields) + documentOverhead
   }
 
@@ -36,7 +36,7 @@ package enum StorageSize {
     }
   }
 
-  private static func map(_ fields: [String: FirestoreValue]) -> Int {
+  private static func map(_ fields: MapValue) -> Int {
     fields.reduce(0) { $0 + $1.key.utf8.count + 1 + value($1.value) }
   }
 

@@ -86,7 +86,7 @@ enum WriteValidation {
     }
   }
 
-  private static func check(_ fields: [String: FirestoreValue]) throws(StatusError) {
+  private static func check(_ fields: MapValue) throws(StatusError) {
     for (key, value) in fields {
       try check(fieldName: key)
       try check(value, of: key, depth: 0, insideArray: false)

@@ -39,6 +39,10 @@ struct IndexCatalogue: Sendable {
   private struct Collection: Hashable {
     var database: DatabaseName
     var id: String
+
+    static func == (left: Collection, right: Collection) -> Bool {
+      left.database == right.database && left.id.isIdentical(to: right.id)
+    }
   }
 
   /// An empty catalogue.

@@ -27,6 +27,13 @@ package struct IndexDefinition: Sendable, Hashable {
     self.nameDescending = nameDescending
   }
 
+  /// Whether all is the same, the collection's id byte by byte.
+  package static func == (left: IndexDefinition, right: IndexDefinition) -> Bool {
+    left.database == right.database && left.collectionID.isIdentical(to: right.collectionID)
+      && left.scope == right.scope && left.fields == right.fields
+      && left.nameDescending == right.nameDescending
+  }
+
   /// Whether an index serves queries over one collection or over the group.
   package enum Scope: UInt8, Sendable, Hashable {
     /// Each parent's collection by itself.

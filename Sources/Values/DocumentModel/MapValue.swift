@@ -1,0 +1,208 @@
+/// The fields of a document or of a map in it: values by name.
+///
+/// It reads like a dictionary. Names are told apart by their UTF-8 bytes, as Firestore does, where
+/// Swift's `String` takes `é` as one scalar and as two for the same; and the fields stand in the
+/// order of those bytes, which is the order in which Firestore compares maps. Finding a field
+/// costs O(log n), putting one in up to O(n).
+public struct MapValue: Sendable, Hashable {
+  /// A field: its name and value.
+  public typealias Element = (key: String, value: FirestoreValue)
+
+  /// Ascending by the bytes of their names, each name once.
+  private var entries: [Entry] = []
+
+  /// No fields.
+  public init() {}
+
+  /// The given fields; of two with one name the later counts.
+  public init(_ fields: some Sequence<(String, FirestoreValue)>) {
+    entries = fields.map(Entry.init)
+    restoreOrder()
+  }
+
+  /// The fields of a dictionary, whose names `String` tells apart.
+  public init(_ fields: [String: FirestoreValue]) {
+    self.init(fields.lazy.map { ($0.key, $0.value) })
+  }
+
+  /// The value of a field; setting nil takes the field away.
+  public subscript(key: String) -> FirestoreValue? {
+    get {
+      let (index, isPresent) = position(of: key)
+      return isPresent ? entries[index].value : nil
+    }
+    set {
+      let (index, isPresent) = position(of: key)
+      switch (newValue, isPresent) {
+      case (let value?, true): entries[index].value = value
+      case (let value?, false): entries.insert(Entry(key, value), at: index)
+      case (nil, _): removeValue(forKey: key)
+      }
+    }
+  }
+
+  /// Takes a field away; its value, or nil without such a field.
+  @discardableResult
+  public mutating func removeValue(forKey key: String) -> FirestoreValue? {
+    let (index, isPresent) = position(of: key)
+    return isPresent ? entries.remove(at: index).value : nil
+  }
+
+  /// The names, in the order of their bytes.
+  public var keys: [String] { entries.map(\.key) }
+
+  /// The values, in the order of their names.
+  public var values: [FirestoreValue] { entries.map(\.value) }
+
+  /// The same names with other values.
+  public func mapValues<E: Error>(
+    _ transform: (FirestoreValue) throws(E) -> FirestoreValue
+  ) throws(E) -> MapValue {
+    var result = self
+    for index in entries.indices {
+      result.entries[index].value = try transform(entries[index].value)
+    }
+    return result
+  }
+
+  /// The fields that pass a test.
+  public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> MapValue {
+    var result = MapValue()
+    for field in self where try isIncluded(field) { result.append(field.key, field.value) }
+    return result
+  }
+
+  /// Makes room for fields that `append` will add.
+  package mutating func reserveCapacity(_ count: Int) {
+    entries.reserveCapacity(count)
+  }
+
+  /// Puts a field in as the subscript does; O(1) when fields come in their order.
+  package mutating func append(_ key: String, _ value: FirestoreValue) {
+    if let last = entries.last, !last.isBefore(key) {
+      self[key] = value
+    } else {
+      entries.append(Entry(key, value))
+    }
+  }
+
+  private struct Entry: Sendable, Hashable {
+    var key: String
+    var value: FirestoreValue
+
+    init(_ key: String, _ value: FirestoreValue) {
+      self.key = key
+      self.value = value
+    }
+
+    func isBefore(_ other: String) -> Bool {
+      ValueOrder.compareText(key, other) == .less
+    }
+
+    static func == (left: Entry, right: Entry) -> Bool {
+      left.key.isIdentical(to: right.key) && left.value == right.value
+    }
+  }
+
+  /// Where a field is, or where it would have to be put.
+  private func position(of key: String) -> (index: Int, isPresent: Bool) {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      switch ValueOrder.compareText(entries[middle].key, key) {
+      case .less: low = middle + 1
+      case .equal: return (middle, true)
+      case .greater: high = middle
+      }
+    }
+    return (low, false)
+  }
+
+  private mutating func restoreOrder() {
+    let isInOrder = zip(entries, entries.dropFirst()).allSatisfy { $0.isBefore($1.key) }
+    guard !isInOrder else { return }
+    let sorted = entries.enumerated().sorted { left, right in
+      let order = ValueOrder.compareText(left.element.key, right.element.key)
+      return order == .equal ? left.offset < right.offset : order == .less
+    }
+    var kept: [Entry] = []
+    kept.reserveCapacity(entries.count)
+    for (_, entry) in sorted {
+      if let last = kept.last, last.key.isIdentical(to: entry.key) { kept.removeLast() }
+      kept.append(entry)
+    }
+    entries = kept
+  }
+}
+
+extension MapValue: RandomAccessCollection {
+  public var startIndex: Int { 0 }
+  public var endIndex: Int { entries.count }
+
+  public subscript(position: Int) -> Element {
+    (entries[position].key, entries[position].value)
+  }
+}
+
+extension MapValue: ExpressibleByDictionaryLiteral {
+  /// The given fields; of two with one name the later counts.
+  public init(dictionaryLiteral elements: (String, FirestoreValue)...) {
+    self.init(elements)
+  }
+}
+
+extension MapValue: Codable {
+  /// Reads what JSON can express, as `FirestoreValue` does.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: ValueCodingKey.self)
+    self.init(
+      try container.allKeys.map { key in
+        (key.stringValue, try container.decode(FirestoreValue.self, forKey: key))
+      }
+    )
+  }
+
+  /// Writes the nearest values that JSON can express.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: ValueCodingKey.self)
+    for (key, value) in self {
+      try container.encode(value, forKey: ValueCodingKey(stringValue: key))
+    }
+  }
+}
+
+extension MapValue {
+  /// The value at a path, or nil where a segment is missing or not a map.
+  public subscript(path: FieldPath) -> FirestoreValue? {
+    var current = self[path.segments[0]]
+    for segment in path.segments.dropFirst() {
+      guard case .map(let fields) = current else { return nil }
+      current = fields[segment]
+    }
+    return current
+  }
+
+  /// Sets or, with nil, deletes the value at a path.
+  ///
+  /// Setting makes the maps on the way and replaces what is not a map; deleting below something
+  /// that is not a map changes nothing.
+  public mutating func set(_ value: FirestoreValue?, at path: FieldPath) {
+    set(value, at: path.segments[...])
+  }
+
+  private mutating func set(_ value: FirestoreValue?, at segments: ArraySlice<String>) {
+    guard let first = segments.first else { return }
+    let rest = segments.dropFirst()
+    if rest.isEmpty {
+      self[first] = value
+    } else if case .map(var fields) = self[first] {
+      fields.set(value, at: rest)
+      self[first] = .map(fields)
+    } else if value != nil {
+      var fields = MapValue()
+      fields.set(value, at: rest)
+      self[first] = .map(fields)
+    }
+  }
+}
