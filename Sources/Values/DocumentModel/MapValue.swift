@@ -137,9 +137,12 @@ public struct MapValue: Sendable, Hashable {
 }
 
 extension MapValue: RandomAccessCollection {
+  /// The place of the first field.
   public var startIndex: Int { 0 }
+  /// The place after the last field.
   public var endIndex: Int { entries.count }
 
+  /// The field at a place in the order of names.
   public subscript(position: Int) -> Element {
     (entries[position].key, entries[position].value)
   }
