@@ -368,6 +368,22 @@ struct DiskFaultTests {
     #expect(bytes < (4 * 20 + 10) * 4200)
   }
 
+  @Test("The log keeps its space, which commits fill again and again")
+  func keepsLogsSpace() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open(logPagesMax: 20)
+    var sizes: [Int] = []
+    for number in 0..<200 {
+      try await store.commit(putting(UInt8(number % 5), bytes: 1000))
+      sizes.append(disk.bytes(of: database + "-wal") ?? 0)
+    }
+    try await store.close()
+
+    // It grows by steps, ahead of the commits, and never shrinks.
+    #expect(sizes == sizes.sorted())
+    #expect(Set(sizes).count < 8)
+  }
+
   @Test("A read that does not end makes writers wait for it with a clear status, and then no more")
   func refusesWhileLogIsHeld() async throws {
     let disk = SimulatedDisk(folder: folder.path)

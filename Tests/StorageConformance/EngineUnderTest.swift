@@ -30,6 +30,9 @@ enum EngineUnderTest: String, CaseIterable {
 
 let letters = Keyspace("letters")
 let others = Keyspace("others")
+let few = Keyspace("few_of_these", .few)
+let fewMore = Keyspace("few_of_those", .few)
+let log = Keyspace("log", .log)
 
 extension StorageBatch {
   /// A batch with the given changes.

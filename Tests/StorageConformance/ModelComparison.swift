@@ -48,7 +48,7 @@ struct ModelComparison {
     }
   }
 
-  private static let keyspaces = [letters, others]
+  private static let keyspaces = [letters, others, few, fewMore, log]
 
   @Test("Random batches agree with a dictionary", arguments: EngineUnderTest.allCases)
   func randomBatches(engine: EngineUnderTest) async throws {
@@ -56,7 +56,7 @@ struct ModelComparison {
     var model = Model()
     try await engine.withStorage { storage in
       for round in 0..<150 {
-        let batch = Self.batch(large: round.isMultiple(of: 10), &random)
+        let batch = Self.batch(large: round.isMultiple(of: 10), after: model.sequence, &random)
         let expecting = Self.expectations(model, &random)
         let expected = model.apply(batch, expecting: expecting)
         let outcome: UInt64?
@@ -68,10 +68,12 @@ struct ModelComparison {
         #expect(outcome == expected)
 
         let keyspace = Self.keyspaces.randomElement(using: &random) ?? letters
-        let from = Self.bound(&random)
-        let to = Self.bound(&random)
+        let from = Self.bound(keyspace, model.sequence, &random)
+        let to = Self.bound(keyspace, model.sequence, &random)
         let descending = Bool.random(using: &random)
+        let one = Self.key(keyspace, model.sequence, &random)
         let found = try await storage.read { snapshot in
+          #expect(try snapshot.get(keyspace, one) == model.entries[keyspace]?[one])
           var found: [([UInt8], StoredValue)] = []
           try snapshot.scan(keyspace, from: from, to: to, descending: descending) { key, value in
             found.append((key, value))
@@ -121,18 +123,29 @@ struct ModelComparison {
     }
   }
 
-  private static func batch(large: Bool, _ random: inout SeededGenerator) -> StorageBatch {
+  private static func batch(
+    large: Bool,
+    after sequence: UInt64,
+    _ random: inout SeededGenerator
+  ) -> StorageBatch {
     var batch = StorageBatch()
     for _ in 0..<(large ? 400 : Int.random(in: 0...12, using: &random)) {
       let keyspace = keyspaces.randomElement(using: &random) ?? letters
-      let key = Self.key(&random)
+      let key = Self.key(keyspace, sequence, &random)
       switch Int.random(in: 0..<(large ? 8 : 11), using: &random) {
+      case 0...6 where keyspace.form == .log: batch.putAtSequence(keyspace, [2])
+      case 7 where keyspace.form == .log: batch.putAtSequence(keyspace, [3])
       case 0...6:
         let count = Int.random(in: 0...40, using: &random)
         batch.put(keyspace, key, (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
       case 7: batch.putAtSequence(keyspace, prefix: key, [1])
       case 8...9: batch.delete(keyspace, key)
-      default: batch.deleteRange(keyspace, from: bound(&random), to: bound(&random))
+      default:
+        batch.deleteRange(
+          keyspace,
+          from: bound(keyspace, sequence, &random),
+          to: bound(keyspace, sequence, &random)
+        )
       }
     }
     return batch
@@ -144,7 +157,7 @@ struct ModelComparison {
   ) -> [VersionExpectation] {
     guard Int.random(in: 0..<4, using: &random) == 0 else { return [] }
     let keyspace = keyspaces.randomElement(using: &random) ?? letters
-    let key = Self.key(&random)
+    let key = Self.key(keyspace, model.sequence, &random)
     let version = model.entries[keyspace]?[key]?.version
     // One in three is wrong.
     let wrong = Int.random(in: 0..<3, using: &random) == 0
@@ -152,14 +165,33 @@ struct ModelComparison {
   }
 
   /// Few distinct short keys, so that batches meet, and enough for several chunks.
-  private static func key(_ random: inout SeededGenerator) -> [UInt8] {
+  ///
+  /// In a log, mostly keys of sequences, sometimes cut or longer than they are.
+  private static func key(
+    _ keyspace: Keyspace,
+    _ sequence: UInt64,
+    _ random: inout SeededGenerator
+  ) -> [UInt8] {
+    if keyspace.form == .log, Int.random(in: 0..<8, using: &random) > 0 {
+      let number = UInt64.random(in: 0...sequence + 2, using: &random)
+      let key = StorageBatch.Operation.key(prefix: [], sequence: number)
+      return switch Int.random(in: 0..<8, using: &random) {
+      case 0: Array(key.dropLast())
+      case 1: key + [0]
+      default: key
+      }
+    }
     let alphabet: [UInt8] = [0, 1, 2, 0x60, 0x7F, 0x80, 0xFE, 0xFF]
     return (0..<Int.random(in: 0...4, using: &random)).map { _ in
       alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
     }
   }
 
-  private static func bound(_ random: inout SeededGenerator) -> [UInt8]? {
-    Int.random(in: 0..<5, using: &random) == 0 ? nil : key(&random)
+  private static func bound(
+    _ keyspace: Keyspace,
+    _ sequence: UInt64,
+    _ random: inout SeededGenerator
+  ) -> [UInt8]? {
+    Int.random(in: 0..<5, using: &random) == 0 ? nil : key(keyspace, sequence, &random)
   }
 }

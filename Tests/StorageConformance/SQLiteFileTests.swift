@@ -100,12 +100,12 @@ struct SQLiteFileTests {
   func refusesNewerVersions() async throws {
     try await open().close()
     var bytes = try Data(contentsOf: URL(filePath: file))
-    bytes[63] = 2
+    bytes[63] = 3
     try bytes.write(to: URL(filePath: file))
     let error = #expect(throws: StorageError.self) { _ = try open() }
 
     #expect(error?.kind == .corrupt)
-    #expect(error?.message.contains("version 2") == true)
+    #expect(error?.message.contains("version 3") == true)
     #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
   }
 

@@ -10,12 +10,12 @@ package import StorageEngine
 /// leaves no record.
 package enum CommitLog {
   /// Where the records are.
-  package static let keyspace = Keyspace("events")
+  package static let keyspace = Keyspace("events", .log)
 
   /// The most bytes, roughly, of one page, so that a page of large commits stays small in memory.
   package static let pageBytesMax = 4 << 20
 
-  private static let trimmedKeyspace = Keyspace("event_trim")
+  private static let trimmedKeyspace = Keyspace("event_trim", .few)
 
   /// Adds the record of a commit to its batch, unless nothing happened in the commit.
   ///

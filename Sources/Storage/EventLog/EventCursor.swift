@@ -4,7 +4,7 @@ package import StorageEngine
 /// Named places in the log that survive a restart; records after the slowest are kept.
 package enum EventCursor {
   /// Where the cursors are, by name.
-  package static let keyspace = Keyspace("event_cursors")
+  package static let keyspace = Keyspace("event_cursors", .few)
 
   /// Moves a cursor: its owner is done with the records up to and including `sequence`.
   package static func put(_ name: String, sequence: UInt64, in batch: inout StorageBatch) {

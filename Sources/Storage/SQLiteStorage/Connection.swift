@@ -7,11 +7,20 @@ final class Connection: @unchecked Sendable {
   private let handle: OpaquePointer
   let path: String
   private var statements: [Keyspace: [[Statement]]] = [:]
+  private var tables: [Keyspace: KeyspaceTable] = [:]
   private var existing: Set<Keyspace> = []
   private var plain: [String: Statement] = [:]
   /// Pages in the write-ahead log after this connection's last commit.
   private(set) var logPages = 0
+  /// The log's pages and its file's size when `extendLog` last looked.
+  private var extendedThrough: (pages: Int, size: Int64) = (0, 0)
   private(set) var isOpen = true
+
+  /// SQLite's format of the log, for the pages that this program makes.
+  private static let logHeaderBytes: Int64 = 32
+  private static let logFrameBytes: Int64 = 24 + Int64(SQLiteStore.pageBytes)
+  /// How far the log's file is made longer at a time.
+  private static let logReserveBytes: Int64 = 1 << 20
 
   /// How long to wait for a lock that only another program can hold, such as a `sqlite3` shell.
   static let busyMilliseconds: Int32 = 5000
@@ -126,6 +135,32 @@ final class Connection: @unchecked Sendable {
     return code == SQLITE_OK && log == moved
   }
 
+  /// Keeps zeros behind what the log holds, so that commits fill them and sync no new file size.
+  ///
+  /// A sync that also has to make a file longer takes about twice as long. SQLite takes the zeros
+  /// for the end of the log. Does nothing beyond `pagesMax`. A failure changes nothing: the commit
+  /// that lacks the space meets it.
+  func extendLog(pagesMax: Int) {
+    if logPages < extendedThrough.pages { extendedThrough.size = 0 }
+    extendedThrough.pages = logPages
+    let used = Self.logHeaderBytes + Int64(logPages) * Self.logFrameBytes
+    let reserve = min(Self.logReserveBytes, Int64(pagesMax / 2) * Self.logFrameBytes)
+    guard logPages < pagesMax, used + reserve / 2 > extendedThrough.size else { return }
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    guard
+      sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) == SQLITE_OK,
+      let file, let methods = file.pointee.pMethods?.pointee
+    else { return }
+    var size: Int64 = 0
+    guard methods.xFileSize(file, &size) == SQLITE_OK else { return }
+    if size < used + reserve / 2 {
+      let zeros = [UInt8](repeating: 0, count: Int(reserve))
+      guard methods.xWrite(file, zeros, Int32(zeros.count), size) == SQLITE_OK else { return }
+      size += reserve
+    }
+    extendedThrough.size = size
+  }
+
   /// Sets whether this connection, if it is the last to close, leaves the log in place.
   func keepLogOnClose(_ keeps: Bool = true) {
     hearth_keep_log_on_close(handle, keeps ? 1 : 0)
@@ -136,22 +171,29 @@ final class Connection: @unchecked Sendable {
   /// Whether the keyspace has a table, as the open transaction sees it.
   func exists(_ keyspace: Keyspace) throws -> Bool {
     if existing.contains(keyspace) { return true }
-    let table = try prepared("select 1 from sqlite_schema where type = 'table' and name = ?1")
-    defer { table.reset() }
-    try table.bind(1, "keyspace_\(keyspace.name)")
-    guard try table.step() else { return false }
+    guard try hasTable(table(of: keyspace).name) else { return false }
     existing.insert(keyspace)
     return true
   }
 
+  /// Whether there is a table, as the open transaction sees it.
+  func hasTable(_ name: String) throws -> Bool {
+    let table = try prepared("select 1 from sqlite_schema where type = 'table' and name = ?1")
+    defer { table.reset() }
+    try table.bind(1, name)
+    return try table.step()
+  }
+
+  private func table(of keyspace: Keyspace) -> KeyspaceTable {
+    if let table = tables[keyspace] { return table }
+    let table = KeyspaceTable(keyspace)
+    tables[keyspace] = table
+    return table
+  }
+
   /// Makes the keyspace's table; call `forget` when the transaction is rolled back.
   func create(_ keyspace: Keyspace) throws {
-    try execute(
-      """
-      create table keyspace_\(keyspace.name) (k blob primary key, v blob not null, n integer not null)
-      without rowid
-      """
-    )
+    try execute(table(of: keyspace).creation)
     existing.insert(keyspace)
   }
 
@@ -163,27 +205,34 @@ final class Connection: @unchecked Sendable {
     }
   }
 
+  /// A range of a keyspace's keys, for a statement; nil when it is surely empty.
+  func range(_ keyspace: Keyspace, from: [UInt8]?, to: [UInt8]?) -> KeyspaceTable.Range? {
+    table(of: keyspace).range(from: from, to: to)
+  }
+
   /// Lends a statement for an existing keyspace; a nested use of the same kind gets another one.
   func with<Result>(
     _ kind: Statement.Kind,
     _ keyspace: Keyspace,
-    _ body: (Statement) throws -> Result
+    _ body: (Statement, KeyspaceTable) throws -> Result
   ) throws -> Result {
-    let statement = try take(kind, keyspace)
+    let table = table(of: keyspace)
+    let statement = try take(kind, table)
     defer {
       statement.reset()
       // The entry is gone when the body's transaction was rolled back and the keyspace forgotten.
       statements[keyspace]?[kind.rawValue].append(statement)
     }
-    return try body(statement)
+    return try body(statement, table)
   }
 
-  private func take(_ kind: Statement.Kind, _ keyspace: Keyspace) throws -> Statement {
+  private func take(_ kind: Statement.Kind, _ table: KeyspaceTable) throws -> Statement {
+    let keyspace = table.keyspace
     if statements[keyspace] == nil {
       statements[keyspace] = Array(repeating: [], count: Statement.Kind.allCases.count)
     }
     if let statement = statements[keyspace]?[kind.rawValue].popLast() { return statement }
-    return try Statement(kind.sql(table: "keyspace_\(keyspace.name)"), self)
+    return try Statement(table.sql(kind), self)
   }
 
   // MARK: Errors

@@ -13,10 +13,13 @@ enum DatabaseFile {
   /// "HRTH", in SQLite's field for the program that a file belongs to.
   static let applicationID: UInt32 = 0x4852_5448
   /// The layout described by `create`.
-  static let version: UInt32 = 1
+  static let version: UInt32 = 2
+  /// The layout that `upgrade` can turn into the present one.
+  private static let firstVersion: UInt32 = 1
 
-  static let selectSequence = "select value from meta where name = 'sequence'"
-  static let updateSequence = "update meta set value = ?1 where name = 'sequence'"
+  /// The sequence of the last commit stands beside the rows of the keyspaces that have few.
+  static let selectSequence = "select n from few where k = x''"
+  static let updateSequence = "update few set n = ?1 where k = x''"
 
   static func lostSequence(_ path: String) -> String {
     "\(path) has lost its last sequence; restore a copy"
@@ -43,7 +46,7 @@ enum DatabaseFile {
     guard number(header, 68) == applicationID else {
       throw corrupt(path, "belongs to another program")
     }
-    guard number(header, 60) == version else {
+    guard (firstVersion...version).contains(number(header, 60)) else {
       throw corrupt(path, "has version \(number(header, 60)) and this program reads \(version)")
     }
     // While the log holds pages, the file may be shorter than its header says.
@@ -63,11 +66,50 @@ enum DatabaseFile {
       begin immediate;
       pragma application_id = \(applicationID);
       pragma user_version = \(version);
-      create table meta (name text primary key, value integer not null) without rowid;
-      insert into meta values ('sequence', 0);
+      \(createFew)
+      insert into few values (x'', x'', 0);
       commit;
       """
     )
+  }
+
+  private static let createFew = """
+    create table few (k blob primary key, v blob not null, n integer not null) without rowid;
+    """
+
+  /// Turns the first layout into the present one, in one transaction.
+  ///
+  /// There each keyspace had a table of the same kind, and the sequence one of its own.
+  static func upgrade(_ connection: Connection) throws {
+    guard try connection.number("pragma user_version") == Int64(firstVersion) else { return }
+    var steps = ["\(createFew) insert into few select x'', x'', value from meta; drop table meta;"]
+    for name in ["commit_clock", "event_trim", "event_cursors"] {
+      guard try connection.hasTable("keyspace_\(name)") else { continue }
+      steps.append(
+        """
+        insert into few select cast('\(name)' as blob) || x'00' || k, v, n from keyspace_\(name);
+        drop table keyspace_\(name);
+        """
+      )
+    }
+    if try connection.hasTable("keyspace_events") {
+      steps.append(
+        """
+        alter table keyspace_events rename to old_events;
+        \(KeyspaceTable(Keyspace("events", .log)).creation);
+        insert into keyspace_events select n, v from old_events order by n;
+        drop table old_events;
+        """
+      )
+    }
+    do {
+      try connection.execute(
+        "begin immediate; \(steps.joined()) pragma user_version = \(version); commit"
+      )
+    } catch {
+      connection.rollBack()
+      throw error
+    }
   }
 
   private static func corrupt(_ path: String, _ what: String) -> StorageError {

@@ -106,6 +106,7 @@ final class GroupWriter: Sendable {
     let outcomes = refusal().map { error in group.map { _ in .failure(error) } } ?? commit(group)
     for (submission, outcome) in zip(group, outcomes) { submission.completion(outcome) }
     if failure == nil {
+      if isDurable { connection.extendLog(pagesMax: logPagesMax) }
       checkpointer.groupEnded(logPages: connection.logPages) { [self] result in
         // The checkpointer's thread has moved nearly everything; finishing here lets the log start
         // over.
@@ -208,11 +209,12 @@ final class GroupWriter: Sendable {
 
   private func holds(_ expectation: VersionExpectation) throws -> Bool {
     guard try connection.exists(expectation.keyspace) else { return expectation.version == nil }
-    let version = try connection.with(.version, expectation.keyspace) { statement in
-      try expectation.key.withUnsafeBytes { key in
-        try statement.bindInPlace(1, key)
-        return try statement.step() ? statement.sequence(0) : nil
+    let version = try connection.with(.version, expectation.keyspace) { statement, table in
+      var version: UInt64?
+      _ = try table.bind(expectation.key, to: statement) {
+        if try statement.step() { version = statement.sequence(0) }
       }
+      return version
     }
     return version == expectation.version
   }
@@ -231,18 +233,16 @@ final class GroupWriter: Sendable {
         try put(keyspace, key, value, sequence, &made)
       case .delete(let keyspace, let key):
         guard try connection.exists(keyspace) else { continue }
-        try connection.with(.delete, keyspace) { statement in
-          try key.withUnsafeBytes { key in
-            try statement.bindInPlace(1, key)
-            _ = try statement.step()
-          }
+        try connection.with(.delete, keyspace) { statement, table in
+          _ = try table.bind(key, to: statement) { _ = try statement.step() }
         }
       case .deleteRange(let keyspace, let from, let to):
-        guard try connection.exists(keyspace) else { continue }
-        let kind = Statement.Kind.deleteRange(from: from != nil, to: to != nil)
-        try connection.with(kind, keyspace) { statement in
-          if let from { try statement.bind(1, from) }
-          if let to { try statement.bind(2, to) }
+        guard try connection.exists(keyspace),
+          let range = connection.range(keyspace, from: from, to: to)
+        else { continue }
+        let kind = Statement.Kind.deleteRange(from: range.from != nil, to: range.to != nil)
+        try connection.with(kind, keyspace) { statement, _ in
+          try range.bind(to: statement)
           _ = try statement.step()
         }
       }
@@ -260,15 +260,15 @@ final class GroupWriter: Sendable {
       try connection.create(keyspace)
       made.insert(keyspace)
     }
-    try connection.with(.put, keyspace) { statement in
-      try key.withUnsafeBytes { key in
-        try value.withUnsafeBytes { value in
-          try statement.bindInPlace(1, key)
+    try connection.with(.put, keyspace) { statement, table in
+      let isKey = try value.withUnsafeBytes { value in
+        try table.bind(key, to: statement) {
           try statement.bindInPlace(2, value)
-          try statement.bind(3, Int64(sequence))
+          if keyspace.form != .log { try statement.bind(3, Int64(sequence)) }
           _ = try statement.step()
         }
       }
+      precondition(isKey, "a log's rows are put at the sequence, without a prefix")
     }
   }
 

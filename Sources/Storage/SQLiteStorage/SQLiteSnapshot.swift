@@ -19,12 +19,13 @@ final class SQLiteSnapshot: StorageSnapshot {
 
   func get(_ keyspace: Keyspace, _ key: [UInt8]) throws -> StoredValue? {
     guard try isReadable(keyspace) else { return nil }
-    return try connection.with(.get, keyspace) { statement in
-      try key.withUnsafeBytes { key in
-        try statement.bindInPlace(1, key)
-        guard try statement.step() else { return nil }
-        return StoredValue(bytes: statement.bytes(0), version: statement.sequence(1))
+    return try connection.with(.get, keyspace) { statement, table in
+      var value: StoredValue?
+      _ = try table.bind(key, to: statement) {
+        guard try statement.step() else { return }
+        value = StoredValue(bytes: statement.bytes(0), version: statement.sequence(1))
       }
+      return value
     }
   }
 
@@ -36,13 +37,17 @@ final class SQLiteSnapshot: StorageSnapshot {
     _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
   ) throws {
     guard try isReadable(keyspace) else { return }
-    let kind = Statement.Kind.scan(from: from != nil, to: to != nil, descending: descending)
-    try connection.with(kind, keyspace) { statement in
-      if let from { try statement.bind(1, from) }
-      if let to { try statement.bind(2, to) }
+    guard let range = connection.range(keyspace, from: from, to: to) else { return }
+    let kind = Statement.Kind.scan(
+      from: range.from != nil,
+      to: range.to != nil,
+      descending: descending
+    )
+    try connection.with(kind, keyspace) { statement, table in
+      try range.bind(to: statement)
       while try statement.step() {
         let value = StoredValue(bytes: statement.bytes(1), version: statement.sequence(2))
-        guard try body(statement.bytes(0), value) else { return }
+        guard try body(table.key(of: statement, 0), value) else { return }
       }
     }
   }

@@ -49,7 +49,7 @@ package final class SQLiteStore: OrderedStorage {
 
   static let closed = StorageError(.closed, "the store is closed")
 
-  private static let pageBytes = 4096
+  static let pageBytes = 4096
 
   /// The lock on the folder, held until `close` or the end.
   private let lock: Mutex<FolderLock?>
@@ -167,7 +167,13 @@ package final class SQLiteStore: OrderedStorage {
       pragmas: "pragma page_size = \(pageBytes); pragma cache_size = -65536"
     )
     try DatabaseFile.create(writer)
-    try writer.execute("pragma journal_mode = wal; pragma journal_size_limit = 67108864;")
+    try DatabaseFile.upgrade(writer)
+    try writer.execute(
+      "pragma journal_mode = wal"
+    )
+    try writer.execute(
+      "pragma journal_size_limit = \(configuration.logPagesMax * 2 * pageBytes)"
+    )
     try writer.execute(synchronous(configuration))
     writer.keepLogOnClose()
     if let bytes = configuration.bytesMax {

@@ -103,28 +103,5 @@ extension Statement {
           : (to ? .scanToDescending : .scanAllDescending)
         : from ? (to ? .scanFromTo : .scanFrom) : (to ? .scanTo : .scanAll)
     }
-
-    /// `?1` is the key or lower bound, `?2` the value or upper bound, `?3` the version.
-    func sql(table: String) -> String {
-      let scan = "select k, v, n from \(table)"
-      return switch self {
-      case .get: "select v, n from \(table) where k = ?1"
-      case .version: "select n from \(table) where k = ?1"
-      case .put: "insert or replace into \(table) (k, v, n) values (?1, ?2, ?3)"
-      case .delete: "delete from \(table) where k = ?1"
-      case .deleteAll: "delete from \(table)"
-      case .deleteFrom: "delete from \(table) where k >= ?1"
-      case .deleteTo: "delete from \(table) where k < ?2"
-      case .deleteFromTo: "delete from \(table) where k >= ?1 and k < ?2"
-      case .scanAll: "\(scan) order by k"
-      case .scanFrom: "\(scan) where k >= ?1 order by k"
-      case .scanTo: "\(scan) where k < ?2 order by k"
-      case .scanFromTo: "\(scan) where k >= ?1 and k < ?2 order by k"
-      case .scanAllDescending: "\(scan) order by k desc"
-      case .scanFromDescending: "\(scan) where k >= ?1 order by k desc"
-      case .scanToDescending: "\(scan) where k < ?2 order by k desc"
-      case .scanFromToDescending: "\(scan) where k >= ?1 and k < ?2 order by k desc"
-      }
-    }
   }
 }

@@ -54,14 +54,27 @@ extension OrderedStorage {
 /// Names are made of lower-case letters and underscores.
 package struct Keyspace: Sendable, Hashable {
   package let name: String
+  package let form: Form
 
   /// A keyspace; it exists as soon as something is written to it.
-  package init(_ name: String) {
+  ///
+  /// Every use of a name must give the same form.
+  package init(_ name: String, _ form: Form = .any) {
     precondition(
       !name.isEmpty && name.utf8.allSatisfy { (97...122).contains($0) || $0 == 95 },
       "a keyspace's name is made of a-z and underscores"
     )
     self.name = name
+    self.form = form
+  }
+
+  /// What an engine may rely on to keep a keyspace close together.
+  package enum Form: Sendable, Hashable {
+    case any
+    /// Rows are written by `putAtSequence` without a prefix alone.
+    case log
+    /// There are few rows, all small; they may stand beside those of other such keyspaces.
+    case few
   }
 }
 

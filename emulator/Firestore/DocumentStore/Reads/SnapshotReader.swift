@@ -39,7 +39,7 @@ struct SnapshotReader {
 
 /// The time of the last commit, kept with the documents.
 enum StoredClock {
-  private static let keyspace = Keyspace("commit_clock")
+  private static let keyspace = Keyspace("commit_clock", .few)
 
   /// The time of the last commit that a snapshot shows.
   static func read(_ snapshot: any StorageSnapshot) throws -> Timestamp {

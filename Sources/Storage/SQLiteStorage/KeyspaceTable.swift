@@ -1,0 +1,135 @@
+import StorageEngine
+
+/// How a keyspace is kept in the file: in which table, and with which keys.
+struct KeyspaceTable {
+  let keyspace: Keyspace
+  /// What the keys in the table begin with.
+  let prefix: [UInt8]
+
+  init(_ keyspace: Keyspace) {
+    self.keyspace = keyspace
+    prefix = keyspace.form == .few ? Array(keyspace.name.utf8) + [0] : []
+  }
+
+  /// The table's name in SQL.
+  var name: String { keyspace.form == .few ? "few" : "keyspace_\(keyspace.name)" }
+
+  /// The column with the sequence of the commit that wrote a row.
+  ///
+  /// In a log that is the key itself: new rows follow the last one, and pages fill up.
+  private var version: String { keyspace.form == .log ? "k" : "n" }
+
+  /// The statement that makes the table, without its end.
+  var creation: String {
+    keyspace.form == .log
+      ? "create table \(name) (k integer primary key, v blob not null)"
+      : "create table \(name) (k blob primary key, v blob not null, n integer not null) without rowid"
+  }
+
+  /// The SQL of a statement: `?1` is the key or lower bound, `?2` the value or upper bound.
+  ///
+  /// `?3` is the version.
+  func sql(_ kind: Statement.Kind) -> String {
+    let scan = "select k, v, \(version) from \(name)"
+    return switch kind {
+    case .get: "select v, \(version) from \(name) where k = ?1"
+    case .version: "select \(version) from \(name) where k = ?1"
+    case .put where keyspace.form == .log: "insert or replace into \(name) (k, v) values (?1, ?2)"
+    case .put: "insert or replace into \(name) (k, v, n) values (?1, ?2, ?3)"
+    case .delete: "delete from \(name) where k = ?1"
+    case .deleteAll: "delete from \(name)"
+    case .deleteFrom: "delete from \(name) where k >= ?1"
+    case .deleteTo: "delete from \(name) where k < ?2"
+    case .deleteFromTo: "delete from \(name) where k >= ?1 and k < ?2"
+    case .scanAll: "\(scan) order by k"
+    case .scanFrom: "\(scan) where k >= ?1 order by k"
+    case .scanTo: "\(scan) where k < ?2 order by k"
+    case .scanFromTo: "\(scan) where k >= ?1 and k < ?2 order by k"
+    case .scanAllDescending: "\(scan) order by k desc"
+    case .scanFromDescending: "\(scan) where k >= ?1 order by k desc"
+    case .scanToDescending: "\(scan) where k < ?2 order by k desc"
+    case .scanFromToDescending: "\(scan) where k >= ?1 and k < ?2 order by k desc"
+    }
+  }
+
+  /// Binds a key to a statement's first parameter for as long as `body` runs.
+  ///
+  /// False, without a call of `body`, when no row can have the key.
+  func bind(_ key: [UInt8], to statement: Statement, _ body: () throws -> Void) throws -> Bool {
+    switch keyspace.form {
+    case .any:
+      try key.withUnsafeBytes { key in
+        try statement.bindInPlace(1, key)
+        try body()
+      }
+    case .few:
+      try statement.bind(1, prefix + key)
+      try body()
+    case .log:
+      guard key.count == Self.sequenceBytes, let sequence = Self.lowest(from: key) else {
+        return false
+      }
+      try statement.bind(1, sequence)
+      try body()
+    }
+    return true
+  }
+
+  /// A half-open range of keys as the table has them.
+  struct Range {
+    var from: Bound?
+    var to: Bound?
+
+    enum Bound {
+      case key([UInt8])
+      case sequence(Int64)
+    }
+
+    /// Binds the bounds that the range has.
+    func bind(to statement: Statement) throws {
+      for (index, bound) in [(1, from), (2, to)] as [(Int32, Bound?)] {
+        switch bound {
+        case .key(let key): try statement.bind(index, key)
+        case .sequence(let sequence): try statement.bind(index, sequence)
+        case nil: break
+        }
+      }
+    }
+  }
+
+  /// The range between two keys of the keyspace; nil when it is surely empty.
+  func range(from: [UInt8]?, to: [UInt8]?) -> Range? {
+    switch keyspace.form {
+    case .any: return Range(from: from.map(Range.Bound.key), to: to.map(Range.Bound.key))
+    case .few:
+      let end = to.map { prefix + $0 } ?? keyAfter(prefix: prefix)
+      return Range(from: .key(prefix + (from ?? [])), to: end.map(Range.Bound.key))
+    case .log:
+      guard let start = Self.lowest(from: from ?? []) else { return nil }
+      return Range(
+        from: .sequence(start),
+        to: to.flatMap(Self.lowest).map(Range.Bound.sequence)
+      )
+    }
+  }
+
+  /// The key in the keyspace of a statement's row.
+  func key(of statement: Statement, _ column: Int32) -> [UInt8] {
+    switch keyspace.form {
+    case .any: statement.bytes(column)
+    case .few: Array(statement.bytes(column).dropFirst(prefix.count))
+    case .log: withUnsafeBytes(of: statement.sequence(column).bigEndian) { Array($0) }
+    }
+  }
+
+  private static let sequenceBytes = 8
+
+  /// The lowest sequence whose key is not below a bound; nil when there is none.
+  private static func lowest(from bound: [UInt8]) -> Int64? {
+    let padded = bound.prefix(sequenceBytes) + repeatElement(0, count: max(0, 8 - bound.count))
+    let number = padded.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    guard let sequence = Int64(exactly: number) else { return nil }
+    if bound.count <= sequenceBytes { return sequence }
+    return sequence < .max ? sequence + 1 : nil
+  }
+}
