@@ -76,6 +76,28 @@ struct CommitLogTests {
     #expect(last == 11)
   }
 
+  @Test("A time's sequence is that of the last record up to it, whatever gaps there are")
+  func sequencesOfTimes() async throws {
+    var times: [(sequence: UInt64, time: Int64)] = []
+    for number in 0..<40 {
+      if number % 7 > 2 {
+        try await commitOther(to: storage)
+        continue
+      }
+      let sequence = try await commit(change(number), at: Int64(number * 10), to: storage)
+      times.append((sequence, Int64(number * 10)))
+    }
+    for time in stride(from: Int64(-5), to: 420, by: 5) {
+      let found = try await storage.read {
+        try CommitLog.sequence(at: Timestamp(microseconds: time), in: $0)
+      }
+      let next = times.first { $0.time > time }?.sequence ?? 41
+      let last = times.last { $0.time <= time }?.sequence ?? 0
+      // Between two records all places are the same.
+      #expect((last..<next).contains(found), "\(time)")
+    }
+  }
+
   @Test("A page of large records ends early")
   func pagesAreBounded() async throws {
     let text = String(repeating: "x", count: CommitLog.pageBytesMax / 2)

@@ -77,6 +77,33 @@ package enum CommitLog {
     return last
   }
 
+  /// The sequence of the last record whose commit was not after a time; 0 when there is none.
+  ///
+  /// Records up to it may have been trimmed. Costs O(log n) reads.
+  package static func sequence(
+    at time: Timestamp,
+    in snapshot: any StorageSnapshot
+  ) throws -> UInt64 {
+    // Everything up to `low` is early enough, everything after `high` too late.
+    var low: UInt64 = 0
+    var high = try lastSequence(in: snapshot)
+    while low < high {
+      let middle = low + (high - low + 1) / 2
+      var found: (sequence: UInt64, time: Timestamp)?
+      // The last record up to the middle stands for all places down to it.
+      try snapshot.scan(keyspace, from: nil, to: key(middle + 1), descending: true) { key, value in
+        found = (try decode(key: key), try CommitRecord.commitTime(encoded: value.bytes))
+        return false
+      }
+      guard let found, found.sequence > low else {
+        low = middle
+        continue
+      }
+      if found.time <= time { low = middle } else { high = found.sequence - 1 }
+    }
+    return low
+  }
+
   /// The sequence and time of the last record trimmed; nil before the first trim.
   ///
   /// The past up to and including that record can no longer be read.

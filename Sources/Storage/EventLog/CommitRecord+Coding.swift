@@ -24,6 +24,13 @@ extension CommitRecord {
     return encoder.bytes
   }
 
+  /// Reads only the time from the stored form.
+  static func commitTime(encoded: [UInt8]) throws(CorruptDataError) -> Timestamp {
+    var decoder = BinaryDecoder(encoded)
+    _ = try decoder.byte()
+    return Timestamp(microseconds: try decoder.signed())
+  }
+
   /// Reads the stored form.
   package init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
     var decoder = BinaryDecoder(encoded)

@@ -112,15 +112,17 @@ package final class QueryRunner: Sendable {
   ///
   /// `body` gets the results in order, already projected, and returns false to stop. `overlay`
   /// holds documents as of an older read time, nil where there was none; it replaces what the
-  /// snapshot holds under the same names. Throws `RESOURCE_EXHAUSTED` when a result that needs
+  /// snapshot holds under the same names, and with `sequence` documents written after that commit are
+  /// not there otherwise. Throws `RESOURCE_EXHAUSTED` when a result that needs
   /// sorting is larger than memory allows.
   package func run(
     _ query: PreparedQuery,
     on snapshot: any StorageSnapshot,
+    at sequence: UInt64? = nil,
     overlay: [DocumentName: FirestoreDocument?] = [:],
     _ body: (FirestoreDocument) throws -> Bool
   ) throws -> QueryStatistics {
-    var run = QueryRun(query)
+    var run = QueryRun(query, at: sequence)
     run.add(older: overlay)
     var budget = CandidateBudget.unlimited
     try goOn(with: &run, on: snapshot, &budget, body)

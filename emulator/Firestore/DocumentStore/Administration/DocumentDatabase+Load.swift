@@ -42,7 +42,7 @@ extension DocumentDatabase {
   private func changes(_ documents: [FirestoreDocument]) async throws -> [DocumentChange] {
     let wanted = Dictionary(documents.map { ($0.name, $0) }) { $1 }
     return try await storage.read { snapshot in
-      let reader = SnapshotReader(snapshot: snapshot, time: nil, overlayBytesMax: 0)
+      let reader = try SnapshotReader(snapshot)
       var changes: [DocumentChange] = []
       for (name, after) in wanted.sorted(by: { $0.key < $1.key }) {
         let before = try reader.document(name)

@@ -195,11 +195,7 @@ extension DocumentDatabase {
     try await storage.read { snapshot in
       let visible = try StoredClock.read(snapshot)
       let requestTime = sequencer.withClock { $0.requestTime(visible: visible, now: $1) }
-      let reader = SnapshotReader(
-        snapshot: snapshot,
-        time: nil,
-        overlayBytesMax: configuration.overlayBytesMax
-      )
+      let reader = try SnapshotReader(snapshot)
       if case .optimistic(_, let reads, let readTime) = committer {
         try validate(reads, at: readTime, snapshot)
       }
@@ -246,24 +242,22 @@ extension DocumentDatabase {
     _ snapshot: any StorageSnapshot
   ) throws {
     guard try isKept(readTime, in: snapshot) else { throw DocumentLocks.contention }
-    for key in reads.documents
-    where try PastVersions.isChanged(key, after: readTime, in: snapshot) {
-      throw DocumentLocks.contention
+    let start = try PastVersions.sequence(at: readTime, in: snapshot)
+    for key in reads.documents {
+      let written = try snapshot.get(DocumentKeys.keyspace, key)?.version ?? 0
+      guard try written <= start && !PastVersions.isChanged(key, after: readTime, in: snapshot)
+      else { throw DocumentLocks.contention }
     }
-    let past = SnapshotReader(
-      snapshot: snapshot,
-      time: readTime,
-      overlayBytesMax: configuration.overlayBytesMax
-    )
-    let present = SnapshotReader(snapshot: snapshot, time: nil, overlayBytesMax: 0)
-    for range in reads.ranges {
-      for (name, before) in try past.overlay(range.keys) where range.contains(name) {
-        let change = DocumentChange(
-          name: name,
-          before: before,
-          after: try present.document(name)
-        )
-        if change.before != change.after, range.covers(change) { throw DocumentLocks.contention }
+    guard !reads.ranges.isEmpty else { return }
+    let changes = try self.changes(after: start, at: readTime, in: snapshot) { name in
+      reads.ranges.contains { $0.contains(name) }
+    }
+    let present = try SnapshotReader(snapshot)
+    for (name, before) in changes {
+      let change = DocumentChange(name: name, before: before, after: try present.document(name))
+      guard change.before != change.after else { continue }
+      if reads.ranges.contains(where: { $0.contains(name) && $0.covers(change) }) {
+        throw DocumentLocks.contention
       }
     }
   }

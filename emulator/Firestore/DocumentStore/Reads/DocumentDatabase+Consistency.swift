@@ -66,7 +66,7 @@ extension DocumentDatabase {
     try await storage.read { snapshot in
       let visible = try StoredClock.read(snapshot)
       let readTime = sequencer.withClock { $0.readTime(visible: visible, now: $1) }
-      return Consistent(answer: try body(reader(snapshot, at: nil)), readTime: readTime)
+      return Consistent(answer: try body(SnapshotReader(snapshot)), readTime: readTime)
     }
   }
 
@@ -83,7 +83,13 @@ extension DocumentDatabase {
         }
         guard isComplete else { return nil }
         guard try isKept(time, in: snapshot) else { throw Self.tooOld }
-        return try body(reader(snapshot, at: time < visible ? time : nil))
+        return try body(
+          SnapshotReader(
+            snapshot,
+            at: time < visible ? time : nil,
+            overlayBytesMax: configuration.overlayBytesMax
+          )
+        )
       }
       if let answer { return Consistent(answer: answer, readTime: time) }
       try await passCommitsInFlight()
@@ -143,23 +149,12 @@ extension DocumentDatabase {
     return pinned == result.readTime ? result : try await read(at: pinned, body)
   }
 
-  private func reader(
-    _ snapshot: any StorageSnapshot,
-    at time: Timestamp?
-  ) -> SnapshotReader {
-    SnapshotReader(
-      snapshot: snapshot,
-      time: time,
-      overlayBytesMax: configuration.overlayBytesMax
-    )
-  }
-
   /// Whether a snapshot has every version that was overwritten after `time`.
   func isKept(_ time: Timestamp, in snapshot: any StorageSnapshot) throws -> Bool {
     if let trimmed = try CommitLog.trimmedThrough(in: snapshot), time < trimmed.commitTime {
       return false
     }
-    if let start = try StoredClock.pastStart(snapshot), time < start { return false }
+    if let start = try StoredClock.pastStart(snapshot), time < start.time { return false }
     return true
   }
 

@@ -233,6 +233,7 @@ extension DocumentDatabase {
     _ = try queryRunner.run(
       prepared,
       on: reader.snapshot,
+      at: reader.past?.sequence,
       overlay: try reader.overlay(prepared.keyRange)
     ) { document in
       found.append(ListedDocument(name: document.name, document: document))

@@ -66,7 +66,7 @@ extension DocumentDatabase {
       var range = KeyRange(prefix: DocumentKeys.databasePrefix(database))
       if let from { range.startAtLeast(from) }
       var end: [UInt8]?
-      let past = try reader.past(range, bytesMax: configuration.queryPageBytesMax)
+      let past = try reader.versions(range, bytesMax: configuration.queryPageBytesMax)
       if let next = past.next {
         end = next
         range.endAtMost(next)
@@ -79,7 +79,7 @@ extension DocumentDatabase {
         to: range.to,
         descending: false
       ) { key, value in
-        merge.add(key, try DocumentKeys.decode(value.bytes))
+        merge.add(key, reader.existed(value) ? try DocumentKeys.decode(value.bytes) : nil)
         bytes += value.bytes.count
         guard
           merge.documents.count >= configuration.queryPageDocumentsMax
@@ -103,13 +103,13 @@ private struct PageMerge {
     self.past = past[...]
   }
 
-  /// Takes the document that the snapshot holds next.
-  mutating func add(_ key: [UInt8], _ document: FirestoreDocument) {
+  /// Takes the document that the snapshot holds next, or nil for one that did not exist then.
+  mutating func add(_ key: [UInt8], _ document: FirestoreDocument?) {
     finish(before: key)
     if let version = past.first, version.key.elementsEqual(key) {
       past.removeFirst()
       if let before = version.document { documents.append(before) }
-    } else {
+    } else if let document {
       documents.append(document)
     }
   }

@@ -81,7 +81,10 @@ extension DocumentDatabase {
       if auth != .admin {
         try self.accessPolicy.authorizeQuery(asked, auth: auth, view: self.accessView(reader))
       }
-      var progress = QueryProgress(run: QueryRun(prepared), sequence: reader.snapshot.sequence)
+      var progress = QueryProgress(
+        run: QueryRun(prepared, at: reader.past?.sequence),
+        sequence: reader.snapshot.sequence
+      )
       progress.run.add(older: try reader.overlay(prepared.keyRange))
       try self.readOn(&progress, reader.snapshot)
       return LongQuery(progress)
@@ -242,18 +245,34 @@ extension DocumentDatabase {
     _ snapshot: any StorageSnapshot
   ) throws -> [DocumentName: FirestoreDocument?] {
     guard snapshot.sequence > sequence else { return [:] }
-    if let start = try StoredClock.pastStart(snapshot), time < start { throw Self.tooOld }
+    if let start = try StoredClock.pastStart(snapshot), time < start.time { throw Self.tooOld }
     if let trimmed = try CommitLog.trimmedThrough(in: snapshot), sequence < trimmed.sequence {
       throw Self.tooOld
     }
+    return try changes(after: sequence, at: time, in: snapshot, where: query.covers)
+  }
+
+  /// The documents of some names that the log says were changed after a commit, as they were then.
+  ///
+  /// With a time before the commit's they must not have been changed in between, but may have been
+  /// made.
+  func changes(
+    after sequence: UInt64,
+    at time: Timestamp,
+    in snapshot: any StorageSnapshot,
+    where isWanted: (DocumentName) -> Bool
+  ) throws -> [DocumentName: FirestoreDocument?] {
     var changes: [DocumentName: FirestoreDocument?] = [:]
     var last = sequence
     while true {
       let records = try CommitLog.records(after: last, limit: Self.recordsPage, in: snapshot)
       guard let end = records.last?.sequence else { return changes }
-      for change in records.lazy.flatMap(\.changes)
-      where query.covers(change.name) && changes.index(forKey: change.name) == nil {
-        changes.updateValue(change.before, forKey: change.name)
+      for record in records {
+        for change in record.changes
+        where isWanted(change.name) && changes.index(forKey: change.name) == nil {
+          let isNewer = change.before?.wasCreated(after: time, before: record.commitTime) ?? false
+          changes.updateValue(isNewer ? nil : change.before, forKey: change.name)
+        }
       }
       last = end
     }

@@ -26,7 +26,7 @@ extension DocumentDatabase {
         on: reader.snapshot
       )
     }
-    if overlay.isEmpty { return try ids(after: after, limit: limit) }
+    if reader.past == nil { return try ids(after: after, limit: limit) }
 
     // Some of today's collections may be newer than the time; others have gone since.
     let gone = Set(overlay.values.compactMap { $0?.name.path.segments[parent.segments.count] })
@@ -66,7 +66,7 @@ extension DocumentDatabase {
     var result: [DocumentName] = []
     func consider(_ name: DocumentName) throws {
       let hasDescendants =
-        try overlay.isEmpty
+        try reader.past == nil
         || isAnyDocument(in: database, atOrBelow: name.path, overlay, reader)
       if hasDescendants, try reader.document(name) == nil { result.append(name) }
     }
@@ -141,7 +141,7 @@ extension DocumentDatabase {
     ) { _, value in
       // Documents that the overlay changes have been looked at above.
       let name = try DocumentKeys.decodeName(value.bytes)
-      found = isBelow(name) && overlay[name] == nil
+      found = isBelow(name) && overlay[name] == nil && reader.existed(value)
       return !found
     }
     return found

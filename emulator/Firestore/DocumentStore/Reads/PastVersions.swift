@@ -8,7 +8,9 @@ package import StorageEngine
 /// The before-images of changed documents, by which a snapshot can be read as of an earlier time.
 ///
 /// A key is the document's key and the time of the commit that overwrote the version, in
-/// microseconds, 8 bytes big-endian. A value is the version, or says that there was none.
+/// microseconds, 8 bytes big-endian. A value is the version, or says that there was none. Nothing is
+/// kept of a document that a commit creates: the row of the document itself, which names the commit
+/// that wrote it, and its create time tell.
 package enum PastVersions {
   /// Where the versions are.
   package static let keyspace = Keyspace("past")
@@ -30,6 +32,8 @@ package enum PastVersions {
     at commitTime: Timestamp,
     in batch: inout StorageBatch
   ) {
+    // What was imported is older than the commit that brought it.
+    guard change.before != nil || change.after?.createTime != commitTime else { return }
     batch.put(keyspace, key(documentKey, commitTime), encode(change.before, change.name))
   }
 
@@ -42,20 +46,38 @@ package enum PastVersions {
     try first(documentKey, after: time, in: snapshot) != nil
   }
 
-  /// The document as of `time`; `current` is what the snapshot holds.
-  static func document(
+  /// The commit that a time shows: rows of later commits were made or changed since.
+  ///
+  /// The time must be one that can still be read.
+  static func sequence(
+    at time: Timestamp,
+    in snapshot: any StorageSnapshot
+  ) throws -> UInt64 {
+    // What left no record, or none any longer, was before the times that can be read.
+    max(
+      try CommitLog.sequence(at: time, in: snapshot),
+      try CommitLog.trimmedThrough(in: snapshot)?.sequence ?? 0,
+      try StoredClock.pastStart(snapshot)?.sequence ?? 0
+    )
+  }
+
+  /// The version of a document as of `time`, if a commit after it has overwritten one.
+  static func version(
     _ documentKey: [UInt8],
     at time: Timestamp,
-    current: FirestoreDocument?,
     in snapshot: any StorageSnapshot
-  ) throws -> FirestoreDocument? {
-    guard let bytes = try first(documentKey, after: time, in: snapshot) else { return current }
-    return try decode(bytes).document
+  ) throws -> Version? {
+    guard let (key, bytes) = try first(documentKey, after: time, in: snapshot) else { return nil }
+    let stored = try decode(bytes)
+    return Version(
+      key: documentKey[...],
+      document: stored.document(at: time, overwritten: commitTime(of: key))
+    )
   }
 
   /// The documents of a range of keys that were changed after `time`, as they were then.
   ///
-  /// Reads all versions kept for the range. Throws `RESOURCE_EXHAUSTED` when they take more than
+  /// Those that were created after it and not changed since are not among them. Reads all versions kept for the range. Throws `RESOURCE_EXHAUSTED` when they take more than
   /// `bytesMax`.
   static func overlay(
     _ range: KeyRange,
@@ -78,7 +100,9 @@ package enum PastVersions {
         )
       }
       let version = try decode(value.bytes)
-      overlay[version.name] = .some(version.document)
+      overlay[version.name] = .some(
+        version.document(at: time, overwritten: commitTime(of: key))
+      )
       return true
     }
     return overlay
@@ -92,7 +116,7 @@ package enum PastVersions {
 
   /// The documents of a range that were changed after `time`, as they were then, in order of keys.
   ///
-  /// Stops once they take `bytesMax`; `next` is then the key to continue from.
+  /// Those that were created after it and not changed since are not among them. Stops once they take `bytesMax`; `next` is then the key to continue from.
   static func page(
     _ range: KeyRange,
     at time: Timestamp,
@@ -109,7 +133,13 @@ package enum PastVersions {
         next = Array(documentKey)
         return false
       }
-      versions.append(Version(key: documentKey, document: try decode(value.bytes).document))
+      let version = try decode(value.bytes)
+      versions.append(
+        Version(
+          key: documentKey,
+          document: version.document(at: time, overwritten: commitTime(of: key))
+        )
+      )
       bytes += value.bytes.count
       return true
     }
@@ -124,18 +154,18 @@ package enum PastVersions {
     _ documentKey: [UInt8],
     after time: Timestamp,
     in snapshot: any StorageSnapshot
-  ) throws -> [UInt8]? {
-    var bytes: [UInt8]?
+  ) throws -> (key: [UInt8], bytes: [UInt8])? {
+    var found: (key: [UInt8], bytes: [UInt8])?
     try snapshot.scan(
       keyspace,
       from: key(documentKey, Timestamp(microseconds: time.microseconds + 1)),
       to: keyAfter(prefix: documentKey),
       descending: false
-    ) { _, value in
-      bytes = value.bytes
+    ) { key, value in
+      found = (key, value.bytes)
       return false
     }
-    return bytes
+    return found
   }
 
   private static let timeBytes = 8
@@ -161,13 +191,30 @@ package enum PastVersions {
     return encoder.bytes
   }
 
-  private static func decode(
-    _ bytes: [UInt8]
-  ) throws -> (name: DocumentName, document: FirestoreDocument?) {
+  private static func decode(_ bytes: [UInt8]) throws -> Stored {
     guard bytes.first == absent else {
       let document = try DocumentKeys.decode(bytes)
-      return (document.name, document)
+      return Stored(name: document.name, document: document)
     }
-    return (try DocumentKeys.decodeName(bytes), nil)
+    return Stored(name: try DocumentKeys.decodeName(bytes), document: nil)
+  }
+
+  private struct Stored {
+    var name: DocumentName
+    var document: FirestoreDocument?
+
+    /// The version as of a time before it was overwritten; nil if it was not yet made.
+    func document(at time: Timestamp, overwritten: Timestamp) -> FirestoreDocument? {
+      document.flatMap { $0.wasCreated(after: time, before: overwritten) ? nil : $0 }
+    }
+  }
+}
+
+extension FirestoreDocument {
+  /// Whether a document that was changed at a time was created by a commit after an earlier time.
+  ///
+  /// Imported documents may bring create times from a future; those were there.
+  func wasCreated(after time: Timestamp, before change: Timestamp) -> Bool {
+    createTime > time && createTime <= change
   }
 }

@@ -7,33 +7,59 @@ import StorageEngine
 /// A storage snapshot read as of a time.
 struct SnapshotReader {
   let snapshot: any StorageSnapshot
-  /// The time to read at; nil reads the snapshot's own state.
-  let time: Timestamp?
+  /// The moment to read at; nil reads the snapshot's own state.
+  let past: Moment?
   let overlayBytesMax: Int
+
+  /// A moment before the snapshot's.
+  struct Moment {
+    var time: Timestamp
+    /// The commit that the time shows.
+    var sequence: UInt64
+  }
+
+  /// A reader of the snapshot's own state, or, with a time, of that time's.
+  init(_ snapshot: any StorageSnapshot, at time: Timestamp? = nil, overlayBytesMax: Int = 0) throws
+  {
+    self.snapshot = snapshot
+    past = try time.map {
+      Moment(time: $0, sequence: try PastVersions.sequence(at: $0, in: snapshot))
+    }
+    self.overlayBytesMax = overlayBytesMax
+  }
 
   /// One document.
   func document(_ name: DocumentName) throws -> FirestoreDocument? {
     let key = DocumentKeys.key(name)
-    let current = try snapshot.get(DocumentKeys.keyspace, key).map {
-      try DocumentKeys.decode($0.bytes)
+    if let past, let version = try PastVersions.version(key, at: past.time, in: snapshot) {
+      return version.document
     }
-    guard let time else { return current }
-    return try PastVersions.document(key, at: time, current: current, in: snapshot)
+    guard let stored = try snapshot.get(DocumentKeys.keyspace, key), existed(stored) else {
+      return nil
+    }
+    return try DocumentKeys.decode(stored.bytes)
   }
 
-  /// The documents of a range that differ from the snapshot, as they were at the time.
+  /// Whether a document that the snapshot holds, and that was not changed since, existed then.
+  func existed(_ stored: StoredValue) -> Bool {
+    past.map { stored.version <= $0.sequence } ?? true
+  }
+
+  /// The documents of a range that were changed since the time, as they were then.
+  ///
+  /// Of the others, ask `existed`.
   func overlay(_ range: KeyRange) throws -> [DocumentName: FirestoreDocument?] {
-    guard let time else { return [:] }
-    return try PastVersions.overlay(range, at: time, bytesMax: overlayBytesMax, in: snapshot)
+    guard let past else { return [:] }
+    return try PastVersions.overlay(range, at: past.time, bytesMax: overlayBytesMax, in: snapshot)
   }
 
   /// Like `overlay`, but only as much as fits into `bytesMax`, with the key to continue from.
-  func past(
+  func versions(
     _ range: KeyRange,
     bytesMax: Int
   ) throws -> (versions: [PastVersions.Version], next: [UInt8]?) {
-    guard let time else { return ([], nil) }
-    return try PastVersions.page(range, at: time, bytesMax: bytesMax, in: snapshot)
+    guard let past else { return ([], nil) }
+    return try PastVersions.page(range, at: past.time, bytesMax: bytesMax, in: snapshot)
   }
 }
 
@@ -55,11 +81,13 @@ enum StoredClock {
     batch.put(keyspace, [], encoder.bytes)
   }
 
-  /// The time before which the store cannot be read, because something was changed without trace.
-  static func pastStart(_ snapshot: any StorageSnapshot) throws -> Timestamp? {
+  /// The commit before which the store cannot be read, because it changed things without trace.
+  static func pastStart(
+    _ snapshot: any StorageSnapshot
+  ) throws -> (sequence: UInt64, time: Timestamp)? {
     guard let stored = try snapshot.get(keyspace, pastStartKey) else { return nil }
     var decoder = BinaryDecoder(stored.bytes)
-    return Timestamp(microseconds: try decoder.signed())
+    return (stored.version, Timestamp(microseconds: try decoder.signed()))
   }
 
   /// Marks a batch's time as the start of the past; for a batch that keeps no before-images.

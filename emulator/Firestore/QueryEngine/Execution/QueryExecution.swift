@@ -79,14 +79,21 @@ struct QueryExecution: Sendable {
 
   /// Reads on until results are ready, the budget is spent or nothing is left.
   ///
-  /// `changed` has the documents that were changed since the query's time.
+  /// `changed` has the documents that were changed since the query's time; with `sequence`, those
+  /// that were created after that commit may be missing there.
   mutating func readOn(
     _ snapshot: any StorageSnapshot,
     _ budget: inout CandidateBudget,
-    changed: [DocumentName: FirestoreDocument?]
+    changed: [DocumentName: FirestoreDocument?],
+    at sequence: UInt64?
   ) throws {
     guard !emitter.isDone else { return source = .ended }
-    var candidates = Candidates(snapshot: snapshot, changed: changed, budget: budget)
+    var candidates = Candidates(
+      snapshot: snapshot,
+      changed: changed,
+      sequence: sequence,
+      budget: budget
+    )
     defer {
       budget = candidates.budget
       scanned += candidates.scanned
@@ -127,7 +134,7 @@ struct QueryExecution: Sendable {
     while let range = ranges.first, goesOn(candidates) {
       var position: [UInt8]?
       try scan.collection(range, descending: descending) { key, value in
-        if let document = try candidates.accept(value.bytes, matching: query) {
+        if let document = try candidates.accept(value, matching: query) {
           emitter.take(document)
         }
         guard goesOn(candidates) else {
@@ -160,7 +167,7 @@ struct QueryExecution: Sendable {
     while let range = ranges.first, !candidates.budget.isSpent {
       var position: [UInt8]?
       func take(_ key: [UInt8], _ value: StoredValue) throws -> Bool {
-        if let document = try candidates.accept(value.bytes, matching: query) {
+        if let document = try candidates.accept(value, matching: query) {
           try top.insert(document, size: value.bytes.count)
         }
         guard candidates.budget.isSpent else { return true }
@@ -258,6 +265,8 @@ struct Candidates {
   let snapshot: any StorageSnapshot
   /// The documents that were changed since the query's time, whose older versions count.
   let changed: [DocumentName: FirestoreDocument?]
+  /// The commit after which documents were created too late.
+  let sequence: UInt64?
   private(set) var budget: CandidateBudget
   private(set) var scanned = 0
 
@@ -265,10 +274,12 @@ struct Candidates {
   init(
     snapshot: any StorageSnapshot,
     changed: [DocumentName: FirestoreDocument?],
+    sequence: UInt64?,
     budget: CandidateBudget
   ) {
     self.snapshot = snapshot
     self.changed = changed
+    self.sequence = sequence
     self.budget = budget
   }
 
@@ -282,22 +293,23 @@ struct Candidates {
       pass()
       return nil
     }
-    return try accept(stored.bytes, matching: query, only: disjunct).map {
+    return try accept(stored, matching: query, only: disjunct).map {
       ($0, stored.bytes.count)
     }
   }
 
-  /// The document of some bytes if it matches and has not been changed.
+  /// The document of a row if it matches and has not been changed.
   mutating func accept(
-    _ bytes: [UInt8],
+    _ stored: StoredValue,
     matching query: PreparedQuery,
     only disjunct: Conjunction? = nil
   ) throws -> FirestoreDocument? {
     scanned += 1
-    budget.spend(bytes: bytes.count)
+    budget.spend(bytes: stored.bytes.count)
+    if let sequence, stored.version > sequence { return nil }
     let document =
       query.needsFields
-      ? try DocumentKeys.decode(bytes) : try DocumentKeys.decodeWithoutFields(bytes)
+      ? try DocumentKeys.decode(stored.bytes) : try DocumentKeys.decodeWithoutFields(stored.bytes)
     guard changed.isEmpty || changed.index(forKey: document.name) == nil else { return nil }
     return query.matches(document, only: disjunct) ? document : nil
   }

@@ -17,9 +17,16 @@ package struct QueryRun: Sendable {
   private var past = QueryStatistics()
   private var leftover: ArraySlice<FirestoreDocument> = []
 
+  /// The moment's commit, when it is before the first snapshot's.
+  private let sequence: UInt64?
+
   /// A run that has read nothing.
-  package init(_ query: PreparedQuery) {
+  ///
+  /// With a sequence, one whose moment is before its first snapshot's: documents that were written
+  /// by later commits, and are not told as changed, were created by them.
+  package init(_ query: PreparedQuery, at sequence: UInt64? = nil) {
     self.query = query
+    self.sequence = sequence
     rest = query
   }
 
@@ -77,7 +84,7 @@ package struct QueryRun: Sendable {
       }
       guard !current.isEnded else { return isEnded = true }
       guard !budget.isSpent else { return }
-      try current.readOn(snapshot, &budget, changed: overlay)
+      try current.readOn(snapshot, &budget, changed: overlay, at: sequence)
     }
   }
 
