@@ -21,6 +21,8 @@ final class Connection: @unchecked Sendable {
   private static let logFrameBytes: Int64 = 24 + Int64(SQLiteStore.pageBytes)
   /// How far the log's file is made longer at a time.
   private static let logReserveBytes: Int64 = 1 << 20
+  /// What is written at a time; SQLite writes at most 128 KiB at once.
+  private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
   /// How long to wait for a lock that only another program can hold, such as a `sqlite3` shell.
   static let busyMilliseconds: Int32 = 5000
@@ -153,10 +155,11 @@ final class Connection: @unchecked Sendable {
     else { return }
     var size: Int64 = 0
     guard methods.xFileSize(file, &size) == SQLITE_OK else { return }
-    if size < used + reserve / 2 {
-      let zeros = [UInt8](repeating: 0, count: Int(reserve))
-      guard methods.xWrite(file, zeros, Int32(zeros.count), size) == SQLITE_OK else { return }
-      size += reserve
+    let end = used + reserve
+    while size < end {
+      let count = min(Int64(Self.zeros.count), end - size)
+      guard methods.xWrite(file, Self.zeros, Int32(count), size) == SQLITE_OK else { return }
+      size += count
     }
     extendedThrough.size = size
   }
