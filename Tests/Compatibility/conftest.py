@@ -104,11 +104,13 @@ def start_openai_stub():
 
 
 @contextlib.contextmanager
-def started(folder, *options, **process_options):
+def started(folder, *options, ephemeral=True, **process_options):
     """A suite that serves the project in a folder; at the end it has to stop within seconds."""
+    if ephemeral:
+        options = ("--ephemeral", *options)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "PINECONE"))}
     process = subprocess.Popen(
-        [hearth(), "start", "--ephemeral", "--json", "--project", PROJECT, *options,
+        [hearth(), "start", "--json", "--project", PROJECT, *options,
          *[flag for name in ("hub", "functions", "firestore", "tasks", "vectors")
            for flag in (f"--{name}-port", "0")]],
         stdout=subprocess.PIPE, cwd=folder, text=True, env=environment, **process_options)
