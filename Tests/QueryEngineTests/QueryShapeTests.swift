@@ -105,6 +105,43 @@ struct QueryShapeTests {
     #expect(try await fixture.paths(query) == ["c/a/c/z"])
   }
 
+  @Test("A range of names over all collections reads only the part of the tree where they lie")
+  func rangesOfNames() async throws {
+    let fixture = try await QueryFixture()
+    for number in 0..<40 { try await fixture.set("a\(number)/x/deep/y") }
+    for path in ["m/a", "m/a/s/b", "m/b", "m/b/s/c/t/d", "n/a"] { try await fixture.set(path) }
+    func run(
+      _ lower: String,
+      _ upper: String,
+      parent: String = ""
+    ) async throws -> (paths: [String], scanned: Int) {
+      let result = try await fixture.run(
+        Query(
+          database: QueryFixture.database,
+          parent: ResourcePath(slashSeparated: parent),
+          collectionID: nil,
+          allDescendants: true,
+          filter: .and([
+            .field(.documentID, .greaterThanOrEqual, .name(lower)),
+            .field(.documentID, .lessThan, .name(upper)),
+          ])
+        )
+      )
+      return (result.documents.map(\.name.path.description), result.statistics.scanned)
+    }
+    // One collection with all below it, as clients ask for it to delete it.
+    let collection = try await run("m/\0", "m\0/\0")
+    #expect(collection.paths == ["m/a", "m/a/s/b", "m/b", "m/b/s/c/t/d"])
+    #expect(collection.scanned <= 5)
+    // One document with all below it, and a part of that.
+    let document = try await run("m/b", "m/b\0")
+    #expect(document.paths == ["m/b", "m/b/s/c/t/d"])
+    #expect(document.scanned <= 5)
+    let part = try await run("m/b/s/c", "m/b/s/c/t/z", parent: "m/b")
+    #expect(part.paths == ["m/b/s/c/t/d"])
+    #expect(try await run("m/b", "n/z", parent: "m/a").paths == [])
+  }
+
   @Test("A projection keeps the selected leaves inside their maps")
   func projection() async throws {
     let fixture = try await QueryFixture()

@@ -74,7 +74,13 @@ struct RandomQueries {
     switch count(0...9) {
     case 0: .array((0..<count(0...3)).map { _ in scalar() })
     case 1: .vector((0..<count(1...2)).map { _ in Double(count(0...1)) })
-    case 2: .map(chance(50) ? ["k": scalar()] : ["k": scalar(), "l": scalar()])
+    case 2:
+      .map(
+        pick([
+          ["k": scalar()], ["k": scalar(), "l": scalar()], ["\u{E9}": scalar()],
+          ["\u{E9}": scalar(), "e\u{301}": scalar()],
+        ])
+      )
     default: scalar()
     }
   }
@@ -91,7 +97,7 @@ struct RandomQueries {
     if chance(25) {
       query.parent = ResourcePath(slashSeparated: pick(["c", "d"]) + "/" + pick(Self.ids))
     }
-    if chance(4) {
+    if chance(8) {
       query.collectionID = nil
       query.allDescendants = chance(70)
       if chance(50) { query.filter = nameComparison() }

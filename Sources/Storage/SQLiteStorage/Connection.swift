@@ -6,7 +6,7 @@ import StorageEngine
 final class Connection: @unchecked Sendable {
   private let handle: OpaquePointer
   let path: String
-  private var statements: [Keyspace: [[Statement]]] = [:]
+  private var statements: [Keyspace: [Statement.Kind: [Statement]]] = [:]
   private var tables: [Keyspace: KeyspaceTable] = [:]
   private var existing: Set<Keyspace> = []
   private var plain: [String: Statement] = [:]
@@ -224,17 +224,16 @@ final class Connection: @unchecked Sendable {
     defer {
       statement.reset()
       // The entry is gone when the body's transaction was rolled back and the keyspace forgotten.
-      statements[keyspace]?[kind.rawValue].append(statement)
+      statements[keyspace]?[kind, default: []].append(statement)
     }
     return try body(statement, table)
   }
 
   private func take(_ kind: Statement.Kind, _ table: KeyspaceTable) throws -> Statement {
     let keyspace = table.keyspace
-    if statements[keyspace] == nil {
-      statements[keyspace] = Array(repeating: [], count: Statement.Kind.allCases.count)
+    if let statement = statements[keyspace, default: [:]][kind, default: []].popLast() {
+      return statement
     }
-    if let statement = statements[keyspace]?[kind.rawValue].popLast() { return statement }
     return try Statement(table.sql(kind), self)
   }
 

@@ -240,8 +240,8 @@ final class GroupWriter: Sendable {
         guard try connection.exists(keyspace),
           let range = connection.range(keyspace, from: from, to: to)
         else { continue }
-        let kind = Statement.Kind.deleteRange(from: range.from != nil, to: range.to != nil)
-        try connection.with(kind, keyspace) { statement, _ in
+        let bounds = Statement.Bounds(from: range.from != nil, to: range.to != nil)
+        try connection.with(.deleteRange(bounds), keyspace) { statement, _ in
           try range.bind(to: statement)
           _ = try statement.step()
         }

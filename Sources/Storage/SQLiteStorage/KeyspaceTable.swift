@@ -30,25 +30,28 @@ struct KeyspaceTable {
   ///
   /// `?3` is the version.
   func sql(_ kind: Statement.Kind) -> String {
-    let scan = "select k, v, \(version) from \(name)"
-    return switch kind {
-    case .get: "select v, \(version) from \(name) where k = ?1"
-    case .version: "select \(version) from \(name) where k = ?1"
-    case .put where keyspace.form == .log: "insert or replace into \(name) (k, v) values (?1, ?2)"
-    case .put: "insert or replace into \(name) (k, v, n) values (?1, ?2, ?3)"
-    case .delete: "delete from \(name) where k = ?1"
-    case .deleteAll: "delete from \(name)"
-    case .deleteFrom: "delete from \(name) where k >= ?1"
-    case .deleteTo: "delete from \(name) where k < ?2"
-    case .deleteFromTo: "delete from \(name) where k >= ?1 and k < ?2"
-    case .scanAll: "\(scan) order by k"
-    case .scanFrom: "\(scan) where k >= ?1 order by k"
-    case .scanTo: "\(scan) where k < ?2 order by k"
-    case .scanFromTo: "\(scan) where k >= ?1 and k < ?2 order by k"
-    case .scanAllDescending: "\(scan) order by k desc"
-    case .scanFromDescending: "\(scan) where k >= ?1 order by k desc"
-    case .scanToDescending: "\(scan) where k < ?2 order by k desc"
-    case .scanFromToDescending: "\(scan) where k >= ?1 and k < ?2 order by k desc"
+    switch kind {
+    case .get: return "select v, \(version) from \(name) where k = ?1"
+    case .version: return "select \(version) from \(name) where k = ?1"
+    case .put:
+      return keyspace.form == .log
+        ? "insert or replace into \(name) (k, v) values (?1, ?2)"
+        : "insert or replace into \(name) (k, v, n) values (?1, ?2, ?3)"
+    case .delete: return "delete from \(name) where k = ?1"
+    case .deleteRange(let bounds): return "delete from \(name)\(Self.condition(bounds))"
+    case .scan(let columns, let bounds, let descending):
+      let value = columns == .whole ? ", v" : ""
+      let order = descending ? " order by k desc" : " order by k"
+      return "select k, \(version)\(value) from \(name)\(Self.condition(bounds))\(order)"
+    }
+  }
+
+  private static func condition(_ bounds: Statement.Bounds) -> String {
+    switch (bounds.from, bounds.to) {
+    case (true, true): " where k >= ?1 and k < ?2"
+    case (true, false): " where k >= ?1"
+    case (false, true): " where k < ?2"
+    case (false, false): ""
     }
   }
 

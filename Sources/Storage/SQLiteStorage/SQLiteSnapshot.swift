@@ -36,18 +36,40 @@ final class SQLiteSnapshot: StorageSnapshot {
     descending: Bool,
     _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
   ) throws {
-    guard try isReadable(keyspace) else { return }
-    guard let range = connection.range(keyspace, from: from, to: to) else { return }
-    let kind = Statement.Kind.scan(
-      from: range.from != nil,
-      to: range.to != nil,
-      descending: descending
-    )
+    try scan(.whole, keyspace, from: from, to: to, descending: descending) { statement, key in
+      try body(key, StoredValue(bytes: statement.bytes(2), version: statement.sequence(1)))
+    }
+  }
+
+  func scanKeys(
+    _ keyspace: Keyspace,
+    from: [UInt8]?,
+    to: [UInt8]?,
+    descending: Bool,
+    _ body: (_ key: [UInt8], _ version: UInt64) throws -> Bool
+  ) throws {
+    try scan(.keys, keyspace, from: from, to: to, descending: descending) { statement, key in
+      try body(key, statement.sequence(1))
+    }
+  }
+
+  private func scan(
+    _ columns: Statement.Columns,
+    _ keyspace: Keyspace,
+    from: [UInt8]?,
+    to: [UInt8]?,
+    descending: Bool,
+    _ body: (_ statement: Statement, _ key: [UInt8]) throws -> Bool
+  ) throws {
+    guard try isReadable(keyspace),
+      let range = connection.range(keyspace, from: from, to: to)
+    else { return }
+    let bounds = Statement.Bounds(from: range.from != nil, to: range.to != nil)
+    let kind = Statement.Kind.scan(columns, bounds, descending: descending)
     try connection.with(kind, keyspace) { statement, table in
       try range.bind(to: statement)
       while try statement.step() {
-        let value = StoredValue(bytes: statement.bytes(1), version: statement.sequence(2))
-        guard try body(table.key(of: statement, 0), value) else { return }
+        guard try body(statement, table.key(of: statement, 0)) else { return }
       }
     }
   }

@@ -85,23 +85,21 @@ final class Statement {
 }
 
 extension Statement {
-  /// The statements that a keyspace needs; ranges have one for each combination of bounds.
-  enum Kind: Int, CaseIterable {
+  /// The statements that a keyspace needs.
+  enum Kind: Hashable {
     case get, version, put, delete
-    case deleteAll, deleteFrom, deleteTo, deleteFromTo
-    case scanAll, scanFrom, scanTo, scanFromTo
-    case scanAllDescending, scanFromDescending, scanToDescending, scanFromToDescending
+    case deleteRange(Bounds)
+    case scan(Columns, Bounds, descending: Bool)
+  }
 
-    static func deleteRange(from: Bool, to: Bool) -> Kind {
-      from ? (to ? .deleteFromTo : .deleteFrom) : (to ? .deleteTo : .deleteAll)
-    }
+  /// Which bounds a range has.
+  struct Bounds: Hashable {
+    var from: Bool
+    var to: Bool
+  }
 
-    static func scan(from: Bool, to: Bool, descending: Bool) -> Kind {
-      descending
-        ? from
-          ? (to ? .scanFromToDescending : .scanFromDescending)
-          : (to ? .scanToDescending : .scanAllDescending)
-        : from ? (to ? .scanFromTo : .scanFrom) : (to ? .scanTo : .scanAll)
-    }
+  /// What a scan reads of each row.
+  enum Columns: Hashable {
+    case keys, whole
   }
 }

@@ -105,9 +105,32 @@ package protocol StorageSnapshot {
     descending: Bool,
     _ body: (_ key: [UInt8], _ value: StoredValue) throws -> Bool
   ) throws
+
+  /// Calls `body` for the keys of a range with their versions, in order until it returns false.
+  ///
+  /// An engine that can reads no values.
+  func scanKeys(
+    _ keyspace: Keyspace,
+    from: [UInt8]?,
+    to: [UInt8]?,
+    descending: Bool,
+    _ body: (_ key: [UInt8], _ version: UInt64) throws -> Bool
+  ) throws
 }
 
 extension StorageSnapshot {
+  package func scanKeys(
+    _ keyspace: Keyspace,
+    from: [UInt8]?,
+    to: [UInt8]?,
+    descending: Bool,
+    _ body: (_ key: [UInt8], _ version: UInt64) throws -> Bool
+  ) throws {
+    try scan(keyspace, from: from, to: to, descending: descending) { key, value in
+      try body(key, value.version)
+    }
+  }
+
   /// Calls `body` for every key that starts with `prefix`, in order, until it returns false.
   package func scan(
     _ keyspace: Keyspace,

@@ -1,4 +1,5 @@
 import DocumentModel
+import DocumentStore
 import FirestoreProtos
 import FirestoreWire
 import RuntimeSupport
@@ -80,6 +81,8 @@ struct Aggregation: Sendable, Hashable {
 /// indexes. Under a limit those fields take part in the order, too, before the name.
 struct AggregationEvaluation: Sendable {
   /// The query to run, with no more than the fields in question.
+  ///
+  /// When nothing but a count is wanted, it passes over what is counted and returns nothing of it.
   let baseQuery: Query
   private let aggregations: [Aggregation]
   private let fields: [FieldPath]
@@ -96,7 +99,11 @@ struct AggregationEvaluation: Sendable {
     base.projection = fields.isEmpty ? [.documentID] : fields
     (toSkip, room) = (0, .max)
     if fields.isEmpty {
-      if let bound = Self.upTo(aggregations) { base.limit = min(base.limit ?? .max, bound) }
+      let bound = min(base.limit ?? .max, Self.upTo(aggregations) ?? .max)
+      let (sum, overflow) = base.offset.addingReportingOverflow(bound)
+      toSkip = base.offset
+      base.offset = overflow ? .max : sum
+      base.limit = 1
     } else if base.orders.contains(where: \.path.isDocumentID) || base.start != nil
       || base.end != nil
     {
@@ -121,8 +128,16 @@ struct AggregationEvaluation: Sendable {
     return Int(clamping: bound)
   }
 
-  /// Takes the next document in the query's order.
-  mutating func add(_ document: FirestoreDocument) {
+  /// Takes the next page of the query's results.
+  mutating func add(_ page: QueryPage) {
+    if fields.isEmpty {
+      count += Int64(max(0, page.skipped - toSkip))
+    } else {
+      for document in page.documents { add(document) }
+    }
+  }
+
+  private mutating func add(_ document: FirestoreDocument) {
     let values = fields.compactMap { document.fields[$0] }
     guard values.count == fields.count else { return }
     if toSkip > 0 {

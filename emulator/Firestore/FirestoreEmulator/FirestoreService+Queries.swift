@@ -94,8 +94,9 @@ extension FirestoreService {
       }
     var evaluation = AggregationEvaluation(aggregations, of: query)
     var first: QueryPage?
-    try await store.query(evaluation.baseQuery, at: consistency, auth: auth) { page in
-      for document in page.documents { evaluation.add(document) }
+    try await store.query(evaluation.baseQuery, asking: query, at: consistency, auth: auth) {
+      page in
+      evaluation.add(page)
       if first == nil { first = page }
     }
     let fields = WireFormat.proto(evaluation.results)

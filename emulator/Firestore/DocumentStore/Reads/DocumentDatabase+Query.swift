@@ -67,7 +67,7 @@ extension DocumentDatabase {
   }
 
   /// Runs a query page by page for a client that has asked for `asked`, which decides on access.
-  func query(
+  package func query(
     _ query: Query,
     asking asked: Query,
     at consistency: ReadConsistency,

@@ -4,6 +4,8 @@ package struct CandidateBudget: Sendable {
   private(set) var candidates: Int
   /// Stored bytes that may still be read.
   private(set) var bytes: Int
+  /// Keys read since the last candidate that was counted for some.
+  private var keys = 0
 
   /// A budget; a part looks at one candidate at least.
   package init(candidates: Int, bytes: Int) {
@@ -16,6 +18,17 @@ package struct CandidateBudget: Sendable {
 
   /// Whether nothing more may be read.
   package var isSpent: Bool { candidates <= 0 || bytes <= 0 }
+
+  /// Keys that cost as much as a candidate.
+  private static let keysPerCandidate = 16
+
+  /// Counts a key that was read without its document.
+  mutating func spendKey() {
+    keys += 1
+    guard keys == Self.keysPerCandidate else { return }
+    keys = 0
+    candidates -= 1
+  }
 
   /// Counts one candidate of so many bytes.
   mutating func spend(bytes: Int = 0) {

@@ -168,6 +168,11 @@ package struct KeyRange: Sendable, Hashable {
     if ValueOrder.compareBytes(from, key) == .less { from = key }
   }
 
+  /// Takes away a key of the range and all that comes before it in the direction of reading.
+  mutating func pass(_ key: [UInt8], descending: Bool) {
+    if descending { endAtMost(key) } else { startAtLeast(key + [0]) }
+  }
+
   /// Lowers the upper bound; nil changes nothing.
   package mutating func endAtMost(_ key: [UInt8]?) {
     guard let key else { return }

@@ -131,7 +131,9 @@ struct QueryExecution: Sendable {
     _ candidates: inout Candidates
   ) throws {
     let scan = DocumentScan(snapshot: candidates.snapshot, database: query.query.database)
-    while let range = ranges.first, goesOn(candidates) {
+    while goesOn(candidates) {
+      if query.takesAll, emitter.toSkip > 0 { try skipNames(&ranges, descending, &candidates) }
+      guard let range = ranges.first, goesOn(candidates) else { return }
       var position: [UInt8]?
       try scan.collection(range, descending: descending) { key, value in
         if let document = try candidates.accept(value, matching: query) {
@@ -144,14 +146,56 @@ struct QueryExecution: Sendable {
         return true
       }
       if let position {
-        if descending {
-          ranges[0].endAtMost(position)
-        } else {
-          ranges[0].startAtLeast(position + [0])
-        }
+        ranges[0].pass(position, descending: descending)
       } else {
         ranges.removeFirst()
       }
+    }
+  }
+
+  /// Passes over documents by their keys alone.
+  private mutating func skipNames(
+    _ ranges: inout [KeyRange],
+    _ descending: Bool,
+    _ candidates: inout Candidates
+  ) throws {
+    var skipped = 0
+    var last: [UInt8]?
+    let toSkip = emitter.toSkip
+    while let range = ranges.first, skipped < toSkip, !candidates.budget.isSpent {
+      var position: [UInt8]?
+      try candidates.snapshot.scanKeys(
+        DocumentKeys.keyspace,
+        from: range.from,
+        to: range.to,
+        descending: descending
+      ) { key, version in
+        if candidates.accept(key, version) {
+          skipped += 1
+          last = key
+        }
+        guard skipped < toSkip, !candidates.budget.isSpent else {
+          position = key
+          return false
+        }
+        return true
+      }
+      if let position {
+        ranges[0].pass(position, descending: descending)
+      } else {
+        ranges.removeFirst()
+      }
+    }
+    if let last { try skip(skipped, last: last, candidates) }
+  }
+
+  private mutating func skip(
+    _ count: Int,
+    last key: [UInt8],
+    _ candidates: Candidates
+  ) throws {
+    if let stored = try candidates.snapshot.get(DocumentKeys.keyspace, key) {
+      emitter.skip(count, last: try DocumentKeys.decode(stored.bytes))
     }
   }
 
@@ -199,6 +243,10 @@ struct QueryExecution: Sendable {
     _ streams: inout [IndexStream],
     _ candidates: inout Candidates
   ) throws -> Bool {
+    if streams.count == 1, emitter.toSkip > 0, candidates.sequence == nil {
+      let (skipped, last) = try streams[0].skip(emitter.toSkip, &candidates)
+      if let last { try skip(skipped, last: last, candidates) }
+    }
     while !emitter.isDone, emitter.readyCount < Self.readyMax {
       for position in streams.indices {
         guard try streams[position].fill(&candidates) else { return false }
@@ -265,6 +313,8 @@ struct Candidates {
   let snapshot: any StorageSnapshot
   /// The documents that were changed since the query's time, whose older versions count.
   let changed: [DocumentName: FirestoreDocument?]
+  /// The keys of `changed`, made when they are needed.
+  private lazy var changedKeys = Set(changed.keys.map(DocumentKeys.key))
   /// The commit after which documents were created too late.
   let sequence: UInt64?
   private(set) var budget: CandidateBudget
@@ -312,6 +362,14 @@ struct Candidates {
       ? try DocumentKeys.decode(stored.bytes) : try DocumentKeys.decodeWithoutFields(stored.bytes)
     guard changed.isEmpty || changed.index(forKey: document.name) == nil else { return nil }
     return query.matches(document, only: disjunct) ? document : nil
+  }
+
+  /// Whether the document of a key, of which nothing else matters, counts.
+  mutating func accept(_ key: [UInt8], _ version: UInt64? = nil) -> Bool {
+    scanned += 1
+    budget.spendKey()
+    if let sequence, let version, version > sequence { return false }
+    return changed.isEmpty || !changedKeys.contains(key)
   }
 
   /// Counts what was looked at without being a document.

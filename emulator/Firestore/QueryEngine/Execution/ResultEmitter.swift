@@ -28,6 +28,15 @@ struct ResultEmitter: Sendable {
     return overflow ? nil : sum
   }
 
+  /// How many of the source's next documents are passed over, whatever is in them.
+  var toSkip: Int { older.isEmpty && !isDone ? max(0, query.query.offset - skipped) : 0 }
+
+  /// Passes over documents of the source, at most `toSkip`, of which `last` is the last one.
+  mutating func skip(_ count: Int, last: FirestoreDocument) {
+    skipped += count
+    self.last = last
+  }
+
   /// How many results wait to be taken.
   var readyCount: Int { ready.count }
 

@@ -86,6 +86,36 @@ struct IndexStream: Sendable {
   /// Goes past `head`.
   mutating func pass() { head = nil }
 
+  /// Passes over documents by the index's entries alone, as far as these tell that they match.
+  ///
+  /// Returns how many, at most `count`, and the last one's key.
+  mutating func skip(
+    _ count: Int,
+    _ candidates: inout Candidates
+  ) throws -> (skipped: Int, last: [UInt8]?) {
+    var skipped = 0
+    var last: [UInt8]?
+    guard head == nil, run.isEmpty, ties.isEmpty, tellsMatches else { return (0, nil) }
+    while skipped < count, !candidates.budget.isSpent {
+      guard let entry = try peeked.take() ?? cursor.next(on: candidates.snapshot) else { break }
+      guard entry.cutEnds.isEmpty else {
+        peeked = entry
+        break
+      }
+      let key = entry.documentKey(range.index.definition, prefix: prefix)
+      guard candidates.accept(key) else { continue }
+      skipped += 1
+      last = key
+    }
+    return (skipped, last)
+  }
+
+  /// Whether an entry without cut values tells that its document is among the results.
+  private var tellsMatches: Bool {
+    range.isExact && range.isOrdered && query.query.start == nil && query.query.end == nil
+      && (range.index.definition.scope == .collection || query.query.parent.segments.isEmpty)
+  }
+
   /// Finds `head` if it is not known; false when the budget was spent before.
   mutating func fill(_ candidates: inout Candidates) throws -> Bool {
     guard head == nil, !isAtEnd else { return true }

@@ -27,6 +27,12 @@ package struct PreparedQuery: Sendable {
     needsFields = paths?.contains { !$0.isDocumentID } ?? true
   }
 
+  /// Whether every document of the query's one collection is among the results, in order of names.
+  var takesAll: Bool {
+    collection != nil && nameOrderDescending != nil && condition == nil && query.start == nil
+      && query.end == nil
+  }
+
   /// Whether a document is among the results before offset and limit.
   ///
   /// It is in scope, has every ordered field, passes the filter and lies between the cursors.

@@ -15,6 +15,7 @@ enum ScanRanges {
         narrow(&range, term.test, query)
       }
       narrowByCursors(&range, query)
+      if query.collection == nil { narrowAcrossCollections(&range, disjunct, query) }
       if !range.isEmpty { ranges.append(range) }
     }
     return union(ranges)
@@ -59,6 +60,75 @@ enum ScanRanges {
     }
   }
 
+  /// Narrows a range over several collections to the part of the tree in which names may lie.
+  ///
+  /// There keys are not in the order of names, but what lies below neighbouring collections of one
+  /// parent is.
+  private static func narrowAcrossCollections(
+    _ range: inout KeyRange,
+    _ disjunct: Conjunction,
+    _ query: PreparedQuery
+  ) {
+    var bounds = NameBounds()
+    for term in disjunct.terms where term.path.isDocumentID {
+      guard case .range(let comparison, let value) = term.test else { continue }
+      bounds.add(value, isLower: comparison.isLowerBound)
+    }
+    if let descending = query.nameOrderDescending {
+      bounds.add(query.query.start?.values.first, isLower: !descending)
+      bounds.add(query.query.end?.values.first, isLower: descending)
+    }
+    let database = query.query.database
+    func prefix(_ path: some Sequence<String>) -> [UInt8] {
+      DocumentKeys.descendantsPrefix(database, ResourcePath(Array(path)))
+    }
+    let lower = bounds.lower?.segments(in: database)
+    let upper = bounds.upper?.segments(in: database)
+    let parent = query.query.parent.segments
+    // All names begin with the parent's path; from there on with what both bounds share.
+    var shared = parent
+    if let lower, let upper {
+      let common = zip(lower, upper).prefix { ResourcePath([$0]) == ResourcePath([$1]) }.map(\.0)
+      if common.count > shared.count { shared = common }
+    }
+    guard shared.count.isMultiple(of: 2) else {
+      let below = prefix(shared)
+      range.startAtLeast(below)
+      return range.endAtMost(keyAfter(prefix: below))
+    }
+    // A document that both bounds begin with may be among the names itself, and lies elsewhere.
+    guard shared.count == parent.count else {
+      let below = prefix(shared.dropLast())
+      range.startAtLeast(below)
+      return range.endAtMost(keyAfter(prefix: below))
+    }
+    for (segments, isLower) in [(lower, true), (upper, false)] {
+      guard let segments, segments.count > shared.count,
+        segments.prefix(shared.count).elementsEqual(
+          shared,
+          by: { ResourcePath([$0]) == ResourcePath([$1]) }
+        )
+      else { continue }
+      let edge = prefix(segments.prefix(shared.count + 1))
+      if isLower { range.startAtLeast(edge) } else { range.endAtMost(keyAfter(prefix: edge)) }
+    }
+  }
+
+  /// The tightest names that a query gives on both sides.
+  private struct NameBounds {
+    var lower: DocumentName?
+    var upper: DocumentName?
+
+    mutating func add(_ value: FirestoreValue?, isLower: Bool) {
+      guard case .reference(let name) = value else { return }
+      if isLower {
+        lower = lower.map { max($0, name) } ?? name
+      } else {
+        upper = upper.map { min($0, name) } ?? name
+      }
+    }
+  }
+
   /// The key of a name; nil outside one collection, where keys are not in the order of names.
   private static func key(_ name: DocumentName, _ query: PreparedQuery) -> [UInt8]? {
     guard let collection = query.collection, name.database == query.query.database,
@@ -81,5 +151,12 @@ enum ScanRanges {
       result[result.count - 1].to = range.to
     }
     return result
+  }
+}
+
+extension DocumentName {
+  /// The path's segments when the name is of a database.
+  fileprivate func segments(in database: DatabaseName) -> [String]? {
+    self.database == database ? path.segments : nil
   }
 }
