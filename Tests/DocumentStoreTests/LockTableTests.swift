@@ -22,6 +22,10 @@ struct LockTableTests {
     )
   }
 
+  func update(_ keys: String...) -> LockRequest {
+    LockRequest(documents: Dictionary(uniqueKeysWithValues: keys.map { (Array($0.utf8), .update) }))
+  }
+
   func query(
     _ collection: String,
     where matches: @escaping @Sendable (FirestoreDocument) -> Bool = { _ in true }
@@ -259,18 +263,37 @@ struct LockTableTests {
     #expect(table.release(one) == [.granted(late)])
   }
 
-  @Test("What was locked alone to be read stays so when a commit gives back its locks")
-  func readAlone() throws {
+  @Test("What was read to be written stays so when a commit gives back its locks")
+  func releaseCommitOfUpdate() throws {
     var table = LockTable()
-    var request = write("a")
-    request.isRead = true
-    #expect(table.request(request, by: one).reception == .granted)
+    #expect(table.request(update("a"), by: one).reception == .granted)
     #expect(table.request(write("a", "b"), by: one).reception == .granted)
-    let other = try waits(table.request(write("a"), by: two))
+    let other = try waits(table.request(update("a"), by: two))
+    // Read while the commit has it: it stays locked for that read.
+    #expect(table.request(read("b"), by: one).reception == .granted)
+    let writer = try waits(table.request(write("b"), by: three))
     #expect(table.releaseCommit(one) == [])
-    let isFree = table.tryRequest(write("b"), by: three)
-    #expect(isFree)
-    #expect(table.release(one) == [.granted(other)])
+    let isReadable = table.tryRequest(read("a"), by: LockOwner(age: 4, id: 4))
+    #expect(isReadable)
+    _ = table.release(LockOwner(age: 4, id: 4))
+    #expect(
+      Set(table.release(one).map(String.init(describing:))) == [
+        String(describing: LockTable.Action.granted(other)),
+        String(describing: LockTable.Action.granted(writer)),
+      ]
+    )
+  }
+
+  @Test("Readers pass the one that means to write, and a second one waits")
+  func updates() throws {
+    var table = LockTable()
+    #expect(table.request(update("a"), by: one).reception == .granted)
+    #expect(table.request(read("a"), by: two).reception == .granted)
+    let second = try waits(table.request(update("a"), by: three))
+    // The first one has only the reader to wait for, not those behind it.
+    let upgrade = try waits(table.request(write("a"), by: one))
+    #expect(table.release(two) == [.granted(upgrade)])
+    #expect(table.release(one) == [.granted(second)])
   }
 
   @Test("Where readers aborted each other, the next ones come one by one until all are gone")
@@ -279,26 +302,51 @@ struct LockTableTests {
     let key = Array("a".utf8)
     _ = table.request(read("a"), by: one)
     _ = table.request(read("a"), by: two)
-    #expect(table.modeForReading(key) == .shared)
+    #expect(table.modeForReading(key, by: three) == .shared)
     _ = table.request(write("a"), by: two)
     _ = table.request(write("a"), by: one)
-    #expect(table.modeForReading(key) == .exclusive)
-    let next = try waits(table.request(read("a"), by: three))
+    #expect(table.modeForReading(key, by: three) == .update)
+    let next = try waits(table.request(update("a"), by: three))
     #expect(table.release(one) == [.granted(next)])
-    #expect(table.modeForReading(key) == .exclusive)
+    #expect(table.modeForReading(key, by: one) == .update)
+    // Who holds something already could be waited for in another line.
+    _ = table.request(read("b"), by: one)
+    #expect(table.modeForReading(key, by: one) == .shared)
+    _ = table.release(one)
     _ = table.release(three)
-    #expect(table.modeForReading(key) == .shared)
+    #expect(table.modeForReading(key, by: one) == .shared)
     #expect(table.isEmpty)
   }
 
-  @Test("A release looks at the next in line, and not at all who wait")
-  func longLine() throws {
+  @Test("Where readers of a range aborted each other, the next ones come one by one")
+  func contendedRange() throws {
+    var table = LockTable()
+    var request = query("c")
+    let line = request.ranges[0].lineKey
+    request.documents[line] = .shared
+    _ = table.request(request, by: one)
+    _ = table.request(request, by: two)
+    _ = table.request(change("c/a", to: 1), by: one)
+    _ = table.request(change("c/b", to: 1), by: two)
+    #expect(table.modeForReading(line, by: three) == .update)
+    #expect(table.modeForReading(query("d").ranges[0].lineKey, by: three) == .shared)
+    _ = table.release(one)
+    #expect(table.isEmpty)
+  }
+
+  @Test(
+    "A release looks at the next in line, and not at all who wait",
+    arguments: [LockMode.update, .exclusive]
+  )
+  func longLine(mode: LockMode) throws {
     var table = LockTable()
     let owners = (1...UInt64(20_000)).map { LockOwner(age: $0, id: $0) }
-    var request = write("hot")
+    var request = mode == .update ? update("hot") : write("hot")
     request.documents[Array("database".utf8)] = .shared
     for owner in owners { _ = table.request(request, by: owner) }
     for (owner, ticket) in zip(owners, 2...20_001 as ClosedRange<LockTable.Ticket>) {
+      let commits = table.tryRequest(write("hot"), by: owner)
+      #expect(commits)
       #expect(table.release(owner) == (owner.id < 20_000 ? [.granted(ticket)] : []))
     }
     #expect(table.isEmpty)
@@ -397,16 +445,33 @@ struct LockTableTests {
   private func walk(_ generator: inout SeededGenerator, _ seed: UInt64) throws {
     var table = LockTable()
     var held: [LockOwner: [LockKey: LockMode]] = [:]
+    /// How each owner held to read what it now holds to commit.
+    var before: [LockOwner: [LockKey: LockMode?]] = [:]
     var waiting: [LockTable.Ticket: (LockOwner, LockRequest)] = [:]
+    func grant(_ request: LockRequest, _ owner: LockOwner) {
+      for (key, mode) in request.documents {
+        let old = held[owner]?[key]
+        if mode == .exclusive, old != .exclusive {
+          before[owner, default: [:]][key] = .some(old)
+        } else if mode != .exclusive, case .some(let read) = before[owner]?[key] {
+          before[owner, default: [:]][key] = .some(max(read ?? mode, mode))
+        }
+        held[owner, default: [:]][key] = max(old ?? mode, mode)
+      }
+    }
+    func lose(_ owner: LockOwner) {
+      held[owner] = nil
+      before[owner] = nil
+    }
     func apply(_ actions: [LockTable.Action]) {
       for action in actions {
         switch action {
         case .granted(let ticket):
           guard let (owner, request) = waiting.removeValue(forKey: ticket) else { continue }
-          held[owner, default: [:]].merge(request.documents) { $0 == .exclusive ? $0 : $1 }
+          grant(request, owner)
         case .aborted(let ticket):
           guard let (owner, _) = waiting.removeValue(forKey: ticket) else { continue }
-          held[owner] = nil
+          lose(owner)
         }
       }
     }
@@ -417,28 +482,35 @@ struct LockTableTests {
         waiting[ticket] = nil
         apply(table.cancel(ticket) ?? [])
       } else if Int.random(in: 0..<4, using: &generator) == 0 {
-        held[owner] = nil
+        lose(owner)
         apply(table.release(owner))
         waiting = waiting.filter { $0.value.0 != owner }
+      } else if Int.random(in: 0..<6, using: &generator) == 0 {
+        for (key, mode) in before.removeValue(forKey: owner) ?? [:] { held[owner]?[key] = mode }
+        apply(table.releaseCommit(owner))
       } else if Int.random(in: 0..<6, using: &generator) == 0
         || !waiting.values.contains(where: { $0.0 == owner })
       {
         var request = LockRequest()
         for _ in 0..<Int.random(in: 1...2, using: &generator) {
           let key = Array((["a", "b", "c"].randomElement(using: &generator) ?? "a").utf8)
-          request.documents[key] = Bool.random(using: &generator) ? .shared : .exclusive
+          let modes: [LockMode] = [.shared, .update, .exclusive]
+          request.documents[key] = modes.randomElement(using: &generator)
         }
         let outcome = table.request(request, by: owner)
         switch outcome.reception {
         case .granted:
-          held[owner, default: [:]].merge(request.documents) { $0 == .exclusive ? $0 : $1 }
+          grant(request, owner)
         case .waiting(let ticket): waiting[ticket] = (owner, request)
         }
         apply(outcome.actions)
       }
       for (owner, locks) in held {
-        for (key, mode) in locks where mode == .exclusive {
-          #expect(!held.contains { $0.key != owner && $0.value[key] != nil }, "seed \(seed)")
+        for (key, mode) in locks {
+          let isAgainst = held.contains {
+            $0.key != owner && $0.value[key]?.conflicts(with: mode) ?? false
+          }
+          #expect(!isAgainst, "seed \(seed)")
         }
       }
     }

@@ -25,11 +25,16 @@ extension DocumentDatabase {
 
   /// The locks for a transaction's read.
   ///
-  /// Where readers that shared a document have aborted each other, each reader has it to itself, in
-  /// the order of asking.
-  private func lockRequest(_ reads: ReadSet, _ database: DatabaseName) -> LockRequest {
-    var request = LockRequest(ranges: reads.ranges, isRead: true)
-    request.documents = locks.modesForReading(reads.documents)
+  /// Where readers that shared documents or a range have aborted each other, those that mean to
+  /// write come one after the other, in the order of asking.
+  private func lockRequest(
+    _ reads: ReadSet,
+    _ database: DatabaseName,
+    by owner: LockOwner
+  ) -> LockRequest {
+    var request = LockRequest(ranges: reads.ranges)
+    let lines = reads.ranges.map(\.lineKey)
+    request.documents = locks.modesForReading(reads.documents.union(lines), by: owner)
     request.documents[Self.lockKey(database)] = .shared
     return request
   }
@@ -120,7 +125,7 @@ extension DocumentDatabase {
     }
     do {
       try await locks.acquire(
-        lockRequest(reads, database),
+        lockRequest(reads, database, by: transaction.owner),
         by: transaction.owner,
         until: lockDeadline()
       )

@@ -51,10 +51,12 @@ final class DocumentLocks: Sendable {
     }
   }
 
-  /// How documents that are likely to be written should be locked to be read.
-  func modesForReading(_ keys: Set<LockKey>) -> [LockKey: LockMode] {
+  /// How an owner should lock what it reads; see `LockTable.modeForReading`.
+  func modesForReading(_ keys: Set<LockKey>, by owner: LockOwner) -> [LockKey: LockMode] {
     state.withLock { state in
-      Dictionary(uniqueKeysWithValues: keys.map { ($0, state.table.modeForReading($0)) })
+      Dictionary(
+        uniqueKeysWithValues: keys.map { ($0, state.table.modeForReading($0, by: owner)) }
+      )
     }
   }
 

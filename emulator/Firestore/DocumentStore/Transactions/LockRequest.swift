@@ -18,12 +18,26 @@ struct LockOwner: Sendable, Hashable, Comparable {
 }
 
 /// How a document is held.
-enum LockMode: Sendable, Hashable {
+enum LockMode: Int, Sendable, Hashable, Comparable {
+  /// Read; others may read it too.
   case shared
+  /// Read, to be written soon: others may read it, but one alone holds this.
+  case update
   case exclusive
+
+  /// Whether two owners cannot hold a document like this at the same time.
+  func conflicts(with other: LockMode) -> Bool {
+    switch (self, other) {
+    case (.exclusive, _), (_, .exclusive), (.update, .update): true
+    case (.shared, _), (.update, .shared): false
+    }
+  }
+
+  static func < (left: LockMode, right: LockMode) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The bytes that name what is locked: a document's key, or a database's for a reset.
+/// The bytes that name what is locked: a document's key, a database's for a reset, or a line of
+/// readers of one scope.
 typealias LockKey = [UInt8]
 
 /// What an owner asks for at once; all of it is granted together or none.
@@ -34,8 +48,6 @@ struct LockRequest: Sendable {
   var ranges: [QueryRange] = []
   /// The changes a commit is about to make; they conflict with every range they enter or leave.
   var changes: [DocumentChange] = []
-  /// Whether this is for a read: its locks stay when a commit gives back its own.
-  var isRead = false
 }
 
 /// Everything a query's answer depends on: the documents that match it, present and future.
@@ -59,6 +71,13 @@ struct QueryRange: Sendable {
       return KeyRange(prefix: DocumentKeys.collectionPrefix(database, collection))
     }
     return KeyRange(prefix: DocumentKeys.descendantsPrefix(database, parent))
+  }
+
+  /// Where the readers of the scope form a line when they have aborted each other.
+  var lineKey: LockKey {
+    // No document's key begins or ends like this.
+    [0xFF] + keys.from + [collectionID == nil ? 0 : 1, allDescendants ? 1 : 0]
+      + Array((collectionID ?? "").utf8)
   }
 
   /// Whether a change can change what the query answers.

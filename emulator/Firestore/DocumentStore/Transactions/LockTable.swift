@@ -28,24 +28,59 @@ struct LockTable: Sendable {
 
   private struct Entry {
     var exclusive: LockOwner?
+    var update: LockOwner?
     var shared: Set<LockOwner> = []
     /// Waiting requests that name the key, oldest first.
     var waiting: Deque<Ticket> = []
     var waitingExclusive = 0
+    var waitingUpdate = 0
     /// Whether readers that wanted to write were aborted here.
     ///
     /// It is forgotten with the entry, when nobody holds or wants the document any more.
     var isContended = false
 
-    var isUnused: Bool { exclusive == nil && shared.isEmpty && waiting.isEmpty }
+    var isUnused: Bool {
+      exclusive == nil && update == nil && shared.isEmpty && waiting.isEmpty
+    }
+
+    mutating func add(_ owner: LockOwner, _ mode: LockMode) {
+      switch mode {
+      case .shared: shared.insert(owner)
+      case .update: update = owner
+      case .exclusive: exclusive = owner
+      }
+    }
+
+    mutating func remove(_ owner: LockOwner, _ mode: LockMode) {
+      switch mode {
+      case .shared: shared.remove(owner)
+      case .update: update = nil
+      case .exclusive: exclusive = nil
+      }
+    }
+
+    mutating func countWaiting(_ mode: LockMode, _ change: Int) {
+      switch mode {
+      case .shared: break
+      case .update: waitingUpdate += change
+      case .exclusive: waitingExclusive += change
+      }
+    }
+
+    /// Whether a waiting request may conflict with one for this mode.
+    func mayWaitAhead(of mode: LockMode) -> Bool {
+      switch mode {
+      case .shared: waitingExclusive > 0
+      case .update: waitingExclusive + waitingUpdate > 0
+      case .exclusive: !waiting.isEmpty
+      }
+    }
   }
 
   private struct Holdings {
     var documents: [LockKey: LockMode] = [:]
-    /// The keys among `documents` that were held as shared before the commit's exclusive lock.
-    var upgraded: Set<LockKey> = []
-    /// The keys among `documents` that were locked alone in order to be read.
-    var readAlone: Set<LockKey> = []
+    /// The keys among `documents` that are held to commit, and how they were held to read before.
+    var readBefore: [LockKey: LockMode?] = [:]
     var ranges: [QueryRange] = []
     var changes: [DocumentChange] = []
     var waiting: Set<Ticket> = []
@@ -72,12 +107,15 @@ struct LockTable: Sendable {
   /// How many requests wait.
   var waitingCount: Int { waiters.count }
 
-  /// How a document that is likely to be written should be locked to be read.
+  /// How an owner should lock what it reads.
   ///
   /// Readers that share a document and then all want to write it abort each other; where that has
-  /// happened, the next ones come one after the other.
-  func modeForReading(_ key: LockKey) -> LockMode {
-    entries[key]?.isContended == true ? .exclusive : .shared
+  /// happened, the next ones come one after the other. An owner that holds something already does
+  /// not join such a line: two owners in each other's lines would be aborted while they read, which
+  /// not every client tries again, and not when they commit.
+  func modeForReading(_ key: LockKey, by owner: LockOwner) -> LockMode {
+    guard entries[key]?.isContended == true else { return .shared }
+    return owners[owner]?.holdsAnything == true ? .shared : .update
   }
 
   /// Whether nobody holds or waits for anything.
@@ -132,19 +170,14 @@ struct LockTable: Sendable {
   mutating func releaseCommit(_ owner: LockOwner) -> [Action] {
     guard var holdings = owners[owner] else { return [] }
     var affected: Set<Ticket> = []
-    for (key, mode) in holdings.documents
-    where mode == .exclusive && !holdings.readAlone.contains(key) {
-      entries[key]?.exclusive = nil
-      if holdings.upgraded.contains(key) {
-        holdings.documents[key] = .shared
-        entries[key]?.shared.insert(owner)
-      } else {
-        holdings.documents[key] = nil
-      }
+    for (key, before) in holdings.readBefore {
+      entries[key]?.remove(owner, .exclusive)
+      if let before { entries[key]?.add(owner, before) }
+      holdings.documents[key] = before
       affected.formUnion(firstWaiting(for: key))
       forgetIfUnused(key)
     }
-    holdings.upgraded = []
+    holdings.readBefore = [:]
     if !holdings.changes.isEmpty {
       holdings.changes = []
       changeHolders.remove(owner)
@@ -163,19 +196,17 @@ extension LockTable {
   private mutating func grant(_ request: LockRequest, to owner: LockOwner) {
     var holdings = owners[owner] ?? Holdings()
     for (key, mode) in request.documents {
-      if request.isRead, mode == .exclusive {
-        holdings.readAlone.insert(key)
-        holdings.upgraded.remove(key)
+      let held = holdings.documents[key]
+      if let held, held >= mode {
+        // Read again while a commit has it: it stays locked for that read.
+        if case .some(let before) = holdings.readBefore[key], mode != .exclusive {
+          holdings.readBefore[key] = max(before ?? mode, mode)
+        }
+        continue
       }
-      switch (holdings.documents[key], mode) {
-      case (.exclusive, _), (.shared, .shared): continue
-      case (.shared, .exclusive):
-        if !request.isRead { holdings.upgraded.insert(key) }
-        entries[key]?.shared.remove(owner)
-        entries[key]?.exclusive = owner
-      case (nil, .exclusive): entries[key, default: Entry()].exclusive = owner
-      case (nil, .shared): entries[key, default: Entry()].shared.insert(owner)
-      }
+      if mode == .exclusive { holdings.readBefore[key] = .some(held) }
+      if let held { entries[key]?.remove(owner, held) }
+      entries[key, default: Entry()].add(owner, mode)
       holdings.documents[key] = mode
     }
     if !request.ranges.isEmpty {
@@ -205,6 +236,7 @@ extension LockTable {
   private func isHeldByOthers(_ key: LockKey, _ mode: LockMode, _ owner: LockOwner) -> Bool {
     guard let entry = entries[key] else { return false }
     if let holder = entry.exclusive { return holder != owner }
+    if mode != .shared, let holder = entry.update, holder != owner { return true }
     guard mode == .exclusive else { return false }
     return entry.shared.count > (entry.shared.contains(owner) ? 1 : 0)
   }
@@ -234,16 +266,12 @@ extension LockTable {
     }
     for (key, mode) in request.documents {
       // A lock that the owner already holds is not requested again.
-      let held = owners[owner]?.documents[key]
-      if held == .exclusive || held == mode { continue }
-      guard let entry = entries[key], mode == .exclusive || entry.waitingExclusive > 0 else {
-        continue
-      }
+      // And whoever waits for a document that the owner means to write waits for the owner.
+      if let held = owners[owner]?.documents[key], held >= min(mode, .update) { continue }
+      guard let entry = entries[key], entry.mayWaitAhead(of: mode) else { continue }
       for other in entry.waiting {
         if other >= ticket { break }
-        if isAhead(other, { mode == .exclusive || $0.documents[key] == .exclusive }) {
-          return true
-        }
+        if isAhead(other, { $0.documents[key]?.conflicts(with: mode) ?? false }) { return true }
       }
     }
     for range in request.ranges {
@@ -284,6 +312,7 @@ extension LockTable {
     for (key, mode) in waiter.request.documents {
       guard let entry = entries[key] else { continue }
       if let holder = entry.exclusive { result.insert(holder) }
+      if mode != .shared, let holder = entry.update { result.insert(holder) }
       if mode == .exclusive { result.formUnion(entry.shared) }
     }
     for holder in changeHolders {
@@ -313,7 +342,7 @@ extension LockTable {
     owners[owner, default: Holdings()].waiting.insert(ticket)
     for (key, mode) in request.documents {
       entries[key, default: Entry()].waiting.append(ticket)
-      if mode == .exclusive { entries[key]?.waitingExclusive += 1 }
+      entries[key]?.countWaiting(mode, 1)
     }
     if !request.ranges.isEmpty { waitingForRanges.insert(ticket) }
     if !request.changes.isEmpty { waitingForChanges.insert(ticket) }
@@ -329,15 +358,23 @@ extension LockTable {
   }
 
   /// The waiting requests that nobody before them keeps from a document: the readers before the
-  /// first writer, and all of that writer's owner, which does not wait for itself.
+  /// first writer or the second that means to write, and all of that writer's owner, which does not
+  /// wait for itself.
+  ///
+  /// Readers behind the second one wait a little longer than they must, so that a long line costs
+  /// each release O(1).
   private func firstWaiting(for key: LockKey) -> [Ticket] {
     guard let entry = entries[key] else { return [] }
-    guard entry.waitingExclusive > 0 else { return Array(entry.waiting) }
+    guard entry.mayWaitAhead(of: .update) else { return Array(entry.waiting) }
     var first: [Ticket] = []
+    var hasUpdate = false
     for ticket in entry.waiting {
       guard let waiter = waiters[ticket] else { continue }
-      if waiter.request.documents[key] == .exclusive {
-        return first + (owners[waiter.owner]?.waiting ?? [])
+      switch waiter.request.documents[key] {
+      case .exclusive: return first + (owners[waiter.owner]?.waiting ?? [])
+      case .update where hasUpdate: return first
+      case .update: hasUpdate = true
+      case .shared, nil: break
       }
       first.append(ticket)
     }
@@ -354,9 +391,9 @@ extension LockTable {
       if let index = entries[key]?.waiting.firstIndex(of: ticket) {
         entries[key]?.waiting.remove(at: index)
       }
-      if mode == .exclusive { entries[key]?.waitingExclusive -= 1 }
+      entries[key]?.countWaiting(mode, -1)
       // Among readers nobody waits for another.
-      if mode == .exclusive || entries[key]?.waitingExclusive ?? 0 > 0 {
+      if mode != .shared || entries[key]?.waitingExclusive ?? 0 > 0 {
         behind.formUnion(firstWaiting(for: key))
       }
       forgetIfUnused(key)
@@ -373,10 +410,10 @@ extension LockTable {
     for ticket in holdings.waiting { affected.formUnion(remove(ticket)) }
     for (key, mode) in holdings.documents {
       guard var entry = entries[key] else { continue }
-      if mode == .exclusive { entry.exclusive = nil } else { entry.shared.remove(owner) }
+      entry.remove(owner, mode)
       entries[key] = entry.isUnused ? nil : entry
       // Giving back a shared lock only lets in requests for an exclusive lock.
-      if mode == .exclusive || entry.waitingExclusive > 0 {
+      if mode != .shared || entry.waitingExclusive > 0 {
         affected.formUnion(firstWaiting(for: key))
       }
     }
@@ -430,8 +467,12 @@ extension LockTable {
       guard let victim = youngestOfACircle(entangled) else { return actions }
       let lost = owners[victim]?.waiting.sorted() ?? []
       for ticket in lost {
-        for case (let key, .exclusive) in waiters[ticket]?.request.documents ?? [:] {
-          entries[key]?.isContended = true
+        guard let request = waiters[ticket]?.request else { continue }
+        for case (let key, .exclusive) in request.documents { entries[key]?.isContended = true }
+        if !request.changes.isEmpty {
+          for range in owners[victim]?.ranges ?? [] {
+            entries[range.lineKey]?.isContended = true
+          }
         }
       }
       candidates = drop(victim)
