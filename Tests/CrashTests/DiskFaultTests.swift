@@ -75,6 +75,8 @@ struct DiskFaultTests {
     let first = await refusal { try await store.commit(putting(2)) }
     let second = await refusal { try await store.commit(putting(3)) }
     let relaxed = await refusal { try await store.commit(putting(4), durability: .relaxed) }
+    // Followers of the log wait for the commit that the store names.
+    #expect(store.sequence == 1)
     let read = try await keys(store)
     let closing = await refusal { try await store.close() }
 
@@ -304,6 +306,8 @@ struct DiskFaultTests {
 
   @Test("Damaged files are errors or wrong values, never the end of the process")
   func damage() async throws {
+    var opened = 0
+    var complete = 0
     await Crashes.run { generator in
       let disk = SimulatedDisk(folder: folder.path)
       var store = try open()
@@ -323,6 +327,8 @@ struct DiskFaultTests {
         guard [.corrupt, .failed].contains(error.kind) else { throw error }
         return 1
       }
+      opened += 1
+      if let found = try? await keys(store), found == Array(0..<20) { complete += 1 }
       for _ in 0..<2 {
         let errors = [
           await refusal { _ = try await keys(store) },
@@ -337,6 +343,10 @@ struct DiskFaultTests {
       try? await store.close()
       return 1
     }
+
+    // Most damage is in one page or another, not in what every file needs.
+    #expect(opened > Crashes.count / 10)
+    #expect(complete > 0)
   }
 
   // MARK: The log's size
@@ -381,7 +391,7 @@ struct DiskFaultTests {
 
     // It grows by steps, ahead of the commits, and never shrinks.
     #expect(sizes == sizes.sorted())
-    #expect(Set(sizes).count < 8)
+    #expect(Set(sizes.prefix(10)).count < 6)
   }
 
   @Test("A read that does not end makes writers wait for it with a clear status, and then no more")

@@ -334,6 +334,34 @@ struct TransactionTests {
     }
   }
 
+  @Test("An optimistic transaction waits for a phantom on its way, and is ABORTED by it")
+  func optimisticPhantomOnItsWay() async throws {
+    for query in [true, false] {
+      let fixture = StoreFixture()
+      try await fixture.commit(set("c/in"))
+      let id = try await fixture.begin(.readWrite(optimistic: true))
+      if query {
+        #expect(try await fixture.ids(all("c"), at: .transaction(id)) == ["in"])
+      } else {
+        #expect(try await fixture.get("c/new", at: .transaction(id)) == nil)
+      }
+      let submitted = fixture.storage.commitsSubmitted
+      fixture.storage.holdCommits()
+      async let phantom = fixture.commit(set("c/new"))
+      while fixture.storage.commitsSubmitted == submitted { await Task.yield() }
+      async let outcome = code { try await fixture.commit(set("e/x"), in: id) }
+      while fixture.store.locks.waitingCount == 0,
+        fixture.storage.commitsSubmitted == submitted + 1
+      {
+        await Task.yield()
+      }
+      fixture.storage.releaseCommits()
+
+      #expect(await outcome == .aborted)
+      _ = try await phantom
+    }
+  }
+
   @Test("An optimistic transaction whose past is no longer kept is ABORTED, changed or not")
   func optimisticTrimmed() async throws {
     let fixture = StoreFixture()

@@ -62,6 +62,19 @@ struct QueryShapeTests {
     let (documents, statistics) = try await fixture.run(query)
     #expect(documents.map(\.name.id) == expected)
     #expect(statistics.indexes.map(\.description) == ["c: f ↑"])
+
+    // The other way round, through the same index.
+    func mirrored(_ cursor: Query.Cursor?) -> Query.Cursor? {
+      cursor.map { Query.Cursor($0.values, before: !$0.before) }
+    }
+    let backwards = Query.c(
+      orders: [.by("f", descending: true)],
+      start: mirrored(end),
+      end: mirrored(start)
+    )
+    let (reversed, use) = try await fixture.run(backwards)
+    #expect(reversed.map(\.name.id) == expected.reversed())
+    #expect(use.indexes.map(\.description) == ["c: f ↑"])
   }
 
   @Test("A group is every collection of the id below the parent, in order of full paths")
