@@ -34,6 +34,52 @@ struct IndexTests {
     #expect(!fixture.engine.indexes().map(\.isReady).contains(false))
   }
 
+  @Test("What is asked often gets its index, however small the collection")
+  func frequentWishes() async throws {
+    let fixture = try await QueryFixture(.init(wastedCandidatesMax: 1000))
+    try await Self.fill(fixture, 100)
+    let query = Query.c(.field("b", .equal, .integer(7)))
+    let (documents, first) = try await fixture.run(query)
+    #expect(first.scanned == 100 && documents.count < 50)
+    for _ in 0..<8 { _ = try await fixture.run(query) }
+    // Most of these is wanted, so that an index would spare little.
+    for _ in 0..<50 { _ = try await fixture.run(.c(.field("b", .greaterThanOrEqual, .integer(0)))) }
+    try await fixture.buildIndexes()
+    #expect(fixture.engine.indexes().isEmpty)
+
+    for _ in 0..<5 { _ = try await fixture.run(query) }
+    try await fixture.buildIndexes()
+    #expect(fixture.engine.indexes().map(\.definition.description) == ["c: b ↑"])
+    #expect(try await fixture.run(query).statistics.scanned == documents.count)
+  }
+
+  @Test("An index that costs more than it would cost to build goes, unless it is used")
+  func idleIndexes() async throws {
+    let fixture = try await QueryFixture(.init(scanCandidatesMax: 10, idleWritesMax: 40))
+    try await Self.fill(fixture, 50)
+    let used = Query.c(.field("a", .equal, .integer(1)))
+    let idle = Query.c(.field("b", .equal, .integer(7)))
+    for query in [used, idle] { _ = try await fixture.run(query) }
+    try await fixture.buildIndexes()
+    #expect(fixture.engine.indexes().count == 2)
+
+    func rewrite(_ number: Int) async throws {
+      for id in 0..<20 {
+        let value = FirestoreValue.integer(Int64(number * 100 + id))
+        try await fixture.set("c/w\(id)", ["a": value, "b": value])
+      }
+      _ = try await fixture.run(used)
+      try await fixture.buildIndexes()
+    }
+    // 20 entries of new documents, then 40 by each change of them; there are 70.
+    try await rewrite(0)
+    try await rewrite(1)
+    #expect(fixture.engine.indexes().count == 2)
+    try await rewrite(2)
+    #expect(fixture.engine.indexes().map(\.definition.description) == ["c: a ↑"])
+    #expect(try await fixture.run(idle).documents.isEmpty == false)
+  }
+
   @Test("With an index, the cost follows the result and not the collection")
   func cost() async throws {
     let fixture = try await QueryFixture(.init(scanCandidatesMax: 50))

@@ -12,6 +12,7 @@ package final class QueryRunner: Sendable {
   let configuration: Configuration
   let logger: Logger
   let state = Mutex(State())
+  let upkeep: IndexUpkeep
   /// Woken when a query asks for an index; read by `run`.
   let wakes: AsyncStream<Void>
   let wake: AsyncStream<Void>.Continuation
@@ -34,6 +35,10 @@ package final class QueryRunner: Sendable {
     package var removalEntriesMax: Int
     /// Stored bytes that one query may hold for sorting; production allows 128 MiB.
     package var sortBytesMax: Int
+    /// Candidates that queries of one shape may look at in vain, in all, until they get an index.
+    package var wastedCandidatesMax: Int
+    /// Entries written since a query used an index after which its cost is looked at.
+    package var idleWritesMax: Int
     /// Indexes asked for and not yet begun; further ones are asked for again by later queries.
     package var wishesMax: Int
 
@@ -47,6 +52,8 @@ package final class QueryRunner: Sendable {
       backfillSeeksMax: Int = 2000,
       removalEntriesMax: Int = 5000,
       sortBytesMax: Int = 128 << 20,
+      wastedCandidatesMax: Int = 10_000,
+      idleWritesMax: Int = 10_000,
       wishesMax: Int = 64
     ) {
       self.scanCandidatesMax = scanCandidatesMax
@@ -57,6 +64,8 @@ package final class QueryRunner: Sendable {
       self.backfillSeeksMax = backfillSeeksMax
       self.removalEntriesMax = removalEntriesMax
       self.sortBytesMax = sortBytesMax
+      self.wastedCandidatesMax = wastedCandidatesMax
+      self.idleWritesMax = idleWritesMax
       self.wishesMax = wishesMax
     }
   }
@@ -68,12 +77,17 @@ package final class QueryRunner: Sendable {
     var wishes: [IndexDefinition] = []
     /// The numbers of removed indexes that still have entries.
     var orphans: [UInt64] = []
+    /// Indexes whose writes since their last use have to be weighed.
+    var suspects: Set<UInt64> = []
+    /// The candidates that queries looked at in vain, by the index that would have spared them.
+    var wasted: [IndexDefinition: Int] = [:]
   }
 
   /// A runner without indexes; `load` reads them and `run` builds them.
   package init(configuration: Configuration = .init(), logger: Logger) {
     self.configuration = configuration
     self.logger = logger
+    upkeep = IndexUpkeep(suspicion: configuration.idleWritesMax)
     // One wake is enough: the task it wakes looks at everything that is to be done.
     (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
@@ -153,7 +167,7 @@ package final class QueryRunner: Sendable {
       },
       body
     )
-    note(run.plan, planner(run.query).wishes(after: run.plan, run.statistics))
+    note(run, planner(run.query))
   }
 
   /// The current indexes, for a commit that is being built.
@@ -161,7 +175,10 @@ package final class QueryRunner: Sendable {
   /// Ask for them within a step of the store's `CommitOrder`, and hand the batch over in the same
   /// step: only there can no index appear or disappear.
   package var indexMaintainer: IndexMaintainer {
-    IndexMaintainer(catalogue: state.withLock { $0.catalogue })
+    IndexMaintainer(catalogue: state.withLock { $0.catalogue }, upkeep: upkeep) { id in
+      self.state.withLock { _ = $0.suspects.insert(id) }
+      self.wake.yield()
+    }
   }
 
   /// The ids of the collections directly below a document or the root, in order.
@@ -225,14 +242,23 @@ package final class QueryRunner: Sendable {
   }
 
   /// Remembers which indexes a query used and which it asked for.
-  private func note(_ plan: QueryPlan, _ wishes: [IndexDefinition]) {
+  private func note(_ run: QueryRun, _ planner: QueryPlanner) {
+    let statistics = run.statistics
+    let inVain = statistics.scanned - statistics.skipped - statistics.returned
+    let isLong = statistics.scanned > configuration.scanCandidatesMax
+    // Of a short query only the end counts, and only if most of it was in vain.
+    let isWasteful =
+      run.isEnded && inVain >= Self.wasteMin && inVain > statistics.skipped + statistics.returned
+    let wishes = isLong || isWasteful ? planner.wishes(after: run.plan) : []
+    for id in run.plan.indexIDs { upkeep.reset(id) }
     let wakes = state.withLock { state in
-      for id in plan.indexIDs { state.catalogue.markUsed(id) }
+      for id in run.plan.indexIDs { state.catalogue.markUsed(id) }
       guard state.storage != nil else { return false }
       var added = false
       for wish in wishes
       where state.wishes.count < configuration.wishesMax && !state.wishes.contains(wish)
         && state.catalogue.index(wish) == nil
+        && (isLong || state.waste(inVain, on: wish, max: configuration.wastedCandidatesMax))
       {
         state.wishes.append(wish)
         added = true
@@ -240,6 +266,26 @@ package final class QueryRunner: Sendable {
       return added
     }
     if wakes { wake.yield() }
+  }
+
+  /// Candidates looked at in vain that are not worth a thought.
+  private static let wasteMin = 50
+}
+
+extension QueryRunner.State {
+  /// The shapes of queries whose waste is known at a time.
+  private static let wastedMax = 256
+
+  /// Counts candidates looked at in vain; true when an index is worth its cost.
+  fileprivate mutating func waste(_ candidates: Int, on wish: IndexDefinition, max: Int) -> Bool {
+    let sum = wasted[wish, default: 0] + candidates
+    guard sum <= max else {
+      wasted[wish] = nil
+      return true
+    }
+    if wasted.count >= Self.wastedMax { wasted.removeAll() }
+    wasted[wish] = sum
+    return false
   }
 }
 

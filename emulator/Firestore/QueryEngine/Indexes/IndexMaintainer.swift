@@ -5,6 +5,9 @@ package import StorageEngine
 /// The indexes as of one moment, for the batch that a writer builds at that moment.
 package struct IndexMaintainer {
   let catalogue: IndexCatalogue
+  let upkeep: IndexUpkeep
+  /// Called for an index whose upkeep has become suspect.
+  let suspect: @Sendable (UInt64) -> Void
 
   /// Adds to a batch what a document's change does to the indexes.
   package func append(_ change: DocumentChange, to batch: inout StorageBatch) {
@@ -15,12 +18,11 @@ package struct IndexMaintainer {
     for index in indexes {
       let before = Set(change.before.map { IndexEntry.entries(of: $0, in: index) } ?? [])
       let after = Set(change.after.map { IndexEntry.entries(of: $0, in: index) } ?? [])
-      for entry in before where !after.contains(entry) {
-        batch.delete(IndexEntry.keyspace, entry.key)
-      }
-      for entry in after where !before.contains(entry) {
-        batch.put(IndexEntry.keyspace, entry.key, entry.value)
-      }
+      let old = before.subtracting(after)
+      let new = after.subtracting(before)
+      for entry in old { batch.delete(IndexEntry.keyspace, entry.key) }
+      for entry in new { batch.put(IndexEntry.keyspace, entry.key, entry.value) }
+      if upkeep.add(old.count + new.count, to: index.id) { suspect(index.id) }
     }
   }
 }

@@ -35,6 +35,7 @@ extension QueryRunner {
       switch state.withLock({ $0.nextJob(indexesMax: configuration.indexesMax) }) {
       case nil: return
       case .clear(let id): try await clear(id, storage)
+      case .weigh(let id): try await weigh(id, storage, order)
       case .remove(let index): try await remove(index, storage, order)
       case .register(let definition): try await register(definition, storage, order)
       case .extend(let index):
@@ -115,6 +116,36 @@ extension QueryRunner {
     }
   }
 
+  /// Removes an index that has cost the writers more than it would cost to build it again.
+  private func weigh(
+    _ id: UInt64,
+    _ storage: any OrderedStorage,
+    _ order: any CommitOrder
+  ) async throws {
+    let index = state.withLock { state in
+      state.suspects.remove(id)
+      return state.catalogue.indexes[id]
+    }
+    guard let index, case .ready = index.state else { return }
+    let cost = upkeep.cost(of: id)
+    guard cost >= configuration.idleWritesMax else { return }
+    let entries = try await storage.read { snapshot in
+      var count = 0
+      let prefix = IndexEntry.prefix(ofIndex: id)
+      try snapshot.scanKeys(
+        IndexEntry.keyspace,
+        from: prefix,
+        to: keyAfter(prefix: prefix),
+        descending: false
+      ) { _, _ in
+        count += 1
+        return count < cost
+      }
+      return count
+    }
+    if entries < cost { try await remove(index, storage, order) }
+  }
+
   /// Takes an index out of use, then out of the catalogue; its entries are left for `clear`.
   ///
   /// Writers maintain it until its row is gone, so that a failure leaves a whole index.
@@ -135,7 +166,7 @@ extension QueryRunner {
       throw error
     }
     forget(index.id, order)
-    logger.debug("The least used index was removed.", metadata: ["index": "\(index.definition)"])
+    logger.debug("An index was removed.", metadata: ["index": "\(index.definition)"])
   }
 
   /// Stops maintaining an index whose row is not in the store.
@@ -146,6 +177,7 @@ extension QueryRunner {
         state.orphans.append(id)
       }
     }
+    upkeep.reset(id)
   }
 
   /// Deletes some entries of an index that is no longer in the catalogue.
@@ -199,6 +231,7 @@ extension QueryRunner.State {
   /// One step of the work beside the writers.
   enum Job {
     case clear(UInt64)
+    case weigh(UInt64)
     case remove(Index)
     case register(IndexDefinition)
     case extend(Index)
@@ -209,6 +242,7 @@ extension QueryRunner.State {
   /// Begun indexes are finished before further ones are begun.
   mutating func nextJob(indexesMax: Int) -> Job? {
     if let id = orphans.first { return .clear(id) }
+    if let id = suspects.first { return .weigh(id) }
     if let index = catalogue.building.first { return .extend(index) }
     guard let wish = wishes.first else { return nil }
     if catalogue.index(wish) == nil, catalogue.indexes.count >= indexesMax {

@@ -28,10 +28,8 @@ struct QueryPlanner {
   }
 
   /// The indexes to build, seen after the plan was run.
-  func wishes(after plan: QueryPlan, _ statistics: QueryStatistics) -> [IndexDefinition] {
-    guard statistics.scanned > configuration.scanCandidatesMax, !needsNoIndex,
-      query.query.collectionID != nil
-    else { return [] }
+  func wishes(after plan: QueryPlan) -> [IndexDefinition] {
+    guard !needsNoIndex, query.query.collectionID != nil else { return [] }
     let definitions =
       switch plan {
       case .scan: query.disjuncts.flatMap(firstIndexes)
