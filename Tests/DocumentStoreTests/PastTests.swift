@@ -45,6 +45,62 @@ struct PastTests {
     }
   }
 
+  @Test("A reset or an import of one database leaves the past of the others, and work on it")
+  func otherDatabases() async throws {
+    let fixture = StoreFixture(configuration: .init(queryPageDocumentsMax: 1))
+    let other = DatabaseName(project: "other")
+    for id in ["a", "b", "c"] { try await fixture.commit(set("c/\(id)", ["n": .integer(1)])) }
+    let then = try await fixture.store.readTime()
+    let optimistic = try await fixture.begin(.readWrite(optimistic: true))
+    let readOnly = try await fixture.begin(.readOnly())
+    for id in [optimistic, readOnly] {
+      _ = try await fixture.get("c/a", at: .transaction(id))
+    }
+    var found: [String] = []
+    try await fixture.store.query(all("c"), at: .latest, auth: .admin) { page in
+      found += page.documents.map(\.name.id)
+      try await fixture.store.reset(other)
+      let loaded = FirestoreDocument(
+        name: DocumentName(database: other, path: ResourcePath(["c", "a"])),
+        fields: [:],
+        createTime: then,
+        updateTime: then
+      )
+      _ = try await fixture.store.load([loaded], into: other, recordsEvents: false)
+      try await fixture.commit(set("c/b", ["n": .integer(Int64(found.count) + 1)]))
+    }
+
+    #expect(found == ["a", "b", "c"])
+    #expect(try await fixture.get("c/b", at: .readTime(then)) == ["n": .integer(1)])
+    #expect(try await fixture.get("c/b", at: .transaction(readOnly)) == ["n": .integer(1)])
+    #expect(await code { try await fixture.commit(set("e/x"), in: optimistic) } == .ok)
+  }
+
+  @Test("Collections whose ids differ only in their Unicode form are all listed, now and then")
+  func unicodeForms() async throws {
+    let fixture = StoreFixture()
+    let forms = ["caf\u{E9}", "cafe\u{301}"]
+    for form in forms { try await fixture.commit(set("\(form)/a")) }
+    let then = try await fixture.store.readTime()
+    func ids(_ consistency: ReadConsistency) async throws -> [[UInt8]] {
+      try await fixture.store.listCollectionIDs(
+        parent: ResourcePath(),
+        database: database,
+        pageSize: 0,
+        pageToken: nil,
+        at: consistency,
+        auth: .admin
+      ).collectionIDs.map { Array($0.utf8) }
+    }
+    let both = forms.reversed().map { Array($0.utf8) }
+    #expect(try await ids(.latest) == both)
+    try await fixture.commit(set("later/a"))
+    #expect(try await ids(.readTime(then)) == both)
+    for form in forms { try await fixture.commit(delete("\(form)/a")) }
+    #expect(try await ids(.readTime(then)) == both)
+    #expect(try await ids(.latest) == [Array("later".utf8)])
+  }
+
   private static let collections = ["c", "c/x/s", "c/x/s/y/t", "d"]
 
   private static func path(_ random: inout SeededGenerator) -> String {

@@ -193,6 +193,24 @@ struct QueryRefusalTests {
     #expect(throws: Never.self) { try engine.prepare(query) }
   }
 
+  @Test("Of documents whose fields do not matter only the names count as memory, and as an order")
+  func names() async throws {
+    let fixture = try await QueryFixture(.init(sortBytesMax: 20_000))
+    for number in 0..<40 {
+      try await fixture.set(
+        "p/\(number)/c/x",
+        ["s": .string(String(repeating: "x", count: 1000))]
+      )
+    }
+    await #expect(throws: StatusError.self) { try await fixture.run(.c(group: true)) }
+    var names = Query.c(group: true)
+    names.projection = [.documentID]
+    #expect(try await fixture.run(names).documents.count == 40)
+    // What was refused has asked for an index, with which it is not.
+    try await fixture.buildIndexes()
+    #expect(try await fixture.run(.c(group: true)).documents.count == 40)
+  }
+
   @Test("A result too large to sort is refused, and a limit makes it small enough")
   func sortMemory() async throws {
     let fixture = try await QueryFixture(.init(sortBytesMax: 20_000))

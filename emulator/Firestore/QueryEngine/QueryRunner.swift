@@ -157,6 +157,8 @@ package final class QueryRunner: Sendable {
     func planner(_ query: PreparedQuery) -> QueryPlanner {
       QueryPlanner(query: query, snapshot: snapshot, configuration: configuration)
     }
+    var isLong = true
+    defer { note(run, planner(run.query), isLong: isLong) }
     try run.goOn(
       snapshot,
       &budget,
@@ -167,7 +169,8 @@ package final class QueryRunner: Sendable {
       },
       body
     )
-    note(run, planner(run.query))
+    // A result too large to sort, which is an error, asks for its index however short the query is.
+    isLong = run.statistics.scanned > configuration.scanCandidatesMax
   }
 
   /// The current indexes, for a commit that is being built.
@@ -242,10 +245,11 @@ package final class QueryRunner: Sendable {
   }
 
   /// Remembers which indexes a query used and which it asked for.
-  private func note(_ run: QueryRun, _ planner: QueryPlanner) {
+  ///
+  /// What one long query asks for is built at once, what short ones ask for when they are many.
+  private func note(_ run: QueryRun, _ planner: QueryPlanner, isLong: Bool) {
     let statistics = run.statistics
     let inVain = statistics.scanned - statistics.skipped - statistics.returned
-    let isLong = statistics.scanned > configuration.scanCandidatesMax
     // Of a short query only the end counts, and only if most of it was in vain.
     let isWasteful =
       run.isEnded && inVain >= Self.wasteMin && inVain > statistics.skipped + statistics.returned

@@ -42,7 +42,7 @@ extension DocumentDatabase {
   private func changes(_ documents: [FirestoreDocument]) async throws -> [DocumentChange] {
     let wanted = Dictionary(documents.map { ($0.name, $0) }) { $1 }
     return try await storage.read { snapshot in
-      let reader = try SnapshotReader(snapshot)
+      let reader = SnapshotReader(snapshot)
       var changes: [DocumentChange] = []
       for (name, after) in wanted.sorted(by: { $0.key < $1.key }) {
         let before = try reader.document(name)
@@ -72,7 +72,7 @@ extension DocumentDatabase {
       if recordsEvents {
         CommitLog.append(changes, commitTime: time, database: database, auth: .admin, to: &batch)
       } else {
-        StoredClock.writePastStart(time, to: &batch)
+        StoredClock.writePastStart(of: database, time, to: &batch)
       }
       return .init(durability: .relaxed) { [locks, tailer] in
         locks.release(owner)

@@ -37,7 +37,7 @@ extension DocumentDatabase {
 
   private func clear(_ database: DatabaseName, _ owner: LockOwner) async throws {
     try await sequencer.commit { time, batch in
-      StoredClock.writePastStart(time, to: &batch)
+      StoredClock.writePastStart(of: database, time, to: &batch)
       let prefix = DocumentKeys.databasePrefix(database)
       for keyspace in [DocumentKeys.keyspace, PastVersions.keyspace] {
         batch.deleteRange(keyspace, from: prefix, to: keyAfter(prefix: prefix))

@@ -195,9 +195,9 @@ extension DocumentDatabase {
     try await storage.read { snapshot in
       let visible = try StoredClock.read(snapshot)
       let requestTime = sequencer.withClock { $0.requestTime(visible: visible, now: $1) }
-      let reader = try SnapshotReader(snapshot)
+      let reader = SnapshotReader(snapshot)
       if case .optimistic(_, let reads, let readTime) = committer {
-        try validate(reads, at: readTime, snapshot)
+        try validate(reads, of: database, at: readTime, snapshot)
       }
       let plan = try CommitPlan(writes, requestTime: requestTime, stored: reader.document)
       if auth != .admin { try authorize(plan, auth, reader) }
@@ -238,11 +238,12 @@ extension DocumentDatabase {
   /// the versions that would show it are kept no longer.
   private func validate(
     _ reads: OptimisticReads,
+    of database: DatabaseName,
     at readTime: Timestamp,
     _ snapshot: any StorageSnapshot
   ) throws {
-    guard try isKept(readTime, in: snapshot) else { throw DocumentLocks.contention }
-    let start = try PastVersions.sequence(at: readTime, in: snapshot)
+    guard try isKept(readTime, of: database, in: snapshot) else { throw DocumentLocks.contention }
+    let start = try PastVersions.sequence(at: readTime, of: database, in: snapshot)
     for key in reads.documents {
       let written = try snapshot.get(DocumentKeys.keyspace, key)?.version ?? 0
       guard try written <= start && !PastVersions.isChanged(key, after: readTime, in: snapshot)
@@ -252,7 +253,7 @@ extension DocumentDatabase {
     let changes = try self.changes(after: start, at: readTime, in: snapshot) { name in
       reads.ranges.contains { $0.contains(name) }
     }
-    let present = try SnapshotReader(snapshot)
+    let present = SnapshotReader(snapshot)
     for (name, before) in changes {
       let change = DocumentChange(name: name, before: before, after: try present.document(name))
       guard change.before != change.after else { continue }

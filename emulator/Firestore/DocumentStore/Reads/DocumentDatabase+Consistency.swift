@@ -50,7 +50,7 @@ extension DocumentDatabase {
   ) async throws -> Consistent<Answer> {
     switch consistency {
     case .latest: return try await readLatest(body)
-    case .readTime(let time): return try await read(at: time, body)
+    case .readTime(let time): return try await read(database, at: time, body)
     case .transaction(let id): return try await read(reads, database, in: id, body)
     case .newTransaction(let options):
       let id = try await begin(options, database: database, auth: .admin)
@@ -76,6 +76,7 @@ extension DocumentDatabase {
   }
 
   private func read<Answer: Sendable>(
+    _ database: DatabaseName,
     at time: Timestamp,
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
@@ -87,11 +88,13 @@ extension DocumentDatabase {
           clock.isComplete(upTo: time, visible: visible)
         }
         guard isComplete else { return nil }
-        guard try isKept(time, in: snapshot) else { throw Self.tooOld }
+        guard try isKept(time, of: database, in: snapshot) else { throw Self.tooOld }
+        guard time < visible else { return try body(SnapshotReader(snapshot)) }
         return try body(
           SnapshotReader(
             snapshot,
-            at: time < visible ? time : nil,
+            of: database,
+            at: time,
             overlayBytesMax: configuration.overlayBytesMax
           )
         )
@@ -148,19 +151,24 @@ extension DocumentDatabase {
     _ transaction: OpenTransaction,
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
-    if let time = transaction.readTime { return try await read(at: time, body) }
+    let database = transaction.database
+    if let time = transaction.readTime { return try await read(database, at: time, body) }
     let result = try await readLatest(body)
     let pinned = transactions.withLock { $0.pin(transaction.id, to: result.readTime) }
-    return pinned == result.readTime ? result : try await read(at: pinned, body)
+    return pinned == result.readTime ? result : try await read(database, at: pinned, body)
   }
 
-  /// Whether a snapshot has every version that was overwritten after `time`.
-  func isKept(_ time: Timestamp, in snapshot: any StorageSnapshot) throws -> Bool {
+  /// Whether a snapshot has every version of a database that was overwritten after `time`.
+  func isKept(
+    _ time: Timestamp,
+    of database: DatabaseName,
+    in snapshot: any StorageSnapshot
+  ) throws -> Bool {
     if let trimmed = try CommitLog.trimmedThrough(in: snapshot), time < trimmed.commitTime {
       return false
     }
-    if let start = try StoredClock.pastStart(snapshot), time < start.time { return false }
-    return true
+    let start = try StoredClock.pastStart(of: database, snapshot)
+    return start.map { time >= $0.time } ?? true
   }
 
   /// Refuses a time that lies in the future or further back than the past is kept.

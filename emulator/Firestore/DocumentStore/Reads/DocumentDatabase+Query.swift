@@ -245,7 +245,10 @@ extension DocumentDatabase {
     _ snapshot: any StorageSnapshot
   ) throws -> [DocumentName: FirestoreDocument?] {
     guard snapshot.sequence > sequence else { return [:] }
-    if let start = try StoredClock.pastStart(snapshot), time < start.time { throw Self.tooOld }
+    let database = query.query.database
+    if let start = try StoredClock.pastStart(of: database, snapshot), time < start.time {
+      throw Self.tooOld
+    }
     if let trimmed = try CommitLog.trimmedThrough(in: snapshot), sequence < trimmed.sequence {
       throw Self.tooOld
     }

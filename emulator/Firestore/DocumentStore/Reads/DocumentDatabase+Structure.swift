@@ -29,17 +29,22 @@ extension DocumentDatabase {
     if reader.past == nil { return try ids(after: after, limit: limit) }
 
     // Some of today's collections may be newer than the time; others have gone since.
-    let gone = Set(overlay.values.compactMap { $0?.name.path.segments[parent.segments.count] })
+    // As paths, which are told apart by their bytes.
+    let gone = Set(
+      overlay.values.compactMap { document in
+        document.map { ResourcePath([$0.name.path.segments[parent.segments.count]]) }
+      }
+    )
     var result: [String] = []
     var last = after
     while result.count < limit {
       let page = try ids(after: last, limit: Self.checkedIDsPage)
       let end = page.count < Self.checkedIDsPage ? nil : page.last
-      let candidates = gone.filter { id in
-        (last.map { Self.precedes($0, id) } ?? true)
-          && (end.map { !Self.precedes($0, id) } ?? true)
-      }.union(page)
-      for id in candidates.sorted(by: Self.precedes)
+      let candidates = gone.filter { path in
+        (last.map { Self.precedes($0, path.segments[0]) } ?? true)
+          && (end.map { !Self.precedes($0, path.segments[0]) } ?? true)
+      }.union(page.map { ResourcePath([$0]) })
+      for id in candidates.map(\.segments[0]).sorted(by: Self.precedes)
       where try isAnyDocument(in: database, atOrBelow: parent.appending(id), overlay, reader) {
         result.append(id)
       }

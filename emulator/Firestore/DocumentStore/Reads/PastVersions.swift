@@ -46,18 +46,19 @@ package enum PastVersions {
     try first(documentKey, after: time, in: snapshot) != nil
   }
 
-  /// The commit that a time shows: rows of later commits were made or changed since.
+  /// The commit that a time shows: a database's rows of later commits were made or changed since.
   ///
   /// The time must be one that can still be read.
   static func sequence(
     at time: Timestamp,
+    of database: DatabaseName,
     in snapshot: any StorageSnapshot
   ) throws -> UInt64 {
     // What left no record, or none any longer, was before the times that can be read.
     max(
       try CommitLog.sequence(at: time, in: snapshot),
       try CommitLog.trimmedThrough(in: snapshot)?.sequence ?? 0,
-      try StoredClock.pastStart(snapshot)?.sequence ?? 0
+      try StoredClock.pastStart(of: database, snapshot)?.sequence ?? 0
     )
   }
 

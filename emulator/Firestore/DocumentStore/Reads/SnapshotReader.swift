@@ -18,13 +18,25 @@ struct SnapshotReader {
     var sequence: UInt64
   }
 
-  /// A reader of the snapshot's own state, or, with a time, of that time's.
-  init(_ snapshot: any StorageSnapshot, at time: Timestamp? = nil, overlayBytesMax: Int = 0) throws
-  {
+  /// A reader of the snapshot's own state.
+  init(_ snapshot: any StorageSnapshot) {
     self.snapshot = snapshot
-    past = try time.map {
-      Moment(time: $0, sequence: try PastVersions.sequence(at: $0, in: snapshot))
-    }
+    past = nil
+    overlayBytesMax = 0
+  }
+
+  /// A reader of a database's state at a time that is kept.
+  init(
+    _ snapshot: any StorageSnapshot,
+    of database: DatabaseName,
+    at time: Timestamp,
+    overlayBytesMax: Int
+  ) throws {
+    self.snapshot = snapshot
+    past = Moment(
+      time: time,
+      sequence: try PastVersions.sequence(at: time, of: database, in: snapshot)
+    )
     self.overlayBytesMax = overlayBytesMax
   }
 
@@ -81,21 +93,38 @@ enum StoredClock {
     batch.put(keyspace, [], encoder.bytes)
   }
 
-  /// The commit before which the store cannot be read, because it changed things without trace.
+  /// The commit before which a database cannot be read, because it changed things without trace.
   static func pastStart(
+    of database: DatabaseName,
     _ snapshot: any StorageSnapshot
   ) throws -> (sequence: UInt64, time: Timestamp)? {
-    guard let stored = try snapshot.get(keyspace, pastStartKey) else { return nil }
-    var decoder = BinaryDecoder(stored.bytes)
-    return (stored.version, Timestamp(microseconds: try decoder.signed()))
+    var start: (sequence: UInt64, time: Timestamp)?
+    // The first layout had one mark for all databases.
+    for key in [pastStartPrefix, pastStartKey(database)] {
+      guard let stored = try snapshot.get(keyspace, key),
+        stored.version > start?.sequence ?? 0
+      else { continue }
+      var decoder = BinaryDecoder(stored.bytes)
+      start = (stored.version, Timestamp(microseconds: try decoder.signed()))
+    }
+    return start
   }
 
-  /// Marks a batch's time as the start of the past; for a batch that keeps no before-images.
-  static func writePastStart(_ time: Timestamp, to batch: inout StorageBatch) {
+  /// Marks a batch's time as the start of a database's past; for a batch that keeps no
+  /// before-images.
+  static func writePastStart(
+    of database: DatabaseName,
+    _ time: Timestamp,
+    to batch: inout StorageBatch
+  ) {
     var encoder = BinaryEncoder()
     encoder.append(signed: time.microseconds)
-    batch.put(keyspace, pastStartKey, encoder.bytes)
+    batch.put(keyspace, pastStartKey(database), encoder.bytes)
   }
 
-  private static let pastStartKey: [UInt8] = [1]
+  private static let pastStartPrefix: [UInt8] = [1]
+
+  private static func pastStartKey(_ database: DatabaseName) -> [UInt8] {
+    pastStartPrefix + DocumentKeys.databasePrefix(database)
+  }
 }

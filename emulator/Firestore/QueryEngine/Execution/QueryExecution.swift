@@ -212,7 +212,7 @@ struct QueryExecution: Sendable {
       var position: [UInt8]?
       func take(_ key: [UInt8], _ value: StoredValue) throws -> Bool {
         if let document = try candidates.accept(value, matching: query) {
-          try top.insert(document, size: value.bytes.count)
+          try top.insert(document, size: query.sizeHeld(of: document, stored: value.bytes.count))
         }
         guard candidates.budget.isSpent else { return true }
         position = key + [0]
@@ -280,7 +280,7 @@ struct QueryExecution: Sendable {
         continue
       }
       if let (document, size) = try candidates.fetch(key, matching: query) {
-        try top.insert(document, size: size)
+        try top.insert(document, size: query.sizeHeld(of: document, stored: size))
       }
     }
   }

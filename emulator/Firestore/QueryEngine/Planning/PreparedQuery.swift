@@ -27,6 +27,12 @@ package struct PreparedQuery: Sendable {
     needsFields = paths?.contains { !$0.isDocumentID } ?? true
   }
 
+  /// What a document takes in memory, whose stored form has so many bytes.
+  func sizeHeld(of document: FirestoreDocument, stored bytes: Int) -> Int {
+    guard !needsFields else { return bytes }
+    return document.name.path.segments.reduce(64) { $0 + $1.utf8.count + 16 }
+  }
+
   /// Whether every document of the query's one collection is among the results, in order of names.
   var takesAll: Bool {
     collection != nil && nameOrderDescending != nil && condition == nil && query.start == nil
