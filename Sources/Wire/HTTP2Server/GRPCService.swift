@@ -149,6 +149,24 @@ package struct GRPCResponseStream<Reply: Message>: Sendable {
   package func send(_ reply: Reply) async throws {
     try await writer.send(try codec.frame(reply))
   }
+
+  /// Queues replies that are all there, several at a time, and waits as `send` does.
+  ///
+  /// Throws as `send` does; some replies may then have been sent.
+  package func send(contentsOf replies: some Sequence<Reply>) async throws {
+    var batch = ByteBuffer()
+    for reply in replies {
+      let frame = try codec.frame(reply)
+      if batch.readableBytes == 0 { batch = frame } else { batch.writeImmutableBuffer(frame) }
+      guard batch.readableBytes >= Self.batchBytes else { continue }
+      try await writer.send(batch)
+      batch = ByteBuffer()
+    }
+    if batch.readableBytes > 0 { try await writer.send(batch) }
+  }
+
+  /// The size of an HTTP/2 frame, unless the client allows a larger one.
+  private static var batchBytes: Int { 16 << 10 }
 }
 
 /// The requests of a bidirectional call, in order; at most one task may iterate, once.

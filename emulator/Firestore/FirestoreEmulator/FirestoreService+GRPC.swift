@@ -26,7 +26,7 @@ extension FirestoreService {
     service.serverStreaming("RunQuery") {
       (request: Google_Firestore_V1_RunQueryRequest, stream, context) in
       try await self.runQuery(request, auth: try self.authenticate(context)) {
-        try await stream.send($0)
+        try await stream.send(contentsOf: $0)
       }
     }
     streaming("RunAggregationQuery", of: &service, runAggregationQuery)
@@ -59,7 +59,7 @@ extension FirestoreService {
     service.serverStreaming(method, on: place) { (request: Request, stream, context) in
       let replies = try await handler(request, try self.authenticate(context))
       do {
-        for reply in replies { try await stream.send(reply) }
+        try await stream.send(contentsOf: replies)
       } catch {
         if let id = replies.newTransaction { self.store.abandon(id) }
         throw error

@@ -7,18 +7,18 @@ import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
-  /// Runs a query and sends its results as they are found.
+  /// Runs a query and sends its results as they are found, a page at a time.
   ///
   /// An empty result is one message with only its read time. After an error some results may have
   /// been sent; a transaction that the query began has then ended.
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext,
-    _ send: (Google_Firestore_V1_RunQueryResponse) async throws -> Void
+    _ send: (ReplyMessages<Google_Firestore_V1_RunQueryResponse>) async throws -> Void
   ) async throws {
     let (query, consistency) = try queryRequest(request)
     try await store.query(query, at: consistency, auth: auth) { page in
-      for reply in Self.replies(with: page) { try await send(reply) }
+      try await send(Self.replies(with: page))
     }
   }
 
