@@ -15,6 +15,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         start     hearth start until its first commit is acknowledged
         create    documents created over gRPC, ephemeral and durable, 1 and 16 clients
         get       documents read over gRPC, 1 and 16 clients
+        queries   shapes of queries over 2000 documents and over eight times as many
         readers   commits beside eight readers of 10 000 documents
         trigger   a write until its function starts, 100 a second; 1000 writes at once
         drain     100 000 events that were queued before the server started
@@ -35,6 +36,9 @@ struct BenchmarksCommand: AsyncParsableCommand {
 
   @Option(help: "How long each load is measured.")
   var seconds = 2.0
+
+  @Option(help: "The documents among which queries look first.")
+  var queryDocuments = 2000
 
   @Option(
     help: ArgumentHelp(
@@ -64,6 +68,9 @@ struct BenchmarksCommand: AsyncParsableCommand {
   func validate() throws {
     guard seconds > 0, seconds <= Self.secondsMax else {
       throw ValidationError("--seconds is \(seconds); give more than 0 and at most 600.")
+    }
+    guard (100...1_000_000).contains(queryDocuments) else {
+      throw ValidationError("--query-documents is \(queryDocuments); give 100 to 1 000 000.")
     }
     _ = try scenarios()
   }
@@ -98,6 +105,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         : NumPyScan(environment: URL(filePath: pythonEnvironment).standardizedFileURL.path),
       scenarios: try scenarios(),
       duration: .seconds(seconds),
+      queryDocuments: queryDocuments,
       ownExecutable: own
     )
     print("\(ProcessInfo.processInfo.activeProcessorCount) cores, shared with the load generator\n")

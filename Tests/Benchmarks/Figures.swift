@@ -30,6 +30,11 @@ enum Work: Hashable, Sendable {
   }
 }
 
+/// Among how many documents queries look.
+enum QuerySize: Hashable, Sendable {
+  case some, eightTimes
+}
+
 /// What was measured.
 enum Metric: Hashable, Sendable {
   case startMilliseconds
@@ -38,6 +43,7 @@ enum Metric: Hashable, Sendable {
   case getsPerSecond(clients: Int)
   case commitMilliseconds(percentile: Int)
   case longReadsPerSecond
+  case queryMilliseconds(QueryShape, QuerySize)
   case functionStartMilliseconds(percentile: Int)
   case healthyStartMilliseconds(percentile: Int)
   case eventsPerSecond
@@ -65,6 +71,8 @@ enum Metric: Hashable, Sendable {
     case .durableCreatesPerSecond(let clients): "creates/s, durable, \(Self.text(clients))"
     case .getsPerSecond(let clients): "gets/s, \(Self.text(clients))"
     case .commitMilliseconds(let percentile): "commit p\(percentile) beside 8 long reads, ms"
+    case .queryMilliseconds(let shape, .some): "\(shape.rawValue), ms"
+    case .queryMilliseconds(_, .eightTimes): "… of eight times the documents, ms"
     case .longReadsPerSecond: "reads/s of 10 000 documents, 8 clients"
     case .functionStartMilliseconds(let percentile): "write → function start p\(percentile), ms"
     case .healthyStartMilliseconds(let percentile): "… p\(percentile) of 40 beside 2 faulty, ms"
@@ -92,7 +100,7 @@ enum Metric: Hashable, Sendable {
   /// Whether a smaller number is the better one.
   var isLowerBetter: Bool {
     switch self {
-    case .startMilliseconds, .commitMilliseconds, .functionStartMilliseconds,
+    case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
@@ -204,6 +212,17 @@ struct Comparison {
       Row(metric: .getsPerSecond(clients: $0.0), peer: .official, aim: .times($0.1))
     }
     + [1, 16].map { Row(metric: .getsPerSecond(clients: $0), peer: .postgreSQL) }
+    + QueryShape.allCases.flatMap { shape in
+      [
+        Row(metric: .queryMilliseconds(shape, .some), peer: .official, aim: .times(10)),
+        Row(
+          metric: .queryMilliseconds(shape, .eightTimes),
+          peer: .hearth,
+          peerMetric: .queryMilliseconds(shape, .some),
+          aim: shape == .count || shape == .offset ? nil : .times(1 / 1.15)
+        ),
+      ]
+    }
     + [
       Row(metric: .commitMilliseconds(percentile: 50), peer: .withoutReaders),
       Row(metric: .commitMilliseconds(percentile: 99), peer: .withoutReaders, aim: .atMost(10)),

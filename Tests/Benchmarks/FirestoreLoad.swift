@@ -54,6 +54,33 @@ struct FirestoreLoad: Sendable {
     }
   }
 
+  /// Asks one query over `QueryShape.paths(count)` again and again.
+  func ask(_ shape: QueryShape, _ count: Int, _ load: Load) async throws -> Measurement {
+    let parent = "\(database)/documents"
+    let query = shape.query(count, documents: parent)
+    let body: ByteBuffer
+    switch shape {
+    case .count, .countUpTo:
+      var request = Google_Firestore_V1_RunAggregationQueryRequest()
+      request.parent = parent
+      request.structuredAggregationQuery.structuredQuery = query
+      request.structuredAggregationQuery.aggregations = [
+        .with { $0.count = shape == .count ? .init() : .with { $0.upTo = .init(1000) } }
+      ]
+      body = try encoded(request)
+    default:
+      var request = Google_Firestore_V1_RunQueryRequest()
+      request.parent = parent
+      request.structuredQuery = query
+      body = try encoded(request)
+    }
+    return try await load.run {
+      connect(shape.method, on: $0)
+    } body: { _, _ in
+      body
+    }
+  }
+
   /// Stores what `get` reads.
   func prepare() async throws {
     try await createAll((0..<Self.storedDocuments).map { "read/d\($0)" })

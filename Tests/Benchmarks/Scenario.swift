@@ -1,6 +1,7 @@
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, readers, trigger, drain, faults, callable, cold, search, vectors, memory
+  case start, create, get, queries, readers, trigger, drain, faults, callable, cold, search, vectors
+  case memory
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -12,6 +13,8 @@ struct BenchmarkRun: Sendable {
   var numPy: NumPyScan?
   var scenarios: Set<Scenario>
   var duration: Duration
+  /// The documents among which queries look first.
+  var queryDocuments: Int
   /// The Benchmarks executable itself, which is also the bare echo.
   var ownExecutable: String
   let figures = Figures()
@@ -33,8 +36,9 @@ struct BenchmarkRun: Sendable {
     if has(.start) { try await measureStart() }
     if has(.create, .get, .memory) { try await measureEphemeral() }
     if has(.create) { try await measureDurable() }
+    if has(.queries) { try await measureQueries() }
     if has(.readers) { try await measureReaders() }
-    if has(.start, .create, .get, .memory) { try await measureOfficial() }
+    if has(.start, .create, .get, .queries, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }
     if has(.trigger, .callable) { try await measureFunctions() }
     if has(.drain) { try await measureDrain() }
@@ -102,6 +106,37 @@ struct BenchmarkRun: Sendable {
     }
   }
 
+  /// Every shape of query among some documents and among eight times as many.
+  private func measureQueries() async throws {
+    for count in [queryDocuments, queryDocuments * 8] {
+      try await hearth.run(["--ephemeral", "--no-functions"]) { server in
+        let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+        try await measureQueries(firestore, of: .hearth, count, warmUp: Self.warmUp)
+      }
+    }
+  }
+
+  private func measureQueries(
+    _ firestore: FirestoreLoad,
+    of subject: Subject,
+    _ count: Int,
+    warmUp: Duration
+  ) async throws {
+    try await firestore.createAll(QueryShape.paths(count))
+    // Once for all that the server learns from it, such as which indexes to build.
+    for shape in QueryShape.allCases { _ = try await firestore.ask(shape, count, load(1)) }
+    for shape in QueryShape.allCases {
+      let result = try await firestore.ask(shape, count, load(1, warmUp: warmUp))
+      let size = count == queryDocuments ? QuerySize.some : .eightTimes
+      figures.record(
+        .queryMilliseconds(shape, size),
+        of: subject,
+        result.milliseconds(0.5),
+        note: "\(count) documents, p99 \(Figures.text(result.milliseconds(0.99))) ms"
+      )
+    }
+  }
+
   /// Commits of one client, by themselves and beside readers of a whole database.
   private func measureReaders() async throws {
     try await hearth.run(["--ephemeral", "--no-functions"]) { server in
@@ -141,6 +176,10 @@ struct BenchmarkRun: Sendable {
         recordMemory(.idleMegabytes, of: .official, size)
       }
       try await measure(firestore, of: .official, warmUp: Self.officialWarmUp)
+      if has(.queries) {
+        let warmUp = Self.officialWarmUp
+        try await measureQueries(firestore, of: .official, queryDocuments, warmUp: warmUp)
+      }
       if has(.memory) {
         let size = ProcessMemory.largestInGroup(process.processID)
         recordMemory(.loadedMegabytes, of: .official, size)

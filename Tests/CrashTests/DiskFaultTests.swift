@@ -394,6 +394,30 @@ struct DiskFaultTests {
     #expect(Set(sizes.prefix(10)).count < 6)
   }
 
+  @Test("A full disk gets back the space that the log keeps ahead")
+  func givesBackLogsSpace() async throws {
+    let disk = SimulatedDisk(folder: folder.path)
+    let store = try open(logPagesMax: 4000)
+    try await store.commit(putting(1))
+    let ahead = disk.bytes(of: database + "-wal") ?? 0
+    disk.limit(bytes: disk.bytes)
+    var error: StorageError?
+    for number in 0..<200 where error == nil {
+      error = await refusal { try await store.commit(putting(UInt8(number), bytes: 20_000)) }
+    }
+    let full = disk.bytes(of: database + "-wal") ?? 0
+    disk.heal()
+    try await store.commit(putting(2))
+    let later = disk.bytes(of: database + "-wal") ?? 0
+    try await store.close()
+
+    #expect(ahead > 1 << 20)
+    #expect(error?.kind == .full)
+    #expect(full < ahead)
+    // It takes no more than it needs from then on.
+    #expect(later < full + 100_000)
+  }
+
   @Test("A read that does not end makes writers wait for it with a clear status, and then no more")
   func refusesWhileLogIsHeld() async throws {
     let disk = SimulatedDisk(folder: folder.path)

@@ -14,6 +14,7 @@ final class Connection: @unchecked Sendable {
   private(set) var logPages = 0
   /// The log's pages and its file's size when `extendLog` last looked.
   private var extendedThrough: (pages: Int, size: Int64) = (0, 0)
+  private var extendsLog = true
   private(set) var isOpen = true
 
   /// SQLite's format of the log, for the pages that this program makes.
@@ -140,28 +141,50 @@ final class Connection: @unchecked Sendable {
   /// Keeps zeros behind what the log holds, so that commits fill them and sync no new file size.
   ///
   /// A sync that also has to make a file longer takes about twice as long. SQLite takes the zeros
-  /// for the end of the log. Does nothing beyond `pagesMax`. A failure changes nothing: the commit
-  /// that lacks the space meets it.
+  /// for the end of the log. Does nothing beyond `pagesMax`, and after `cutLog`. A failure changes
+  /// nothing: the commit that lacks the space meets it.
   func extendLog(pagesMax: Int) {
     if logPages < extendedThrough.pages { extendedThrough.size = 0 }
     extendedThrough.pages = logPages
-    let used = Self.logHeaderBytes + Int64(logPages) * Self.logFrameBytes
     let reserve = min(Self.logReserveBytes, Int64(pagesMax / 2) * Self.logFrameBytes)
-    guard logPages < pagesMax, used + reserve / 2 > extendedThrough.size else { return }
-    var file: UnsafeMutablePointer<sqlite3_file>?
-    guard
-      sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) == SQLITE_OK,
-      let file, let methods = file.pointee.pMethods?.pointee
+    guard extendsLog, logPages < pagesMax, logBytes + reserve / 2 > extendedThrough.size,
+      let (file, methods) = logFile
     else { return }
     var size: Int64 = 0
     guard methods.xFileSize(file, &size) == SQLITE_OK else { return }
-    let end = used + reserve
+    let end = logBytes + reserve
     while size < end {
       let count = min(Int64(Self.zeros.count), end - size)
       guard methods.xWrite(file, Self.zeros, Int32(count), size) == SQLITE_OK else { return }
       size += count
     }
     extendedThrough.size = size
+  }
+
+  /// Gives back what `extendLog` took, for good: others need the room more.
+  ///
+  /// Before this connection has committed, it does not know how far the log goes.
+  func cutLog() {
+    let knowsEnd = logPages > 0 && extendedThrough.size > 0
+    extendsLog = false
+    guard knowsEnd, let (file, methods) = logFile else { return }
+    var size: Int64 = 0
+    // What cannot be given back stays where it is.
+    guard methods.xFileSize(file, &size) == SQLITE_OK, size > logBytes else { return }
+    _ = methods.xTruncate(file, logBytes)
+    extendedThrough.size = 0
+  }
+
+  /// The bytes that the log's pages take, as of this connection's last commit.
+  private var logBytes: Int64 { Self.logHeaderBytes + Int64(logPages) * Self.logFrameBytes }
+
+  private var logFile: (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods)? {
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    guard
+      sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) == SQLITE_OK,
+      let file, let methods = file.pointee.pMethods?.pointee
+    else { return nil }
+    return (file, methods)
   }
 
   /// Sets whether this connection, if it is the last to close, leaves the log in place.

@@ -157,6 +157,7 @@ final class GroupWriter: Sendable {
       } catch {
         connection.rollBack()
         connection.forget(made)
+        if (error as? StorageError)?.kind == .full { connection.cutLog() }
         noteIfBroken(error)
         throw error
       }
@@ -283,6 +284,8 @@ final class GroupWriter: Sendable {
         try connection.run(DatabaseFile.updateSequence, Int64(progress.sequence))
       }
     }
+    // Moving the log to the file takes as much room as the log.
+    if isDurable { connection.cutLog() }
     // Only an emptied log is removed. A log that the disk may have lost in part must not be moved
     // to the file: the next process reads it with its checksums.
     try unlessFull { connection.keepLogOnClose(try !connection.checkpoint(.truncate)) }

@@ -1,0 +1,79 @@
+import FirestoreProtos
+import SwiftProtobuf
+
+/// A query whose cost should follow its result, and not the data around it.
+enum QueryShape: String, CaseIterable, Sendable {
+  case count = "count()"
+  case countUpTo = "count() up to 1000"
+  case offset = "offset of the half, limit 10"
+  case order = "order by n, limit 10"
+  case equality = "author ==, order by n, 100 results"
+  case group = "collection group, 10 results"
+  case names = "all below a collection of 10"
+
+  /// The method that asks it.
+  var method: String {
+    switch self {
+    case .count, .countUpTo: "google.firestore.v1.Firestore/RunAggregationQuery"
+    default: "google.firestore.v1.Firestore/RunQuery"
+    }
+  }
+
+  /// The paths among which it looks: `count` messages, and as many subcollections of one document.
+  static func paths(_ count: Int) -> [String] {
+    (0..<count).flatMap { ["messages/m\($0)", "parents/p\($0)/others/x"] }
+      + (0..<10).flatMap { ["parents/p\($0 * count / 10)/wanted/x", "small/s\($0)"] }
+  }
+
+  /// The query over `paths(count)`.
+  func query(_ count: Int, documents: String) -> Google_Firestore_V1_StructuredQuery {
+    .with { query in
+      query.from = [.with { $0.collectionID = "messages" }]
+      switch self {
+      case .count, .countUpTo: break
+      case .offset:
+        query.offset = Int32(count / 2)
+        query.limit = .init(10)
+      case .order:
+        query.orderBy = [.with { $0.field.fieldPath = "n" }]
+        query.limit = .init(10)
+      case .equality:
+        query.where.fieldFilter = .with {
+          $0.field.fieldPath = "author"
+          $0.op = .equal
+          $0.value.stringValue = "user-7"
+        }
+        query.orderBy = [.with { $0.field.fieldPath = "n" }]
+        query.limit = .init(100)
+      case .group:
+        query.from = [
+          .with {
+            $0.collectionID = "wanted"
+            $0.allDescendants = true
+          }
+        ]
+      case .names:
+        // As the clients ask for what they delete with its collection.
+        query.from = [.with { $0.allDescendants = true }]
+        query.where.compositeFilter = .with {
+          $0.op = .and
+          $0.filters = [
+            Self.bound(.greaterThanOrEqual, "\(documents)/small/\0"),
+            Self.bound(.lessThan, "\(documents)/small\0/\0"),
+          ]
+        }
+      }
+    }
+  }
+
+  private static func bound(
+    _ op: Google_Firestore_V1_StructuredQuery.FieldFilter.Operator,
+    _ name: String
+  ) -> Google_Firestore_V1_StructuredQuery.Filter {
+    .with {
+      $0.fieldFilter.field.fieldPath = "__name__"
+      $0.fieldFilter.op = op
+      $0.fieldFilter.value.referenceValue = name
+    }
+  }
+}
