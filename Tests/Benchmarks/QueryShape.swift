@@ -7,7 +7,7 @@ enum QueryShape: String, CaseIterable, Sendable {
   case countUpTo = "count() up to 1000"
   case offset = "offset of the half, limit 10"
   case order = "order by n, limit 10"
-  case equality = "author ==, order by n, 100 results"
+  case equality = "author ==, order by n, 40 results"
   case group = "collection group, 10 results"
   case names = "all below a collection of 10"
 
@@ -41,10 +41,11 @@ enum QueryShape: String, CaseIterable, Sendable {
         query.where.fieldFilter = .with {
           $0.field.fieldPath = "author"
           $0.op = .equal
-          $0.value.stringValue = "user-7"
+          // Every second document is no message, so that of the hundred authors fifty wrote some.
+          $0.value.stringValue = "user-8"
         }
         query.orderBy = [.with { $0.field.fieldPath = "n" }]
-        query.limit = .init(100)
+        query.limit = .init(40)
       case .group:
         query.from = [
           .with {

@@ -55,16 +55,15 @@ struct QueryPlanner {
 
   private func cheapest(_ candidates: [IndexRange]) throws -> IndexRange? {
     guard candidates.count > 1 else { return candidates.first }
-    // All ranges are counted up to a bound that grows until one of them ends below it, so that the
-    // smallest range determines the effort.
+    // All ranges are counted up to a bound that grows until one of them costs less, because it ends
+    // or the limit is reached, so that the cheapest range determines the effort.
     var countMax = 16
     while true {
       let counts = try candidates.map { try count($0, upTo: countMax) }
       let capped = min(countMax, configuration.scanCandidatesMax)
-      if counts.contains(where: { $0 < countMax }) || countMax >= configuration.scanCandidatesMax {
-        return zip(candidates, counts).min { left, right in
-          cost(left.0, left.1, capped) < cost(right.0, right.1, capped)
-        }?.0
+      let costs = zip(candidates, counts).map { cost($0, $1, capped) }
+      if costs.contains(where: { $0.0 < countMax }) || countMax >= configuration.scanCandidatesMax {
+        return zip(candidates, costs).min { $0.1 < $1.1 }?.0
       }
       countMax *= 4
     }
