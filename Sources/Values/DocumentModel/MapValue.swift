@@ -72,11 +72,6 @@ public struct MapValue: Sendable, Hashable {
     return result
   }
 
-  /// Makes room for fields that `append` will add.
-  package mutating func reserveCapacity(_ count: Int) {
-    entries.reserveCapacity(count)
-  }
-
   /// Puts a field in as the subscript does; O(1) when fields come in their order.
   package mutating func append(_ key: String, _ value: FirestoreValue) {
     if let last = entries.last, !last.isBefore(key) {

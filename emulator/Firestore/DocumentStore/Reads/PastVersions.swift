@@ -78,8 +78,8 @@ package enum PastVersions {
 
   /// The documents of a range of keys that were changed after `time`, as they were then.
   ///
-  /// Those that were created after it and not changed since are not among them. Reads all versions kept for the range. Throws `RESOURCE_EXHAUSTED` when they take more than
-  /// `bytesMax`.
+  /// Those that were created after it and not changed since are not among them. Reads all versions
+  /// kept for the range. Throws `RESOURCE_EXHAUSTED` when they take more than `bytesMax`.
   static func overlay(
     _ range: KeyRange,
     at time: Timestamp,
@@ -117,7 +117,8 @@ package enum PastVersions {
 
   /// The documents of a range that were changed after `time`, as they were then, in order of keys.
   ///
-  /// Those that were created after it and not changed since are not among them. Stops once they take `bytesMax`; `next` is then the key to continue from.
+  /// Those that were created after it and not changed since are not among them. Stops once they
+  /// take `bytesMax`; `next` is then the key to continue from.
   static func page(
     _ range: KeyRange,
     at time: Timestamp,
