@@ -3,6 +3,7 @@ import Foundation
 import QueryEngine
 import RuntimeSupport
 import StorageEngine
+import Synchronization
 import TestSupport
 import Testing
 
@@ -77,6 +78,30 @@ struct DestinationTests {
 
     try make("empty", holding: nil)
     try await export(1, replaces: false, to: folder.path("empty"))
+  }
+
+  @Test("A refused export closes no descriptor of others")
+  func othersDescriptors() async throws {
+    try make("export")
+    let isDone = Atomic(false)
+    let folder = folder.path
+    async let lost = {
+      var lost = 0
+      while !isDone.load(ordering: .relaxed) {
+        // The lowest free number, so the one that the destination has just given back.
+        let mine = open(folder, O_RDONLY | O_CLOEXEC)
+        await Task.yield()
+        if fcntl(mine, F_GETFD) >= 0 { close(mine) } else { lost += 1 }
+      }
+      return lost
+    }()
+    for _ in 0..<2000 {
+      #expect(throws: StatusError.self) {
+        try ExportDestination(path: path, replaces: true) { _ in false }
+      }
+    }
+    isDone.store(true, ordering: .relaxed)
+    #expect(await lost == 0)
   }
 
   @Test("What a killed export left is removed by the next one")

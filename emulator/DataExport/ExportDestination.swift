@@ -45,19 +45,14 @@ final class ExportDestination {
     lockPath = prefix + "lock"
     lock = try Self.claim(lockPath, self.path)
     workPath = prefix + "new"
-    do {
-      // Nobody else holds the lock, so these folders are what a killed export left.
-      try Self.restore(self.path)
-      for suffix in ["new", "old"] where Self.exists(prefix + suffix) {
-        try Self.remove(prefix + suffix)
-      }
-      try Self.check(self.path, replaces: replaces, isExport: isExport)
-      guard mkdir(workPath, 0o700) == 0 else { throw DiskError.writing(workPath) }
-    } catch {
-      unlink(lockPath)
-      close(lock)
-      throw error
+    // From here on `deinit` gives the lock back, whatever is thrown.
+    // Nobody else holds it, so these folders are what a killed export left.
+    try Self.restore(self.path)
+    for suffix in ["new", "old"] where Self.exists(prefix + suffix) {
+      try Self.remove(prefix + suffix)
     }
+    try Self.check(self.path, replaces: replaces, isExport: isExport)
+    guard mkdir(workPath, 0o700) == 0 else { throw DiskError.writing(workPath) }
   }
 
   deinit {
