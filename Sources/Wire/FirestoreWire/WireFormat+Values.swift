@@ -13,9 +13,9 @@ extension WireFormat {
   /// The most dimensions a vector may have.
   package static let vectorDimensionsMax = 2048
 
-  private static let typeKey: FieldName = "__type__"
-  private static let vectorType = "__vector__"
-  private static let vectorKey: FieldName = "value"
+  static let typeKey: FieldName = "__type__"
+  static let vectorType = "__vector__"
+  static let vectorKey: FieldName = "value"
 
   /// Reads a value of a document, filter or cursor.
   ///

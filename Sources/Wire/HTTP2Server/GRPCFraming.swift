@@ -21,6 +21,14 @@ enum GRPCFraming {
     let bytes: MessageBytes = try message.serializedBytes()
     return bytes.framed
   }
+
+  /// Puts the prefix before a message's bytes.
+  static func frame(encoded message: [UInt8]) -> ByteBuffer {
+    var frame = ByteBufferAllocator().buffer(capacity: prefixBytes + message.count)
+    frame.writeMultipleIntegers(0 as UInt8, UInt32(message.count))
+    frame.writeBytes(message)
+    return frame
+  }
 }
 
 /// How the messages of one call are written and read.
@@ -40,7 +48,16 @@ struct GRPCCodec: Sendable {
 
   /// Encodes a reply behind its prefix.
   func frame(_ message: some Message) throws -> ByteBuffer {
-    let frame = try GRPCFraming.frame(message)
+    try compressed(GRPCFraming.frame(message))
+  }
+
+  /// Puts the prefix before a reply's bytes.
+  func frame(encoded message: [UInt8]) throws -> ByteBuffer {
+    try compressed(GRPCFraming.frame(encoded: message))
+  }
+
+  /// The frame of a reply, compressed if that is asked for and worth it.
+  private func compressed(_ frame: ByteBuffer) throws -> ByteBuffer {
     guard compressesReplies, frame.readableBytes >= Self.compressedBytesMin else { return frame }
     let compressed = try GZip.deflate(frame.dropPrefix)
     var framed = ByteBuffer()

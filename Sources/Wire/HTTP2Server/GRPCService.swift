@@ -154,9 +154,21 @@ package struct GRPCResponseStream<Reply: Message>: Sendable {
   ///
   /// Throws as `send` does; some replies may then have been sent.
   package func send(contentsOf replies: some Sequence<Reply>) async throws {
+    try await send(replies) { try codec.frame($0) }
+  }
+
+  /// Queues replies given as the bytes of their messages, as `send(contentsOf:)` does.
+  package func send(encoded replies: some Sequence<[UInt8]>) async throws {
+    try await send(replies) { try codec.frame(encoded: $0) }
+  }
+
+  private func send<Replies: Sequence>(
+    _ replies: Replies,
+    framedBy makeFrame: (Replies.Element) throws -> ByteBuffer
+  ) async throws {
     var batch = ByteBuffer()
     for reply in replies {
-      let frame = try codec.frame(reply)
+      let frame = try makeFrame(reply)
       if batch.readableBytes == 0 { batch = frame } else { batch.writeImmutableBuffer(frame) }
       guard batch.readableBytes >= Self.batchBytes else { continue }
       try await writer.send(batch)

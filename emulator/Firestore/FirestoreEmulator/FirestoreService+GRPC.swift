@@ -1,5 +1,6 @@
 import DocumentStore
 import FirestoreProtos
+import FirestoreWire
 package import HTTP2Server
 import HTTPTypes
 import Identity
@@ -22,14 +23,24 @@ extension FirestoreService {
     unary("BeginTransaction", of: &service, beginTransaction)
     unary("Rollback", of: &service, rollback)
     unary("ListCollectionIds", of: &service, listCollectionIDs)
-    streaming("BatchGetDocuments", of: &service, on: .connection, batchGetDocuments)
+    streaming("BatchGetDocuments", of: &service, on: .connection, batchGetDocuments) {
+      (stream: GRPCResponseStream<LookUpReply.Proto>, replies) in
+      try await stream.send(encoded: replies.lazy.map(\.bytes))
+    }
     service.serverStreaming("RunQuery") {
-      (request: Google_Firestore_V1_RunQueryRequest, stream, context) in
+      (
+        request: Google_Firestore_V1_RunQueryRequest,
+        stream: GRPCResponseStream<QueryReply.Proto>,
+        context
+      ) in
       try await self.runQuery(request, auth: try self.authenticate(context)) {
-        try await stream.send(contentsOf: $0)
+        try await stream.send(encoded: $0.lazy.map(\.bytes))
       }
     }
-    streaming("RunAggregationQuery", of: &service, runAggregationQuery)
+    streaming("RunAggregationQuery", of: &service, runAggregationQuery) {
+      (stream: GRPCResponseStream<Google_Firestore_V1_RunAggregationQueryResponse>, replies) in
+      try await stream.send(contentsOf: replies)
+    }
     return service
   }
 
@@ -50,16 +61,18 @@ extension FirestoreService {
     }
   }
 
-  private func streaming<Request: Message, Reply: Message>(
+  private func streaming<Request: Message, Reply, Proto: Message>(
     _ method: String,
     of service: inout GRPCService,
     on place: GRPCPlace = .pool,
-    _ handler: @escaping @Sendable (Request, AuthContext) async throws -> ReplyMessages<Reply>
+    _ handler: @escaping @Sendable (Request, AuthContext) async throws -> StreamReplies<Reply>,
+    sendingBy send:
+      @escaping @Sendable (GRPCResponseStream<Proto>, StreamReplies<Reply>) async throws -> Void
   ) {
     service.serverStreaming(method, on: place) { (request: Request, stream, context) in
       let replies = try await handler(request, try self.authenticate(context))
       do {
-        try await stream.send(contentsOf: replies)
+        try await send(stream, replies)
       } catch {
         if let id = replies.newTransaction { self.store.abandon(id) }
         throw error

@@ -1,7 +1,7 @@
 import DocumentModel
 import DocumentStore
 package import FirestoreProtos
-import FirestoreWire
+package import FirestoreWire
 package import Identity
 import RuntimeSupport
 import SwiftProtobuf
@@ -14,7 +14,7 @@ extension FirestoreService {
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext,
-    _ send: (ReplyMessages<Google_Firestore_V1_RunQueryResponse>) async throws -> Void
+    _ send: (StreamReplies<QueryReply>) async throws -> Void
   ) async throws {
     let (query, consistency) = try queryRequest(request)
     try await store.query(query, at: consistency, auth: auth) { page in
@@ -26,7 +26,7 @@ extension FirestoreService {
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext
-  ) async throws -> ReplyMessages<Google_Firestore_V1_RunQueryResponse> {
+  ) async throws -> StreamReplies<QueryReply> {
     let (query, consistency) = try queryRequest(request)
     return Self.replies(with: try await store.query(query, at: consistency, auth: auth))
   }
@@ -52,24 +52,21 @@ extension FirestoreService {
 
   private static func replies(
     with page: QueryPage
-  ) -> ReplyMessages<Google_Firestore_V1_RunQueryResponse> {
-    let readTime = WireFormat.proto(page.readTime)
+  ) -> StreamReplies<QueryReply> {
     let lead = page.newTransaction == nil ? 0 : 1
     let bodies = max(page.documents.count, 1)
-    return ReplyMessages(count: lead + bodies, newTransaction: page.newTransaction) { index in
-      .with { reply in
-        guard index >= lead else {
-          if let id = page.newTransaction { reply.transaction = id.data }
-          return
-        }
-        let position = index - lead
-        if position < page.documents.count {
-          reply.document = WireFormat.proto(page.documents[position])
-        }
-        if position == 0 { reply.skippedResults = Int32(clamping: page.skipped) }
-        reply.readTime = readTime
-        if page.isLast, position == bodies - 1 { reply.done = true }
+    return StreamReplies(count: lead + bodies, newTransaction: page.newTransaction) { index in
+      var reply = QueryReply()
+      guard index >= lead else {
+        reply.transaction = page.newTransaction?.bytes ?? []
+        return reply
       }
+      let position = index - lead
+      if position < page.documents.count { reply.document = page.documents[position] }
+      if position == 0 { reply.skippedResults = Int32(clamping: page.skipped) }
+      reply.readTime = page.readTime
+      reply.isDone = page.isLast && position == bodies - 1
+      return reply
     }
   }
 
@@ -77,7 +74,7 @@ extension FirestoreService {
   package func runAggregationQuery(
     _ request: Google_Firestore_V1_RunAggregationQueryRequest,
     auth: AuthContext
-  ) async throws -> ReplyMessages<Google_Firestore_V1_RunAggregationQueryResponse> {
+  ) async throws -> StreamReplies<Google_Firestore_V1_RunAggregationQueryResponse> {
     guard case .structuredAggregationQuery(let structured) = request.queryType else {
       throw StatusError.invalidArgument("only structured aggregation queries are supported")
     }
@@ -101,7 +98,7 @@ extension FirestoreService {
     }
     let fields = WireFormat.proto(evaluation.results)
     let (readTime, newTransaction) = (first?.readTime, first?.newTransaction)
-    return ReplyMessages(count: 1, newTransaction: newTransaction) { _ in
+    return StreamReplies(count: 1, newTransaction: newTransaction) { _ in
       .with {
         $0.result.aggregateFields = fields
         if let readTime { $0.readTime = WireFormat.proto(readTime) }

@@ -119,7 +119,10 @@ extension FirestoreService {
     _ auth: AuthContext
   ) async throws -> Response {
     switch verb {
-    case .batchGet: try await many(batchGetDocuments, body, auth) { $0.database = database }
+    case .batchGet:
+      try await many({ try await self.batchGetDocuments($0, auth: $1).protos }, body, auth) {
+        $0.database = database
+      }
     case .beginTransaction: try await one(beginTransaction, body, auth) { $0.database = database }
     case .commit: try await one(commit, body, auth) { $0.database = database }
     case .rollback: try await one(rollback, body, auth) { $0.database = database }
@@ -134,7 +137,10 @@ extension FirestoreService {
     _ auth: AuthContext
   ) async throws -> Response {
     switch verb {
-    case .runQuery: try await many(runQuery, body, auth) { $0.parent = parent }
+    case .runQuery:
+      try await many({ try await self.runQuery($0, auth: $1).protos }, body, auth) {
+        $0.parent = parent
+      }
     case .runAggregationQuery:
       try await many(runAggregationQuery, body, auth) { $0.parent = parent }
     case .listCollectionIds: try await one(listCollectionIDs, body, auth) { $0.parent = parent }
@@ -164,7 +170,7 @@ extension FirestoreService {
 
   /// Calls a handler and writes its replies as an array, as they are made.
   private func many<Input: Message, Reply: Message>(
-    _ handler: (Input, AuthContext) async throws -> ReplyMessages<Reply>,
+    _ handler: (Input, AuthContext) async throws -> StreamReplies<Reply>,
     _ body: ByteBuffer,
     _ auth: AuthContext,
     _ bind: (inout Input) -> Void

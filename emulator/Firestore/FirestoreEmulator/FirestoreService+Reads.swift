@@ -1,7 +1,7 @@
 import DocumentModel
 import DocumentStore
 package import FirestoreProtos
-import FirestoreWire
+package import FirestoreWire
 package import Identity
 import RuntimeSupport
 import SwiftProtobuf
@@ -38,7 +38,7 @@ extension FirestoreService {
   package func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
     auth: AuthContext
-  ) async throws -> ReplyMessages<Google_Firestore_V1_BatchGetDocumentsResponse> {
+  ) async throws -> StreamReplies<LookUpReply> {
     let database = try database(request.database)
     var names: [DocumentName] = []
     var seen: Set<DocumentName> = []
@@ -58,26 +58,21 @@ extension FirestoreService {
     case .readTime(let time): consistency = .readTime(try WireFormat.commitTimestamp(time))
     case nil: consistency = .latest
     }
-    if names.isEmpty { return ReplyMessages(count: 0) { _ in .init() } }
+    if names.isEmpty { return StreamReplies(count: 0) { _ in .init() } }
 
     let result = try await store.lookUp(names, mask: mask, at: consistency, auth: auth)
-    let readTime = WireFormat.proto(result.readTime)
     let lead = result.newTransaction == nil ? 0 : 1
     let count = lead + result.documents.count
-    return ReplyMessages(count: count, newTransaction: result.newTransaction) { index in
-      .with { reply in
-        guard index >= lead else {
-          if let id = result.newTransaction { reply.transaction = id.data }
-          return
-        }
-        let (name, document) = result.documents[index - lead]
-        if let document {
-          reply.found = WireFormat.proto(document)
-        } else {
-          reply.missing = name.description
-        }
-        reply.readTime = readTime
+    return StreamReplies(count: count, newTransaction: result.newTransaction) { index in
+      var reply = LookUpReply()
+      guard index >= lead else {
+        reply.transaction = result.newTransaction?.bytes ?? []
+        return reply
       }
+      let (name, document) = result.documents[index - lead]
+      reply.result = document.map { .found($0) } ?? .missing(name)
+      reply.readTime = result.readTime
+      return reply
     }
   }
 
@@ -153,8 +148,12 @@ extension FirestoreService {
     _ options: TransactionOptions,
     _ database: DatabaseName,
     _ auth: AuthContext
-  ) async throws -> ReplyMessages<Google_Firestore_V1_BatchGetDocumentsResponse> {
+  ) async throws -> StreamReplies<LookUpReply> {
     let id = try await store.begin(options, database: database, auth: auth)
-    return ReplyMessages(count: 1, newTransaction: id) { _ in .with { $0.transaction = id.data } }
+    return StreamReplies(count: 1, newTransaction: id) { _ in
+      var reply = LookUpReply()
+      reply.transaction = id.bytes
+      return reply
+    }
   }
 }

@@ -30,7 +30,7 @@ enum JSONPayload {
   }
 
   /// A reply that writes messages as an array.
-  static func array<Reply: Message>(_ messages: ReplyMessages<Reply>) -> Response {
+  static func array(_ messages: StreamReplies<some Message>) -> Response {
     Response(
       status: .ok,
       headers: [.contentType: "application/json; charset=utf-8"],

@@ -14,7 +14,7 @@ struct DirectTransport: FirestoreTransport {
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_BatchGetDocumentsResponse] {
-    try await call(credential) { Array(try await service.batchGetDocuments(request, auth: $0)) }
+    try await call(credential) { Array(try await service.batchGetDocuments(request, auth: $0).protos) }
   }
 
   func commit(
@@ -42,7 +42,7 @@ struct DirectTransport: FirestoreTransport {
     _ request: Google_Firestore_V1_RunQueryRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_RunQueryResponse] {
-    try await call(credential) { Array(try await service.runQuery(request, auth: $0)) }
+    try await call(credential) { Array(try await service.runQuery(request, auth: $0).protos) }
   }
 
   func runAggregationQuery(

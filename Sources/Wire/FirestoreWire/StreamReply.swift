@@ -1,0 +1,92 @@
+package import DocumentModel
+package import FirestoreProtos
+package import SwiftProtobuf
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A reply that carries a document, as its message or, cheaper, as the message's bytes.
+package protocol StreamReply: Sendable {
+  associatedtype Proto: SwiftProtobuf.Message
+
+  /// The message.
+  var proto: Proto { get }
+  /// What the message serializes to.
+  var bytes: [UInt8] { get }
+}
+
+/// A reply of RunQuery: a result, or what the call tells besides.
+package struct QueryReply: StreamReply {
+  package var document: FirestoreDocument?
+  package var transaction: [UInt8] = []
+  package var readTime: Timestamp?
+  package var skippedResults: Int32 = 0
+  /// Whether the query has ended with this reply.
+  package var isDone = false
+
+  /// A reply without anything.
+  package init() {}
+
+  package var proto: Google_Firestore_V1_RunQueryResponse {
+    .with { proto in
+      if let document { proto.document = WireFormat.proto(document) }
+      proto.transaction = Data(transaction)
+      if let readTime { proto.readTime = WireFormat.proto(readTime) }
+      proto.skippedResults = skippedResults
+      if isDone { proto.done = true }
+    }
+  }
+
+  package var bytes: [UInt8] {
+    var encoder = MessageEncoder()
+    if let document { encoder.append(1, document) }
+    if !transaction.isEmpty { encoder.append(2, bytes: transaction) }
+    if let readTime { encoder.append(3, readTime) }
+    encoder.append(4, unlessZero: Int64(skippedResults))
+    encoder.append(6, unlessFalse: isDone)
+    return encoder.bytes
+  }
+}
+
+/// A reply of BatchGetDocuments: a document, the name of a missing one, or a new transaction.
+package struct LookUpReply: StreamReply {
+  /// What the look-up found under a name.
+  package enum Result: Sendable {
+    case found(FirestoreDocument)
+    case missing(DocumentName)
+  }
+
+  package var result: Result?
+  package var transaction: [UInt8] = []
+  package var readTime: Timestamp?
+
+  /// A reply without anything.
+  package init() {}
+
+  package var proto: Google_Firestore_V1_BatchGetDocumentsResponse {
+    .with { proto in
+      switch result {
+      case .found(let document): proto.found = WireFormat.proto(document)
+      case .missing(let name): proto.missing = name.description
+      case nil: break
+      }
+      proto.transaction = Data(transaction)
+      if let readTime { proto.readTime = WireFormat.proto(readTime) }
+    }
+  }
+
+  package var bytes: [UInt8] {
+    var encoder = MessageEncoder()
+    switch result {
+    case .found(let document): encoder.append(1, document)
+    case .missing(let name): encoder.append(2, name)
+    case nil: break
+    }
+    if !transaction.isEmpty { encoder.append(3, bytes: transaction) }
+    if let readTime { encoder.append(4, readTime) }
+    return encoder.bytes
+  }
+}
