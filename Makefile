@@ -16,9 +16,9 @@ CRASHES ?= 5000
 APART := JourneyTests|WorkerFleetTests|BuilderTests
 
 # Tests that compute for long: after the others, which would wait for the processor in vain.
-HEAVY := CrashTests|VectorIndexTests|QueryEngineTests|StorageConformance|PsstTests|FunctionsTestingTests
+HEAVY := CrashTests|VectorIndexTests|QueryEngineTests|StorageConformance|PsstTests|FunctionsTestingTests|StoreModelTests
 
-.PHONY: help start build install uninstall docs check-docs test unit live compat journeys crashes bench scale \
+.PHONY: help start build install uninstall docs check-docs test unit live compat journeys crashes model bench scale \
 	format lint tidy needs needs-python
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make compat    the Python clients, and our own, against a started suite"
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
 	@echo "make crashes   thousands of seeded losses of power (make test runs hundreds)"
+	@echo "make model     100 000 random operations against a model, over each storage engine"
 	@echo "make bench     measurements beside neighbours, about two minutes, release build"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
 	@echo "make format    format the sources;  make lint, make tidy, make check-docs: the checks of CI"
@@ -72,6 +73,10 @@ journeys: needs
 crashes: needs
 	swift build --build-tests
 	HEARTH_CRASHES=$(CRASHES) sh $(SCRIPTS)/swift-test.sh --filter CrashTests
+
+model: needs
+	swift build --build-tests
+	HEARTH_OPERATIONS=100000 sh $(SCRIPTS)/swift-test.sh --filter StoreModelTests
 
 # Our own client against a running suite.
 live: needs

@@ -368,6 +368,7 @@ func testSupport() -> [Target] {
   [
     room("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
     room("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
+    room("QueryModel", in: "Tests", ["DocumentModel", "TestSupport"]),
     room("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
     program(
       "OpenAIStubServer",
@@ -438,10 +439,15 @@ func testTargets() -> [Target] {
       of: ["PsstFunctions"],
       and: ["FirestoreProtos", "FunctionsTesting", "OpenAIStub", "OutboundHTTP", "PsstModels"]
     ),
-    tests("QueryEngineTests"),
+    tests("QueryEngineTests", and: ["QueryModel"]),
     tests("RuntimeSupportTests"),
     tests("SchedulesTests"),
     tests("StorageConformance", of: ["StorageEngine", "SQLiteStorage"]),
+    tests(
+      "StoreModelTests",
+      of: ["FirestoreEmulator", "DocumentStore", "SQLiteStorage"],
+      and: ["QueryModel"]
+    ),
     tests("TaskQueuesTests"),
     tests("TriggerDeliveryTests"),
     tests("VectorEmulatorTests", and: ["StorageEngine"]),

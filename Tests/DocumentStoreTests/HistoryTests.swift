@@ -42,6 +42,8 @@ struct HistoryTests {
   func serialisable(round: Int) async throws {
     let seed = UInt64.random(in: 0 ... .max)
     let fixture = StoreFixture(
+      storage: round.isMultiple(of: 2)
+        ? FaultyStorage() : FaultyStorage(SlowStorage(seed: seed)),
       configuration: .init(queryPageDocumentsMax: 2, queryCandidatesMax: 2)
     )
     let history = History()

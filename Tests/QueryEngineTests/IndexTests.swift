@@ -1,5 +1,6 @@
 import DocumentModel
 import QueryEngine
+import QueryModel
 import StorageEngine
 import Synchronization
 import TestSupport

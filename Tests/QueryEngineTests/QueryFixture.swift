@@ -2,6 +2,7 @@ import DocumentModel
 import Events
 import Logging
 import QueryEngine
+import QueryModel
 import StorageEngine
 import Synchronization
 
@@ -12,10 +13,10 @@ final class QueryFixture: @unchecked Sendable {
   let storage: MemoryStorage
   let engine: QueryRunner
   let order = FixtureOrder()
-  var model: [String: FirestoreDocument] = [:]
+  var model: [DocumentName: FirestoreDocument] = [:]
   private var time: Int64 = 0
 
-  static let database = DatabaseName(project: "p")
+  static let database = RandomQueries.database
 
   /// A store, empty unless one is given.
   init(
@@ -32,9 +33,7 @@ final class QueryFixture: @unchecked Sendable {
     try await engine.buildIndexes(in: order, commitsMax: commitsMax)
   }
 
-  static func name(_ path: String) -> DocumentName {
-    DocumentName(database: database, path: ResourcePath(slashSeparated: path))
-  }
+  static func name(_ path: String) -> DocumentName { RandomQueries.name(path) }
 
   /// Sets documents to fields, or deletes them with nil, in one commit.
   func write(_ writes: [(String, MapValue?)]) async throws {
@@ -42,18 +41,19 @@ final class QueryFixture: @unchecked Sendable {
     let now = Timestamp(microseconds: time)
     var changes: [DocumentChange] = []
     for (path, fields) in writes {
-      let before = model[path]
+      let name = Self.name(path)
+      let before = model[name]
       let after = fields.map {
         FirestoreDocument(
-          name: Self.name(path),
+          name: name,
           fields: $0,
           createTime: before?.createTime ?? now,
           updateTime: now
         )
       }
-      model[path] = after
+      model[name] = after
       guard before != nil || after != nil else { continue }
-      changes.append(DocumentChange(name: Self.name(path), before: before, after: after))
+      changes.append(DocumentChange(name: name, before: before, after: after))
     }
     let storage = storage
     let committed = changes

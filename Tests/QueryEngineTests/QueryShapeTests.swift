@@ -166,7 +166,7 @@ struct QueryShapeTests {
       try await fixture.run(.c(projection: projection)).documents.first?.fields
     }
 
-    #expect(try await fields([]) == fixture.model["c/1"]?.fields)
+    #expect(try await fields([]) == fixture.model[QueryFixture.name("c/1")]?.fields)
     #expect(try await fields([.documentID]) == [:])
     #expect(
       try await fields([FieldPath(["m", "x"]), FieldPath(["a", "b"]), FieldPath(["z"])])

@@ -1,5 +1,6 @@
 import DocumentModel
 import QueryEngine
+import QueryModel
 import StorageEngine
 import TestSupport
 import Testing
@@ -125,11 +126,11 @@ struct RandomQueryTests {
     var left = count
     while left > 0 {
       let size = min(left, random.count(1...6))
-      var writes: [String: MapValue?] = [:]
+      var writes: [DocumentName: MapValue?] = [:]
       for _ in 0..<size {
-        writes[random.path()] = .some(random.chance(20) ? nil : random.fields())
+        writes[QueryFixture.name(random.path())] = .some(random.chance(20) ? nil : random.fields())
       }
-      try await fixture.write(writes.map { ($0.key, $0.value) })
+      try await fixture.write(writes.map { ($0.key.path.description, $0.value) })
       left -= size
     }
   }
@@ -161,7 +162,7 @@ struct RandomQueryTests {
     _ query: Query,
     _ fixture: QueryFixture,
     overlay: [DocumentName: FirestoreDocument?] = [:],
-    model: [String: FirestoreDocument]? = nil,
+    model: [DocumentName: FirestoreDocument]? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> QueryStatistics {
     let expected = ReferenceEvaluator(query: query).results((model ?? fixture.model).values)
@@ -175,12 +176,12 @@ struct RandomQueryTests {
   }
 
   static func overlay(
-    from new: [String: FirestoreDocument],
-    to old: [String: FirestoreDocument]
+    from new: [DocumentName: FirestoreDocument],
+    to old: [DocumentName: FirestoreDocument]
   ) -> [DocumentName: FirestoreDocument?] {
     var overlay: [DocumentName: FirestoreDocument?] = [:]
-    for path in Set(new.keys).union(old.keys) where new[path] != old[path] {
-      overlay[QueryFixture.name(path)] = .some(old[path])
+    for name in Set(new.keys).union(old.keys) where new[name] != old[name] {
+      overlay[name] = .some(old[name])
     }
     return overlay
   }
@@ -211,7 +212,7 @@ struct RandomQueryTests {
   /// Deletes everything and looks for entries left behind.
   static func expectEntriesMatchDocuments(_ fixture: QueryFixture) async throws {
     try await fixture.buildIndexes()
-    try await fixture.write(fixture.model.keys.map { ($0, nil) })
+    try await fixture.write(fixture.model.keys.map { ($0.path.description, nil) })
     let left = try await fixture.storage.read { snapshot in
       var count = 0
       try snapshot.scan(Keyspace("index_entries"), prefix: []) { _, _ in

@@ -14,7 +14,9 @@ struct DirectTransport: FirestoreTransport {
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_BatchGetDocumentsResponse] {
-    try await call(credential) { Array(try await service.batchGetDocuments(request, auth: $0).protos) }
+    try await call(credential) {
+      Array(try await service.batchGetDocuments(request, auth: $0).protos)
+    }
   }
 
   func commit(

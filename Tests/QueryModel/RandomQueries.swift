@@ -1,34 +1,53 @@
-import DocumentModel
-import TestSupport
+package import DocumentModel
+package import TestSupport
 
 /// Draws documents and queries from small sets, so that much is equal, much ties and much is
 /// missing.
-struct RandomQueries {
-  var generator: SeededGenerator
+package struct RandomQueries {
+  package var generator: SeededGenerator
 
-  init(seed: UInt64) {
+  /// The database of all that is drawn.
+  package static let database = DatabaseName(project: "p")
+
+  /// The name of a document in it.
+  package static func name(_ path: String) -> DocumentName {
+    DocumentName(database: database, path: ResourcePath(slashSeparated: path))
+  }
+
+  /// What follows from a seed.
+  package init(seed: UInt64) {
     generator = SeededGenerator(seed: seed)
   }
 
-  mutating func chance(_ percent: Int) -> Bool {
+  /// Whether a dice falls within a share.
+  package mutating func chance(_ percent: Int) -> Bool {
     Int.random(in: 0..<100, using: &generator) < percent
   }
 
-  mutating func pick<T>(_ choices: [T]) -> T {
+  /// One of some.
+  package mutating func pick<T>(_ choices: [T]) -> T {
     choices[Int.random(in: 0..<choices.count, using: &generator)]
   }
 
-  mutating func count(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &generator) }
+  /// A number of a range.
+  package mutating func count(_ range: ClosedRange<Int>) -> Int {
+    Int.random(in: range, using: &generator)
+  }
 
   // MARK: Documents
 
-  static let ids = ["a", "aa", "a-", "b", "é", "\u{1F600}", "__id5__", "__id-7__", "z"]
-  static let paths = [
+  /// Ids, among them two that differ in their Unicode form only.
+  package static let ids = [
+    "a", "aa", "a-", "b", "\u{E9}", "e\u{301}", "\u{1F600}", "__id5__", "__id-7__", "z",
+  ]
+  /// The paths that filters and orders name.
+  package static let paths = [
     FieldPath(["a"]), FieldPath(["b"]), FieldPath(["c"]), FieldPath(["m", "x"]),
     FieldPath(["m", "y.z"]), FieldPath(["m"]),
   ]
 
-  mutating func path() -> String {
+  /// A document's path.
+  package mutating func path() -> String {
     let collections = pick([
       ["c"], ["c"], ["c"], ["d"], ["c", "c"], ["d", "c"], ["c", "d"], ["c", "c", "c"],
       ["d", "d", "c"],
@@ -37,7 +56,8 @@ struct RandomQueries {
     return collections.map { "\($0)/\(pick(Self.ids))" }.joined(separator: "/")
   }
 
-  mutating func fields() -> MapValue {
+  /// A document's fields.
+  package mutating func fields() -> MapValue {
     var fields: MapValue = [:]
     for key in ["a", "b", "c"] where chance(80) { fields[key] = value() }
     if chance(60) {
@@ -51,7 +71,8 @@ struct RandomQueries {
     return fields
   }
 
-  mutating func scalar() -> FirestoreValue {
+  /// A value that is no array, map or vector.
+  package mutating func scalar() -> FirestoreValue {
     // A shared beginning as long as an index keeps, and ends that differ beyond it.
     let long = String(repeating: "l", count: 1494)
     return switch count(0...13) {
@@ -65,12 +86,13 @@ struct RandomQueries {
     case 10: .string(long + String(repeating: "l", count: count(0...5)) + pick(["", "p", "q"]))
     case 11:
       .bytes(pick([[], [0], [0, 255], Array(repeating: 7, count: 1600) + [UInt8(count(0...2))]]))
-    case 12: .reference(QueryFixture.name("c/" + pick(Self.ids)))
+    case 12: .reference(Self.name("c/" + pick(Self.ids)))
     default: .geoPoint(GeoPoint(latitude: Double(count(0...1)), longitude: Double(count(0...1))))
     }
   }
 
-  mutating func value() -> FirestoreValue {
+  /// Any value.
+  package mutating func value() -> FirestoreValue {
     switch count(0...9) {
     case 0: .array((0..<count(0...3)).map { _ in scalar() })
     case 1: .vector((0..<count(1...2)).map { _ in Double(count(0...1)) })
@@ -87,10 +109,11 @@ struct RandomQueries {
 
   // MARK: Queries
 
-  mutating func query(_ documents: [FirestoreDocument]) -> Query {
+  /// A query, perhaps an invalid one, about documents like the given ones.
+  package mutating func query(_ documents: [FirestoreDocument]) -> Query {
     let group = chance(40)
     var query = Query(
-      database: QueryFixture.database,
+      database: Self.database,
       collectionID: pick(["c", "c", "c", "d"]),
       allDescendants: group
     )
@@ -135,9 +158,9 @@ struct RandomQueries {
   }
 
   private mutating func nameComparison() -> Query.Filter {
-    let name: FirestoreValue = .name(path())
+    let name: FirestoreValue = .reference(Self.name(path()))
     return chance(30)
-      ? .field(.documentID, .in, .array([name, .name(path()), name]))
+      ? .field(.documentID, .in, .array([name, .reference(Self.name(path())), name]))
       : .field(
         .documentID,
         pick([.equal, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .notEqual]),

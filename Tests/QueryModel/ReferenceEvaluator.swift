@@ -1,13 +1,16 @@
-import DocumentModel
+package import DocumentModel
 
 /// What a query means, written down as plainly as possible: look at everything, filter, sort, cut.
 ///
 /// Shares nothing with the engine but the order of values.
-struct ReferenceEvaluator {
-  let query: Query
+package struct ReferenceEvaluator {
+  package let query: Query
+
+  /// What a valid query means.
+  package init(query: Query) { self.query = query }
 
   /// The results among all documents of a database.
-  func results(_ documents: some Collection<FirestoreDocument>) -> [FirestoreDocument] {
+  package func results(_ documents: some Collection<FirestoreDocument>) -> [FirestoreDocument] {
     let orders = orders
     let sorted =
       documents
@@ -39,7 +42,7 @@ struct ReferenceEvaluator {
   }
 
   /// Explicit orders, then inequality fields by path, then the name.
-  var orders: [Query.Order] {
+  package var orders: [Query.Order] {
     var orders = query.orders
     let descending = orders.last?.descending ?? false
     var inequalities: Set<FieldPath> = []
@@ -72,11 +75,12 @@ struct ReferenceEvaluator {
   private func isInScope(_ name: DocumentName) -> Bool {
     let depth = query.parent.segments.count
     guard name.database == query.database,
-      Array(name.path.segments.prefix(depth)) == query.parent.segments,
+      ResourcePath(Array(name.path.segments.prefix(depth))) == query.parent,
       name.path.segments.count > depth
     else { return false }
     if !query.allDescendants, name.path.segments.count != depth + 2 { return false }
-    return query.collectionID.map { $0 == name.path.segments[name.path.segments.count - 2] } ?? true
+    return query.collectionID
+      .map { $0.isIdentical(to: name.path.segments[name.path.segments.count - 2]) } ?? true
   }
 
   private func value(_ document: FirestoreDocument, _ path: FieldPath) -> FirestoreValue? {

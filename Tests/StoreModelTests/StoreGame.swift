@@ -1,0 +1,430 @@
+import DocumentModel
+import EventLog
+import Identity
+import Logging
+import QueryEngine
+import QueryModel
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import DocumentStore
+@testable import EventLog
+@testable import FirestoreEmulator
+
+/// A store and a model of it, to which the same random operations are put one after the other.
+struct StoreGame {
+  /// What the store must hold.
+  typealias Model = [DocumentName: FirestoreDocument]
+
+  private static let database = RandomQueries.database
+  /// Moments of the past that may be asked for.
+  private static let momentsMax = 40
+
+  private var random: RandomQueries
+  private let seed: UInt64
+  private let wall = WallClock()
+  private var storage: any OrderedStorage
+  private var runner: QueryRunner
+  private var store: DocumentDatabase
+  private var model: Model = [:]
+  private var moments: [(time: Timestamp, model: Model)] = []
+  private(set) var hasFailed = false
+
+  private final class WallClock: Sendable {
+    let time = Atomic<Int64>(1_700_000_000_000_000)
+
+    func now() -> Timestamp {
+      Timestamp(microseconds: time.add(1000, ordering: .relaxed).newValue)
+    }
+  }
+
+  init(seed: UInt64, storage: any OrderedStorage) async throws {
+    random = RandomQueries(seed: seed)
+    self.seed = seed
+    self.storage = storage
+    (runner, store) = try await Self.open(storage, wall)
+  }
+
+  /// Goes on with a process that has just started.
+  mutating func restart(over storage: any OrderedStorage) async throws {
+    self.storage = storage
+    (runner, store) = try await Self.open(storage, wall)
+  }
+
+  private static func open(
+    _ storage: any OrderedStorage,
+    _ wall: WallClock
+  ) async throws -> (QueryRunner, DocumentDatabase) {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let runner = QueryRunner(
+      configuration: .init(
+        scanCandidatesMax: 10,
+        indexesMax: 12,
+        backfillDocumentsMax: 7,
+        removalEntriesMax: 9,
+        wastedCandidatesMax: 100,
+        idleWritesMax: 200
+      ),
+      logger: logger
+    )
+    try await runner.load(from: storage)
+    let store = DocumentDatabase(
+      storage: storage,
+      queryRunner: runner,
+      tailer: EventTailer(storage: storage, logger: logger),
+      now: wall.now,
+      clock: ManualClock(),
+      configuration: .init(queryPageDocumentsMax: 5, queryCandidatesMax: 9),
+      logger: logger
+    )
+    return (runner, store)
+  }
+
+  /// One random operation.
+  mutating func play() async throws {
+    switch random.count(0...99) {
+    case 0..<40: try await commit()
+    case 40..<65: try await query()
+    case 65..<75: try await aggregate()
+    case 75..<82: try await transact()
+    case 82..<90: try await lookUp()
+    case 90..<96: try await store.buildIndexes(commitsMax: random.count(1...20))
+    case 96: try await load()
+    case 97: try await trim()
+    case 98: if random.chance(10) { try await reset() }
+    default: try await checkEverything()
+    }
+  }
+
+  private mutating func expect(_ isSame: Bool, _ what: @autoclosure () -> String) {
+    if !isSame { hasFailed = true }
+    #expect(isSame, "\(what()), seed \(seed)")
+  }
+
+  // MARK: Writes
+
+  private mutating func commit() async throws {
+    var writes: [Write] = []
+    for _ in 0..<random.count(1...4) {
+      var write = write()
+      // A precondition that an earlier write of the request decides is refused by itself.
+      if writes.contains(where: { $0.name == write.name }) { write.precondition = .none }
+      writes.append(write)
+    }
+    await commit(writes, in: nil)
+    let time = try await store.readTime()
+    moments.append((time, model))
+    if moments.count > Self.momentsMax { moments.remove(at: random.count(0...30)) }
+  }
+
+  /// Commits to the store and, if the model allows it, to the model.
+  private mutating func commit(_ writes: [Write], in transaction: TransactionID?) async {
+    var after = model
+    let expected = Self.apply(writes, to: &after)
+    do {
+      let outcome = try await store.commit(
+        writes,
+        database: Self.database,
+        transaction: transaction,
+        auth: .admin
+      )
+      expect(expected == .ok, "\(writes) should fail with \(expected)")
+      for (name, document) in after where model[name] != document {
+        after[name]?.updateTime = outcome.commitTime
+        if document.createTime == Self.unset { after[name]?.createTime = outcome.commitTime }
+      }
+      model = after
+    } catch {
+      let code = (error as? any StatusConvertible)?.statusCode
+      expect(code == expected, "\(writes) failed with \(error), not \(expected)")
+    }
+  }
+
+  private static let unset = Timestamp(microseconds: 0)
+
+  /// What production documents of these writes, in the plainest way.
+  private static func apply(_ writes: [Write], to model: inout Model) -> StatusCode {
+    let original = model
+    for write in writes {
+      switch write.precondition {
+      case .exists(true): if model[write.name] == nil { return .notFound }
+      case .exists(false): if model[write.name] != nil { return .alreadyExists }
+      case .updateTime(let time):
+        if original[write.name]?.updateTime != time { return .failedPrecondition }
+      case .none: break
+      }
+      switch write.operation {
+      case .delete: model[write.name] = nil
+      case .verify: break
+      case .update(let name, let fields, let mask, let transforms):
+        var document =
+          model[name]
+          ?? FirestoreDocument(name: name, fields: [:], createTime: unset, updateTime: unset)
+        if let mask {
+          for path in mask { document.fields.set(fields[path], at: path) }
+        } else {
+          document.fields = fields
+        }
+        for transform in transforms {
+          guard case .increment(.integer(let number)) = transform.kind else { continue }
+          if case .integer(let old) = document.fields[transform.path] {
+            let (sum, overflow) = old.addingReportingOverflow(number)
+            document.fields.set(.integer(overflow ? .max : sum), at: transform.path)
+          } else if case .double(let old) = document.fields[transform.path] {
+            document.fields.set(.double(old + Double(number)), at: transform.path)
+          } else {
+            document.fields.set(.integer(number), at: transform.path)
+          }
+        }
+        // Writing what is there changes nothing, not even the time.
+        model[name] = document
+      }
+    }
+    return .ok
+  }
+
+  private mutating func name() -> DocumentName {
+    if random.chance(60), let name = model.keys.sorted().randomElement(using: &random.generator) {
+      return name
+    }
+    return RandomQueries.name(random.path())
+  }
+
+  private mutating func write() -> Write {
+    let name = name()
+    var precondition = Precondition.none
+    switch random.count(0...19) {
+    case 0: precondition = .exists(model[name] != nil)
+    case 1: precondition = .exists(random.chance(50))
+    case 2: precondition = model[name].map { .updateTime($0.updateTime) } ?? .none
+    default: break
+    }
+    let operation: Write.Operation
+    switch random.count(0...9) {
+    case 0, 1: operation = .delete(name)
+    case 2, 3:
+      let mask = RandomQueries.paths.shuffled(using: &random.generator)
+        .filter { $0.segments.first != "m" }.prefix(random.count(0...2))
+      operation = .update(name, fields: random.fields(), mask: Array(mask), transforms: [])
+    case 4:
+      operation = .update(
+        name,
+        fields: [:],
+        mask: [],
+        transforms: [
+          FieldTransform(FieldPath(["a"]), .increment(.integer(Int64(random.count(0...3)))))
+        ]
+      )
+    default: operation = .update(name, fields: random.fields(), mask: nil, transforms: [])
+    }
+    return Write(operation, precondition: precondition)
+  }
+
+  // MARK: Reads
+
+  private mutating func validQuery() -> Query? {
+    let documents = model.values.sorted { $0.name < $1.name }
+    guard !documents.isEmpty else { return nil }
+    while true {
+      let query = random.query(documents)
+      if (try? runner.prepare(query)) != nil { return query }
+    }
+  }
+
+  /// A query of now, or of a moment that is kept.
+  private mutating func query() async throws {
+    guard let query = validQuery() else { return }
+    var (expected, consistency) = (model, ReadConsistency.latest)
+    if random.chance(30), let moment = moments.randomElement(using: &random.generator) {
+      (expected, consistency) = (moment.model, .readTime(moment.time))
+    }
+    let found = try await store.query(query, at: consistency, auth: .admin).documents
+    let results = ReferenceEvaluator(query: query).results(expected.values)
+    expect(
+      found == results,
+      "\(query) at \(consistency): \(found.map(\.name)), not \(results.map(\.name))"
+    )
+  }
+
+  private mutating func aggregate() async throws {
+    guard var query = validQuery(), query.collectionID != nil else { return }
+    // The reference knows nothing of the order that summed fields add under a limit.
+    if random.chance(70) { (query.limit, query.offset) = (nil, 0) }
+    let isCut = query.limit != nil || query.offset > 0
+    var aggregations = [Aggregation(alias: "n", kind: .count(upTo: nil))]
+    if !isCut { aggregations.append(Aggregation(alias: "s", kind: .sum(FieldPath(["a"])))) }
+    var evaluation = AggregationEvaluation(aggregations, of: query)
+    try await store.query(evaluation.baseQuery, asking: query, at: .latest, auth: .admin) {
+      evaluation.add($0)
+    }
+    var results = ReferenceEvaluator(query: query).results(model.values)
+    if !isCut { results = results.filter { $0.fields["a"] != nil } }
+    expect(
+      evaluation.results["n"] == .integer(Int64(results.count)),
+      "\(query) counts \(evaluation.results) instead of \(results.count)"
+    )
+    guard !isCut else { return }
+    let values = results.compactMap { $0.fields["a"] }
+    let (sum, isWhole) = Self.sum(values)
+    switch evaluation.results["s"] {
+    case .integer(let found):
+      expect(isWhole && Double(found) == sum, "\(query) sums \(found), not \(sum)")
+    case .double(let found):
+      // What lies far from zero is rounded in the order of the addition.
+      let isSame = found == sum || abs(found - sum) < abs(sum) / 1e9 || found.isNaN && sum.isNaN
+      expect(isSame, "\(query) sums \(found), not \(sum)")
+    case let other: expect(false, "\(query) sums \(String(describing: other))")
+    }
+  }
+
+  /// A sum as a double, and whether whole numbers make all of it up.
+  private static func sum(_ values: [FirestoreValue]) -> (sum: Double, isWhole: Bool) {
+    var (whole, rest, isWhole) = (Int64(0), 0.0, true)
+    for value in values {
+      switch value {
+      case .integer(let number):
+        let (sum, overflow) = whole.addingReportingOverflow(number)
+        if overflow { (rest, isWhole) = (rest + Double(number), false) } else { whole = sum }
+      case .double(let number): (rest, isWhole) = (rest + number, false)
+      default: break
+      }
+    }
+    return (Double(whole) + rest, isWhole)
+  }
+
+  private mutating func lookUp() async throws {
+    let names = Array(Set((0..<random.count(1...4)).map { _ in name() }))
+    var (expected, consistency) = (model, ReadConsistency.latest)
+    if random.chance(40), let moment = moments.randomElement(using: &random.generator) {
+      (expected, consistency) = (moment.model, .readTime(moment.time))
+    }
+    let found = try await store.lookUp(names, mask: nil, at: consistency, auth: .admin).documents
+    for (name, document) in found {
+      expect(document == expected[name], "\(name) at \(consistency)")
+    }
+  }
+
+  /// Reads in a transaction, lets another commit in between where nobody would wait, and commits.
+  private mutating func transact() async throws {
+    let isOptimistic = random.chance(50)
+    let id = try await store.begin(
+      .readWrite(optimistic: isOptimistic),
+      database: Self.database,
+      auth: .admin
+    )
+    var reads: [(name: DocumentName, document: FirestoreDocument?)] = []
+    var queries: [(query: Query, results: [FirestoreDocument])] = []
+    for _ in 0..<random.count(1...2) {
+      if random.chance(50), let query = validQuery() {
+        let found = try await store.query(query, at: .transaction(id), auth: .admin).documents
+        expect(
+          found == ReferenceEvaluator(query: query).results(model.values),
+          "\(query) in a transaction"
+        )
+        queries.append((query, found))
+      } else {
+        let name = name()
+        let found = try await store.lookUp([name], mask: nil, at: .transaction(id), auth: .admin)
+        expect(found.documents[0].document == model[name], "\(name) in a transaction")
+        reads.append(found.documents[0])
+      }
+    }
+    let before = model
+    if isOptimistic, random.chance(60) { try await commit() }
+    if random.chance(15) {
+      return try await store.rollback(id, database: Self.database)
+    }
+    let isSame =
+      reads.allSatisfy { model[$0.name] == $0.document }
+      && queries.allSatisfy {
+        ReferenceEvaluator(query: $0.query).results(model.values) == $0.results
+      }
+    let writes = [write()]
+    var after = model
+    let expected = Self.apply(writes, to: &after)
+    if !isSame {
+      let refusal = await #expect(throws: StatusError.self) {
+        try await store.commit(writes, database: Self.database, transaction: id, auth: .admin)
+      }
+      expect(refusal?.statusCode == .aborted, "a transaction over what is no more")
+    } else if before == model {
+      await commit(writes, in: id)
+    } else {
+      // What changed may lie in the range that was read without changing the result.
+      do {
+        let outcome = try await store.commit(
+          writes,
+          database: Self.database,
+          transaction: id,
+          auth: .admin
+        )
+        expect(expected == .ok, "\(writes) should fail with \(expected)")
+        for (name, document) in after where model[name] != document {
+          after[name]?.updateTime = outcome.commitTime
+          if document.createTime == Self.unset { after[name]?.createTime = outcome.commitTime }
+        }
+        model = after
+      } catch let error as StatusError {
+        expect(error.statusCode == .aborted || error.statusCode == expected, "\(error)")
+      }
+    }
+  }
+
+  // MARK: The whole
+
+  private mutating func load() async throws {
+    let recordsEvents = random.chance(50)
+    var documents: Model = [:]
+    for _ in 0..<random.count(1...5) {
+      let name = name()
+      documents[name] = FirestoreDocument(
+        name: name,
+        fields: random.fields(),
+        createTime: Timestamp(microseconds: 100),
+        updateTime: Timestamp(microseconds: 200)
+      )
+    }
+    _ = try await store.load(
+      Array(documents.values),
+      into: Self.database,
+      recordsEvents: recordsEvents
+    )
+    model.merge(documents) { $1 }
+    if !recordsEvents { moments = [] }
+  }
+
+  private mutating func trim() async throws {
+    let records = try await storage.read { try CommitLog.records(after: 0, limit: 200, in: $0) }
+    guard let last = records.last else { return }
+    var batch = StorageBatch()
+    CommitLog.trim(through: last, in: &batch)
+    for record in records { PastVersions.forget(record, in: &batch) }
+    try await storage.commit(batch)
+    moments.removeAll { $0.time < last.commitTime }
+  }
+
+  private mutating func reset() async throws {
+    try await store.reset(Self.database)
+    model = [:]
+    moments = []
+  }
+
+  /// Compares everything, now or at a moment, page by page.
+  mutating func checkEverything() async throws {
+    var (expected, time) = (model, try await store.readTime())
+    if random.chance(50), let moment = moments.randomElement(using: &random.generator) {
+      (expected, time) = (moment.model, moment.time)
+    }
+    var found: Model = [:]
+    var next: [UInt8]?
+    repeat {
+      let page = try await store.page(of: Self.database, from: next, at: time)
+      for document in page.documents { found[document.name] = document }
+      next = page.next
+    } while next != nil
+    expect(found == expected, "everything at \(time)")
+  }
+}

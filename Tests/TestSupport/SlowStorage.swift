@@ -1,0 +1,70 @@
+package import StorageEngine
+import Synchronization
+
+/// A storage engine that behaves like a distant one: everything takes a while, and the completions
+/// of commits come in any order.
+///
+/// What `OrderedStorage` promises holds: commits are visible in the order of their submission, and
+/// none completes before it is visible.
+package final class SlowStorage: OrderedStorage {
+  private struct State {
+    var random: SeededGenerator
+    /// Ends when the commit submitted last is visible.
+    var latest: Task<Void, Never>?
+  }
+
+  private let base: any OrderedStorage
+  private let state: Mutex<State>
+
+  /// A distant form of another engine, with delays that follow from `seed`.
+  package init(_ base: any OrderedStorage = MemoryStorage(), seed: UInt64) {
+    self.base = base
+    state = Mutex(State(random: SeededGenerator(seed: seed)))
+  }
+
+  /// Lets others go first, a random number of times.
+  private func pause() async {
+    let turns = state.withLock { Int.random(in: 0...20, using: &$0.random) }
+    for _ in 0..<turns { await Task.yield() }
+  }
+
+  package func read<Result: Sendable>(
+    _ body: (any StorageSnapshot) throws -> sending Result
+  ) async throws -> sending Result {
+    await pause()
+    let result = try await base.read(body)
+    await pause()
+    return result
+  }
+
+  package func submit(
+    _ batch: StorageBatch,
+    expecting: [VersionExpectation],
+    durability: Durability,
+    completion: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+  ) {
+    state.withLock { state in
+      let earlier = state.latest
+      state.latest = Task {
+        await earlier?.value
+        await pause()
+        await withCheckedContinuation { visible in
+          base.submit(batch, expecting: expecting, durability: durability) { result in
+            visible.resume()
+            Task {
+              await self.pause()
+              completion(result)
+            }
+          }
+        }
+      }
+    }
+  }
+
+  package var sequence: UInt64 { base.sequence }
+
+  package func close() async throws {
+    await state.withLock { $0.latest }?.value
+    try await base.close()
+  }
+}
