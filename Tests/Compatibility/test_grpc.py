@@ -129,22 +129,24 @@ def test_threads_share_a_channel(channel, path):
         assert set(pool.map(read, range(1000))) == {name(path)}
 
 
+def resident(suite):
+    """The memory of the suite's process in KiB."""
+    text = pathlib.Path(f"/proc/{suite.process.pid}/status").read_text()
+    return int(text.split("VmRSS:")[1].split()[0])
+
+
 def test_memory_is_flat_over_ten_thousand_calls(suite, channel, path):
     get = get_document(channel)
-
-    def resident():
-        text = pathlib.Path(f"/proc/{suite.process.pid}/status").read_text()
-        return int(text.split("VmRSS:")[1].split()[0])
 
     def read(count):
         for _ in range(count):
             get(firestore.GetDocumentRequest(name=name(path)), timeout=30)
 
     read(1000)
-    after_thousand = resident()
+    after_thousand = resident(suite)
     read(9000)
 
-    assert resident() - after_thousand < 8 * 1024
+    assert resident(suite) - after_thousand < 8 * 1024
 
 
 def test_a_slow_reader_gets_a_large_reply_whole(channel):
@@ -194,3 +196,36 @@ def test_a_deadline_ends_a_call(channel, path):
         unary(channel, "Commit", firestore.CommitResponse)(write, timeout=0.3)
 
     assert error.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+def test_readers_that_stall_hold_a_page_each_and_not_their_results(suite, channel):
+    """Eight clients ask for 40 MB each, take one result and wait; then one reads to the end."""
+    collection = f"stalled{uuid.uuid4().hex}"
+    for number in range(40):
+        create(channel, f"{collection}/{number:02}", "z" * 1_000_000)
+    before = resident(suite)
+    channels = [grpc.insecure_channel(suite.address("firestore")) for _ in range(8)]
+    try:
+        replies = []
+        for other in channels:
+            query = other.unary_stream(
+                f"{SERVICE}/RunQuery",
+                request_serializer=lambda request: type(request).serialize(request),
+                response_deserializer=firestore.RunQueryResponse.deserialize)
+            replies.append(query(firestore.RunQueryRequest(
+                parent=f"{DATABASE}/documents",
+                structured_query={"from_": [{"collection_id": collection}]}), timeout=100))
+        firsts = [next(stream).document.name for stream in replies]
+        # Whatever the suite makes for those that do not read, it has made by the time that it has
+        # answered others for a while.
+        for _ in range(200):
+            get_document(channel)(firestore.GetDocumentRequest(name=firsts[0]), timeout=30)
+        grown = resident(suite) - before
+        rest = [reply.document.name for reply in replies[0]]
+    finally:
+        for other in channels:
+            other.close()
+
+    assert len(rest) == 39
+    # 8 x 40 MB would be 320 MB; a page is at most 4 MiB, stored, decoded and on its way.
+    assert grown < 160 * 1024
