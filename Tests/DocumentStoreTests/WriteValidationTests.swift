@@ -278,6 +278,8 @@ struct WriteValidationTests {
       (set("c/d"), set("c/d", if: .exists(false)), "upsert then insert"),
       (set("c/d", if: .exists(false)), set("c/d", if: .exists(false)), "insert then insert"),
       (set("c/d", if: .exists(true)), set("c/d", if: .exists(false)), "update then insert"),
+      (delete("c/d"), set("c/d", if: .updateTime(time(1))), "delete then update"),
+      (set("c/d", if: .updateTime(time(1))), set("c/d", if: .exists(false)), "update then insert"),
     ]
   )
   func contradictions(first: Write, second: Write, words: String) throws {
@@ -290,17 +292,42 @@ struct WriteValidationTests {
     try WriteValidation.checkSequence([second])
   }
 
-  @Test("A verified document may not be written in the same commit, but verified again")
-  func verifiedThenWritten() throws {
-    let verification = verify("c/d", if: .exists(true))
-
+  @Test(
+    "A verified document may be neither written nor verified besides in the same commit",
+    arguments: [
+      ([verify("c/d", if: .exists(true)), set("c/d")], "verified and then written"),
+      ([set("c/d"), verify("c/d", if: .exists(true))], "written and then verified"),
+      (
+        [verify("c/d", if: .exists(true)), verify("c/d", if: .exists(true))],
+        "verified more than once"
+      ),
+    ]
+  )
+  func verifiedBesides(writes: [Write], words: String) throws {
     #expect(
       throws: StatusError.invalidArgument(
-        "the same document cannot be verified and then written in a single request"
+        "the same document cannot be \(words) in a single request"
       )
     ) {
-      try WriteValidation.checkSequence([verification, set("c/d")])
+      try WriteValidation.checkSequence([set("c/other")] + writes)
     }
-    try WriteValidation.checkSequence([verification, verification, set("c/other")])
+    try WriteValidation.checkSequence([verify("c/other", if: .exists(true)), writes[0]])
+  }
+
+  @Test("Transforms of a field and of one inside it are refused, in either order")
+  func overlappingTransforms() throws {
+    let one = FieldTransform(path("m"), .requestTime)
+    let other = FieldTransform(path("m.f"), .requestTime)
+    for transforms in [[one, other], [other, one]] {
+      #expect(
+        throws: StatusError.invalidArgument(
+          "Cannot transform property m and its nested property at the same time."
+        )
+      ) {
+        try WriteValidation.check(set("c/d", transforms: transforms), in: database)
+      }
+    }
+    let siblings = [other, FieldTransform(path("m.g"), .requestTime)]
+    try WriteValidation.check(set("c/d", transforms: siblings), in: database)
   }
 }

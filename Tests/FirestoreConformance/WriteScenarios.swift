@@ -178,7 +178,30 @@ let writeScenarios: [Scenario] = [
       ),
     ]
   ),
+  Scenario(
+    "A mask of the answer that no document can have is refused before anything is written",
+    [
+      .fails(
+        .updateDocument,
+        #"{"document":{"name":"$R/c/a","fields":{}},"mask":{"fieldPaths":["\#(longPath)"]}}"#,
+        .invalidArgument,
+        "property path is longer than 1500 bytes."
+      ),
+      .fails(
+        .createDocument,
+        #"""
+        {"parent":"$R","collectionId":"c","documentId":"a","document":{},
+         "mask":{"fieldPaths":["\#(longPath)"]}}
+        """#,
+        .invalidArgument,
+        "property path is longer than 1500 bytes."
+      ),
+      .missing("c/a"),
+    ]
+  ),
 ]
+
+private let longPath = String(repeating: "a", count: 1501)
 
 private func elements(_ numbers: String...) -> String {
   array(numbers)

@@ -285,6 +285,33 @@ struct IndexTests {
     #expect(statistics.scanned == 1)
   }
 
+  @Test(
+    "An offset counted by an index's entries passes over what matches, NaN and other types not",
+    arguments: [false, true],
+    [Query.FieldOperator.lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual]
+  )
+  func offsetsByEntries(descending: Bool, comparison: Query.FieldOperator) async throws {
+    let fixture = try await QueryFixture(RandomQueryTests.eager)
+    let values: [FirestoreValue] = [
+      .null, .boolean(true), .double(.nan), .double(-.infinity), .integer(1), .double(1.5),
+      .integer(2), .double(.infinity), .timestamp(Timestamp(microseconds: 0)), .string("x"),
+    ]
+    try await fixture.write(values.enumerated().map { ("c/\($0.offset)", ["a": $0.element]) })
+    for operand in values[3...] {
+      for offset in 0...3 {
+        let query = Query.c(
+          .field("a", comparison, operand),
+          orders: [.by("a", descending: descending)],
+          offset: offset
+        )
+        _ = try await fixture.run(query)
+        try await fixture.buildIndexes()
+        let expected = ReferenceEvaluator(query: query).results(fixture.model.values)
+        #expect(try await fixture.run(query).documents == expected, "\(query)")
+      }
+    }
+  }
+
   @Test("The background task builds what queries ask for and ends when cancelled")
   func background() async throws {
     let fixture = try await QueryFixture(.init(scanCandidatesMax: 0))

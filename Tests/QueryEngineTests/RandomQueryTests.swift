@@ -172,6 +172,17 @@ struct RandomQueryTests {
       "\(query) by \(statistics.indexes)",
       sourceLocation: sourceLocation
     )
+    // An offset beyond the end counts, by keys and entries where these tell enough.
+    var count = query
+    (count.offset, count.limit) = (1_000_000, nil)
+    let (rest, counted) = try await fixture.run(count, overlay: overlay)
+    count.offset = 0
+    let all = ReferenceEvaluator(query: count).results((model ?? fixture.model).values)
+    #expect(
+      rest.isEmpty && counted.skipped == all.count,
+      "\(count) by \(counted.indexes)",
+      sourceLocation: sourceLocation
+    )
     return statistics
   }
 

@@ -288,17 +288,15 @@ struct StoreGame {
 
   /// A sum as a double, and whether whole numbers make all of it up.
   private static func sum(_ values: [FirestoreValue]) -> (sum: Double, isWhole: Bool) {
-    var (whole, rest, isWhole) = (Int64(0), 0.0, true)
+    var (whole, rest, isWhole) = (Int128(0), 0.0, true)
     for value in values {
       switch value {
-      case .integer(let number):
-        let (sum, overflow) = whole.addingReportingOverflow(number)
-        if overflow { (rest, isWhole) = (rest + Double(number), false) } else { whole = sum }
+      case .integer(let number): whole += Int128(number)
       case .double(let number): (rest, isWhole) = (rest + number, false)
       default: break
       }
     }
-    return (Double(whole) + rest, isWhole)
+    return (Double(whole) + rest, isWhole && Int64(exactly: whole) != nil)
   }
 
   private mutating func lookUp() async throws {

@@ -27,7 +27,7 @@ extension FirestoreService {
       path: parent.appending(request.collectionID).appending(id)
     )
     let fields = try WireFormat.fields(request.document.fields)
-    let mask = request.hasMask ? try WireFormat.mask(request.mask) : nil
+    let mask = try answerMask(request.hasMask, request.mask)
     let result = try await store.commit(
       [
         Write(
@@ -54,7 +54,7 @@ extension FirestoreService {
     auth: AuthContext
   ) async throws -> Google_Firestore_V1_Document {
     let name = try documentName(request.document.name)
-    let mask = request.hasMask ? try WireFormat.mask(request.mask) : nil
+    let mask = try answerMask(request.hasMask, request.mask)
     let write = Write(
       .update(
         name,
@@ -164,6 +164,17 @@ extension FirestoreService {
     let database = try database(request.database)
     try await store.rollback(TransactionID(request.transaction), database: database)
     return Google_Protobuf_Empty()
+  }
+
+  /// The mask of a write's answer, which is refused before anything is written.
+  private func answerMask(
+    _ isSet: Bool,
+    _ proto: Google_Firestore_V1_DocumentMask
+  ) throws -> [FieldPath]? {
+    guard isSet else { return nil }
+    let mask = try WireFormat.mask(proto)
+    try DocumentDatabase.check(mask: mask)
+    return mask
   }
 
   private func writes(

@@ -43,7 +43,8 @@ extension DocumentDatabase {
 
   /// Applies each write on its own; a failed write's result is its failure.
   ///
-  /// Throws only when the request as a whole is malformed: a document may be written once.
+  /// Throws, and writes nothing, when the request is malformed: a write that no document could take,
+  /// or two writes of one document.
   package func batchWrite(
     _ writes: [Write],
     database: DatabaseName,
@@ -54,6 +55,7 @@ extension DocumentDatabase {
         "the same document cannot be written more than once in a single request"
       )
     }
+    for write in writes { try WriteValidation.check(write, in: database) }
     return try await withThrowingTaskGroup(of: (Int, Result<WriteOutcome, any Error>).self) {
       group in
       var results = writes.map { _ in Result<WriteOutcome, any Error>.success(WriteOutcome()) }

@@ -25,6 +25,7 @@ enum WriteValidation {
         )
       }
       for transform in transforms { try check(transform) }
+      try checkOverlap(transforms)
     case .delete: break
     case .verify:
       if case .none = write.precondition {
@@ -52,17 +53,20 @@ enum WriteValidation {
     then verb: Verb,
     _ precondition: Precondition
   ) throws(StatusError) {
-    if before == .verify {
-      guard verb == .verify else {
-        throw .invalidArgument(
-          "the same document cannot be verified and then written in a single request"
-        )
-      }
-      return
+    guard before != .verify, verb != .verify else {
+      let what =
+        before != .verify
+        ? "written and then verified"
+        : verb == .verify ? "verified more than once" : "verified and then written"
+      throw .invalidArgument("the same document cannot be \(what) in a single request")
     }
-    guard case .exists(let required) = precondition, verb != .verify,
-      required == (before == .delete)
-    else { return }
+    let required: Bool
+    switch precondition {
+    case .none: return
+    case .exists(let exists): required = exists
+    case .updateTime: required = true
+    }
+    guard required == (before == .delete) else { return }
     throw .invalidArgument(
       "Cannot \(before.rawValue) then \(verb.rawValue) an entity in the same request."
     )
@@ -77,10 +81,10 @@ enum WriteValidation {
       case .delete: self = .delete
       case .verify: self = .verify
       case .update:
-        if case .exists(let exists) = write.precondition {
-          self = exists ? .update : .insert
-        } else {
-          self = .upsert
+        switch write.precondition {
+        case .none: self = .upsert
+        case .exists(let exists): self = exists ? .update : .insert
+        case .updateTime: self = .update
         }
       }
     }
@@ -137,6 +141,21 @@ enum WriteValidation {
       }
     case .appendMissingElements(let elements), .removeAllFromArray(let elements):
       try check(.array(elements), of: property, depth: depth, insideArray: false)
+    }
+  }
+
+  /// Refuses transforms of a field and of a field inside it.
+  private static func checkOverlap(_ transforms: [FieldTransform]) throws(StatusError) {
+    guard transforms.count > 1 else { return }
+    let paths = Set(transforms.map(\.path))
+    for path in paths {
+      for length in 1..<path.segments.count {
+        let outer = FieldPath(Array(path.segments.prefix(length)))
+        guard paths.contains(outer) else { continue }
+        throw .invalidArgument(
+          "Cannot transform property \(outer) and its nested property at the same time."
+        )
+      }
     }
   }
 

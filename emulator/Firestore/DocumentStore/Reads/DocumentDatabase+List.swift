@@ -34,7 +34,7 @@ extension DocumentDatabase {
     auth: AuthContext
   ) async throws -> (documents: [ListedDocument], nextPageToken: String?) {
     try NameValidation.check(parent: parent, in: database)
-    for path in mask ?? [] where !path.isDocumentID { try WriteValidation.check(path) }
+    try Self.check(mask: mask)
     if let collectionID { try NameValidation.check(collectionID: collectionID) }
     if showMissing, !orders.isEmpty {
       throw StatusError.invalidArgument("cannot specify an order when show_missing is true")

@@ -1,7 +1,7 @@
 package import DocumentModel
 package import Identity
 import QueryEngine
-import RuntimeSupport
+package import RuntimeSupport
 import Synchronization
 
 /// The answer to a look-up.
@@ -34,7 +34,7 @@ extension DocumentDatabase {
       try NameValidation.check(name)
       try NameValidation.check(name, isIn: database)
     }
-    for path in mask ?? [] where !path.isDocumentID { try WriteValidation.check(path) }
+    try Self.check(mask: mask)
     let reads = ReadSet(documents: Set(names.map(DocumentKeys.key)))
     let result = try await read(reads, database, at: consistency) { reader in
       try names.map { name in
@@ -55,6 +55,11 @@ extension DocumentDatabase {
       readTime: result.readTime,
       newTransaction: result.newTransaction
     )
+  }
+
+  /// Refuses a mask with a path that no document can have.
+  package static func check(mask: [FieldPath]?) throws(StatusError) {
+    for path in mask ?? [] where !path.isDocumentID { try WriteValidation.check(path) }
   }
 
   func accessView(_ reader: SnapshotReader) -> AccessView {

@@ -107,18 +107,35 @@ struct IndexRangeBuilder {
       let component = IndexEntry.Component(operand, descending: descending)
       let tag = KeyEncoder.tag(of: ValueOrder.typeClass(operand))
       let bracket = Edge(bytes: prefix + [descending ? ~tag : tag])
+      let (low, high) = Self.comparable(to: operand, in: bracket, prefix, descending: descending)
       let value = Edge(bytes: prefix + component.bytes)
       // Entries that tie with a cut operand may lie on either side of it.
       let inclusive = component.isCut || comparison.includesOperand
       if comparison.isLowerBound != descending {
         range.startAtLeast(inclusive ? value.before : value.after ?? value.before)
-        range.endAtMost(bracket.after)
+        range.endAtMost(high)
       } else {
-        range.startAtLeast(bracket.before)
+        range.startAtLeast(low)
         range.endAtMost(inclusive ? value.after : value.before)
       }
     }
     return used
+  }
+
+  /// The ends of a bracket, without NaN, which is the least number and yet less than none.
+  private static func comparable(
+    to operand: FirestoreValue,
+    in bracket: Edge,
+    _ prefix: [UInt8],
+    descending: Bool
+  ) -> (low: [UInt8], high: [UInt8]?) {
+    let nan = FirestoreValue.double(.nan)
+    guard ValueOrder.typeClass(operand) == ValueOrder.typeClass(nan) else {
+      return (bracket.before, bracket.after)
+    }
+    let edge = Edge(bytes: prefix + IndexEntry.Component(nan, descending: descending).bytes)
+    return descending
+      ? (bracket.before, edge.before) : (edge.after ?? bracket.before, bracket.after)
   }
 
   /// Narrows an index whose fields are all bound to the names asked for.
