@@ -164,7 +164,7 @@ struct ReadTests {
       )
     ) { try await read(time(start.microseconds + 1)) }
     await #expect(
-      throws: StatusError(.failedPrecondition, "The requested snapshot version is too old.")
+      throws: StatusError(.failedPrecondition, "The requested 'read_time' is too old.")
     ) { try await read(time(start.microseconds - hour - 1)) }
   }
 

@@ -81,8 +81,8 @@ let queryScenarios: [Scenario] = [
          "select":{"fields":[{"fieldPath":"age"}]}}}
         """#,
         #"""
-        [{"skippedResults":2,
-          "document":{"name":"$R/c/cat","fields":{"age":{"integerValue":"30"}}}}]
+        [{"skippedResults":2},
+         {"document":{"name":"$R/c/cat","fields":{"age":{"integerValue":"30"}}}}]
         """#
       ),
       .ok(
@@ -209,9 +209,56 @@ let queryScenarios: [Scenario] = [
     ]
   ),
   Scenario(
+    "Null and NaN are found by operators of their own only",
+    [
+      .store([
+        "c/a": #"{"v":{"nullValue":null}}"#,
+        "c/b": #"{"v":{"doubleValue":"NaN"}}"#,
+        "c/c": #"{"v":{"integerValue":"1"}}"#,
+      ]),
+      .query(#"\#(c),"where":\#(field("v", "EQUAL", #"{"nullValue":null}"#))"#),
+      .query(#"\#(c),"where":\#(field("v", "EQUAL", #"{"doubleValue":"NaN"}"#))"#),
+      .query(#"\#(c),"where":\#(field("v", "NOT_EQUAL", #"{"nullValue":null}"#))"#),
+      .query(
+        #"\#(c),"where":\#(field("v", "NOT_EQUAL", #"{"doubleValue":"NaN"}"#))"#,
+        finds: "c/b",
+        "c/c"
+      ),
+      .query(
+        #"\#(c),"where":\#(field("v", "NOT_IN", list(#"{"doubleValue":"NaN"}"#)))"#,
+        finds: "c/b",
+        "c/c"
+      ),
+    ]
+  ),
+  Scenario(
+    "What is left out of a query has a meaning",
+    [
+      .store(["c/a": #"{"n":\#(one)}"#, "d/b": "{}", "c/a/d/x": "{}"]),
+      .query("", finds: "c/a", "c/a/d/x", "d/b"),
+      .query(#""from":[{}]"#, finds: "c/a", "d/b"),
+      .query(#"\#(c),"where":{"compositeFilter":{"op":"AND"}}"#, finds: "c/a"),
+      .ok(
+        .runQuery,
+        #"{"parent":"$R","structuredQuery":{\#(c),"select":{}}}"#,
+        #"[{"document":{"name":"$R/c/a"}}]"#
+      ),
+      .ok(
+        .runAggregationQuery,
+        #"{"parent":"$R","structuredAggregationQuery":{"aggregations":[{"alias":"n","count":{}}]}}"#,
+        #"[{"result":{"aggregateFields":{"n":{"integerValue":"3"}}}}]"#
+      ),
+      aggregate(#"{"alias":"n","count":{"upTo":"0"}}"#, #"{"n":{"integerValue":"0"}}"#),
+      .ok(
+        .runQuery,
+        #"{"parent":"$R","structuredQuery":{\#(c),"offset":3,"limit":0}}"#,
+        #"[{"skippedResults":1}]"#
+      ),
+    ]
+  ),
+  Scenario(
     "Malformed queries are refused in production's words",
     [
-      refused(#""from":[]"#, "StructuredQuery.from must have a collection selector."),
       refused(#"\#(c),"limit":-1"#, "limit is negative"),
       refused(#"\#(c),"offset":-1"#, "offset is negative"),
       refused(#"\#(c),"where":{}"#, "Unknown Filter type."),
@@ -250,11 +297,38 @@ let queryScenarios: [Scenario] = [
         .invalidArgument,
         "Aggregation aliases contain duplicate alias: a."
       ),
+      refusedAggregation(
+        #"{"count":{"upTo":"-1"}}"#,
+        "The `up_to` value in a COUNT aggregation must be greater than or equal to zero."
+      ),
+      refusedAggregation(
+        #"{"avg":{"field":{"fieldPath":"__name__"}}}"#,
+        "Aggregations are not supported for the property: __key__"
+      ),
+      refusedAggregation(
+        #"{"alias":"\#(String(repeating: "a", count: 1501))","count":{}}"#,
+        "The property.name is longer than 1500 bytes."
+      ),
+      refused(
+        #"\#(c),"where":{"fieldFilter":{"field":{"fieldPath":"a"},"op":"GREATER_THAN","value":\#(one)}},"startAt":{"values":[\#(one)]}"#,
+        "Cursor has too many values."
+      ),
+      refused(
+        #"\#(c),"where":\#(field("__name__", "EQUAL", elsewhere))"#,
+        "The request was for database '$D' but was attempting to access database "
+          + "'projects/demo-psst/databases/other'"
+      ),
+      refused(
+        #"\#(c),"orderBy":[\#(order("__name__"))],"startAt":{"values":[\#(elsewhere)]}"#,
+        "The cursor key is in a different database than the query"
+      ),
     ]
   ),
 ]
 
 private let c = #""from":[{"collectionId":"c"}]"#
+private let elsewhere =
+  #"{"referenceValue":"projects/demo-psst/databases/other/documents/c/a"}"#
 private let one = #"{"integerValue":"1"}"#
 
 private let people = Scenario.Step.store([
@@ -288,6 +362,18 @@ private func refused(_ query: String, _ message: String) -> Scenario.Step {
   .fails(
     .runQuery,
     #"{"parent":"$R","structuredQuery":{\#(query)}}"#,
+    .invalidArgument,
+    message
+  )
+}
+
+private func refusedAggregation(_ aggregation: String, _ message: String) -> Scenario.Step {
+  .fails(
+    .runAggregationQuery,
+    #"""
+    {"parent":"$R","structuredAggregationQuery":{"structuredQuery":{\#(c)},
+     "aggregations":[\#(aggregation)]}}
+    """#,
     .invalidArgument,
     message
   )

@@ -113,7 +113,12 @@ extension Scenario.Step {
 
   /// Reads a document, which must be missing.
   static func missing(_ path: String) -> Self {
-    fails(.getDocument, #"{"name":"$R/\#(path)"}"#, .notFound, "Document ($R/\(path)) not found.")
+    fails(
+      .getDocument,
+      #"{"name":"$R/\#(path)"}"#,
+      .notFound,
+      #"Document "$R/\#(path)" not found."#
+    )
   }
 
   /// Runs a query at the root, which must find these documents of a collection in this order.
@@ -122,7 +127,7 @@ extension Scenario.Step {
     let keysOnly = #""select":{"fields":[{"fieldPath":"__name__"}]}"#
     return ok(
       .runQuery,
-      #"{"parent":"$R","structuredQuery":{\#(keysOnly),\#(query)}}"#,
+      #"{"parent":"$R","structuredQuery":{\#(keysOnly)\#(query.isEmpty ? "" : ",")\#(query)}}"#,
       replies.isEmpty ? "[{}]" : "[\(replies.joined(separator: ","))]"
     )
   }

@@ -113,7 +113,7 @@ let transactionScenarios: [Scenario] = [
         .getDocument,
         #"{"name":"$R/c/a","readTime":"2020-01-01T00:00:00Z"}"#,
         .failedPrecondition,
-        "The requested snapshot version is too old."
+        "The requested 'read_time' is too old."
       ),
       .fails(
         .getDocument,

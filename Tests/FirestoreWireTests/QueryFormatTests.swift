@@ -55,14 +55,13 @@ struct QueryFormatTests {
   @Test(
     "A malformed query is refused in production's words",
     arguments: [
-      (#""from":[]"#, "StructuredQuery.from must have a collection selector."),
       (
         #""from":[{"collectionId":"c"},{"collectionId":"d"}]"#,
         "StructuredQuery.from cannot have more than one collection selector."
       ),
       (
-        #""from":[{}]"#,
-        "A collection selector without a collection id must select all descendants."
+        #""from":[{"collectionId":"\#(String(repeating: "c", count: 1501))"}]"#,
+        "The query kind is longer than 1500 bytes."
       ),
       (
         #""from":[{"collectionId":"c/d"}]"#,
@@ -72,8 +71,8 @@ struct QueryFormatTests {
       (#""offset":-1"#, "offset is negative"),
       (#""where":{}"#, "Unknown Filter type."),
       (
-        #""where":{"compositeFilter":{"op":"AND"}}"#,
-        "CompositeFilter must have at least one filter."
+        #""where":{"compositeFilter":{"op":"OR"}}"#,
+        "Composite filter must have at least one sub-filter."
       ),
       (
         #""where":{"compositeFilter":{"filters":[{}]}}"#, "Unsupported CompositeFilter operator."
@@ -102,7 +101,15 @@ struct QueryFormatTests {
         #""where":{"unaryFilter":{"field":{"fieldPath":"a"}}}"#, "Unknown UnaryFilter operator."
       ),
       (#""orderBy":[{"field":{"fieldPath":"a"},"direction":7}]"#, "Unknown Order direction."),
-      (#""startAt":{"values":[{}]}"#, "Cannot convert firestore.v1.Value with type unset."),
+      (#""startAt":{"values":[{}]}"#, "Cursor has too many values."),
+      (
+        #""orderBy":[{"field":{"fieldPath":"a"}}],"endAt":{"values":[{}]}"#,
+        "Cannot convert firestore.v1.Value with type unset."
+      ),
+      (
+        #""orderBy":[{"field":{"fieldPath":"a.__x__.b"}}]"#,
+        "Invalid reserved name in field path __x__"
+      ),
     ]
   )
   func malformed(part: String, message: String) throws {

@@ -63,7 +63,6 @@ struct StreamReplyTests {
     try expectSame(query)
     query.transaction = [1, 2, 255]
     query.skippedResults = .max
-    query.isDone = true
     try expectSame(query)
 
     var lookUp = LookUpReply()

@@ -29,8 +29,8 @@ struct OperatorTests {
     (.field("f", .equal, .double(0)), ["zero", "minusZero"]),
     (.field("f", .equal, .double(-0.0)), ["zero", "minusZero"]),
     (.field("f", .equal, .integer(9_007_199_254_740_993)), ["big"]),
-    (.field("f", .equal, .null), ["null"]),
-    (.field("f", .equal, .double(.nan)), ["nan"]),
+    (.field("f", .equal, .null), []),
+    (.field("f", .equal, .double(.nan)), []),
     (.field("f", .equal, .array([.double(1), .null, .double(.nan)])), ["array"]),
     (.field("f", .equal, .map(["k": .double(1)])), ["map"]),
     (.field("f", .equal, .string("b")), []),
@@ -62,8 +62,8 @@ struct OperatorTests {
     (.field("f", .greaterThanOrEqual, .vector([0])), ["vector"]),
     (.field("f", .greaterThanOrEqual, .map([:])), ["map"]),
     (.field("f", .notEqual, .integer(1)), Set(all).subtracting(["null", "one", "oneDouble"])),
-    (.field("f", .notEqual, .null), Set(all).subtracting(["null"])),
-    (.field("f", .notEqual, .double(.nan)), Set(all).subtracting(["null", "nan"])),
+    (.field("f", .notEqual, .null), []),
+    (.field("f", .notEqual, .double(.nan)), Set(all).subtracting(["null"])),
     (
       .field("f", .in, .array([.integer(1), .string("a"), .integer(1)])), ["one", "oneDouble", "a"]
     ),
@@ -73,7 +73,11 @@ struct OperatorTests {
       .field("f", .notIn, .array([.integer(0), .string("a")])),
       Set(all).subtracting(["null", "zero", "minusZero", "a"])
     ),
-    (.field("f", .notIn, .array([.double(.nan)])), Set(all).subtracting(["null", "nan"])),
+    (.field("f", .notIn, .array([.double(.nan)])), Set(all).subtracting(["null"])),
+    (
+      .field("f", .notIn, .array([.double(.nan), .integer(0)])),
+      Set(all).subtracting(["null", "zero", "minusZero"])
+    ),
     (.field("f", .notIn, .array([.null, .integer(1)])), []),
     (.field("f", .arrayContains, .double(1)), ["array"]),
     (.field("f", .arrayContains, .null), []),

@@ -147,7 +147,7 @@ struct QueryRefusalTests {
     (
       .c(.and(equalities(99)), parent: "d/x", orders: [.by("a")]),
       "The query may not have more than 100 filters + sort orders + ancestor total. Currently there "
-        + "are 99 filters, 1 sort orders, and an ancestor filter."
+        + "are 99 filters, 1 sort orders, and one ancestor filter."
     ),
     (.c(nested(100)), "The filter is nested deeper than 100 levels."),
     (

@@ -144,15 +144,17 @@ package struct ReferenceEvaluator {
       && ValueOrder.typeClass(value) == ValueOrder.typeClass(operand)
     let side = ValueOrder.compare(value, operand).rawValue
     switch comparison {
-    case .equal: return equals(operand)
-    case .notEqual: return value != .null && !equals(operand)
+    case .equal: return operand != .null && !isNaN(operand) && equals(operand)
+    case .notEqual:
+      return value != .null && operand != .null && (isNaN(operand) || !equals(operand))
     case .lessThan: return comparable && side < 0
     case .lessThanOrEqual: return comparable && side <= 0
     case .greaterThan: return comparable && side > 0
     case .greaterThanOrEqual: return comparable && side >= 0
     case .in: return value != .null && !isNaN(value) && operands.contains(where: equals)
     case .notIn:
-      return value != .null && !operands.contains(.null) && !operands.contains(where: equals)
+      return value != .null && !operands.contains(.null)
+        && !operands.contains { !isNaN($0) && equals($0) }
     case .arrayContains: return shares([operand])
     case .arrayContainsAny: return shares(operands)
     }

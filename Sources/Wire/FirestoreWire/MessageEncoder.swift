@@ -54,11 +54,6 @@ struct MessageEncoder {
     delimited(field) { $0.bytes.append(contentsOf: content) }
   }
 
-  /// Adds a flag that is left out when it is false.
-  mutating func append(_ field: Int, unlessFalse flag: Bool) {
-    append(field, unlessZero: flag ? 1 : 0)
-  }
-
   // MARK: Values
 
   private mutating func append(_ field: Int, _ fields: MapValue) {

@@ -24,8 +24,6 @@ package struct QueryReply: StreamReply {
   package var transaction: [UInt8] = []
   package var readTime: Timestamp?
   package var skippedResults: Int32 = 0
-  /// Whether the query has ended with this reply.
-  package var isDone = false
 
   /// A reply without anything.
   package init() {}
@@ -36,7 +34,6 @@ package struct QueryReply: StreamReply {
       proto.transaction = Data(transaction)
       if let readTime { proto.readTime = WireFormat.proto(readTime) }
       proto.skippedResults = skippedResults
-      if isDone { proto.done = true }
     }
   }
 
@@ -46,7 +43,6 @@ package struct QueryReply: StreamReply {
     if !transaction.isEmpty { encoder.append(2, bytes: transaction) }
     if let readTime { encoder.append(3, readTime) }
     encoder.append(4, unlessZero: Int64(skippedResults))
-    encoder.append(6, unlessFalse: isDone)
     return encoder.bytes
   }
 }

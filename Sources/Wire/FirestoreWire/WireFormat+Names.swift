@@ -46,8 +46,8 @@ extension WireFormat {
           + "(`(?:[^`\\\\]|(?:\\\\.))+`)"
       )
     }
-    if !path.isDocumentID, path.segments.contains(where: ResourceID.isReserved) {
-      throw .invalidArgument("Invalid reserved name in field path \(text)")
+    if !path.isDocumentID, let reserved = path.segments.first(where: ResourceID.isReserved) {
+      throw .invalidArgument("Invalid reserved name in field path \(reserved)")
     }
     return path
   }

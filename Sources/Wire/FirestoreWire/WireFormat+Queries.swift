@@ -22,20 +22,27 @@ extension WireFormat {
     guard !proto.hasLimit || proto.limit.value >= 0 else {
       throw .invalidArgument("limit is negative")
     }
+    // A selection of nothing is one of the names alone.
     var projection: [FieldPath] = []
     for field in proto.select.fields { projection.append(try fieldPath(field.fieldPath)) }
+    if projection.isEmpty { projection = [.documentID] }
+    for cursor in [proto.startAt, proto.endAt] {
+      guard cursor.values.count <= proto.orderBy.count else {
+        throw .invalidArgument("Cursor has too many values.")
+      }
+    }
     return Query(
       database: database,
       parent: path,
       collectionID: selector.collectionID.isEmpty ? nil : selector.collectionID,
       allDescendants: selector.allDescendants,
-      filter: proto.hasWhere ? try filter(proto.where) : nil,
+      filter: proto.hasWhere && !isEmptyAnd(proto.where) ? try filter(proto.where) : nil,
       orders: try orders(proto.orderBy),
       start: proto.hasStartAt ? try cursor(proto.startAt) : nil,
       end: proto.hasEndAt ? try cursor(proto.endAt) : nil,
       offset: Int(proto.offset),
       limit: proto.hasLimit ? Int(proto.limit.value) : nil,
-      projection: projection.isEmpty ? nil : projection
+      projection: proto.hasSelect ? projection : nil
     )
   }
 
@@ -88,6 +95,12 @@ extension WireFormat {
     .invalidArgument("Invalid order by clause \"\(clause)\".")
   }
 
+  /// An AND of nothing, which everything fulfils.
+  private static func isEmptyAnd(_ filter: Structured.Filter) -> Bool {
+    filter.compositeFilter.op == .and && filter.compositeFilter.filters.isEmpty
+  }
+
+  /// The collections to look in; without a selector, all below the parent.
   private static func selector(
     _ selectors: [Structured.CollectionSelector]
   ) throws(StatusError) -> Structured.CollectionSelector {
@@ -96,16 +109,11 @@ extension WireFormat {
         "StructuredQuery.from cannot have more than one collection selector."
       )
     }
-    guard let selector = selectors.first else {
-      throw .invalidArgument("StructuredQuery.from must have a collection selector.")
+    guard let selector = selectors.first else { return .with { $0.allDescendants = true } }
+    guard selector.collectionID.utf8.count <= ResourceID.bytesMax else {
+      throw .invalidArgument("The query kind is longer than \(ResourceID.bytesMax) bytes.")
     }
-    if !selector.collectionID.isEmpty {
-      try checkCollectionID(selector.collectionID)
-    } else if !selector.allDescendants {
-      throw .invalidArgument(
-        "A collection selector without a collection id must select all descendants."
-      )
-    }
+    try checkCollectionID(selector.collectionID)
     return selector
   }
 
@@ -152,7 +160,7 @@ extension WireFormat {
       throw .invalidArgument("Unsupported CompositeFilter operator.")
     }
     guard !proto.filters.isEmpty else {
-      throw .invalidArgument("CompositeFilter must have at least one filter.")
+      throw .invalidArgument("Composite filter must have at least one sub-filter.")
     }
     var members: [Query.Filter] = []
     for member in proto.filters { members.append(try filter(member)) }

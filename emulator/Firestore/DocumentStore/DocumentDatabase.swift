@@ -50,8 +50,8 @@ package final class DocumentDatabase: Sendable, Service {
       queryResultBytesMax: Int = 128 << 20,
       overlayBytesMax: Int = 128 << 20,
       batchWriteConcurrency: Int = 64,
-      listPageDefault: Int = 300,
-      listPageMax: Int = 1000
+      listPageDefault: Int = 100,
+      listPageMax: Int = 300
     ) {
       self.lockWait = lockWait
       self.lockWaitersMax = lockWaitersMax

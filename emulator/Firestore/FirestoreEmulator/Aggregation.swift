@@ -9,6 +9,8 @@ import SwiftProtobuf
 struct Aggregation: Sendable, Hashable {
   /// Production's bound on one request.
   static let countMax = 5
+  /// As a field's name has.
+  private static let aliasBytesMax = 1500
 
   var alias: String
   var kind: Kind
@@ -50,6 +52,9 @@ struct Aggregation: Sendable, Hashable {
       guard !ResourceID.isReserved(alias) else {
         throw .invalidArgument("The property.name \"\(alias)\" is reserved.")
       }
+      guard alias.utf8.count <= aliasBytesMax else {
+        throw .invalidArgument("The property.name is longer than \(aliasBytesMax) bytes.")
+      }
       guard !aggregations.contains(where: { $0.alias.isIdentical(to: alias) }) else {
         throw .invalidArgument("Aggregation aliases contain duplicate alias: \(alias).")
       }
@@ -64,14 +69,29 @@ struct Aggregation: Sendable, Hashable {
     switch proto.operator {
     case .count(let count):
       guard count.hasUpTo else { return .count(upTo: nil) }
-      guard count.upTo.value > 0 else {
-        throw .invalidArgument("Count up_to must be greater than zero.")
+      guard count.upTo.value >= 0 else {
+        throw .invalidArgument(
+          "The `up_to` value in a COUNT aggregation must be greater than or equal to zero."
+        )
       }
       return .count(upTo: count.upTo.value)
-    case .sum(let sum): return .sum(try WireFormat.fieldPath(sum.field.fieldPath))
-    case .avg(let average): return .average(try WireFormat.fieldPath(average.field.fieldPath))
+    case .sum(let sum): return .sum(try field(sum.field))
+    case .avg(let average): return .average(try field(average.field))
     case nil: throw .invalidArgument("Operator field in Aggregation is not set.")
     }
+  }
+}
+
+extension Aggregation {
+  /// Reads the field to add up, which the name is not.
+  private static func field(
+    _ proto: Google_Firestore_V1_StructuredQuery.FieldReference
+  ) throws(StatusError) -> FieldPath {
+    let path = try WireFormat.fieldPath(proto.fieldPath)
+    guard !path.isDocumentID else {
+      throw .invalidArgument("Aggregations are not supported for the property: __key__")
+    }
+    return path
   }
 }
 

@@ -9,7 +9,7 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Runs a query and sends its results as they are found, a page at a time.
   ///
-  /// An empty result is one message with only its read time. After an error some results may have
+  /// An empty result is one message with its read time. After an error some results may have
   /// been sent; a transaction that the query began has then ended.
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
@@ -43,7 +43,7 @@ extension FirestoreService {
     let consistency: ReadConsistency =
       switch request.consistencySelector {
       case .transaction(let id): .transaction(TransactionID(id))
-      case .newTransaction(let options): .newTransaction(try transactionOptions(options))
+      case .newTransaction(let options): .newTransaction(try readingOptions(options))
       case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
       case nil: .latest
       }
@@ -53,19 +53,25 @@ extension FirestoreService {
   private static func replies(
     with page: QueryPage
   ) -> StreamReplies<QueryReply> {
-    let lead = page.newTransaction == nil ? 0 : 1
-    let bodies = max(page.documents.count, 1)
-    return StreamReplies(count: lead + bodies, newTransaction: page.newTransaction) { index in
+    // The transaction, and what was skipped, come in messages of their own.
+    var leads: [QueryReply] = []
+    if let id = page.newTransaction {
       var reply = QueryReply()
-      guard index >= lead else {
-        reply.transaction = page.newTransaction?.bytes ?? []
-        return reply
-      }
-      let position = index - lead
-      if position < page.documents.count { reply.document = page.documents[position] }
-      if position == 0 { reply.skippedResults = Int32(clamping: page.skipped) }
+      reply.transaction = id.bytes
+      leads.append(reply)
+    }
+    if page.skipped > 0 || page.documents.isEmpty {
+      var reply = QueryReply()
+      reply.skippedResults = Int32(clamping: page.skipped)
       reply.readTime = page.readTime
-      reply.isDone = page.isLast && position == bodies - 1
+      leads.append(reply)
+    }
+    let count = leads.count + page.documents.count
+    return StreamReplies(count: count, newTransaction: page.newTransaction) { [leads] index in
+      guard index >= leads.count else { return leads[index] }
+      var reply = QueryReply()
+      reply.document = page.documents[index - leads.count]
+      reply.readTime = page.readTime
       return reply
     }
   }
@@ -76,7 +82,7 @@ extension FirestoreService {
     auth: AuthContext
   ) async throws -> StreamReplies<Google_Firestore_V1_RunAggregationQueryResponse> {
     guard case .structuredAggregationQuery(let structured) = request.queryType else {
-      throw StatusError.invalidArgument("only structured aggregation queries are supported")
+      throw StatusError.invalidArgument("Only structured aggregation queries are supported.")
     }
     guard !request.hasExplainOptions else { throw Self.explainUnimplemented }
     let aggregations = try Aggregation.read(structured.aggregations)
@@ -85,7 +91,7 @@ extension FirestoreService {
     let consistency: ReadConsistency =
       switch request.consistencySelector {
       case .transaction(let id): .transaction(TransactionID(id))
-      case .newTransaction(let options): .newTransaction(try transactionOptions(options))
+      case .newTransaction(let options): .newTransaction(try readingOptions(options))
       case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
       case nil: .latest
       }

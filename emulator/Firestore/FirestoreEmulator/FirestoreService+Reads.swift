@@ -7,9 +7,6 @@ import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
-  /// Documents on a page when the client does not say.
-  static let pageSizeDefault = 300
-
   /// Reads one document; `NOT_FOUND` when it is missing.
   package func getDocument(
     _ request: Google_Firestore_V1_GetDocumentRequest,
@@ -29,7 +26,7 @@ extension FirestoreService {
       auth: auth
     )
     guard let document = result.documents.first?.document else {
-      throw StatusError(.notFound, "Document (\(name)) not found.")
+      throw StatusError(.notFound, "Document \"\(name)\" not found.")
     }
     return WireFormat.proto(document)
   }
@@ -51,7 +48,7 @@ extension FirestoreService {
     switch request.consistencySelector {
     case .transaction(let id): consistency = .transaction(TransactionID(id))
     case .newTransaction(let options):
-      let options = try transactionOptions(options)
+      let options = try readingOptions(options)
       // Without documents there is nothing to read, but the client wants its transaction.
       if names.isEmpty { return try await onlyTransaction(options, database, auth) }
       consistency = .newTransaction(options)
@@ -100,7 +97,7 @@ extension FirestoreService {
       parent: parent,
       collectionID: request.collectionID.isEmpty ? nil : request.collectionID,
       database: database,
-      pageSize: request.pageSize == 0 ? Self.pageSizeDefault : Int(request.pageSize),
+      pageSize: Int(request.pageSize),
       pageToken: request.pageToken.isEmpty ? nil : request.pageToken,
       orders: orders,
       mask: request.hasMask ? try WireFormat.mask(request.mask) : nil,
@@ -133,7 +130,7 @@ extension FirestoreService {
     let page = try await store.listCollectionIDs(
       parent: parent,
       database: database,
-      pageSize: request.pageSize == 0 ? Self.pageSizeDefault : Int(request.pageSize),
+      pageSize: Int(request.pageSize),
       pageToken: request.pageToken.isEmpty ? nil : request.pageToken,
       at: consistency,
       auth: auth

@@ -72,6 +72,13 @@ extension FirestoreService {
     }
   }
 
+  /// Reads the options of a transaction that a read begins; read-only by default.
+  func readingOptions(
+    _ proto: Google_Firestore_V1_TransactionOptions
+  ) throws -> TransactionOptions {
+    proto.mode == nil ? .readOnly(readTime: nil) : try transactionOptions(proto)
+  }
+
   /// What a client is told of an error; logs the cause of one that has no status, which is a bug.
   package func told(_ error: any Error) -> any StatusConvertible {
     switch error {

@@ -183,7 +183,7 @@ extension DocumentDatabase {
 
   static let tooOld = StatusError(
     .failedPrecondition,
-    "The requested snapshot version is too old."
+    "The requested 'read_time' is too old."
   )
 
   /// Waits for every commit that has its time by making one more, which is visible after them all.

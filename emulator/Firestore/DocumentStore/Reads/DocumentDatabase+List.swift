@@ -36,13 +36,17 @@ extension DocumentDatabase {
     try NameValidation.check(parent: parent, in: database)
     try Self.check(mask: mask)
     if let collectionID { try NameValidation.check(collectionID: collectionID) }
+    if showMissing, collectionID == nil {
+      throw StatusError.invalidArgument("collection id must be set when show_missing is true")
+    }
     if showMissing, !orders.isEmpty {
       throw StatusError.invalidArgument("cannot specify an order when show_missing is true")
     }
     if collectionID == nil, orders.contains(where: { !$0.path.isDocumentID || $0.descending }) {
       throw StatusError.invalidArgument("kind is required for all orders except __key__ ascending")
     }
-    let list = "\(database)|\(parent)|\(collectionID ?? "/")|\(orders)|\(showMissing)"
+    let list =
+      "\(database)|\(parent)|\(collectionID ?? "/")|\(orders)|\(showMissing)|\(mask.map { "\($0)" } ?? "")"
     let token = try PageToken.decode(pageToken, for: list)
     var range = QueryRange(
       database: database,
@@ -90,7 +94,7 @@ extension DocumentDatabase {
     auth: AuthContext
   ) async throws -> (collectionIDs: [String], nextPageToken: String?) {
     try NameValidation.check(parent: parent, in: database)
-    let list = "\(database)|\(parent)|collections"
+    let list = "collections"
     var after: String?
     if let token = try PageToken.decode(pageToken, for: list) {
       if case .string(let id) = token.position[0] { after = id }

@@ -16,13 +16,15 @@ struct PageToken: Sendable, Equatable {
     guard let bytes = bytes(hexadecimal: text) else { throw invalid }
     do {
       var decoder = BinaryDecoder(bytes)
-      guard try decoder.byte() == version, try decoder.number() == fingerprint(list) else {
-        throw CorruptDataError("of another list")
-      }
+      guard try decoder.byte() == version else { throw CorruptDataError("of another version") }
+      let isOfList = try decoder.number() == fingerprint(list)
       var position: [FirestoreValue] = []
       for _ in 0..<(try decoder.count()) { position.append(try decoder.value()) }
       guard decoder.isAtEnd, !position.isEmpty else { throw CorruptDataError("trailing bytes") }
+      guard isOfList else { throw StatusError.invalidArgument("Invalid page token.") }
       return PageToken(position: position)
+    } catch let error as StatusError {
+      throw error
     } catch {
       throw invalid
     }

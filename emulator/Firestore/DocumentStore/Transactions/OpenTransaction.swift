@@ -82,6 +82,7 @@ struct TransactionTable: Sendable {
   private struct Ended {
     var ending: Ending
     var age: UInt64
+    var mode: OpenTransaction.Mode
   }
 
   private let limits: Limits
@@ -103,7 +104,7 @@ struct TransactionTable: Sendable {
     return LockOwner(age: nextOwner, id: nextOwner)
   }
 
-  /// Opens a transaction; a retry of any former one takes its age.
+  /// Opens a transaction; a retry of any former one that could write takes its age.
   mutating func begin(
     _ id: TransactionID,
     _ options: TransactionOptions,
@@ -123,7 +124,12 @@ struct TransactionTable: Sendable {
     case .readOnly(let time): readTime = time
     case .readWrite(let former, let optimistic):
       mode = optimistic ? .optimistic : .pessimistic
-      if let former, let age = open[former]?.owner.age ?? ended[former]?.age { owner.age = age }
+      if let former {
+        guard (open[former]?.mode ?? ended[former]?.mode) != .readOnly else {
+          throw .invalidArgument("Cannot retry a read-only transaction")
+        }
+        if let age = open[former]?.owner.age ?? ended[former]?.age { owner.age = age }
+      }
     }
     let transaction = OpenTransaction(
       id: id,
@@ -189,7 +195,11 @@ struct TransactionTable: Sendable {
   @discardableResult
   mutating func end(_ id: TransactionID, _ ending: Ending) -> LockOwner? {
     guard let transaction = open.removeValue(forKey: id) else { return nil }
-    ended[id] = Ended(ending: ending, age: transaction.owner.age)
+    ended[id] = Ended(
+      ending: ending,
+      age: transaction.owner.age,
+      mode: transaction.mode
+    )
     endedOrder.append(id)
     if endedOrder.count > limits.endedMax {
       // Forgets half of them at once, so that the array is not shifted for each.
@@ -213,7 +223,7 @@ struct TransactionTable: Sendable {
       }
     }
     if ended[id]?.ending == .committed {
-      throw StatusError(.aborted, "The transaction has already been committed.")
+      throw StatusError(.aborted, Self.expired.statusMessage)
     }
     return end(id, .aborted)
   }

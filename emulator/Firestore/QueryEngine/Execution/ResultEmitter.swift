@@ -18,7 +18,7 @@ struct ResultEmitter: Sendable {
   /// An emitter that has taken nothing.
   init(_ query: PreparedQuery) {
     self.query = query
-    isDone = query.query.limit == 0
+    isDone = query.query.limit == 0 && query.query.offset == 0
   }
 
   /// How many documents the source needs to deliver at most; nil for all.
@@ -35,6 +35,7 @@ struct ResultEmitter: Sendable {
   mutating func skip(_ count: Int, last: FirestoreDocument) {
     skipped += count
     self.last = last
+    endIfFull()
   }
 
   /// How many results wait to be taken.
@@ -74,12 +75,17 @@ struct ResultEmitter: Sendable {
 
   private mutating func emit(_ document: FirestoreDocument) {
     last = document
-    guard skipped >= query.query.offset else {
+    if skipped < query.query.offset {
       skipped += 1
-      return
+    } else {
+      returned += 1
+      ready.append(query.project(document))
     }
-    returned += 1
-    ready.append(query.project(document))
-    if returned == query.query.limit { isDone = true }
+    endIfFull()
+  }
+
+  /// What an offset passes over is counted even where the limit lets nothing through.
+  private mutating func endIfFull() {
+    if returned == query.query.limit, skipped >= query.query.offset { isDone = true }
   }
 }

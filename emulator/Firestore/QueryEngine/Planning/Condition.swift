@@ -57,18 +57,24 @@ indirect enum Condition: Sendable, Hashable {
 
   private static func test(_ comparison: Query.FieldOperator, _ operand: FirestoreValue) -> Test {
     switch comparison {
-    case .equal: .oneOf([operand])
-    case .notEqual: .noneOf(operand == .null ? [] : [operand])
+    // Nothing equals null or NaN but by the operators of their own; everything differs from NaN,
+    // and nothing is known to differ from null.
+    case .equal: .oneOf([operand].filter { !$0.isNullOrNaN })
+    case .notEqual: noneOf([operand])
     case .lessThan: range(.lessThan, operand)
     case .lessThanOrEqual: range(.lessThanOrEqual, operand)
     case .greaterThan: range(.greaterThan, operand)
     case .greaterThanOrEqual: range(.greaterThanOrEqual, operand)
     case .in: .oneOf(elements(operand).filter { !$0.isNullOrNaN })
-    // A null among the excluded values excludes everything, as in SQL.
-    case .notIn: elements(operand).contains(.null) ? .oneOf([]) : .noneOf(elements(operand))
+    case .notIn: noneOf(elements(operand))
     case .arrayContains: .containsAny([operand].filter { !$0.isNullOrNaN })
     case .arrayContainsAny: .containsAny(elements(operand).filter { !$0.isNullOrNaN })
     }
+  }
+
+  /// A null among the excluded values excludes everything, as in SQL; a NaN excludes nothing.
+  private static func noneOf(_ values: [FirestoreValue]) -> Test {
+    values.contains(.null) ? .oneOf([]) : .noneOf(values.filter { !$0.isNullOrNaN })
   }
 
   private static func range(_ comparison: RangeOperator, _ operand: FirestoreValue) -> Test {

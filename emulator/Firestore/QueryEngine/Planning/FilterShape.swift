@@ -57,7 +57,7 @@ struct NormalForm {
   private(set) var disjuncts = 1
   /// The most array memberships in one disjunct.
   private(set) var arrayTermsMax = 0
-  /// The filters of the largest disjunct.
+  /// The filters, before they are multiplied out.
   private(set) var terms = 0
 
   /// Measures a filter.
@@ -74,7 +74,7 @@ struct NormalForm {
       for form in filters.map(NormalForm.init) {
         disjuncts = Self.bounded(disjuncts.addingReportingOverflow(form.disjuncts))
         arrayTermsMax = max(arrayTermsMax, form.arrayTermsMax)
-        terms = max(terms, form.terms)
+        terms += form.terms
       }
     case .field(_, .in, .array(let values)):
       disjuncts = values.count

@@ -150,8 +150,14 @@ struct QueryValidation {
     default: operands = [operand]
     }
     for operand in operands {
-      guard case .reference = operand else {
+      guard case .reference(let name) = operand else {
         throw .invalidArgument("__key__ filter value must be a Key")
+      }
+      guard name.database == query.database else {
+        throw .invalidArgument(
+          "The request was for database '\(query.database)' but was attempting to access database "
+            + "'\(name.database)'"
+        )
       }
     }
   }
@@ -208,7 +214,7 @@ struct QueryValidation {
       throw .invalidArgument(
         "The query may not have more than \(Self.componentsMax) filters + sort orders + ancestor "
           + "total. Currently there are \(form.terms) filters, \(query.orders.count) sort orders, "
-          + "and \(ancestor == 0 ? "no" : "an") ancestor filter."
+          + "and \(ancestor == 0 ? "no" : "one") ancestor filter."
       )
     }
   }
@@ -261,6 +267,9 @@ struct QueryValidation {
           "Document parent name \"\(name)\" lacks \"/\" at index "
             + "\(name.description.utf8.count)."
         )
+      }
+      guard name.database == query.database else {
+        throw .invalidArgument("The cursor key is in a different database than the query")
       }
     }
   }
