@@ -132,7 +132,10 @@ func rooms() -> [Target] {
     room(
       "QueryEngine",
       in: "emulator/Firestore",
-      ["DocumentModel", "Events", "StorageEngine", "RuntimeSupport", "DequeModule", "Logging"]
+      [
+        "DocumentModel", "Events", "StorageEngine", "RuntimeSupport", "DequeModule", "HeapModule",
+        "Logging",
+      ]
     ),
     room(
       "VectorIndex",

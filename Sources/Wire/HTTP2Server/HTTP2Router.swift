@@ -98,7 +98,7 @@ package struct HTTP2Router: Sendable {
 
     /// The bounds; each default's reason stands beside its property.
     package init(
-      requestBytesMax: Int = 10 * 1024 * 1024,
+      requestBytesMax: Int = 11 * 1024 * 1024,
       requestTooLargeCode: StatusCode = .resourceExhausted,
       heldBytesMax: Int = 64 * 1024 * 1024,
       streamsMax: Int = 1000,

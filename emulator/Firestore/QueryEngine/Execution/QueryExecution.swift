@@ -1,4 +1,5 @@
 import DocumentModel
+import HeapModule
 import StorageEngine
 
 /// One plan of a query on its way, which fetches candidates and orders the matches.
@@ -247,18 +248,23 @@ struct QueryExecution: Sendable {
       let (skipped, last) = try streams[0].skip(emitter.toSkip, &candidates)
       if let last { try skip(skipped, last: last, candidates) }
     }
+    var heads = Heap<StreamHead>()
+    var headless = Array(streams.indices)
     while !emitter.isDone, emitter.readyCount < Self.readyMax {
-      for position in streams.indices {
+      for position in headless {
         guard try streams[position].fill(&candidates) else { return false }
-      }
-      guard
-        let first = streams.compactMap(\.head).min(by: { query.compare($0, $1) == .less })
-      else { return true }
-      emitter.take(first)
-      for position in streams.indices {
-        if let head = streams[position].head, query.compare(head, first) == .equal {
-          streams[position].pass()
+        if let document = streams[position].head {
+          heads.insert(StreamHead(query: query, document: document, position: position))
         }
+      }
+      headless = []
+      guard let first = heads.min else { return true }
+      emitter.take(first.document)
+      // A document that several streams find is one result.
+      while let head = heads.min, head == first {
+        heads.removeMin()
+        streams[head.position].pass()
+        headless.append(head.position)
       }
     }
     return false
@@ -287,6 +293,21 @@ struct QueryExecution: Sendable {
 
   /// Results that may wait; a source that makes them in order stops there.
   private static let readyMax = 64
+}
+
+/// The next document of one of several streams, in the order of the query.
+private struct StreamHead: Comparable {
+  let query: PreparedQuery
+  let document: FirestoreDocument
+  let position: Int
+
+  static func == (left: Self, right: Self) -> Bool {
+    left.query.compare(left.document, right.document) == .equal
+  }
+
+  static func < (left: Self, right: Self) -> Bool {
+    left.query.compare(left.document, right.document) == .less
+  }
 }
 
 /// The keys of the documents in an index range, in the index's order.

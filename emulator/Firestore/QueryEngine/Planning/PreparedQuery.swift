@@ -57,6 +57,12 @@ package struct PreparedQuery: Sendable {
   /// The order of two documents that match; equal only for one and the same name.
   package func compare(_ left: FirestoreDocument, _ right: FirestoreDocument) -> Ordering {
     for order in orders {
+      if order.path.isDocumentID {
+        let result: Ordering =
+          left.name < right.name ? .less : right.name < left.name ? .greater : .equal
+        if result != .equal { return order.descending ? result.reversed : result }
+        continue
+      }
       guard let a = left.value(at: order.path), let b = right.value(at: order.path) else {
         continue
       }
