@@ -60,6 +60,9 @@ enum Metric: Hashable, Sendable {
   case vectorsMegabytes
   case vectorsStartMilliseconds
   case vectorsReadyMilliseconds
+  case millionMegabytesOnDisk
+  case millionMegabytesInMemory
+  case millionStartMilliseconds
   case idleMegabytes
   case loadedMegabytes
   case workerMegabytes
@@ -91,6 +94,9 @@ enum Metric: Hashable, Sendable {
     case .vectorsMegabytes: "memory with vectors, MB"
     case .vectorsStartMilliseconds: "start with vectors → commit, ms"
     case .vectorsReadyMilliseconds: "start with vectors → query, ms"
+    case .millionMegabytesOnDisk: "disk for a million documents, MB"
+    case .millionMegabytesInMemory: "memory after writing them, MB"
+    case .millionStartMilliseconds: "start with them → first commit, ms"
     case .idleMegabytes: "memory idle, MB"
     case .loadedMegabytes: "memory after the load, MB"
     case .workerMegabytes: "memory of an idle worker, MB"
@@ -104,8 +110,9 @@ enum Metric: Hashable, Sendable {
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
-      .vectorsReadyMilliseconds, .coldStartMilliseconds, .callableMilliseconds99, .idleMegabytes,
-      .loadedMegabytes, .workerMegabytes:
+      .vectorsReadyMilliseconds, .coldStartMilliseconds, .callableMilliseconds99,
+      .millionMegabytesOnDisk, .millionMegabytesInMemory, .millionStartMilliseconds,
+      .idleMegabytes, .loadedMegabytes, .workerMegabytes:
       true
     default: false
     }
@@ -205,7 +212,7 @@ struct Comparison {
       Row(
         metric: .durableCreatesPerSecond(clients: $0),
         peer: .postgreSQL,
-        peerMetric: .createsPerSecond(clients: $0)
+        peerMetric: .durableCreatesPerSecond(clients: $0)
       )
     }
     + [(1, 2.0), (16, 3.0)].map {
@@ -278,6 +285,9 @@ struct Comparison {
       Row(metric: .vectorsMegabytes),
       Row(metric: .vectorsStartMilliseconds, aim: .atMost(100)),
       Row(metric: .vectorsReadyMilliseconds),
+      Row(metric: .millionMegabytesOnDisk),
+      Row(metric: .millionMegabytesInMemory),
+      Row(metric: .millionStartMilliseconds, aim: .atMost(1000)),
       Row(metric: .idleMegabytes, peer: .official, aim: .atMost(40)),
       Row(metric: .loadedMegabytes, peer: .official),
       Row(metric: .workerMegabytes),

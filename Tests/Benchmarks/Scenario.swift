@@ -1,7 +1,9 @@
+import Foundation
+
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
   case start, create, get, queries, readers, trigger, drain, faults, callable, cold, search, vectors
-  case memory
+  case memory, million
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -38,6 +40,7 @@ struct BenchmarkRun: Sendable {
     if has(.create) { try await measureDurable() }
     if has(.queries) { try await measureQueries() }
     if has(.readers) { try await measureReaders() }
+    if has(.million) { try await measureMillion() }
     if has(.start, .create, .get, .queries, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }
     if has(.trigger, .callable) { try await measureFunctions() }
@@ -159,6 +162,31 @@ struct BenchmarkRun: Sendable {
     }
   }
 
+  /// What a million documents take, and a start with them.
+  private func measureMillion() async throws {
+    let folder = hearth.folder + "/million"
+    let arguments = ["--no-functions", "--data", folder]
+    try await hearth.run(arguments) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      try await firestore.createAll((0..<1_000_000).map { "many/d\($0)" })
+      let size = ProcessMemory.megabytes(server.processID)
+      recordMemory(.millionMegabytesInMemory, of: .hearth, size)
+    }
+    let files = try FileManager.default.subpathsOfDirectory(atPath: folder)
+    let bytes = try files.reduce(0) { sum, file in
+      let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(file)")
+      return sum + (attributes[.size] as? Int ?? 0)
+    }
+    figures.record(.millionMegabytesOnDisk, Double(bytes) / 1e6)
+    let clock = ContinuousClock()
+    let began = clock.now
+    try await hearth.run(arguments) { server in
+      try await FirestoreLoad(address: server.firestore, project: server.project)
+        .createOne("first/one")
+      figures.record(.millionStartMilliseconds, (clock.now - began) / .milliseconds(1))
+    }
+  }
+
   private func measureOfficial() async throws {
     guard let official else {
       return print("The official emulator (gcloud and Java) is not installed: skipped.")
@@ -196,7 +224,7 @@ struct BenchmarkRun: Sendable {
       try await postgreSQL.prepare()
       for clients in Self.firestoreClients where has(.create) {
         let result = try await postgreSQL.create(load(clients), collection: "create\(clients)")
-        figures.record(.createsPerSecond(clients: clients), of: .postgreSQL, result)
+        figures.record(.durableCreatesPerSecond(clients: clients), of: .postgreSQL, result)
       }
       for clients in Self.firestoreClients where has(.get) {
         let result = try await postgreSQL.get(load(clients))
