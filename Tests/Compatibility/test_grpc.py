@@ -90,7 +90,7 @@ def test_an_oversized_request_is_refused_for_good(suite):
             create(channel, "grpc/big", "x" * (11 << 20))
 
     assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert "10485760" in error.value.details()
+    assert "11534336" in error.value.details()
 
 
 def test_a_decompression_bomb_is_refused(suite):

@@ -49,7 +49,7 @@ def test_too_large_a_request_is_never_a_status_that_clients_retry(suite):
 
     assert reply.status_code == 400
     assert reply.json()["error"]["message"] == (
-        "Request payload size exceeds the limit: 10485760 bytes.")
+        "Request payload size exceeds the limit: 11534336 bytes.")
 
 
 def test_reset_empties_one_database(suite, db):

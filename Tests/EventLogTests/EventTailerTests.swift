@@ -55,6 +55,49 @@ struct EventTailerTests {
   }
 
   @Test(
+    "A record that its committer offers is not read back, whichever others are, in any order",
+    arguments: [2, 1024]
+  )
+  func offered(ringCapacity: Int) async throws {
+    let storage = MemoryStorage()
+    let count = 300
+    let followed = try await withTailer(storage, ringCapacity: ringCapacity) { tailer in
+      let follower = Task {
+        var entries: [EventEntry] = []
+        for try await page in tailer.entries(after: 0) {
+          entries += page
+          if entries.count >= count { break }
+        }
+        return entries
+      }
+      var late: [EventEntry] = []
+      for number in 0..<count {
+        let sequence = try await commit(change(number), to: storage)
+        guard number % 3 != 0 else {
+          tailer.wake()
+          continue
+        }
+        let stored = try await storage.read { try CommitLog.entry(sequence, in: $0) }
+        var entry = try #require(stored)
+        // What is stored has none, so this tells which of the two came.
+        entry.record.cause = "offered"
+        // Completions may come in any order.
+        late.append(entry)
+        if number % 5 == 0 {
+          for entry in late.reversed() { tailer.offer(entry) }
+          late = []
+        }
+      }
+      for entry in late { tailer.offer(entry) }
+      return try await follower.value
+    }
+    #expect(followed.map(\.record.sequence) == Array(1...UInt64(count)))
+    #expect(followed.map(\.record.changes) == (0..<count).map { [change($0)] })
+    #expect(!followed.contains { $0.record.cause != nil && ($0.record.sequence - 1) % 3 == 0 })
+    if ringCapacity > 2 { #expect(followed.contains { $0.record.cause == "offered" }) }
+  }
+
+  @Test(
     "Followers of every pace see every record once and in order",
     arguments: [1, 3, 1024]
   )

@@ -134,7 +134,7 @@ struct RESTDoorTests {
   }
 
   @Test(
-    "A body over 10 MiB is refused with a code that no client retries",
+    "A body over 11 MiB is refused with a code that no client retries",
     arguments: DoorKind.allCases
   )
   func tooLarge(door: DoorKind) async throws {
@@ -148,7 +148,7 @@ struct RESTDoorTests {
 
       await #expect(
         throws: StatusError.invalidArgument(
-          "Request payload size exceeds the limit: 10485760 bytes."
+          "Request payload size exceeds the limit: 11534336 bytes."
         )
       ) {
         try await firestore.door(door).call(.commit, request, authorization: "Bearer owner")

@@ -12,7 +12,7 @@ import Testing
 
 @testable import HTTP2Server
 
-@Suite("HTTP/2 under abuse")
+@Suite("HTTP/2 under abuse", .timeLimit(.minutes(3)))
 struct HTTP2AbuseTests {
   // MARK: Noise
 

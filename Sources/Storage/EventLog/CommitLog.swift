@@ -19,7 +19,9 @@ package enum CommitLog {
 
   /// Adds the record of a commit to its batch, unless nothing happened in the commit.
   ///
-  /// The record's cause is the calling task's cause.
+  /// The record's cause is the calling task's cause. Returns the record with its size in the log; its
+  /// sequence is 0 until the commit has one.
+  @discardableResult
   package static func append(
     _ changes: [DocumentChange],
     _ occurrences: [Occurrence] = [],
@@ -27,8 +29,8 @@ package enum CommitLog {
     database: DatabaseName,
     auth: AuthContext,
     to batch: inout StorageBatch
-  ) {
-    guard !changes.isEmpty || !occurrences.isEmpty else { return }
+  ) -> EventEntry? {
+    guard !changes.isEmpty || !occurrences.isEmpty else { return nil }
     let record = CommitRecord(
       sequence: 0,
       commitTime: commitTime,
@@ -38,7 +40,9 @@ package enum CommitLog {
       auth: auth,
       cause: EventCause.current
     )
-    batch.putAtSequence(keyspace, record.encoded)
+    let encoded = record.encoded
+    batch.putAtSequence(keyspace, encoded)
+    return EventEntry(record: record, bytes: keyBytes + encoded.count)
   }
 
   /// The records that follow `sequence`, in order.
@@ -62,7 +66,7 @@ package enum CommitLog {
     return try snapshot.get(keyspace, key).map { stored in
       EventEntry(
         record: try CommitRecord(sequence: sequence, encoded: stored.bytes),
-        bytes: key.count + stored.bytes.count
+        bytes: keyBytes + stored.bytes.count
       )
     }
   }
@@ -159,12 +163,37 @@ package enum CommitLog {
     return result
   }
 
+  /// The records that follow `sequence`, of which `known` need not be read; bounded as `records` is.
+  static func entries(
+    after sequence: UInt64,
+    limit: Int,
+    knowing known: [UInt64: EventEntry],
+    in snapshot: any StorageSnapshot
+  ) throws -> [EventEntry] {
+    guard !known.isEmpty else { return try entries(after: sequence, limit: limit, in: snapshot) }
+    var sequences: [UInt64] = []
+    try snapshot.scanKeys(keyspace, from: key(sequence + 1), to: nil, descending: false) { key, _ in
+      sequences.append(try decode(key: key))
+      return sequences.count < limit
+    }
+    var entries: [EventEntry] = []
+    var bytes = 0
+    for sequence in sequences where bytes < pageBytesMax {
+      guard let entry = try known[sequence] ?? entry(sequence, in: snapshot) else { continue }
+      entries.append(entry)
+      bytes += entry.bytes
+    }
+    return entries
+  }
+
+  private static let keyBytes = 8
+
   private static func key(_ sequence: UInt64) -> [UInt8] {
     StorageBatch.Operation.key(prefix: [], sequence: sequence)
   }
 
   private static func decode(key: [UInt8]) throws(CorruptDataError) -> UInt64 {
-    guard key.count == 8 else { throw CorruptDataError("the key of an event record") }
+    guard key.count == keyBytes else { throw CorruptDataError("the key of an event record") }
     return key.reduce(0) { $0 << 8 | UInt64($1) }
   }
 }

@@ -18,6 +18,9 @@ package final class EventTailer: Service, Sendable {
     /// The ring; nil until `run` has begun.
     var ring: EventRing?
     var isEnded = false
+    /// Records that the ring lacks and that need not be read, by sequence.
+    var offered: [UInt64: EventEntry] = [:]
+    var offeredBytes = 0
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var cancelled: Set<UInt64> = []
     var nextID: UInt64 = 0
@@ -25,6 +28,20 @@ package final class EventTailer: Service, Sendable {
     mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
       defer { waiters = [:] }
       return Array(waiters.values)
+    }
+
+    mutating func takeOffered() -> [UInt64: EventEntry] {
+      defer { (offered, offeredBytes) = ([:], 0) }
+      return offered
+    }
+
+    /// Keeps a record for the ring, unless so much is kept that reading it again is the lesser evil.
+    mutating func keep(_ entry: EventEntry, countMax: Int) {
+      guard !isEnded, entry.record.sequence > ring?.through ?? 0, offered.count < countMax,
+        offeredBytes < EventTailer.ringBytesMax
+      else { return }
+      offered[entry.record.sequence] = entry
+      offeredBytes += entry.bytes
     }
 
     func step(after sequence: UInt64) -> Step {
@@ -56,6 +73,12 @@ package final class EventTailer: Service, Sendable {
 
   /// Says that the log has grown; cheap, callable from any thread, even before `run`.
   package func wake() {
+    wakeup.yield()
+  }
+
+  /// Says that a commit with this record is visible; like `wake`, but spares reading it back.
+  package func offer(_ entry: EventEntry) {
+    state.withLock { $0.keep(entry, countMax: ringCapacity) }
     wakeup.yield()
   }
 
@@ -108,11 +131,16 @@ package final class EventTailer: Service, Sendable {
   /// Brings the ring up to the last commit.
   private func load() async throws {
     while true {
-      let through = state.withLock { $0.ring?.through ?? 0 }
+      let (through, offered) = state.withLock { ($0.ring?.through ?? 0, $0.takeOffered()) }
       guard storage.sequence > through else { return }
       let (entries, sequence) = try await storage.read { snapshot in
         (
-          try CommitLog.entries(after: through, limit: Self.pageMax, in: snapshot),
+          try CommitLog.entries(
+            after: through,
+            limit: Self.pageMax,
+            knowing: offered,
+            in: snapshot
+          ),
           snapshot.sequence
         )
       }
@@ -120,6 +148,7 @@ package final class EventTailer: Service, Sendable {
       let reached = entries.last?.record.sequence ?? sequence
       let waiters = state.withLock { state in
         state.ring?.append(entries, through: reached)
+        for entry in offered.values { state.keep(entry, countMax: ringCapacity) }
         return entries.isEmpty ? [] : state.takeWaiters()
       }
       for waiter in waiters { waiter.resume() }

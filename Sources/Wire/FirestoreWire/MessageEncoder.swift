@@ -11,14 +11,17 @@ struct MessageEncoder {
   /// The encoder of an empty message.
   init() {}
 
+  /// Adds the fields of a document's message.
+  mutating func append(_ document: FirestoreDocument) {
+    append(1, document.name)
+    append(2, document.fields)
+    append(3, document.createTime)
+    append(4, document.updateTime)
+  }
+
   /// Adds a whole document.
   mutating func append(_ field: Int, _ document: FirestoreDocument) {
-    delimited(field) { encoder in
-      encoder.append(1, document.name)
-      encoder.append(2, document.fields)
-      encoder.append(3, document.createTime)
-      encoder.append(4, document.updateTime)
-    }
+    delimited(field) { $0.append(document) }
   }
 
   /// Adds a time.

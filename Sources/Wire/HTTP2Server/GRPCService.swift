@@ -68,6 +68,17 @@ package struct GRPCService: Sendable {
     }
   }
 
+  /// Adds a method with one request and one reply, which the handler gives as its message's bytes.
+  package mutating func unary<Request: Message>(
+    encoded method: String,
+    on place: GRPCPlace = .pool,
+    _ handler: @escaping @Sendable (Request, GRPCContext) async throws -> [UInt8]
+  ) {
+    methods[method] = .unary(place) { message, codec, context in
+      try codec.frame(encoded: try await handler(try codec.request(message), context))
+    }
+  }
+
   /// Adds a method with one request and a stream of replies, which ends when the handler returns.
   package mutating func serverStreaming<Request: Message, Reply: Message>(
     _ method: String,

@@ -13,7 +13,10 @@ extension FirestoreService {
   /// The gRPC service with a method for each handler.
   package var grpcService: GRPCService {
     var service = GRPCService(name: "google.firestore.v1.Firestore")
-    unary("GetDocument", of: &service, on: .connection, getDocument)
+    service.unary(encoded: "GetDocument", on: .connection) {
+      (request: Google_Firestore_V1_GetDocumentRequest, context) in
+      try await self.getDocument(request, auth: try self.authenticate(context)).bytes
+    }
     unary("ListDocuments", of: &service, listDocuments)
     unary("CreateDocument", of: &service, on: .connection, createDocument)
     unary("UpdateDocument", of: &service, updateDocument)

@@ -1,6 +1,7 @@
 import DocumentModel
 import DocumentStore
 import FirestoreProtos
+import FirestoreWire
 import HTTP2Server
 package import HTTPSupport
 import HTTPTypes
@@ -77,7 +78,7 @@ extension FirestoreService {
       throw StatusError(.internal, "Internal error.")
     case .getDocument(let name):
       let request = try Google_Firestore_V1_GetDocumentRequest(name: name, &parameters)
-      return try await one(getDocument, request, auth)
+      return try await one({ try await self.getDocument($0, auth: $1).proto }, request, auth)
     case .listDocuments(let parent, let collectionID):
       let request = try Google_Firestore_V1_ListDocumentsRequest(
         parent: parent,

@@ -11,7 +11,7 @@ extension FirestoreService {
   package func getDocument(
     _ request: Google_Firestore_V1_GetDocumentRequest,
     auth: AuthContext
-  ) async throws -> Google_Firestore_V1_Document {
+  ) async throws -> DocumentReply {
     let name = try documentName(request.name)
     let consistency: ReadConsistency =
       switch request.consistencySelector {
@@ -28,7 +28,7 @@ extension FirestoreService {
     guard let document = result.documents.first?.document else {
       throw StatusError(.notFound, "Document \"\(name)\" not found.")
     }
-    return WireFormat.proto(document)
+    return DocumentReply(document)
   }
 
   /// Reads documents as of one time, each name once; missing ones are part of the answer.

@@ -27,7 +27,7 @@ package struct StreamReplies<Reply>: Sequence, Sendable {
   }
 }
 
-extension StreamReplies where Reply: StreamReply {
+extension StreamReplies where Reply: WireReply {
   /// The replies as messages.
   package var protos: StreamReplies<Reply.Proto> {
     StreamReplies<Reply.Proto>(count: count, newTransaction: newTransaction) { [make] in

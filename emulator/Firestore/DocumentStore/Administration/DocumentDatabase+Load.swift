@@ -74,7 +74,7 @@ extension DocumentDatabase {
       } else {
         StoredClock.writePastStart(of: database, time, to: &batch)
       }
-      return .init(durability: .relaxed) { [locks, tailer] in
+      return .init(durability: .relaxed) { [locks, tailer] _ in
         locks.release(owner)
         if recordsEvents { tailer.wake() }
       }

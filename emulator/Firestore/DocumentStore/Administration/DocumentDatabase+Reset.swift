@@ -43,7 +43,7 @@ extension DocumentDatabase {
         batch.deleteRange(keyspace, from: prefix, to: keyAfter(prefix: prefix))
       }
       queryRunner.reset(database, in: &batch)
-      return .init(durability: .synced) { [locks] in locks.release(owner) }
+      return .init(durability: .synced) { [locks] _ in locks.release(owner) }
     }
   }
 }

@@ -24,8 +24,9 @@ final class CommitSequencer: Sendable {
   /// How a finished commit is handed to storage.
   struct Handover {
     var durability: Durability
-    /// Called once when the commit is visible or has failed, on one of storage's threads.
-    var completed: @Sendable () -> Void = {}
+    /// Called once when the commit is visible, with its sequence, or has failed, on one of storage's
+    /// threads.
+    var completed: @Sendable (Result<UInt64, any Error>) -> Void = { _ in }
   }
 
   /// Makes one commit and returns its time once the commit is visible and as durable as asked.
@@ -45,7 +46,7 @@ final class CommitSequencer: Sendable {
         let handover = build(time, &batch)
         let completed = handover.completed
         storage.submit(batch, expecting: [], durability: handover.durability) { result in
-          completed()
+          completed(result)
           continuation.resume(with: result.map { _ in time })
         }
       }

@@ -285,12 +285,19 @@ extension DocumentDatabase {
         PastVersions.keep(change, documentKey: key, at: time, in: &batch)
         maintainer.append(change, to: &batch)
       }
-      CommitLog.append(changes, commitTime: time, database: database, auth: auth, to: &batch)
+      let entry = CommitLog.append(
+        changes,
+        commitTime: time,
+        database: database,
+        auth: auth,
+        to: &batch
+      )
       // A commit that changes nothing has nothing to lose but its time.
-      let hasChanges = !changes.isEmpty
-      return .init(durability: hasChanges ? .synced : .relaxed) { [locks, tailer] in
+      return .init(durability: entry == nil ? .relaxed : .synced) { [locks, tailer] result in
         locks.release(owner)
-        if hasChanges { tailer.wake() }
+        guard var entry, case .success(let sequence) = result else { return }
+        entry.record.sequence = sequence
+        tailer.offer(entry)
       }
     }
   }

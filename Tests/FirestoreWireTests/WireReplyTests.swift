@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite("Replies with documents")
-struct StreamReplyTests {
+struct WireReplyTests {
   private func document(_ fields: MapValue, at time: Int64 = 1) -> FirestoreDocument {
     FirestoreDocument(
       name: DocumentName(
@@ -21,7 +21,7 @@ struct StreamReplyTests {
   }
 
   /// Compares what both serialize to, since two NaN in a message are not equal.
-  private func expectSame(_ reply: some StreamReply) throws {
+  private func expectSame(_ reply: some WireReply) throws {
     var options = BinaryEncodingOptions()
     options.useDeterministicOrdering = true
     let message = reply.proto
@@ -39,6 +39,7 @@ struct StreamReplyTests {
       reply.document = document(samples.fields(), at: [0, -1, 1_000_000][round % 3])
       reply.readTime = Timestamp(microseconds: Int64(round) * 1_000_000)
       try expectSame(reply)
+      if let document = reply.document { try expectSame(DocumentReply(document)) }
     }
   }
 

@@ -9,7 +9,7 @@ package import SwiftProtobuf
 #endif
 
 /// A reply that carries a document, as its message or, cheaper, as the message's bytes.
-package protocol StreamReply: Sendable {
+package protocol WireReply: Sendable {
   associatedtype Proto: SwiftProtobuf.Message
 
   /// The message.
@@ -18,8 +18,24 @@ package protocol StreamReply: Sendable {
   var bytes: [UInt8] { get }
 }
 
+/// The reply of GetDocument.
+package struct DocumentReply: WireReply {
+  package var document: FirestoreDocument
+
+  /// A reply with a document.
+  package init(_ document: FirestoreDocument) { self.document = document }
+
+  package var proto: Google_Firestore_V1_Document { WireFormat.proto(document) }
+
+  package var bytes: [UInt8] {
+    var encoder = MessageEncoder()
+    encoder.append(document)
+    return encoder.bytes
+  }
+}
+
 /// A reply of RunQuery: a result, or what the call tells besides.
-package struct QueryReply: StreamReply {
+package struct QueryReply: WireReply {
   package var document: FirestoreDocument?
   package var transaction: [UInt8] = []
   package var readTime: Timestamp?
@@ -48,7 +64,7 @@ package struct QueryReply: StreamReply {
 }
 
 /// A reply of BatchGetDocuments: a document, the name of a missing one, or a new transaction.
-package struct LookUpReply: StreamReply {
+package struct LookUpReply: WireReply {
   /// What the look-up found under a name.
   package enum Result: Sendable {
     case found(FirestoreDocument)
