@@ -132,15 +132,21 @@ struct StoreGame {
         auth: .admin
       )
       expect(expected == .ok, "\(writes) should fail with \(expected)")
-      for (name, document) in after where model[name] != document {
-        after[name]?.updateTime = outcome.commitTime
-        if document.createTime == Self.unset { after[name]?.createTime = outcome.commitTime }
-      }
-      model = after
+      become(after, at: outcome.commitTime)
     } catch {
       let code = (error as? any StatusConvertible)?.statusCode
       expect(code == expected, "\(writes) failed with \(error), not \(expected)")
     }
+  }
+
+  /// Takes over what a commit has made, with its time.
+  private mutating func become(_ after: Model, at time: Timestamp) {
+    var after = after
+    for (name, document) in after where model[name] != document {
+      after[name]?.updateTime = time
+      if document.createTime == Self.unset { after[name]?.createTime = time }
+    }
+    model = after
   }
 
   private static let unset = Timestamp(microseconds: 0)
@@ -366,11 +372,7 @@ struct StoreGame {
           auth: .admin
         )
         expect(expected == .ok, "\(writes) should fail with \(expected)")
-        for (name, document) in after where model[name] != document {
-          after[name]?.updateTime = outcome.commitTime
-          if document.createTime == Self.unset { after[name]?.createTime = outcome.commitTime }
-        }
-        model = after
+        become(after, at: outcome.commitTime)
       } catch let error as StatusError {
         expect(error.statusCode == .aborted || error.statusCode == expected, "\(error)")
       }

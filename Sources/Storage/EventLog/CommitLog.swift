@@ -19,8 +19,8 @@ package enum CommitLog {
 
   /// Adds the record of a commit to its batch, unless nothing happened in the commit.
   ///
-  /// The record's cause is the calling task's cause. Returns the record with its size in the log; its
-  /// sequence is 0 until the commit has one.
+  /// The record's cause is the calling task's cause. Returns the record with its size in the log, or
+  /// nil when nothing happened; its sequence is 0 until the commit has one.
   @discardableResult
   package static func append(
     _ changes: [DocumentChange],

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Reads new records of the log once for all followers.
 ///
-/// The document store wakes it after each commit; nothing polls. Followers share a bounded ring of
+/// The document store hands it each commit's record; others wake it after theirs. Nothing polls. Followers share a bounded ring of
 /// decoded records. A follower that needs older records reads them from storage at its own pace, so
 /// a slow follower holds up nobody.
 package final class EventTailer: Service, Sendable {

@@ -3,8 +3,8 @@ import FirestoreProtos
 
 /// Writes messages in protobuf's binary form straight from values, without making them.
 ///
-/// Documents are most of what a server sends; this costs a fifth of making their messages and
-/// having them serialized. Field numbers are those of `document.proto` and `firestore.proto`.
+/// Documents are most of what a server sends; this costs about a third of making their messages
+/// and having them serialized. Field numbers are those of `document.proto` and `firestore.proto`.
 struct MessageEncoder {
   private(set) var bytes: [UInt8] = []
 

@@ -9,8 +9,6 @@ import SwiftProtobuf
 struct Aggregation: Sendable, Hashable {
   /// Production's bound on one request.
   static let countMax = 5
-  /// As a field's name has.
-  private static let aliasBytesMax = 1500
 
   var alias: String
   var kind: Kind
@@ -52,8 +50,9 @@ struct Aggregation: Sendable, Hashable {
       guard !ResourceID.isReserved(alias) else {
         throw .invalidArgument("The property.name \"\(alias)\" is reserved.")
       }
-      guard alias.utf8.count <= aliasBytesMax else {
-        throw .invalidArgument("The property.name is longer than \(aliasBytesMax) bytes.")
+      let bytesMax = DocumentLimits.fieldNameBytesMax
+      guard alias.utf8.count <= bytesMax else {
+        throw .invalidArgument("The property.name is longer than \(bytesMax) bytes.")
       }
       guard !aggregations.contains(where: { $0.alias.isIdentical(to: alias) }) else {
         throw .invalidArgument("Aggregation aliases contain duplicate alias: \(alias).")
@@ -80,9 +79,7 @@ struct Aggregation: Sendable, Hashable {
     case nil: throw .invalidArgument("Operator field in Aggregation is not set.")
     }
   }
-}
 
-extension Aggregation {
   /// Reads the field to add up, which the name is not.
   private static func field(
     _ proto: Google_Firestore_V1_StructuredQuery.FieldReference

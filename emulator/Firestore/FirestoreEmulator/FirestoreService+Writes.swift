@@ -125,11 +125,6 @@ extension FirestoreService {
   ) async throws -> Google_Firestore_V1_BatchWriteResponse {
     let database = try database(request.database)
     let writes = try writes(request.writes, in: database)
-    guard Set(writes.map(\.name)).count == writes.count else {
-      throw StatusError.invalidArgument(
-        "the same document cannot be written more than once in a single request"
-      )
-    }
     let results = try await store.batchWrite(writes, database: database, auth: auth)
     return .with { reply in
       for result in results {

@@ -94,6 +94,7 @@ extension DocumentDatabase {
     auth: AuthContext
   ) async throws -> (collectionIDs: [String], nextPageToken: String?) {
     try NameValidation.check(parent: parent, in: database)
+    // Production takes the token of another parent's list.
     let list = "collections"
     var after: String?
     if let token = try PageToken.decode(pageToken, for: list) {

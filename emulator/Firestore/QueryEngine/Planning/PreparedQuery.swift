@@ -57,16 +57,15 @@ package struct PreparedQuery: Sendable {
   /// The order of two documents that match; equal only for one and the same name.
   package func compare(_ left: FirestoreDocument, _ right: FirestoreDocument) -> Ordering {
     for order in orders {
+      let result: Ordering
       if order.path.isDocumentID {
-        let result: Ordering =
-          left.name < right.name ? .less : right.name < left.name ? .greater : .equal
-        if result != .equal { return order.descending ? result.reversed : result }
+        // As `ValueOrder` compares references, without making them.
+        result = left.name < right.name ? .less : right.name < left.name ? .greater : .equal
+      } else if let a = left.fields[order.path], let b = right.fields[order.path] {
+        result = ValueOrder.compare(a, b)
+      } else {
         continue
       }
-      guard let a = left.value(at: order.path), let b = right.value(at: order.path) else {
-        continue
-      }
-      let result = ValueOrder.compare(a, b)
       if result != .equal { return order.descending ? result.reversed : result }
     }
     return .equal
