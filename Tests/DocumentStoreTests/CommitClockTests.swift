@@ -29,28 +29,37 @@ struct CommitClockTests {
   @Test("With nothing on its way a read is as of now, and later commits come after it")
   func readsNow() {
     var clock = CommitClock()
+    clock.observe(time(10))
 
-    #expect(clock.readTime(visible: time(10), now: time(80)) == time(80))
+    #expect(clock.settledTime(now: time(80)) == time(80))
     #expect(clock.nextCommit(now: time(80), notBefore: time(0)) == time(81))
   }
 
-  @Test("With a commit on its way a read is as of the last visible one")
+  @Test("With commits on their way a read is as of just before the first of them")
   func readsBehindACommit() {
     var clock = CommitClock()
-    let onItsWay = clock.nextCommit(now: time(50), notBefore: time(0))
+    let first = clock.nextCommit(now: time(50), notBefore: time(0))
+    let second = clock.nextCommit(now: time(60), notBefore: time(0))
 
-    #expect(clock.readTime(visible: time(10), now: time(80)) == time(10))
-    #expect(clock.readTime(visible: onItsWay, now: time(80)) == time(80))
+    #expect(clock.settledTime(now: time(80)) == time(49))
+    clock.finished(second)
+    #expect(clock.settledTime(now: time(80)) == time(49))
+    clock.finished(first)
+    #expect(clock.settledTime(now: time(80)) == time(80))
   }
 
-  @Test("A snapshot is complete up to a time once no commit of that time can still appear")
+  @Test("A time is settled once no commit of that time can still appear")
   func completeness() {
     var clock = CommitClock()
     let onItsWay = clock.nextCommit(now: time(50), notBefore: time(0))
 
-    #expect(clock.isComplete(upTo: time(10), visible: time(10)) == true)
-    #expect(clock.isComplete(upTo: time(60), visible: time(10)) == false)
-    #expect(clock.isComplete(upTo: time(60), visible: onItsWay) == true)
-    #expect(clock.nextCommit(now: time(55), notBefore: time(0)) == time(61))
+    let before = [49, 50, 60].map { clock.isSettled(upTo: time($0)) }
+    clock.finished(onItsWay)
+    let isSettled = clock.isSettled(upTo: time(60))
+    let next = clock.nextCommit(now: time(55), notBefore: time(0))
+
+    #expect(before == [true, false, false])
+    #expect(isSettled)
+    #expect(next == time(61))
   }
 }

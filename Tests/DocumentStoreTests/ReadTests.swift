@@ -185,6 +185,29 @@ struct ReadTests {
     #expect(try await read == ["v": .integer(1)])
   }
 
+  @Test("A read beside the first commit of a long time has a time of now")
+  func readBesideACommit() async throws {
+    let fixture = StoreFixture()
+    try await fixture.commit(set("c/d", ["v": .integer(1)]))
+    fixture.passWallClock(7200)
+    fixture.storage.holdCommits()
+    async let commit = fixture.commit(set("c/d", ["v": .integer(2)]))
+    while fixture.storage.commitsSubmitted < 2 { await Task.yield() }
+
+    let transaction = try await fixture.begin(.readOnly())
+    let read = try await fixture.store.lookUp(
+      [name("c/d")],
+      mask: nil,
+      at: .transaction(transaction),
+      auth: .admin
+    )
+    fixture.storage.releaseCommits()
+    let commitTime = try await commit.commitTime
+
+    #expect(read.readTime.microseconds == commitTime.microseconds - 1)
+    #expect(try await fixture.get("c/d", at: .transaction(transaction)) == ["v": .integer(1)])
+  }
+
   @Test("A query of many pages shows one moment, though documents change between pages")
   func pagedQuery() async throws {
     let fixture = StoreFixture(configuration: .init(queryPageDocumentsMax: 3))

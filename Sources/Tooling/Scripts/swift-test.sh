@@ -14,6 +14,6 @@ echo "HEARTH_TEST_SEED repeats random tests; this run's seeds:"
 grep -oE '[[:alnum:]_]+\([^)]*\): HEARTH_TEST_SEED=[0-9]+' "$work/log" | sort -u |
   sed 's/HEARTH_TEST_SEED=//' | paste -sd ';' -
 echo "What failed:"
-grep -E '^(✘|↳)|error: |Fatal error' "$work/log" | grep -vE '^↳ (Testing|Target|Swift)' |
+grep -E '^(✘|↳)|error: |Fatal error' "$work/log" | grep -vE '^(↳ (Testing|Target|Swift)|◇)' |
   cut -c1-1000 | tail -40
 exit "$status"

@@ -1,3 +1,4 @@
+import DequeModule
 import DocumentModel
 
 /// Hands out commit times and read times.
@@ -7,10 +8,10 @@ import DocumentModel
 /// time of every commit that is not yet visible. The time of the last visible commit is kept in the
 /// store itself and comes with each snapshot as `visible`.
 struct CommitClock: Sendable {
-  /// The last commit time handed out, visible yet or not.
-  private var lastCommit = Timestamp(microseconds: 0)
   /// Every further commit time must be above this time.
   private var floor = Timestamp(microseconds: 0)
+  /// The times of the commits that may still appear, rising.
+  private var onTheirWay: Deque<Timestamp> = []
 
   /// The latest time that a read may ask for.
   func latest(now: Timestamp) -> Timestamp { max(now, floor) }
@@ -24,34 +25,35 @@ struct CommitClock: Sendable {
   /// The time of the next commit; commits are visible in the order of these calls.
   mutating func nextCommit(now: Timestamp, notBefore requestTime: Timestamp) -> Timestamp {
     let time = max(now, requestTime, Timestamp(microseconds: floor.microseconds + 1))
-    lastCommit = time
     floor = time
+    onTheirWay.append(time)
     return time
   }
 
-  /// The time as of which a snapshot is the latest state.
-  mutating func readTime(visible: Timestamp, now: Timestamp) -> Timestamp {
-    observe(visible)
-    // With a commit in flight, only the snapshot's own time is certain.
-    guard lastCommit == visible else { return visible }
+  /// Takes note that a commit is visible or has failed.
+  mutating func finished(_ time: Timestamp) {
+    guard let index = onTheirWay.firstIndex(of: time) else { return }
+    onTheirWay.remove(at: index)
+  }
+
+  /// The latest time up to which every snapshot taken from now on shows all commits.
+  mutating func settledTime(now: Timestamp) -> Timestamp {
+    if let first = onTheirWay.first { return Timestamp(microseconds: first.microseconds - 1) }
     floor = max(now, floor)
     return floor
   }
 
-  /// Whether a snapshot shows everything up to `time` for good.
+  /// Whether every snapshot taken from now on shows all commits up to `time`.
   ///
-  /// False when a commit of that time may be in flight; it is visible once a later commit is.
-  mutating func isComplete(upTo time: Timestamp, visible: Timestamp) -> Bool {
-    observe(visible)
-    if time <= visible { return true }
-    guard lastCommit == visible else { return false }
+  /// False when a commit of that time may still appear; it is visible once a later commit is.
+  mutating func isSettled(upTo time: Timestamp) -> Bool {
+    if let first = onTheirWay.first { return time < first }
     floor = max(time, floor)
     return true
   }
 
   /// Takes note of the commits of an earlier run.
-  private mutating func observe(_ visible: Timestamp) {
-    lastCommit = max(lastCommit, visible)
+  mutating func observe(_ visible: Timestamp) {
     floor = max(floor, visible)
   }
 }

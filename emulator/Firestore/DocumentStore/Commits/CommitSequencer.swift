@@ -45,7 +45,8 @@ final class CommitSequencer: Sendable {
         StoredClock.write(time, to: &batch)
         let handover = build(time, &batch)
         let completed = handover.completed
-        storage.submit(batch, expecting: [], durability: handover.durability) { result in
+        storage.submit(batch, expecting: [], durability: handover.durability) { [self] result in
+          clock.withLock { $0.finished(time) }
           completed(result)
           continuation.resume(with: result.map { _ in time })
         }

@@ -65,13 +65,15 @@ extension DocumentDatabase {
     }
   }
 
-  private func readLatest<Answer: Sendable>(
+  func readLatest<Answer: Sendable>(
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
-    try await storage.read { snapshot in
+    let settled = sequencer.withClock { $0.settledTime(now: $1) }
+    return try await storage.read { snapshot in
       let visible = try StoredClock.read(snapshot)
-      let readTime = sequencer.withClock { $0.readTime(visible: visible, now: $1) }
-      return Consistent(answer: try body(SnapshotReader(snapshot)), readTime: readTime)
+      sequencer.withClock { clock, _ in clock.observe(visible) }
+      let answer = try body(SnapshotReader(snapshot))
+      return Consistent(answer: answer, readTime: max(settled, visible))
     }
   }
 
@@ -82,12 +84,10 @@ extension DocumentDatabase {
   ) async throws -> Consistent<Answer> {
     try checkRange(of: time)
     while true {
+      let isSettled = sequencer.withClock { clock, _ in clock.isSettled(upTo: time) }
       let answer: Answer? = try await storage.read { snapshot in
         let visible = try StoredClock.read(snapshot)
-        let isComplete = sequencer.withClock { clock, _ in
-          clock.isComplete(upTo: time, visible: visible)
-        }
-        guard isComplete else { return nil }
+        guard isSettled || time <= visible else { return nil }
         guard try isKept(time, of: database, in: snapshot) else { throw Self.tooOld }
         guard time < visible else { return try body(SnapshotReader(snapshot)) }
         return try body(

@@ -17,10 +17,7 @@ package struct DocumentPage: Sendable {
 extension DocumentDatabase {
   /// The time as of which the store is the latest state now, for `page` to read.
   package func readTime() async throws -> Timestamp {
-    try await storage.read { snapshot in
-      let visible = try StoredClock.read(snapshot)
-      return sequencer.withClock { $0.readTime(visible: visible, now: $1) }
-    }
+    try await readLatest { _ in }.readTime
   }
 
   /// The databases of a project that hold a document now or did lately, in order.
