@@ -424,6 +424,19 @@ struct LockTableTests {
     #expect(table.tryRequest(change("c/d", to: 1), by: one) == true)
   }
 
+  @Test("An owner's second request is not held up by its first, which waits for something else")
+  func twoRequestsOfOneOwner() throws {
+    var table = LockTable()
+    #expect(table.request(write("a"), by: one).reception == .granted)
+    #expect(table.request(update("b"), by: two).reception == .granted)
+    var both = update("b")
+    both.documents.merge(write("a").documents) { $1 }
+    _ = try waits(table.request(both, by: three))
+    let second = try waits(table.request(update("b"), by: three))
+
+    #expect(table.release(two) == [.granted(second)])
+  }
+
   @Test("Two transactions that read the same range and both write into it lose the younger one")
   func phantomDeadlock() throws {
     var table = LockTable()

@@ -358,8 +358,8 @@ extension LockTable {
   }
 
   /// The waiting requests that nobody before them keeps from a document: the readers before the
-  /// first writer or the second that means to write, and all of that writer's owner, which does not
-  /// wait for itself.
+  /// first writer or the second owner that means to write, and all of the writer's owner, which does
+  /// not wait for itself.
   ///
   /// Readers behind the second one wait a little longer than they must, so that a long line costs
   /// each release O(1).
@@ -367,13 +367,14 @@ extension LockTable {
     guard let entry = entries[key] else { return [] }
     guard entry.mayWaitAhead(of: .update) else { return Array(entry.waiting) }
     var first: [Ticket] = []
-    var hasUpdate = false
+    var updater: LockOwner?
     for ticket in entry.waiting {
       guard let waiter = waiters[ticket] else { continue }
       switch waiter.request.documents[key] {
       case .exclusive: return first + (owners[waiter.owner]?.waiting ?? [])
-      case .update where hasUpdate: return first
-      case .update: hasUpdate = true
+      case .update:
+        if let updater, updater != waiter.owner { return first + (owners[updater]?.waiting ?? []) }
+        updater = waiter.owner
       case .shared, nil: break
       }
       first.append(ticket)
