@@ -39,6 +39,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     // Signed tokens: checking those of users, making those of service accounts.
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+    // MD5, by which clients look names up in bloom filters; jwt-kit brings it along.
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ] + documentation(),
   targets: libraries() + rooms() + doors() + application() + starter() + testSupport()
     + testTargets() + [
@@ -171,7 +173,7 @@ func rooms() -> [Target] {
       in: "emulator/Firestore",
       [
         "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
-        "RuntimeSupport", "DequeModule", "ServiceLifecycle", "Logging",
+        "RuntimeSupport", "DequeModule", "Crypto", "ServiceLifecycle", "Logging",
       ]
     ),
     room(
@@ -466,6 +468,7 @@ func products() -> [String: String] {
   [
     "ArgumentParser": "swift-argument-parser",
     "DequeModule": "swift-collections",
+    "Crypto": "swift-crypto",
     "HTTPTypes": "swift-http-types",
     "HeapModule": "swift-collections",
     "JWTKit": "jwt-kit",

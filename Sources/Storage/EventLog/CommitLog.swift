@@ -17,7 +17,8 @@ package enum CommitLog {
 
   private static let trimmedKeyspace = Keyspace("event_trim", .few)
 
-  /// Adds the record of a commit to its batch, unless nothing happened in the commit.
+  /// Adds the record of a commit to its batch, unless it is for events and nothing happened in the
+  /// commit.
   ///
   /// The record's cause is the calling task's cause. Returns the record with its size in the log, or
   /// nil when nothing happened; its sequence is 0 until the commit has one.
@@ -28,9 +29,10 @@ package enum CommitLog {
     commitTime: Timestamp,
     database: DatabaseName,
     auth: AuthContext,
+    purpose: CommitRecord.Purpose = .events,
     to batch: inout StorageBatch
   ) -> EventEntry? {
-    guard !changes.isEmpty || !occurrences.isEmpty else { return nil }
+    guard !changes.isEmpty || !occurrences.isEmpty || purpose == .discontinuity else { return nil }
     let record = CommitRecord(
       sequence: 0,
       commitTime: commitTime,
@@ -38,7 +40,8 @@ package enum CommitLog {
       changes: changes,
       occurrences: occurrences,
       auth: auth,
-      cause: EventCause.current
+      cause: EventCause.current,
+      purpose: purpose
     )
     let encoded = record.encoded
     batch.putAtSequence(keyspace, encoded)

@@ -2,7 +2,9 @@ package import DocumentModel
 import Events
 
 extension CommitRecord {
-  private static let version: UInt8 = 2
+  private static let version: UInt8 = 3
+  /// The version whose records were all there for events.
+  private static let secondVersion: UInt8 = 2
   /// The version whose records had only changes, and no cause.
   private static let firstVersion: UInt8 = 1
   private static let hasBefore: UInt8 = 1
@@ -21,6 +23,7 @@ extension CommitRecord {
     encoder.append(UInt64(occurrences.count))
     for occurrence in occurrences { encoder.append(occurrence) }
     encoder.append(optional: cause)
+    encoder.append(byte: purpose.code)
     return encoder.bytes
   }
 
@@ -35,7 +38,7 @@ extension CommitRecord {
   package init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
     var decoder = BinaryDecoder(encoded)
     let version = try decoder.byte()
-    guard version == Self.version || version == Self.firstVersion else {
+    guard (Self.firstVersion...Self.version).contains(version) else {
       throw CorruptDataError("event record of unknown version \(version)")
     }
     let commitTime = Timestamp(microseconds: try decoder.signed())
@@ -49,6 +52,8 @@ extension CommitRecord {
       for _ in 0..<(try decoder.count()) { occurrences.append(try decoder.occurrence()) }
       cause = try decoder.optionalText()
     }
+    let purpose =
+      version <= Self.secondVersion ? Purpose.events : try Purpose(code: try decoder.byte())
     guard decoder.isAtEnd else { throw CorruptDataError("event record has more than it says") }
     self.init(
       sequence: sequence,
@@ -57,7 +62,8 @@ extension CommitRecord {
       changes: changes,
       occurrences: occurrences,
       auth: auth,
-      cause: cause
+      cause: cause,
+      purpose: purpose
     )
   }
 
@@ -71,6 +77,25 @@ extension CommitRecord {
 
   fileprivate enum Side {
     case before, after
+  }
+}
+
+extension CommitRecord.Purpose {
+  fileprivate var code: UInt8 {
+    switch self {
+    case .events: 0
+    case .listenersOnly: 1
+    case .discontinuity: 2
+    }
+  }
+
+  fileprivate init(code: UInt8) throws(CorruptDataError) {
+    switch code {
+    case 0: self = .events
+    case 1: self = .listenersOnly
+    case 2: self = .discontinuity
+    default: throw CorruptDataError("event record of unknown purpose \(code)")
+    }
   }
 }
 

@@ -10,12 +10,24 @@ package struct CommitRecord: Sendable, Hashable {
   package var database: DatabaseName
   /// One change per document; writes that changed nothing are left out.
   package var changes: [DocumentChange]
-  /// Other events of the commit; a record has at least one change or occurrence.
+  /// Other events of the commit; a record for events has at least one change or occurrence.
   package var occurrences: [Occurrence]
   /// Who committed.
   package var auth: AuthContext
   /// The delivery on whose behalf the commit was made, if one is known.
   package var cause: String?
+  /// What the record is there for.
+  package var purpose: Purpose
+
+  /// What a commit wants to be known of it.
+  package enum Purpose: Sendable, Hashable {
+    /// Triggers fire and listeners are told.
+    case events
+    /// Only listeners are told: the changes are all that was changed.
+    case listenersOnly
+    /// Listeners must read the database again: it was changed in ways that are not listed.
+    case discontinuity
+  }
 
   /// A record as the log returns it.
   package init(
@@ -25,7 +37,8 @@ package struct CommitRecord: Sendable, Hashable {
     changes: [DocumentChange],
     occurrences: [Occurrence] = [],
     auth: AuthContext,
-    cause: String? = nil
+    cause: String? = nil,
+    purpose: Purpose = .events
   ) {
     self.sequence = sequence
     self.commitTime = commitTime
@@ -34,5 +47,6 @@ package struct CommitRecord: Sendable, Hashable {
     self.occurrences = occurrences
     self.auth = auth
     self.cause = cause
+    self.purpose = purpose
   }
 }

@@ -57,6 +57,14 @@ struct MessageEncoder {
     delimited(field) { $0.bytes.append(contentsOf: content) }
   }
 
+  /// Adds numbers in packed form; nothing when there are none.
+  mutating func append(_ field: Int, packed numbers: [Int32]) {
+    guard !numbers.isEmpty else { return }
+    delimited(field) { encoder in
+      for number in numbers { encoder.varint(UInt64(bitPattern: Int64(number))) }
+    }
+  }
+
   // MARK: Values
 
   private mutating func append(_ field: Int, _ fields: MapValue) {
@@ -125,7 +133,7 @@ struct MessageEncoder {
   }
 
   /// Adds what `body` writes, behind its length, which takes one byte in nearly all cases.
-  private mutating func delimited(_ field: Int, _ body: (inout MessageEncoder) -> Void) {
+  mutating func delimited(_ field: Int, _ body: (inout MessageEncoder) -> Void) {
     key(field, wireType: 2)
     let start = bytes.count
     bytes.append(0)

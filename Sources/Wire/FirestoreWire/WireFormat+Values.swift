@@ -10,6 +10,14 @@ package import SwiftProtobuf
 #endif
 
 extension WireFormat {
+  /// The message of a failure.
+  package static func proto(_ error: any StatusConvertible) -> Google_Rpc_Status {
+    .with {
+      $0.code = Int32(error.statusCode.rawValue)
+      $0.message = error.statusMessage
+    }
+  }
+
   /// The most dimensions a vector may have.
   package static let vectorDimensionsMax = 2048
 

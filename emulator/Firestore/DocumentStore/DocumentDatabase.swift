@@ -37,6 +37,8 @@ package final class DocumentDatabase: Sendable, Service {
     /// The page of a list whose client names no size, and the largest one.
     package var listPageDefault: Int
     package var listPageMax: Int
+    /// How often listeners to whom nothing happens are told so; production does every 30 seconds.
+    package var listenerTimeInterval: Duration
 
     /// Bounds; the defaults suit a development machine.
     package init(
@@ -51,7 +53,8 @@ package final class DocumentDatabase: Sendable, Service {
       overlayBytesMax: Int = 128 << 20,
       batchWriteConcurrency: Int = 64,
       listPageDefault: Int = 100,
-      listPageMax: Int = 300
+      listPageMax: Int = 300,
+      listenerTimeInterval: Duration = .seconds(30)
     ) {
       self.lockWait = lockWait
       self.lockWaitersMax = lockWaitersMax
@@ -65,6 +68,7 @@ package final class DocumentDatabase: Sendable, Service {
       self.batchWriteConcurrency = batchWriteConcurrency
       self.listPageDefault = listPageDefault
       self.listPageMax = listPageMax
+      self.listenerTimeInterval = listenerTimeInterval
     }
   }
 
@@ -83,6 +87,7 @@ package final class DocumentDatabase: Sendable, Service {
   let transactions: Mutex<TransactionTable>
   let sequencer: CommitSequencer
   let longReads: LongReads
+  let hub = ListenHub()
   /// The time since the store was made, by which transactions expire.
   let elapsed: @Sendable () -> Duration
 
@@ -123,12 +128,14 @@ package final class DocumentDatabase: Sendable, Service {
     elapsed = Self.stopwatch(clock)
   }
 
-  /// Ends expired transactions and builds query indexes, until cancelled or shut down.
+  /// Tells listeners, ends expired transactions and builds query indexes, until cancelled or shut
+  /// down.
   package func run() async throws {
     try await cancelWhenGracefulShutdown { [self] in
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await self.queryRunner.run(in: self.sequencer) }
         group.addTask { await self.sweep() }
+        group.addTask { try await self.hub.run(for: self) }
         try await group.waitForAll()
       }
     }

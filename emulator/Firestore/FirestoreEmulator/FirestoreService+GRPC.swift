@@ -44,8 +44,39 @@ extension FirestoreService {
       (stream: GRPCResponseStream<Google_Firestore_V1_RunAggregationQueryResponse>, replies) in
       try await stream.send(contentsOf: replies)
     }
+    service.bidirectional("Listen") {
+      (
+        requests: GRPCRequestStream<Google_Firestore_V1_ListenRequest>,
+        replies: GRPCResponseStream<ListenReply.Proto>,
+        context
+      ) in
+      try await self.listen(
+        requests,
+        resourcePrefix: context.metadata.first(name: Self.resourcePrefixHeader),
+        auth: try self.authenticate(context)
+      ) {
+        try await replies.send(encoded: $0.lazy.map(\.bytes))
+      }
+    }
+    service.bidirectional("Write") {
+      (
+        requests: GRPCRequestStream<Google_Firestore_V1_WriteRequest>,
+        replies: GRPCResponseStream<Google_Firestore_V1_WriteResponse>,
+        context
+      ) in
+      let auth = try self.authenticate(context)
+      try await self.write(
+        requests,
+        resourcePrefix: context.metadata.first(name: Self.resourcePrefixHeader),
+        auth: auth
+      ) {
+        try await replies.send($0)
+      }
+    }
     return service
   }
+
+  private static let resourcePrefixHeader = "google-cloud-resource-prefix"
 
   private func unary<Request: Message, Reply: Message>(
     _ method: String,

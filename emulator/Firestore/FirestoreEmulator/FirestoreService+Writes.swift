@@ -172,7 +172,7 @@ extension FirestoreService {
     return mask
   }
 
-  private func writes(
+  func writes(
     _ protos: [Google_Firestore_V1_Write],
     in database: DatabaseName
   ) throws -> [Write] {
@@ -183,7 +183,7 @@ extension FirestoreService {
     }
   }
 
-  private static func proto(_ result: WriteOutcome) -> Google_Firestore_V1_WriteResult {
+  static func proto(_ result: WriteOutcome) -> Google_Firestore_V1_WriteResult {
     .with {
       if let time = result.updateTime { $0.updateTime = WireFormat.proto(time) }
       $0.transformResults = result.transformResults.map { WireFormat.proto($0) }
@@ -191,11 +191,7 @@ extension FirestoreService {
   }
 
   private func status(of error: any Error) -> Google_Rpc_Status {
-    let told = told(error)
-    return .with {
-      $0.code = Int32(told.statusCode.rawValue)
-      $0.message = told.statusMessage
-    }
+    WireFormat.proto(told(error))
   }
 }
 

@@ -179,7 +179,7 @@ final class EventExpander: Sendable {
   private func wanted(of record: CommitRecord, by table: TriggerTable) -> [Want] {
     let isEnabled = self.isEnabled
     var wanted: [Want] = []
-    if isEnabled {
+    if isEnabled, record.purpose == .events {
       for (index, change) in record.changes.enumerated() {
         for trigger in table.matches(change) {
           wanted.append(Want(index: index, function: trigger.function, type: trigger.type))

@@ -20,7 +20,7 @@ extension DocumentDatabase {
   ///
   /// Stores all or none and returns how many differ from what was stored. Writers wait meanwhile,
   /// and open transactions of the database end. With `recordsEvents` each change is an event, which
-  /// fires triggers; without it nobody is told, and the past up to now can no longer be read.
+  /// fires triggers; without it only listeners notice, and the past up to now can no longer be read.
   package func load(
     _ documents: [FirestoreDocument],
     into database: DatabaseName,
@@ -69,14 +69,18 @@ extension DocumentDatabase {
         maintainer.append(change, to: &batch)
         if recordsEvents { PastVersions.keep(change, documentKey: key, at: time, in: &batch) }
       }
-      if recordsEvents {
-        CommitLog.append(changes, commitTime: time, database: database, auth: .admin, to: &batch)
-      } else {
-        StoredClock.writePastStart(of: database, time, to: &batch)
-      }
+      if !recordsEvents { StoredClock.writePastStart(of: database, time, to: &batch) }
+      CommitLog.append(
+        recordsEvents ? changes : [],
+        commitTime: time,
+        database: database,
+        auth: .admin,
+        purpose: recordsEvents ? .events : .discontinuity,
+        to: &batch
+      )
       return .init(durability: .relaxed) { [locks, tailer] _ in
         locks.release(owner)
-        if recordsEvents { tailer.wake() }
+        tailer.wake()
       }
     }
   }

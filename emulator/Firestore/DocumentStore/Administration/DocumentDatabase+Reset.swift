@@ -1,4 +1,7 @@
 package import DocumentModel
+import EventLog
+import Events
+import Identity
 import QueryEngine
 import StorageEngine
 import Synchronization
@@ -6,11 +9,34 @@ import Synchronization
 extension DocumentDatabase {
   /// Deletes every document of a database with its past, at once.
   ///
-  /// Open transactions of the database end; commits under way finish first and later ones wait. No
-  /// event is recorded, so that clearing between two tests fires no function.
+  /// Open transactions of the database end; commits under way finish first and later ones wait.
+  /// Only listeners are told, so that clearing between two tests fires no function.
   package func reset(_ database: DatabaseName) async throws {
-    try await alone(in: database) { owner in try await clear(database, owner) }
+    try await alone(in: database) { owner in
+      let deletions = try await deletions(in: database)
+      try await clear(database, telling: deletions, owner)
+    }
   }
+
+  /// The deletion of every document of a database; nil when there are too many to list.
+  private func deletions(in database: DatabaseName) async throws -> [DocumentChange]? {
+    try await storage.read { snapshot in
+      var deletions: [DocumentChange] = []
+      var bytes = 0
+      let prefix = DocumentKeys.databasePrefix(database)
+      try snapshot.scan(DocumentKeys.keyspace, prefix: prefix) { _, value in
+        let document = try DocumentKeys.decode(value.bytes)
+        deletions.append(DocumentChange(name: document.name, before: document, after: nil))
+        bytes += value.bytes.count
+        return deletions.count <= Self.listedDeletionsMax && bytes <= CommitLog.pageBytesMax
+      }
+      let isListed = deletions.count <= Self.listedDeletionsMax && bytes <= CommitLog.pageBytesMax
+      return isListed ? deletions : nil
+    }
+  }
+
+  /// More deletions than this are not told one by one.
+  private static let listedDeletionsMax = 1000
 
   /// Runs `body` while nobody else writes to a database and no transaction of it is open.
   ///
@@ -35,7 +61,11 @@ extension DocumentDatabase {
     }
   }
 
-  private func clear(_ database: DatabaseName, _ owner: LockOwner) async throws {
+  private func clear(
+    _ database: DatabaseName,
+    telling deletions: [DocumentChange]?,
+    _ owner: LockOwner
+  ) async throws {
     try await sequencer.commit { time, batch in
       StoredClock.writePastStart(of: database, time, to: &batch)
       let prefix = DocumentKeys.databasePrefix(database)
@@ -43,7 +73,18 @@ extension DocumentDatabase {
         batch.deleteRange(keyspace, from: prefix, to: keyAfter(prefix: prefix))
       }
       queryRunner.reset(database, in: &batch)
-      return .init(durability: .synced) { [locks] _ in locks.release(owner) }
+      CommitLog.append(
+        deletions ?? [],
+        commitTime: time,
+        database: database,
+        auth: .admin,
+        purpose: deletions == nil ? .discontinuity : .listenersOnly,
+        to: &batch
+      )
+      return .init(durability: .synced) { [locks, tailer] _ in
+        locks.release(owner)
+        tailer.wake()
+      }
     }
   }
 }

@@ -2,6 +2,7 @@ package import DocumentModel
 package import Identity
 import QueryEngine
 package import RuntimeSupport
+import StorageEngine
 import Synchronization
 
 /// The answer to a look-up.
@@ -12,6 +13,8 @@ package struct LookUpResult: Sendable {
   package var readTime: Timestamp
   /// The transaction that the look-up began, if it was told to.
   package var newTransaction: TransactionID?
+  /// The last commit that the look-up has seen.
+  package var sequence: UInt64
 }
 
 extension DocumentDatabase {
@@ -37,7 +40,7 @@ extension DocumentDatabase {
     try Self.check(mask: mask)
     let reads = ReadSet(documents: Set(names.map(DocumentKeys.key)))
     let result = try await read(reads, database, at: consistency) { reader in
-      try names.map { name in
+      let documents = try names.map { name in
         let document = try reader.document(name)
         if auth != .admin {
           try self.accessPolicy.authorizeRead(
@@ -49,11 +52,13 @@ extension DocumentDatabase {
         }
         return document?.masked(by: mask)
       }
+      return (documents: documents, sequence: reader.snapshot.sequence)
     }
     return LookUpResult(
-      documents: zip(names, result.answer).map { (name: $0, document: $1) },
+      documents: zip(names, result.answer.documents).map { (name: $0, document: $1) },
       readTime: result.readTime,
-      newTransaction: result.newTransaction
+      newTransaction: result.newTransaction,
+      sequence: result.answer.sequence
     )
   }
 

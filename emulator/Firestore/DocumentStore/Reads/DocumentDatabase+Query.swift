@@ -17,6 +17,8 @@ package struct QueryPage: Sendable {
   package var readTime: Timestamp
   /// In the first page, the transaction that the query began, if it was told to.
   package var newTransaction: TransactionID?
+  /// The last commit that the first part of the work has seen; the same for all pages.
+  package var sequence: UInt64
   /// Whether this is the last page.
   package var isLast: Bool
 }
@@ -106,7 +108,8 @@ extension DocumentDatabase {
     _ body: (QueryPage) async throws -> Void
   ) async throws {
     let query = first.answer
-    let pin = longReads.begin(query.progress.withLock { $0.sequence })
+    let sequence = query.progress.withLock { $0.sequence }
+    let pin = longReads.begin(sequence)
     defer { longReads.end(pin) }
     var isFirst = true
     while true {
@@ -125,6 +128,7 @@ extension DocumentDatabase {
           skipped: isFirst ? skipped : 0,
           readTime: first.readTime,
           newTransaction: isFirst ? first.newTransaction : nil,
+          sequence: sequence,
           isLast: isLast
         )
       )

@@ -112,8 +112,26 @@ package struct PreparedQuery: Sendable {
     return query.parent.appending(collectionID)
   }
 
+  /// A field that has one of a few values in every document that matches, as keys of those values.
+  ///
+  /// Nil when the filter does not say so. `equalityKey` gives a document's own key.
+  package var equality: (path: FieldPath, keys: Set<[UInt8]>)? {
+    guard let first = disjuncts.first else { return nil }
+    for path in first.equalPaths {
+      let values = disjuncts.compactMap { $0.equalValue(of: path) }
+      guard values.count == disjuncts.count else { continue }
+      return (path, Set(values.map(Self.equalityKey)))
+    }
+    return nil
+  }
+
+  /// The key of a value, the same for all values that are equal to it, and perhaps for others.
+  package static func equalityKey(_ value: FirestoreValue) -> [UInt8] {
+    IndexEntry.Component(value, descending: false).bytes
+  }
+
   /// The rest of this query after `document`, the last that was passed over or returned.
-  func continuing(
+  package func continuing(
     after document: FirestoreDocument,
     skipped: Int,
     returned: Int

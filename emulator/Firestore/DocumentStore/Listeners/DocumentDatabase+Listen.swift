@@ -1,0 +1,370 @@
+package import DocumentModel
+import EventLog
+import Events
+package import Identity
+import Logging
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+extension DocumentDatabase {
+  /// A listener of a database, which must be closed, and for whose caller `auth` decides on access.
+  package func openListener(
+    database: DatabaseName,
+    auth: AuthContext,
+    configuration: ListenSession.Configuration = .init()
+  ) -> ListenSession {
+    let session = ListenSession(
+      store: self,
+      database: database,
+      auth: auth,
+      configuration: configuration
+    )
+    hub.insert(session)
+    return session
+  }
+
+  /// How many listeners are open, and how many different targets they have.
+  package var listenerCounts: (sessions: Int, views: Int) { hub.counts }
+
+  /// Checks a target.
+  func prepare(_ target: ListenTarget, of database: DatabaseName) throws -> PreparedTarget {
+    switch target {
+    case .documents(let names):
+      guard !names.isEmpty else {
+        throw StatusError.invalidArgument("A documents target needs at least one document.")
+      }
+      for name in names {
+        try NameValidation.check(name)
+        try NameValidation.check(name, isIn: database)
+      }
+      return .documents(Set(names).sorted(), database)
+    case .query(var query):
+      guard query.database == database else {
+        throw StatusError.invalidArgument(
+          "The query's parent is not in the stream's database \"\(database)\"."
+        )
+      }
+      try NameValidation.check(parent: query.parent, in: database)
+      query.projection = nil
+      let prepared = try queryRunner.prepare(query)
+      return query.limit == nil && query.offset == 0 ? .results(prepared) : .window(prepared)
+    }
+  }
+
+  /// What a client is told of an error; one without a status is a bug and logged.
+  func told(_ error: any Error) -> StatusError {
+    if let error = error as? any StatusConvertible {
+      return StatusError(error.statusCode, error.statusMessage)
+    }
+    logger.error("A listener failed inside", metadata: ["error": "\(error)"])
+    return StatusError(.internal, "Internal error.")
+  }
+
+  /// The store's time and the last record of its log, both as of now.
+  func readPosition() async throws -> (readTime: Timestamp, sequence: UInt64) {
+    let position = try await readLatest { try CommitLog.lastSequence(in: $0.snapshot) }
+    return (position.readTime, position.answer)
+  }
+
+  /// The number of this store, made at its first start, which no other store has.
+  func storeNumber() async throws -> UInt64 {
+    func stored() async throws -> UInt64? {
+      try await storage.read { snapshot in
+        try snapshot.get(Self.storeKeyspace, []).map { stored in
+          var decoder = BinaryDecoder(stored.bytes)
+          return try decoder.number()
+        }
+      }
+    }
+    if let number = try await stored() { return number }
+    let number = UInt64.random(in: 1...(.max))
+    var encoder = BinaryEncoder()
+    encoder.append(number)
+    var batch = StorageBatch()
+    batch.put(Self.storeKeyspace, [], encoder.bytes)
+    try await storage.commit(batch)
+    return number
+  }
+
+  private static let storeKeyspace = Keyspace("store_number", .few)
+
+  // MARK: Targets
+
+  /// Reads what a subscriber has to be told first, and lets it go live.
+  func listen(
+    _ session: ListenSession,
+    _ id: ListenTable.SubscriptionID,
+    to target: PreparedTarget,
+    from resumePoint: ResumePoint?,
+    expecting expectedCount: Int?,
+    auth: AuthContext
+  ) async throws {
+    var resumeTime: Timestamp?
+    if let resumePoint {
+      resumeTime = try self.resumeTime(resumePoint, session, id, target.database)
+    }
+    while session.wants(id) {
+      do {
+        let isJoined =
+          switch target {
+          case .results(let query):
+            if let resumeTime {
+              try await resume(session, id, query, from: resumeTime, expectedCount, auth)
+            } else {
+              try await listen(session, id, query, auth)
+            }
+          case .window(let query):
+            try await listen(session, id, toWindow: query, resumeTime, expectedCount, auth)
+          case .documents(let names, _):
+            try await listen(session, id, names, resumeTime, expectedCount, auth)
+          }
+        if isJoined { return }
+        // Too much happened meanwhile, and some of it may have been told already.
+        session.reset(id)
+      } catch let error as StatusError where resumeTime != nil && error == Self.tooOld {
+        // The past is gone: the client begins anew.
+        session.reset(id)
+        resumeTime = nil
+      }
+    }
+  }
+
+  /// The time that a resume point stands for; nil when the client has to begin anew.
+  private func resumeTime(
+    _ point: ResumePoint,
+    _ session: ListenSession,
+    _ id: ListenTable.SubscriptionID,
+    _ database: DatabaseName
+  ) throws -> Timestamp? {
+    switch point {
+    case .readTime(let time):
+      guard time <= sequencer.withClock({ $0.latest(now: $1) }) else {
+        throw StatusError.invalidArgument("The requested 'read_time' cannot be in the future.")
+      }
+      return time
+    case .token(let bytes):
+      switch try hub.read(token: bytes, of: database) {
+      case .readTime(let time): return time
+      case .ofAnotherStore:
+        session.reset(id)
+        return nil
+      }
+    }
+  }
+
+  /// Lets a subscriber go live once the hub has taken what the read shows.
+  private func join(
+    _ id: ListenTable.SubscriptionID,
+    _ results: [ListenedChange],
+    readAt sequence: UInt64,
+    _ readTime: Timestamp,
+    count: ResultCount? = nil
+  ) async throws -> Bool {
+    let last = try await readPosition().sequence
+    return await withCheckedContinuation { continuation in
+      hub.withTable { table in
+        table.after(last) { table in
+          let isJoined = table.join(id, with: results, readAt: sequence, readTime, count: count)
+          continuation.resume(returning: isJoined)
+        }
+      }
+    }
+  }
+
+  // MARK: Queries without limit
+
+  private func listen(
+    _ session: ListenSession,
+    _ id: ListenTable.SubscriptionID,
+    _ query: PreparedQuery,
+    _ auth: AuthContext
+  ) async throws -> Bool {
+    var results: [ListenedChange] = []
+    var bytes = 0
+    var first: QueryPage?
+    try await self.query(query.query, at: .latest, auth: auth) { page in
+      if first == nil { first = page }
+      for document in page.documents {
+        bytes += StorageSize.document(document.name, document.fields)
+        results.append(.member(ListenedDocument(document)))
+      }
+      guard session.wants(id) else { throw CancellationError() }
+      if bytes > session.resultBytesMax, !page.isLast {
+        let early = ListenSession.Results(changes: results, time: page.readTime, bytes: bytes)
+        results = []
+        bytes = 0
+        await session.deliverEarly(early, of: id)
+      }
+    }
+    guard let first else { throw StatusError(.internal, "A query has at least one page.") }
+    return try await join(id, results, readAt: first.sequence, first.readTime)
+  }
+
+  /// Tells only what has changed since a time.
+  private func resume(
+    _ session: ListenSession,
+    _ id: ListenTable.SubscriptionID,
+    _ query: PreparedQuery,
+    from time: Timestamp,
+    _ expectedCount: Int?,
+    _ auth: AuthContext
+  ) async throws -> Bool {
+    if auth != .admin {
+      try await storage.read { snapshot in
+        try self.accessPolicy.authorizeQuery(
+          query.query,
+          auth: auth,
+          view: self.accessView(SnapshotReader(snapshot))
+        )
+      }
+    }
+    let (changes, sequence, readTime) = try await changes(since: time, in: query)
+    let results = changes.compactMap { change -> ListenedChange? in
+      let matched = change.before.map(query.matches) ?? false
+      guard let after = change.after else { return matched ? .deleted(change.name) : nil }
+      if query.matches(after) {
+        return change.before == after ? nil : .member(ListenedDocument(after))
+      }
+      return matched ? .former(ListenedDocument(after)) : nil
+    }
+    var count: ResultCount?
+    if let expectedCount {
+      count = try await self.count(query.query, at: readTime, unless: expectedCount)
+    }
+    return try await join(id, results, readAt: sequence, readTime, count: count)
+  }
+
+  /// What was changed in a query's collections since a time, each document once.
+  private func changes(
+    since time: Timestamp,
+    in query: PreparedQuery
+  ) async throws -> (changes: [DocumentChange], sequence: UInt64, readTime: Timestamp) {
+    let database = query.query.database
+    var changes: [DocumentName: DocumentChange] = [:]
+    // Reads at the time fail as this must, when the past that it needs is gone.
+    var last = try await read(.init(), database, at: .readTime(time)) { reader in
+      try PastVersions.sequence(at: time, of: database, in: reader.snapshot)
+    }.answer
+    let pin = longReads.begin(last)
+    defer { longReads.end(pin) }
+    while true {
+      let after = last
+      let page = try await withTaskExecutorPreference(LongReadExecutor.shared) {
+        try await readLatest { reader in
+          let trimmed = try CommitLog.trimmedThrough(in: reader.snapshot)?.sequence ?? 0
+          guard trimmed <= after, try isKept(time, of: database, in: reader.snapshot) else {
+            throw Self.tooOld
+          }
+          return (
+            records: try CommitLog.records(
+              after: after,
+              limit: Self.changesPage,
+              in: reader.snapshot
+            ),
+            sequence: reader.snapshot.sequence
+          )
+        }
+      }
+      guard let end = page.answer.records.last?.sequence else {
+        return (Array(changes.values), page.answer.sequence, page.readTime)
+      }
+      for record in page.answer.records {
+        for change in record.changes where query.covers(change.name) {
+          changes[change.name, default: change].after = change.after
+        }
+      }
+      last = end
+      longReads.advance(pin, to: last)
+    }
+  }
+
+  /// Records that are read at a time to find what has changed.
+  private static let changesPage = 200
+
+  /// The number and names of a query's results, unless they are as many as expected.
+  private func count(
+    _ query: Query,
+    at time: Timestamp,
+    unless expected: Int
+  ) async throws -> ResultCount? {
+    var names: [DocumentName] = []
+    var query = query
+    query.projection = [.documentID]
+    try await self.query(query, at: .readTime(time), auth: .admin) { page in
+      names += page.documents.map(\.name)
+    }
+    return names.count == expected ? nil : ResultCount(names)
+  }
+
+  // MARK: Queries with a limit
+
+  private func listen(
+    _ session: ListenSession,
+    _ id: ListenTable.SubscriptionID,
+    toWindow query: PreparedQuery,
+    _ resumeTime: Timestamp?,
+    _ expectedCount: Int?,
+    _ auth: AuthContext
+  ) async throws -> Bool {
+    var join = ListenTable.Join(subscription: id)
+    if auth != .admin {
+      try await storage.read { snapshot in
+        try self.accessPolicy.authorizeQuery(
+          query.query,
+          auth: auth,
+          view: self.accessView(SnapshotReader(snapshot))
+        )
+      }
+    }
+    if let resumeTime {
+      var names = query.query
+      names.projection = [.documentID]
+      let page = try await self.query(names, at: .readTime(resumeTime), auth: .admin)
+      for document in page.documents { join.known[document.name] = document.updateTime }
+      let now = try await lookUp(
+        Array(join.known.keys),
+        mask: [],
+        database: query.query.database,
+        at: .latest,
+        auth: .admin
+      )
+      join.deleted = Set(now.documents.filter { $0.document == nil }.map(\.name))
+      join.expectedCount = expectedCount
+    }
+    hub.withTable { $0.join(join) }
+    return true
+  }
+
+  // MARK: Documents
+
+  private func listen(
+    _ session: ListenSession,
+    _ id: ListenTable.SubscriptionID,
+    _ names: [DocumentName],
+    _ resumeTime: Timestamp?,
+    _ expectedCount: Int?,
+    _ auth: AuthContext
+  ) async throws -> Bool {
+    var old: [DocumentName: FirestoreDocument?]?
+    if let resumeTime {
+      let then = try await lookUp(names, mask: nil, at: .readTime(resumeTime), auth: .admin)
+      old = Dictionary(uniqueKeysWithValues: then.documents.map { ($0.name, $0.document) })
+    }
+    let now = try await lookUp(names, mask: nil, at: .latest, auth: auth)
+    var results: [ListenedChange] = []
+    for (name, document) in now.documents where old?[name] != .some(document) {
+      results.append(document.map { .member(ListenedDocument($0)) } ?? .deleted(name))
+    }
+    let there = now.documents.filter { $0.document != nil }.map(\.name)
+    let count = expectedCount.flatMap { $0 == there.count ? nil : ResultCount(there) }
+    return try await join(
+      id,
+      results,
+      readAt: now.sequence,
+      now.readTime,
+      count: resumeTime == nil ? nil : count
+    )
+  }
+}

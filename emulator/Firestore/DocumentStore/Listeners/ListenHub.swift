@@ -1,0 +1,153 @@
+import DocumentModel
+import EventLog
+import Identity
+import Logging
+import RuntimeSupport
+import StorageEngine
+import Synchronization
+
+/// Follows the event log for all listeners and tells each what concerns it.
+///
+/// Listeners are told while `run` runs.
+final class ListenHub: Sendable {
+  private struct State {
+    var table = ListenTable()
+    var sessions: [ObjectIdentifier: ListenSession] = [:]
+  }
+
+  private let state = Mutex(State())
+  /// The number of the store, by which tokens of another one are told; 0 until it is known.
+  private let storeNumber = Atomic<UInt64>(0)
+  private let readings: AsyncStream<ListenTable.Reading>
+  private let readingSink: AsyncStream<ListenTable.Reading>.Continuation
+
+  init() {
+    (readings, readingSink) = AsyncStream.makeStream()
+  }
+
+  /// Changes who listens to what; what has to be read for it is read by `run`.
+  @discardableResult
+  func withTable<Result>(_ body: (inout ListenTable) -> sending Result) -> sending Result {
+    state.withLock { state in
+      let result = body(&state.table)
+      for reading in state.table.takeReadings() { readingSink.yield(reading) }
+      return result
+    }
+  }
+
+  func insert(_ session: ListenSession) {
+    state.withLock { $0.sessions[ObjectIdentifier(session)] = session }
+  }
+
+  func remove(_ session: ListenSession) {
+    state.withLock { _ = $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
+  }
+
+  /// Open sessions and the views that they share.
+  var counts: (sessions: Int, views: Int) {
+    state.withLock { ($0.sessions.count, $0.table.viewCount) }
+  }
+
+  var isEmpty: Bool { state.withLock { $0.table.isEmpty && $0.sessions.isEmpty } }
+
+  // MARK: Tokens
+
+  /// The token of a time.
+  func token(_ time: Timestamp, of database: DatabaseName) -> [UInt8] {
+    ResumeToken(
+      store: storeNumber.load(ordering: .relaxed),
+      database: database,
+      readTime: time
+    ).bytes
+  }
+
+  /// What a client's token means here.
+  func read(token: [UInt8], of database: DatabaseName) throws(StatusError) -> ResumeToken.Reading {
+    try ResumeToken.read(
+      token,
+      store: storeNumber.load(ordering: .relaxed),
+      database: database
+    )
+  }
+
+  // MARK: Running
+
+  /// Follows the log until cancelled.
+  func run(for store: DocumentDatabase) async throws {
+    defer { withTable { $0.end() } }
+    storeNumber.store(try await store.storeNumber(), ordering: .relaxed)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await self.follow(store) }
+      group.addTask { try await self.tellTime(store) }
+      group.addTask { await self.readForWindows(store) }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  private func follow(_ store: DocumentDatabase) async throws {
+    while !Task.isCancelled {
+      let start = store.storage.sequence
+      withTable { $0.begin(after: start) }
+      do {
+        for try await entries in store.tailer.entries(after: start) {
+          withTable { table in for entry in entries { table.take(entry) } }
+        }
+        return
+      } catch is EventsTrimmedError {
+        store.logger.warning("The listeners fell behind the event log and begin anew")
+        withTable { $0.resetAll() }
+      }
+    }
+  }
+
+  /// Tells listeners to whom nothing happens, from time to time, how far they know everything.
+  private func tellTime(_ store: DocumentDatabase) async throws {
+    while true {
+      try await store.clock.sleep(for: store.configuration.listenerTimeInterval)
+      guard !state.withLock({ $0.sessions.isEmpty }) else { continue }
+      let (readTime, sequence) = try await store.readPosition()
+      withTable { table in
+        table.after(sequence) { _ = $0.advance(to: readTime) }
+      }
+      state.withLock { state in
+        for session in state.sessions.values { session.deliver(state.table.time) }
+      }
+    }
+  }
+
+  /// Reads documents for windows, several at a time.
+  private func readForWindows(_ store: DocumentDatabase) async {
+    await withTaskGroup(of: Void.self) { group in
+      var running = 0
+      for await reading in readings {
+        if running >= Self.readsMax, await group.next() != nil { running -= 1 }
+        group.addTask { await self.read(reading, store) }
+        running += 1
+      }
+    }
+  }
+
+  private func read(_ reading: ListenTable.Reading, _ store: DocumentDatabase) async {
+    do {
+      let page = try await store.query(
+        reading.query,
+        at: reading.time.map(ReadConsistency.readTime) ?? .latest,
+        auth: .admin
+      )
+      let last = reading.time == nil ? try await store.readPosition().sequence : 0
+      withTable { table in
+        table.after(last) {
+          $0.filled(reading, with: page.documents, readAt: page.sequence, page.readTime)
+        }
+      }
+    } catch is CancellationError {
+      return
+    } catch {
+      let told = store.told(error)
+      withTable { $0.failed(reading, told) }
+    }
+  }
+
+  private static let readsMax = 8
+}

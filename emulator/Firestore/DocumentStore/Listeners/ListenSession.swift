@@ -1,0 +1,619 @@
+import DequeModule
+import DocumentModel
+import Identity
+package import RuntimeSupport
+import Synchronization
+
+/// One client's listener: its targets in one database, and what it is still to be told.
+///
+/// `run` must run while the session is in use. One task adds and removes targets, one takes events;
+/// the events of a commit that concern several targets come together, followed by one `snapshot`.
+/// What waits for a slow client is bounded: beyond the bound its targets are reset, and their
+/// documents read again once the client takes what it has.
+package final class ListenSession: Sendable {
+  /// The bounds of a session.
+  package struct Configuration: Sendable {
+    /// Targets of one session.
+    package var targetsMax: Int
+    /// Stored bytes of commits that wait for the client.
+    package var waitingBytesMax: Int
+    /// Commits that wait for the client.
+    package var waitingCommitsMax: Int
+    /// Bytes of results that are gathered before the client gets the first ones.
+    package var resultBytesMax: Int
+    /// Targets whose documents are read at a time.
+    package var readsMax: Int
+
+    /// Bounds; the defaults suit phones.
+    package init(
+      targetsMax: Int = 10_000,
+      waitingBytesMax: Int = 8 << 20,
+      waitingCommitsMax: Int = 10_000,
+      resultBytesMax: Int = 4 << 20,
+      readsMax: Int = 8
+    ) {
+      self.targetsMax = targetsMax
+      self.waitingBytesMax = waitingBytesMax
+      self.waitingCommitsMax = waitingCommitsMax
+      self.resultBytesMax = resultBytesMax
+      self.readsMax = readsMax
+    }
+  }
+
+  typealias SubscriptionID = ListenTable.SubscriptionID
+
+  fileprivate struct Target {
+    var id: Int32
+    var prepared: PreparedTarget
+    var isOnce: Bool
+    /// Whether some of its documents are told, or queued.
+    var isTold = false
+    /// Whether all its documents were told.
+    var isCurrent = false
+    /// Whether the client must forget what it has before it is told more.
+    var needsReset = false
+  }
+
+  fileprivate enum Item {
+    case event(ListenEvent)
+    case results(SubscriptionID, Results)
+    case current(SubscriptionID, Timestamp)
+    case failure(SubscriptionID, StatusError)
+    case reset(SubscriptionID)
+    case commit(ListenedCommit)
+    case time(Timestamp)
+  }
+
+  /// A part of what a target has when it is taken on.
+  struct Results {
+    var changes: [ListenedChange]
+    var count: ResultCount?
+    var time: Timestamp
+    /// What they take while they wait, if that is bounded here.
+    var bytes = 0
+  }
+
+  fileprivate struct State {
+    var subscriptions: [Int32: SubscriptionID] = [:]
+    var targets: [SubscriptionID: Target] = [:]
+    var items: Deque<Item> = []
+    /// What the commits among `items` take, and how many there are.
+    var commitBytes = 0
+    var commitCount = 0
+    /// What the results among `items` take.
+    var resultBytes = 0
+    /// Subscriptions that the client was told some, but not all, documents of.
+    var partly: Set<SubscriptionID> = []
+    /// The latest time that was not told because of `partly`.
+    var held: Timestamp?
+    var isClosed = false
+    var waiter: CheckedContinuation<Void, Never>?
+    var roomWaiters: [CheckedContinuation<Bool, Never>] = []
+    var nextTargetID: Int32 = 1
+    /// Targets whose documents are to be read.
+    var jobCount = 0
+  }
+
+  /// A target whose documents are to be read.
+  private struct Job: Sendable {
+    var subscription: SubscriptionID
+    var target: PreparedTarget
+    var resumePoint: ResumePoint?
+    var expectedCount: Int?
+  }
+
+  private let store: DocumentDatabase
+  private let database: DatabaseName
+  private let auth: AuthContext
+  private let configuration: Configuration
+  private let state = Mutex(State())
+  private let jobs: AsyncStream<Job>
+  private let jobSink: AsyncStream<Job>.Continuation
+
+  init(
+    store: DocumentDatabase,
+    database: DatabaseName,
+    auth: AuthContext,
+    configuration: Configuration
+  ) {
+    self.store = store
+    self.database = database
+    self.auth = auth
+    self.configuration = configuration
+    (jobs, jobSink) = AsyncStream.makeStream()
+  }
+
+  // MARK: Targets
+
+  /// Takes on a target, which replaces one of the same id; 0 lets the session choose the id.
+  ///
+  /// What is wrong with the target is told by a `removed` event with its cause. Waits while the
+  /// client leaves too many answers untaken.
+  package func add(_ request: ListenRequest, id: Int32) async {
+    await waitForRoom { $0.items.count < Self.answersMax && $0.jobCount < Self.answersMax }
+    let id = id == 0 ? makeTargetID() : id
+    drop(id)
+    let prepared: PreparedTarget
+    do {
+      prepared = try store.prepare(request.target, of: database)
+      guard state.withLock({ $0.targets.count < configuration.targetsMax }) else {
+        throw StatusError(
+          .resourceExhausted,
+          "A stream can have at most \(configuration.targetsMax) targets."
+        )
+      }
+    } catch {
+      return deliver(.event(.removed(id, cause: store.told(error))))
+    }
+    deliver(.event(.added(id)))
+    begin(
+      Target(id: id, prepared: prepared, isOnce: request.isOnce),
+      request.resumePoint,
+      request.expectedCount
+    )
+  }
+
+  private func begin(
+    _ target: Target,
+    _ resumePoint: ResumePoint? = nil,
+    _ expectedCount: Int? = nil
+  ) {
+    let subscription = store.hub.withTable { table in
+      let subscription = table.subscribe(self, to: target.prepared)
+      state.withLock { state in
+        state.subscriptions[target.id] = subscription
+        state.targets[subscription] = target
+        state.jobCount += 1
+      }
+      return subscription
+    }
+    jobSink.yield(
+      Job(
+        subscription: subscription,
+        target: target.prepared,
+        resumePoint: resumePoint,
+        expectedCount: expectedCount
+      )
+    )
+  }
+
+  /// Refuses a target that cannot even be read; one of the same id ends.
+  package func refuse(_ id: Int32, _ cause: StatusError) async {
+    await waitForRoom { $0.items.count < Self.answersMax }
+    drop(id)
+    deliver(.event(.removed(id, cause: cause)))
+  }
+
+  /// Ends a target; the answer is a `removed` event, also for an id that is not in use.
+  package func remove(_ id: Int32) async {
+    await waitForRoom { $0.items.count < Self.answersMax }
+    drop(id)
+    deliver(.event(.removed(id, cause: nil)))
+  }
+
+  private func makeTargetID() -> Int32 {
+    state.withLock { state in
+      while state.subscriptions[state.nextTargetID] != nil { state.nextTargetID += 1 }
+      return state.nextTargetID
+    }
+  }
+
+  /// Forgets a target; what is queued for it will not be told.
+  private func drop(_ id: Int32) {
+    let subscription = state.withLock { state -> SubscriptionID? in
+      guard let subscription = state.subscriptions.removeValue(forKey: id) else { return nil }
+      state.forget(subscription)
+      return subscription
+    }
+    if let subscription { store.hub.withTable { $0.unsubscribe(subscription) } }
+  }
+
+  /// Ends all targets; nobody is told.
+  package func close() {
+    let (subscriptions, waiter, waiters) = state.withLock { state in
+      let old = state
+      state = State(isClosed: true)
+      return (Array(old.targets.keys), old.waiter, old.roomWaiters)
+    }
+    waiter?.resume()
+    jobSink.finish()
+    store.hub.withTable { table in for id in subscriptions { table.unsubscribe(id) } }
+    store.hub.remove(self)
+    for waiter in waiters { waiter.resume(returning: true) }
+  }
+
+  // MARK: Reading
+
+  /// Reads the documents of targets that were added, until cancelled or closed.
+  package func run() async {
+    await withTaskCancellationHandler {
+      await withTaskGroup(of: Void.self) { group in
+        var running = 0
+        for await job in jobs {
+          if running >= configuration.readsMax, await group.next() != nil { running -= 1 }
+          group.addTask { await self.read(job) }
+          running += 1
+        }
+        group.cancelAll()
+      }
+    } onCancel: {
+      close()
+    }
+  }
+
+  private func read(_ job: Job) async {
+    defer { finish(job) }
+    do {
+      guard wants(job.subscription) else { return }
+      try await store.listen(
+        self,
+        job.subscription,
+        to: job.target,
+        from: job.resumePoint,
+        expecting: job.expectedCount,
+        auth: auth
+      )
+    } catch is CancellationError {
+      return
+    } catch {
+      deliver(failure: store.told(error), of: job.subscription)
+      store.hub.withTable { $0.unsubscribe(job.subscription) }
+    }
+  }
+
+  /// Whether the client still wants a subscription's documents.
+  func wants(_ id: SubscriptionID) -> Bool { state.withLock { $0.targets[id] != nil } }
+
+  private func finish(_ job: Job) {
+    let waiters = state.withLock { state in
+      state.jobCount -= 1
+      return state.takeRoomWaiters()
+    }
+    for waiter in waiters { waiter.resume(returning: true) }
+  }
+
+  /// Lets the client forget what it has of a target before it is told more.
+  func reset(_ id: SubscriptionID) { state.withLock { $0.targets[id]?.needsReset = true } }
+
+  /// Queues the first results of a large target and returns when the client has taken most of them.
+  func deliverEarly(_ results: Results, of id: SubscriptionID) async {
+    deliver(results, of: id)
+    await waitForRoom { [configuration] in $0.resultBytes <= configuration.resultBytesMax }
+  }
+
+  /// How many bytes of results are gathered before the first ones are told.
+  var resultBytesMax: Int { configuration.resultBytesMax }
+
+  private func waitForRoom(_ hasRoom: @Sendable (borrowing State) -> Bool) async {
+    while true {
+      let waited = await withCheckedContinuation { continuation in
+        let isDone = state.withLock { state in
+          if state.isClosed || hasRoom(state) { return true }
+          state.roomWaiters.append(continuation)
+          return false
+        }
+        if isDone { continuation.resume(returning: false) }
+      }
+      if !waited { return }
+    }
+  }
+
+  /// Answers that a client may leave untaken before no more of its requests are read.
+  private static let answersMax = 1000
+
+  // MARK: What the hub tells
+
+  func deliver(_ results: Results, of id: SubscriptionID) {
+    guard !results.changes.isEmpty || results.count != nil else { return }
+    state.withLock { state in
+      guard state.targets[id] != nil else { return }
+      state.targets[id]?.isTold = true
+      state.resultBytes += results.bytes
+      state.items.append(.results(id, results))
+    }
+    wake()
+  }
+
+  func deliver(current id: SubscriptionID, at time: Timestamp) {
+    state.withLock { $0.targets[id]?.isTold = true }
+    deliver(.current(id, time))
+  }
+
+  func deliver(failure error: StatusError, of id: SubscriptionID) { deliver(.failure(id, error)) }
+
+  func deliver(resetOf id: SubscriptionID) { deliver(.reset(id)) }
+
+  /// Tells that nothing has changed up to a time, unless something else will tell it.
+  func deliver(_ time: Timestamp) {
+    let wakes = state.withLock { state in
+      guard state.items.isEmpty, state.targets.values.contains(where: \.isCurrent) else {
+        return false
+      }
+      state.items.append(.time(time))
+      return true
+    }
+    if wakes { wake() }
+  }
+
+  func deliver(_ commit: ListenedCommit) {
+    let isOverfull = state.withLock { state in
+      guard !state.isClosed else { return false }
+      state.commitBytes += commit.bytes
+      state.commitCount += 1
+      state.items.append(.commit(commit))
+      return state.commitBytes > configuration.waitingBytesMax
+        || state.commitCount > configuration.waitingCommitsMax
+    }
+    if isOverfull { startAnew() }
+    wake()
+  }
+
+  private func deliver(_ item: Item) {
+    state.withLock { state in
+      if !state.isClosed { state.items.append(item) }
+    }
+    wake()
+  }
+
+  /// Forgets what a slow client was to be told; its targets are reset when it takes more.
+  private func startAnew() {
+    state.withLock { state in
+      var kept: Deque<Item> = []
+      // Those whose documents are still being read have missed nothing.
+      var resets = Set(state.targets.filter(\.value.isTold).keys)
+      for item in state.items {
+        switch item {
+        case .event, .failure: kept.append(item)
+        case .reset(let id): resets.insert(id)
+        case .results, .current, .commit, .time: continue
+        }
+      }
+      state.items = kept
+      for id in resets.sorted() { state.items.append(.reset(id)) }
+      state.commitBytes = 0
+      state.commitCount = 0
+      state.resultBytes = 0
+    }
+  }
+
+  /// Wakes the task that takes events.
+  func wake() {
+    let waiter = state.withLock { state in
+      defer { state.waiter = nil }
+      return state.waiter
+    }
+    waiter?.resume()
+  }
+
+  // MARK: What the client takes
+
+  /// The next events, at least one; nil when the session is closed.
+  ///
+  /// One task at a time may ask.
+  package func next() async -> [ListenEvent]? {
+    while true {
+      let taken = take()
+      for waiter in taken.roomWaiters { waiter.resume(returning: true) }
+      for target in taken.anew { begin(target) }
+      if !taken.ended.isEmpty {
+        store.hub.withTable { table in for id in taken.ended { table.unsubscribe(id) } }
+      }
+      if taken.isClosed { return nil }
+      if !taken.events.isEmpty { return taken.events }
+      await waitForItems()
+    }
+  }
+
+  private func waitForItems() async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let waits = state.withLock { state in
+          guard !state.isClosed, !hasNews(state) else { return false }
+          state.waiter = continuation
+          return true
+        }
+        if !waits { continuation.resume() }
+      }
+    } onCancel: {
+      close()
+    }
+  }
+
+  private func hasNews(_ state: borrowing State) -> Bool {
+    switch state.items.first {
+    case nil: false
+    case .commit(let commit): changes(of: commit, state) != nil
+    default: true
+    }
+  }
+
+  /// What was taken from the queue.
+  private struct Taken {
+    var events: [ListenEvent] = []
+    /// Targets whose documents are to be read again.
+    var anew: [Target] = []
+    /// Subscriptions that have served.
+    var ended: [SubscriptionID] = []
+    var roomWaiters: [CheckedContinuation<Bool, Never>] = []
+    var isClosed = false
+  }
+
+  private func take() -> Taken {
+    state.withLock { state in
+      var taken = Taken()
+      while taken.events.count < Self.eventsMax, let item = state.items.first {
+        if case .commit(let commit) = item {
+          guard let changes = changes(of: commit, state) else { break }
+          state.commitBytes -= commit.bytes
+          state.commitCount -= 1
+          append(changes, at: commit.time, to: &taken)
+          tell(commit.time, &state, &taken)
+        } else {
+          take(item, &state, &taken)
+        }
+        state.items.removeFirst()
+      }
+      taken.roomWaiters = state.takeRoomWaiters()
+      taken.isClosed = state.isClosed
+      return taken
+    }
+  }
+
+  private func take(_ item: Item, _ state: inout State, _ taken: inout Taken) {
+    switch item {
+    case .event(let event): taken.events.append(event)
+    case .time(let time): tell(time, &state, &taken)
+    case .commit: break
+    case .results(let id, let results):
+      state.resultBytes -= results.bytes
+      guard let target = state.reset(id, &taken.events) else { return }
+      state.partly.insert(id)
+      append([(target.id, results.changes)], at: results.time, to: &taken)
+      if let count = results.count {
+        taken.events.append(.filter(target.id, count: count.count, names: count.names))
+      }
+    case .current(let id, let time):
+      guard let target = state.reset(id, &taken.events) else { return }
+      state.partly.remove(id)
+      state.targets[id]?.isCurrent = true
+      taken.events.append(.current(target.id, readTime: time, token: token(time)))
+      tell(time, &state, &taken)
+      if target.isOnce {
+        taken.events.append(.removed(target.id, cause: nil))
+        state.subscriptions[target.id] = nil
+        state.forget(id)
+        taken.ended.append(id)
+      }
+    case .failure(let id, let error):
+      guard let target = state.targets[id] else { return }
+      taken.events.append(.removed(target.id, cause: error))
+      state.subscriptions[target.id] = nil
+      state.forget(id)
+    case .reset(let id):
+      guard var target = state.targets[id] else { return }
+      state.forget(id)
+      target.isTold = false
+      target.isCurrent = false
+      target.needsReset = true
+      taken.anew.append(target)
+      taken.ended.append(id)
+    }
+  }
+
+  /// The changes of a commit by target; nil when some are not known yet.
+  private func changes(
+    of commit: ListenedCommit,
+    _ state: borrowing State
+  ) -> [(target: Int32, changes: [ListenedChange])]? {
+    var known: [(target: Int32, changes: [ListenedChange])] = []
+    for part in commit.parts {
+      guard let target = state.targets[part.subscription] else { continue }
+      switch part.delta {
+      case .now(let changes): known.append((target.id, changes))
+      case .later(let later):
+        guard let changes = later.changes(for: self) else { return nil }
+        known.append((target.id, changes))
+      }
+    }
+    return known
+  }
+
+  /// Adds a snapshot, unless the client has only a part of some target's documents.
+  private func tell(_ time: Timestamp, _ state: inout State, _ taken: inout Taken) {
+    guard state.partly.isEmpty else {
+      state.held = time
+      return
+    }
+    state.held = nil
+    taken.events.append(.snapshot(readTime: time, token: token(time)))
+  }
+
+  /// Adds what has become of documents, each once, whatever the number of its targets.
+  private func append(
+    _ changes: [(target: Int32, changes: [ListenedChange])],
+    at time: Timestamp,
+    to taken: inout Taken
+  ) {
+    if changes.count == 1, let (target, only) = changes.first {
+      for change in only {
+        var fate = DocumentFate()
+        fate.add(change, target)
+        taken.events.append(fate.event(change.name, at: time))
+      }
+      return
+    }
+    var names: [DocumentName] = []
+    var fates: [DocumentName: DocumentFate] = [:]
+    for (target, changes) in changes {
+      for change in changes {
+        if fates[change.name] == nil { names.append(change.name) }
+        fates[change.name, default: DocumentFate()].add(change, target)
+      }
+    }
+    for name in names {
+      if let fate = fates[name] { taken.events.append(fate.event(name, at: time)) }
+    }
+  }
+
+  private func token(_ time: Timestamp) -> [UInt8] { store.hub.token(time, of: database) }
+
+  /// Events taken at a time.
+  private static let eventsMax = 256
+}
+
+/// What one commit makes of a document in all targets of a listener.
+private struct DocumentFate {
+  private var document: ListenedDocument?
+  private var isDeleted = false
+  private var targets: [Int32] = []
+  private var removedTargets: [Int32] = []
+
+  mutating func add(_ change: ListenedChange, _ target: Int32) {
+    switch change {
+    case .member(let document):
+      self.document = document
+      targets.append(target)
+    case .former(let document):
+      self.document = document
+      removedTargets.append(target)
+    case .departed: removedTargets.append(target)
+    case .deleted:
+      isDeleted = true
+      removedTargets.append(target)
+    }
+  }
+
+  func event(_ name: DocumentName, at time: Timestamp) -> ListenEvent {
+    if isDeleted { return .deleted(name, removedTargets: removedTargets, readTime: time) }
+    guard let document else {
+      return .departed(name, removedTargets: removedTargets, readTime: time)
+    }
+    return .document(document, targets: targets, removedTargets: removedTargets)
+  }
+}
+
+extension ListenSession.State {
+  /// Forgets a subscription; what was held back because of it is queued.
+  fileprivate mutating func forget(_ id: ListenSession.SubscriptionID) {
+    targets[id] = nil
+    if partly.remove(id) != nil, partly.isEmpty, let held { items.append(.time(held)) }
+  }
+
+  /// The target of a subscription, which is reset first if that is due.
+  fileprivate mutating func reset(
+    _ id: ListenSession.SubscriptionID,
+    _ events: inout [ListenEvent]
+  ) -> ListenSession.Target? {
+    guard let target = targets[id] else { return nil }
+    if target.needsReset {
+      events.append(.reset(target.id))
+      targets[id]?.needsReset = false
+    }
+    return target
+  }
+
+  fileprivate mutating func takeRoomWaiters() -> [CheckedContinuation<Bool, Never>] {
+    defer { roomWaiters = [] }
+    return roomWaiters
+  }
+}

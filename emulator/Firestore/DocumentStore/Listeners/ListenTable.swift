@@ -1,0 +1,540 @@
+import DequeModule
+import DocumentModel
+import EventLog
+import Events
+import QueryEngine
+import RuntimeSupport
+
+/// Who listens to what, and what each commit means to them: a state machine without time.
+///
+/// Subscribers of one and the same target share a view. A view of a query without limit keeps
+/// nothing: a commit's own record tells what enters, changes and leaves. A view of a query with a
+/// limit or an offset keeps a window of results.
+///
+/// A subscriber joins in three steps, so that it misses nothing and gets nothing twice: it is noted
+/// before its documents are read; what happens meanwhile is kept for it; and once every commit that
+/// the read shows has been taken, it goes live.
+struct ListenTable: Sendable {
+  typealias ViewID = ViewIndex.ViewID
+  typealias SubscriptionID = UInt64
+
+  /// What changes kept for one joining subscriber may take, in stored bytes.
+  static let backlogBytesMax = 32 << 20
+
+  /// Commits that one window keeps while documents are read for it.
+  static let waitingMax = 10_000
+
+  /// A view's subject.
+  enum Subject: Hashable {
+    case query(Query)
+    case documents([DocumentName])
+  }
+
+  private enum Shape {
+    /// All that match, of which nothing is kept.
+    case results(PreparedQuery)
+    case documents([DocumentName])
+    /// The window itself is in `windows`.
+    case window(PreparedQuery)
+  }
+
+  private struct View {
+    var subject: Subject
+    var database: DatabaseName
+    var shape: Shape
+    var subscribers: Set<SubscriptionID> = []
+  }
+
+  /// A window with the commits that it has still to take.
+  fileprivate struct Window {
+    var results: ResultWindow
+    /// Whether documents are being read for it.
+    var isReading = true
+    /// What the subscribers had when documents began to be missing.
+    var shown: ArraySlice<FirestoreDocument> = []
+    /// The commits since; the first one made documents go missing, unless the view is new.
+    var waiting: Deque<(record: RelevantChanges, delta: LaterChanges)> = []
+    var isNew = true
+    /// Subscribers that wait for results.
+    var joiners: [Join] = []
+  }
+
+  fileprivate struct RelevantChanges {
+    var sequence: UInt64
+    var time: Timestamp
+    var changes: [DocumentChange]
+  }
+
+  /// A subscriber of a window that wants the results.
+  struct Join: Sendable {
+    var subscription: SubscriptionID
+    /// What the subscriber has from an earlier stream, with the documents' update times.
+    var known: [DocumentName: Timestamp] = [:]
+    /// Those of `known` that do not exist any longer.
+    var deleted: Set<DocumentName> = []
+    /// How many documents the subscriber says it has.
+    var expectedCount: Int?
+  }
+
+  private struct Subscription {
+    var session: ListenSession
+    var view: ViewID
+    /// What happened since the subscriber was noted; nil once it is live.
+    var backlog: Backlog?
+  }
+
+  private struct Backlog {
+    var changes: [(sequence: UInt64, changes: [ListenedChange])] = []
+    var bytes = 0
+    var isOverfull = false
+  }
+
+  /// What must be read for a window.
+  struct Reading: Sendable {
+    var view: ViewID
+    var query: Query
+    /// The time to read at; nil reads the latest state.
+    var time: Timestamp?
+  }
+
+  /// The last record taken.
+  private(set) var sequence: UInt64 = 0
+  /// The time as of which everything was told.
+  private(set) var time = Timestamp(microseconds: 0)
+  private var views: [ViewID: View] = [:]
+  private var windows: [ViewID: Window] = [:]
+  private var viewIDs: [Subject: ViewID] = [:]
+  private var index = ViewIndex()
+  private var subscriptions: [SubscriptionID: Subscription] = [:]
+  private var nextID: UInt64 = 1
+  /// Whether no more records will be taken.
+  private var isEnded = false
+  /// What waits until a record has been taken.
+  private var deferred: [(sequence: UInt64, action: @Sendable (inout ListenTable) -> Void)] = []
+  /// What has come up to be read; the hub takes it.
+  private var readings: [Reading] = []
+
+  var isEmpty: Bool { views.isEmpty && subscriptions.isEmpty && viewIDs.isEmpty }
+  var viewCount: Int { views.count }
+
+  mutating func takeReadings() -> [Reading] {
+    defer { readings = [] }
+    return readings
+  }
+
+  // MARK: Time
+
+  /// Begins, or begins anew, after a commit.
+  mutating func begin(after sequence: UInt64) {
+    self.sequence = max(sequence, self.sequence)
+    runDeferred()
+  }
+
+  /// No more records will be taken; whatever waits for one goes on.
+  mutating func end() {
+    isEnded = true
+    runDeferred()
+  }
+
+  /// Runs `action` once the record of a commit, and all before it, have been taken.
+  mutating func after(
+    _ sequence: UInt64,
+    _ action: @escaping @Sendable (inout ListenTable) -> Void
+  ) {
+    if self.sequence >= sequence || isEnded { return action(&self) }
+    deferred.append((sequence, action))
+  }
+
+  private mutating func runDeferred() {
+    guard !deferred.isEmpty else { return }
+    let due = deferred.filter { $0.sequence <= sequence || isEnded }
+    deferred.removeAll { $0.sequence <= sequence || isEnded }
+    for item in due { item.action(&self) }
+  }
+
+  /// Takes note that everything up to a time was told, and returns the latest such time.
+  @discardableResult
+  mutating func advance(to time: Timestamp) -> Timestamp {
+    self.time = max(self.time, time)
+    return self.time
+  }
+
+  // MARK: Subscribers
+
+  /// Notes a subscriber; from now on nothing that concerns it is missed.
+  mutating func subscribe(
+    _ session: ListenSession,
+    to target: PreparedTarget
+  ) -> SubscriptionID {
+    let viewID = view(of: target)
+    let id = makeID()
+    subscriptions[id] = Subscription(session: session, view: viewID, backlog: Backlog())
+    views[viewID]?.subscribers.insert(id)
+    return id
+  }
+
+  mutating func unsubscribe(_ id: SubscriptionID) {
+    guard let subscription = subscriptions.removeValue(forKey: id) else { return }
+    views[subscription.view]?.subscribers.remove(id)
+    windows[subscription.view]?.joiners.removeAll { $0.subscription == id }
+    if views[subscription.view]?.subscribers.isEmpty == true { remove(subscription.view) }
+  }
+
+  private mutating func view(of target: PreparedTarget) -> ViewID {
+    if let id = viewIDs[target.subject] { return id }
+    let id = makeID()
+    let shape: Shape
+    switch target {
+    case .documents(let names, _):
+      shape = .documents(names)
+      index.insert(id, names)
+    case .results(let query):
+      shape = .results(query)
+      index.insert(id, query)
+    case .window(let query):
+      shape = .window(query)
+      index.insert(id, query)
+      let window = Window(results: ResultWindow(query))
+      windows[id] = window
+      read(for: window, id, at: nil)
+    }
+    views[id] = View(subject: target.subject, database: target.database, shape: shape)
+    viewIDs[target.subject] = id
+    return id
+  }
+
+  private mutating func remove(_ id: ViewID) {
+    guard let view = views.removeValue(forKey: id) else { return }
+    viewIDs[view.subject] = nil
+    switch view.shape {
+    case .documents(let names): index.remove(id, names)
+    case .results(let query): index.remove(id, query)
+    case .window(let query):
+      index.remove(id, query)
+      for waiting in windows.removeValue(forKey: id)?.waiting ?? [] { waiting.delta.resolve([]) }
+    }
+  }
+
+  private mutating func makeID() -> UInt64 {
+    defer { nextID += 1 }
+    return nextID
+  }
+
+  /// Lets a subscriber of results or documents go live with what was read for it.
+  ///
+  /// False when too much has happened since; then it must be read again.
+  mutating func join(
+    _ id: SubscriptionID,
+    with results: [ListenedChange],
+    readAt sequence: UInt64,
+    _ readTime: Timestamp,
+    count: ResultCount?
+  ) -> Bool {
+    guard let subscription = subscriptions[id], let backlog = subscription.backlog else {
+      return true
+    }
+    guard !backlog.isOverfull else {
+      subscriptions[id]?.backlog = Backlog()
+      return false
+    }
+    let since = backlog.changes.filter { $0.sequence > sequence }.flatMap(\.changes)
+    subscriptions[id]?.backlog = nil
+    let time = advance(to: readTime)
+    // A count was made of what was read, so it comes before what happened since.
+    if since.isEmpty || count != nil {
+      subscription.session.deliver(.init(changes: results, count: count, time: time), of: id)
+      subscription.session.deliver(.init(changes: since, time: time), of: id)
+    } else {
+      subscription.session.deliver(
+        .init(changes: Self.folded(results, since), time: time),
+        of: id
+      )
+    }
+    subscription.session.deliver(current: id, at: time)
+    return true
+  }
+
+  private static func folded(
+    _ results: [ListenedChange],
+    _ since: [ListenedChange]
+  ) -> [ListenedChange] {
+    var last: [DocumentName: ListenedChange] = [:]
+    for change in since { last[change.name] = change }
+    return results.filter { last[$0.name] == nil } + last.values
+  }
+
+  /// Lets a subscriber of a window go live as soon as the window has its results.
+  mutating func join(_ join: Join) {
+    guard let id = subscriptions[join.subscription]?.view, let window = windows[id] else { return }
+    if window.isReading {
+      windows[id]?.joiners.append(join)
+    } else {
+      admit(join, to: window.results)
+    }
+  }
+
+  private mutating func admit(_ join: Join, to window: ResultWindow) {
+    guard let subscription = subscriptions[join.subscription] else { return }
+    subscriptions[join.subscription]?.backlog = nil
+    var changes: [ListenedChange] = []
+    var names: Set<DocumentName> = []
+    for document in window.results {
+      names.insert(document.name)
+      if join.known[document.name] != document.updateTime {
+        changes.append(.member(ListenedDocument(document)))
+      }
+    }
+    for name in join.known.keys where !names.contains(name) {
+      changes.append(join.deleted.contains(name) ? .deleted(name) : .departed(name))
+    }
+    var count: ResultCount?
+    if let expected = join.expectedCount, expected != names.count { count = ResultCount(names) }
+    subscription.session.deliver(
+      .init(changes: changes, count: count, time: time),
+      of: join.subscription
+    )
+    subscription.session.deliver(current: join.subscription, at: time)
+  }
+
+  // MARK: Commits
+
+  /// Takes the next record: tells every live subscriber that it concerns.
+  mutating func take(_ entry: EventEntry) {
+    let record = entry.record
+    guard record.sequence > sequence else { return }
+    advance(to: record.commitTime)
+    if record.purpose == .discontinuity {
+      reset(record.database)
+    } else {
+      tell(record, bytes: entry.bytes)
+    }
+    sequence = record.sequence
+    runDeferred()
+  }
+
+  private mutating func tell(_ record: CommitRecord, bytes: Int) {
+    var affected: [ViewID: [DocumentChange]] = [:]
+    var documents: [DocumentName: ListenedDocument] = [:]
+    for change in record.changes {
+      let ids = index.views(for: change)
+      guard !ids.isEmpty else { continue }
+      if let after = change.after { documents[change.name] = ListenedDocument(after) }
+      for id in ids { affected[id, default: []].append(change) }
+    }
+    var parts: [ObjectIdentifier: (session: ListenSession, parts: [ListenedCommit.Part])] = [:]
+    for (id, changes) in affected {
+      guard let delta = delta(of: changes, in: id, record, documents), let view = views[id] else {
+        continue
+      }
+      for subscriber in view.subscribers {
+        guard let subscription = subscriptions[subscriber] else { continue }
+        if subscription.backlog != nil {
+          keep(delta, for: subscriber, record.sequence, bytes)
+        } else {
+          let key = ObjectIdentifier(subscription.session)
+          let part = ListenedCommit.Part(subscription: subscriber, delta: delta)
+          parts[key, default: (subscription.session, [])].parts.append(part)
+        }
+      }
+    }
+    for (session, parts) in parts.values {
+      session.deliver(ListenedCommit(time: time, parts: parts, bytes: bytes))
+    }
+    for id in affected.keys { resetIfOverfull(id) }
+  }
+
+  private mutating func keep(
+    _ delta: ListenedCommit.Delta,
+    for id: SubscriptionID,
+    _ sequence: UInt64,
+    _ bytes: Int
+  ) {
+    // Subscribers of windows get the window's results when they join, and need no backlog.
+    guard case .now(let changes) = delta, var backlog = subscriptions[id]?.backlog else { return }
+    subscriptions[id]?.backlog = nil
+    backlog.bytes += bytes
+    if backlog.bytes > Self.backlogBytesMax {
+      backlog = Backlog(bytes: 0, isOverfull: true)
+    } else if !backlog.isOverfull {
+      backlog.changes.append((sequence, changes))
+    }
+    subscriptions[id]?.backlog = backlog
+  }
+
+  /// What a view's subscribers are to be told; nil when nothing.
+  private mutating func delta(
+    of changes: [DocumentChange],
+    in id: ViewID,
+    _ record: CommitRecord,
+    _ documents: [DocumentName: ListenedDocument]
+  ) -> ListenedCommit.Delta? {
+    switch views[id]?.shape {
+    case .documents:
+      return .now(
+        changes.map { change in
+          documents[change.name].map(ListenedChange.member) ?? .deleted(change.name)
+        }
+      )
+    case .results(let query):
+      let told = changes.compactMap { change -> ListenedChange? in
+        let matched = change.before.map(query.matches) ?? false
+        guard let after = change.after, let document = documents[change.name] else {
+          return matched ? .deleted(change.name) : nil
+        }
+        if query.matches(after) { return .member(document) }
+        return matched ? .former(document) : nil
+      }
+      return told.isEmpty ? nil : .now(told)
+    case .window: return take(changes, of: record, inWindow: id)
+    case nil: return nil
+    }
+  }
+
+  private mutating func take(
+    _ changes: [DocumentChange],
+    of record: CommitRecord,
+    inWindow id: ViewID
+  ) -> ListenedCommit.Delta? {
+    guard var window = windows.removeValue(forKey: id) else { return nil }
+    defer { windows[id] = window }
+    let relevant = RelevantChanges(
+      sequence: record.sequence,
+      time: record.commitTime,
+      changes: changes.filter(window.results.concerns)
+    )
+    guard !relevant.changes.isEmpty else { return nil }
+    if !window.isReading {
+      if let told = window.take(relevant.changes) { return told.isEmpty ? nil : .now(told) }
+      read(for: window, id, at: record.commitTime)
+    }
+    let delta = LaterChanges()
+    window.waiting.append((relevant, delta))
+    return .later(delta)
+  }
+
+  private mutating func read(for window: Window, _ id: ViewID, at time: Timestamp?) {
+    guard let query = window.results.missing else { return }
+    readings.append(Reading(view: id, query: query, time: time))
+  }
+
+  // MARK: Windows
+
+  /// Takes the documents that were read for a window, with the commit whose state they show.
+  mutating func filled(
+    _ reading: Reading,
+    with found: [FirestoreDocument],
+    readAt sequence: UInt64,
+    _ readTime: Timestamp
+  ) {
+    guard var window = windows.removeValue(forKey: reading.view) else { return }
+    defer { windows[reading.view] = window }
+    window.results.fill(found, asked: reading.query.limit)
+    window.isReading = false
+    if window.isNew {
+      window.isNew = false
+      advance(to: readTime)
+      // What the read shows already concerns nobody: whoever joins gets the results.
+      while let first = window.waiting.first, first.record.sequence <= sequence {
+        window.waiting.removeFirst()
+      }
+    } else if let first = window.waiting.popFirst() {
+      first.delta.resolve(
+        window.results.difference(from: window.shown, by: first.record.changes)
+      )
+    }
+    while let next = window.waiting.first {
+      guard let told = window.take(next.record.changes) else {
+        return read(for: window, reading.view, at: next.record.time)
+      }
+      window.waiting.removeFirst()
+      next.delta.resolve(told)
+    }
+    for join in window.joiners { admit(join, to: window.results) }
+    window.joiners = []
+  }
+
+  /// Takes note that documents could not be read for a window.
+  ///
+  /// Those who wait for a window that was never filled are refused; others begin anew.
+  mutating func failed(_ reading: Reading, _ error: StatusError) {
+    guard let view = views[reading.view], let window = windows[reading.view] else { return }
+    guard window.isNew else { return reset(reading.view) }
+    for id in view.subscribers.sorted() {
+      subscriptions.removeValue(forKey: id)?.session.deliver(failure: error, of: id)
+    }
+    remove(reading.view)
+  }
+
+  /// Subscribers of a window that waits for too many commits begin anew.
+  private mutating func resetIfOverfull(_ id: ViewID) {
+    if windows[id]?.waiting.count ?? 0 > Self.waitingMax { reset(id) }
+  }
+
+  // MARK: Beginning anew
+
+  /// Everybody who listens to a database begins anew.
+  mutating func reset(_ database: DatabaseName) {
+    for (id, view) in views where view.database == database { reset(id) }
+  }
+
+  /// Everybody begins anew, after records were lost.
+  mutating func resetAll() {
+    for id in Array(views.keys) { reset(id) }
+  }
+
+  private mutating func reset(_ id: ViewID) {
+    guard let view = views[id] else { return }
+    for subscriber in view.subscribers.sorted() {
+      subscriptions.removeValue(forKey: subscriber)?.session.deliver(resetOf: subscriber)
+    }
+    remove(id)
+  }
+}
+
+extension ListenTable.Window {
+  /// Applies a commit; nil when documents are missing now, and then they must be read.
+  fileprivate mutating func take(_ changes: [DocumentChange]) -> [ListenedChange]? {
+    shown = results.results
+    results.apply(changes)
+    guard results.missing == nil else {
+      isReading = true
+      return nil
+    }
+    defer { shown = [] }
+    return results.difference(from: shown, by: changes)
+  }
+}
+
+/// A target that was checked.
+enum PreparedTarget: Sendable {
+  case results(PreparedQuery)
+  case window(PreparedQuery)
+  case documents([DocumentName], DatabaseName)
+
+  var subject: ListenTable.Subject {
+    switch self {
+    case .results(let query), .window(let query): .query(query.query)
+    case .documents(let names, _): .documents(names)
+    }
+  }
+
+  var database: DatabaseName {
+    switch self {
+    case .results(let query), .window(let query): query.query.database
+    case .documents(_, let database): database
+    }
+  }
+}
+
+/// How many documents a target has, and which, for a client whose number is another.
+struct ResultCount: Sendable {
+  var count: Int
+  var names: BloomFilter
+
+  /// The count of some names.
+  init(_ names: some Collection<DocumentName>) {
+    count = names.count
+    self.names = BloomFilter(count: count)
+    for name in names { self.names.insert(name) }
+  }
+}

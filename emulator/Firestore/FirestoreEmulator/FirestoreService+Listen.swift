@@ -1,0 +1,144 @@
+import DocumentModel
+import DocumentStore
+package import FirestoreProtos
+package import FirestoreWire
+package import Identity
+import RuntimeSupport
+import SwiftProtobuf
+
+extension FirestoreService {
+  /// Serves a client's listener until its requests end.
+  ///
+  /// `resourcePrefix` is the header by which clients name the database beside the messages. What is
+  /// wrong with one target ends that target; what is wrong with the stream is thrown. Replies are
+  /// taken one batch after the other; a slow `send` holds up nobody else.
+  package func listen<Requests: AsyncSequence & Sendable>(
+    _ requests: Requests,
+    resourcePrefix: String?,
+    auth: AuthContext,
+    _ send: @escaping @Sendable ([ListenReply]) async throws -> Void
+  ) async throws where Requests.Element == Google_Firestore_V1_ListenRequest {
+    var iterator = requests.makeAsyncIterator()
+    guard let first = try await iterator.next() else { return }
+    let database = try streamDatabase(first.database, resourcePrefix)
+    let session = store.openListener(database: database, auth: auth)
+    defer { session.close() }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      defer { group.cancelAll() }
+      group.addTask { await session.run() }
+      group.addTask {
+        while let events = await session.next() { try await send(events.map(ListenReply.init)) }
+        throw CancellationError()
+      }
+      var request: Google_Firestore_V1_ListenRequest? = first
+      while let current = request {
+        try await take(current, session, database)
+        request = try await iterator.next()
+      }
+    }
+  }
+
+  /// The database of a stream, named by its first message or beside it.
+  func streamDatabase(_ name: String, _ resourcePrefix: String?) throws -> DatabaseName {
+    guard name.isEmpty else { return try database(name) }
+    guard let resourcePrefix, !resourcePrefix.isEmpty else {
+      throw StatusError.invalidArgument("The first message of a stream must name its database.")
+    }
+    return try database(resourcePrefix)
+  }
+
+  /// Refuses a later message of a stream that names another database.
+  func checkStream(_ name: String, is database: DatabaseName) throws {
+    guard name.isEmpty || name == database.description else {
+      throw StatusError.invalidArgument("A stream's messages must all name the same database.")
+    }
+  }
+
+  private func take(
+    _ request: Google_Firestore_V1_ListenRequest,
+    _ session: ListenSession,
+    _ database: DatabaseName
+  ) async throws {
+    try checkStream(request.database, is: database)
+    switch request.targetChange {
+    case .addTarget(let proto):
+      guard proto.targetID >= 0 else {
+        throw StatusError.invalidArgument("A target's id must not be negative.")
+      }
+      do {
+        await session.add(try listenRequest(proto, in: database), id: proto.targetID)
+      } catch {
+        let told = told(error)
+        await session.refuse(proto.targetID, StatusError(told.statusCode, told.statusMessage))
+      }
+    case .removeTarget(let id): await session.remove(id)
+    case nil:
+      throw StatusError.invalidArgument("A message must add a target or remove one.")
+    }
+  }
+
+  private func listenRequest(
+    _ proto: Google_Firestore_V1_Target,
+    in database: DatabaseName
+  ) throws -> ListenRequest {
+    let target: ListenTarget
+    switch proto.targetType {
+    case .query(let query):
+      guard case .structuredQuery(let structured) = query.queryType else {
+        throw StatusError.invalidArgument("only structured queries are supported")
+      }
+      target = .query(try WireFormat.query(structured, parent: query.parent))
+    case .documents(let documents):
+      target = .documents(
+        try documents.documents.map { try documentName($0, in: database) }
+      )
+    case nil:
+      throw StatusError.invalidArgument("A target must be a query or documents.")
+    }
+    let resumePoint: ResumePoint? =
+      switch proto.resumeType {
+      case .resumeToken(let token): token.isEmpty ? nil : .token(Array(token))
+      case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
+      case nil: nil
+      }
+    return ListenRequest(
+      target,
+      resumePoint: resumePoint,
+      expectedCount: proto.hasExpectedCount ? Int(proto.expectedCount.value) : nil,
+      isOnce: proto.once
+    )
+  }
+}
+
+extension ListenReply {
+  fileprivate init(_ event: ListenEvent) {
+    switch event {
+    case .added(let id): self = .target(.add, [id])
+    case .removed(let id, let cause): self = .target(.remove, [id], cause: cause)
+    case .reset(let id): self = .target(.reset, [id])
+    case .current(let id, let readTime, let token):
+      self = .target(.current, [id], token: token, readTime: readTime)
+    case .snapshot(let readTime, let token):
+      self = .target(.noChange, [], token: token, readTime: readTime)
+    case .document(let document, let targets, let removedTargets):
+      self = .document(
+        document.document,
+        encoded: document.encoded(by: Self.encode),
+        targets: targets,
+        removedTargets: removedTargets
+      )
+    case .deleted(let name, let removedTargets, let readTime):
+      self = .deleted(name, removedTargets: removedTargets, readTime: readTime)
+    case .departed(let name, let removedTargets, let readTime):
+      self = .removed(name, removedTargets: removedTargets, readTime: readTime)
+    case .filter(let id, let count, let names):
+      self = .filter(
+        id,
+        count: count,
+        bitmap: names.bitmap,
+        padding: names.padding,
+        hashCount: names.hashCount
+      )
+    }
+  }
+}
