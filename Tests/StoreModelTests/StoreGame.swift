@@ -29,6 +29,11 @@ struct StoreGame {
   private var storage: any OrderedStorage
   private var runner: QueryRunner
   private var store: DocumentDatabase
+  /// The tasks by which listeners are told.
+  private var telling: Task<Void, any Error>
+  private var clients: [ListeningClient] = []
+  /// What the store held, by the time of the commit that made it so.
+  private var history = StoreHistory()
   private var model: Model = [:]
   private var moments: [(time: Timestamp, model: Model)] = []
   private(set) var hasFailed = false
@@ -45,19 +50,27 @@ struct StoreGame {
     random = RandomQueries(seed: seed)
     self.seed = seed
     self.storage = storage
-    (runner, store) = try await Self.open(storage, wall)
+    (runner, store, telling) = try await Self.open(storage, wall)
   }
 
-  /// Goes on with a process that has just started.
+  /// Goes on, after `stop`, with a process that has just started.
   mutating func restart(over storage: any OrderedStorage) async throws {
     self.storage = storage
-    (runner, store) = try await Self.open(storage, wall)
+    (runner, store, telling) = try await Self.open(storage, wall)
+    for client in clients { client.resume(on: store) }
+  }
+
+  /// Ends what runs beside the game; listeners remember what they know.
+  func stop() async {
+    for client in clients { await client.disconnect() }
+    telling.cancel()
+    _ = await telling.result
   }
 
   private static func open(
     _ storage: any OrderedStorage,
     _ wall: WallClock
-  ) async throws -> (QueryRunner, DocumentDatabase) {
+  ) async throws -> (QueryRunner, DocumentDatabase, Task<Void, any Error>) {
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let runner = QueryRunner(
       configuration: .init(
@@ -71,23 +84,33 @@ struct StoreGame {
       logger: logger
     )
     try await runner.load(from: storage)
+    let tailer = EventTailer(storage: storage, ringCapacity: 8, logger: logger)
     let store = DocumentDatabase(
       storage: storage,
       queryRunner: runner,
-      tailer: EventTailer(storage: storage, logger: logger),
+      tailer: tailer,
       now: wall.now,
       clock: ManualClock(),
       configuration: .init(queryPageDocumentsMax: 5, queryCandidatesMax: 9),
       logger: logger
     )
-    return (runner, store)
+    let telling = Task {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await tailer.run() }
+        group.addTask { try await store.hub.run(for: store) }
+        try await group.waitForAll()
+      }
+    }
+    return (runner, store, telling)
   }
 
   /// One random operation.
   mutating func play() async throws {
     switch random.count(0...99) {
     case 0..<40: try await commit()
-    case 40..<65: try await query()
+    case 40..<50: try await query()
+    case 50..<64: await listen()
+    case 64: try await checkListeners()
     case 65..<75: try await aggregate()
     case 75..<82: try await transact()
     case 82..<90: try await lookUp()
@@ -147,6 +170,7 @@ struct StoreGame {
       if document.createTime == Self.unset { after[name]?.createTime = time }
     }
     model = after
+    history.append(model, at: time)
   }
 
   private static let unset = Timestamp(microseconds: 0)
@@ -379,6 +403,79 @@ struct StoreGame {
     }
   }
 
+  // MARK: Listeners
+
+  private static let clientsMax = 5
+
+  /// Something that a client with listeners does.
+  private mutating func listen() async {
+    if clients.count < Self.clientsMax, random.chance(20) {
+      let client = ListeningClient(database: Self.database, isSlow: random.chance(30))
+      client.resume(on: store)
+      clients.append(client)
+    }
+    guard let client = clients.randomElement(using: &random.generator) else { return }
+    switch random.count(0...9) {
+    case 0..<4:
+      if random.chance(30) {
+        await client.listen(to: .documents((0..<random.count(1...3)).map { _ in name() }))
+      } else if let query = validQuery() {
+        await client.listen(to: .query(query))
+      }
+    case 4: await client.removeTarget(random.count(0...9))
+    case 5: client.isPaused.withLock { $0.toggle() }
+    case 6:
+      await client.disconnect()
+      if random.chance(30) { client.forgetOne(random.count(0...9)) }
+      client.resume(on: store)
+    case 7:
+      await client.disconnect()
+      clients.removeAll { $0 === client }
+    default: break
+    }
+  }
+
+  /// Lets every listener catch up and compares all that they have shown with what was there.
+  mutating func checkListeners() async throws {
+    let time = try await store.readTime()
+    for client in clients {
+      client.isPaused.withLock { $0 = false }
+      let isCurrent = await client.catchUp(with: time) { [store] in
+        try? await store.hub.tellTimeOnce(store)
+      }
+      expect(isCurrent, "a listener does not catch up: \(client.summary)")
+      for fault in client.takeFaults() { expect(false, fault) }
+      for shown in client.takeShown() {
+        let models = history.models(at: shown.time)
+        let isTrue = models.contains { model in
+          shown.documents == Self.documents(of: shown.target, in: model)
+        }
+        let expected = models.first.map { Self.documents(of: shown.target, in: $0) } ?? [:]
+        expect(
+          isTrue,
+          """
+          \(shown.target) at \(shown.time) shows \
+          \(shown.documents.filter { expected[$0] != $1 }.mapValues(\.updateTime)) instead of \
+          \(expected.filter { shown.documents[$0] != $1 }.mapValues(\.updateTime))
+          """
+        )
+        if hasFailed { return }
+      }
+    }
+    history.forget(before: time)
+    if clients.isEmpty { expect(store.hub.isEmpty, "views are left behind") }
+  }
+
+  private static func documents(of target: ListenTarget, in model: Model) -> Model {
+    switch target {
+    case .documents(let names): return model.filter { names.contains($0.key) }
+    case .query(var query):
+      query.projection = nil
+      let results = ReferenceEvaluator(query: query).results(model.values)
+      return Dictionary(uniqueKeysWithValues: results.map { ($0.name, $0) })
+    }
+  }
+
   // MARK: The whole
 
   private mutating func load() async throws {
@@ -393,12 +490,14 @@ struct StoreGame {
         updateTime: Timestamp(microseconds: 200)
       )
     }
+    let before = try await store.readTime()
     _ = try await store.load(
       Array(documents.values),
       into: Self.database,
       recordsEvents: recordsEvents
     )
     model.merge(documents) { $1 }
+    history.append(model, between: before, try await store.readTime())
     if !recordsEvents { moments = [] }
   }
 
@@ -413,8 +512,10 @@ struct StoreGame {
   }
 
   private mutating func reset() async throws {
+    let before = try await store.readTime()
     try await store.reset(Self.database)
     model = [:]
+    history.append(model, between: before, try await store.readTime())
     moments = []
   }
 

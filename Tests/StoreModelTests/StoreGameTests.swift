@@ -8,7 +8,7 @@ import Testing
 
 /// The whole store against a dictionary: random commits, queries of now and then, aggregations and
 /// transactions, with indexes that come early, late and meanwhile, through imports, resets, trims
-/// and restarts.
+/// and restarts, and with listeners whose every snapshot is compared.
 ///
 /// `HEARTH_OPERATIONS` sets how many operations each engine gets.
 @Suite("The store against a model", .serialized)
@@ -48,10 +48,17 @@ struct StoreGameTests {
   private func play(_ open: () async throws -> any OrderedStorage) async throws {
     var game = try await StoreGame(seed: SeededGenerator.forTest().seed, storage: try await open())
     for operation in 0..<Self.operations {
-      if operation % 250 == 249 { try await game.restart(over: try await open()) }
+      if operation % 250 == 249 {
+        await game.stop()
+        try await game.restart(over: try await open())
+      }
       try await game.play()
-      guard !game.hasFailed else { return }
+      guard !game.hasFailed else { break }
     }
-    try await game.checkEverything()
+    if !game.hasFailed {
+      try await game.checkListeners()
+      try await game.checkEverything()
+    }
+    await game.stop()
   }
 }

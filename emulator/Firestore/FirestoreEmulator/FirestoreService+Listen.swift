@@ -98,7 +98,7 @@ extension FirestoreService {
     let resumePoint: ResumePoint? =
       switch proto.resumeType {
       case .resumeToken(let token): token.isEmpty ? nil : .token(Array(token))
-      case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
+      case .readTime(let time): .readTime(try WireFormat.timestamp(time))
       case nil: nil
       }
     return ListenRequest(

@@ -105,7 +105,9 @@ extension DocumentDatabase {
     if let resumePoint {
       resumeTime = try self.resumeTime(resumePoint, session, id, target.database)
     }
+    var attempts = 0
     while session.wants(id) {
+      attempts += 1
       do {
         let isJoined =
           switch target {
@@ -123,13 +125,16 @@ extension DocumentDatabase {
         if isJoined { return }
         // Too much happened meanwhile, and some of it may have been told already.
         session.reset(id)
-      } catch let error as StatusError where resumeTime != nil && error == Self.tooOld {
-        // The past is gone: the client begins anew.
+      } catch let error as StatusError where error == Self.tooOld && attempts < Self.attemptsMax {
+        // The past that was to be read is gone: the client begins anew.
         session.reset(id)
         resumeTime = nil
       }
     }
   }
+
+  /// How often a target is read that the log is trimmed behind.
+  private static let attemptsMax = 5
 
   /// The time that a resume point stands for; nil when the client has to begin anew.
   private func resumeTime(
@@ -221,17 +226,25 @@ extension DocumentDatabase {
       }
     }
     let (changes, sequence, readTime) = try await changes(since: time, in: query)
-    let results = changes.compactMap { change -> ListenedChange? in
+    var results: [ListenedChange] = []
+    // By how much the number of results has grown since.
+    var growth = 0
+    for change in changes {
       let matched = change.before.map(query.matches) ?? false
-      guard let after = change.after else { return matched ? .deleted(change.name) : nil }
-      if query.matches(after) {
-        return change.before == after ? nil : .member(ListenedDocument(after))
+      let matches = change.after.map(query.matches) ?? false
+      growth += (matches ? 1 : 0) - (matched ? 1 : 0)
+      if let after = change.after, matches || matched {
+        let document = ListenedDocument(after)
+        if change.before != after {
+          results.append(matches ? .member(document) : .former(document))
+        }
+      } else if matched {
+        results.append(.deleted(change.name))
       }
-      return matched ? .former(ListenedDocument(after)) : nil
     }
     var count: ResultCount?
     if let expectedCount {
-      count = try await self.count(query.query, at: readTime, unless: expectedCount)
+      count = try await self.count(query.query, at: readTime, unless: expectedCount + growth)
     }
     return try await join(id, results, readAt: sequence, readTime, count: count)
   }
@@ -357,14 +370,10 @@ extension DocumentDatabase {
     for (name, document) in now.documents where old?[name] != .some(document) {
       results.append(document.map { .member(ListenedDocument($0)) } ?? .deleted(name))
     }
-    let there = now.documents.filter { $0.document != nil }.map(\.name)
-    let count = expectedCount.flatMap { $0 == there.count ? nil : ResultCount(there) }
-    return try await join(
-      id,
-      results,
-      readAt: now.sequence,
-      now.readTime,
-      count: resumeTime == nil ? nil : count
-    )
+    var count: ResultCount?
+    if let old, let expectedCount, expectedCount != old.values.compactMap(\.self).count {
+      count = ResultCount(now.documents.filter { $0.document != nil }.map(\.name))
+    }
+    return try await join(id, results, readAt: now.sequence, now.readTime, count: count)
   }
 }

@@ -76,6 +76,8 @@ final class ListenHub: Sendable {
   func run(for store: DocumentDatabase) async throws {
     defer { withTable { $0.end() } }
     storeNumber.store(try await store.storeNumber(), ordering: .relaxed)
+    let now = try await store.readPosition().readTime
+    withTable { $0.advance(to: now) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await self.follow(store) }
       group.addTask { try await self.tellTime(store) }
@@ -105,14 +107,18 @@ final class ListenHub: Sendable {
   private func tellTime(_ store: DocumentDatabase) async throws {
     while true {
       try await store.clock.sleep(for: store.configuration.listenerTimeInterval)
-      guard !state.withLock({ $0.sessions.isEmpty }) else { continue }
-      let (readTime, sequence) = try await store.readPosition()
-      withTable { table in
-        table.after(sequence) { _ = $0.advance(to: readTime) }
-      }
-      state.withLock { state in
-        for session in state.sessions.values { session.deliver(state.table.time) }
-      }
+      if !state.withLock({ $0.sessions.isEmpty }) { try await tellTimeOnce(store) }
+    }
+  }
+
+  /// Tells listeners to whom nothing happens how far they know everything now.
+  func tellTimeOnce(_ store: DocumentDatabase) async throws {
+    let (readTime, sequence) = try await store.readPosition()
+    withTable { table in
+      table.after(sequence) { _ = $0.advance(to: readTime) }
+    }
+    state.withLock { state in
+      for session in state.sessions.values { session.deliver(state.table.time) }
     }
   }
 

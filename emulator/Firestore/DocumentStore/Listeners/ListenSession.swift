@@ -82,9 +82,11 @@ package final class ListenSession: Sendable {
     var commitCount = 0
     /// What the results among `items` take.
     var resultBytes = 0
-    /// Subscriptions that the client was told some, but not all, documents of.
+    /// Subscriptions of which the client knows some, but not all, documents.
     var partly: Set<SubscriptionID> = []
-    /// The latest time that was not told because of `partly`.
+    /// Targets that are to begin anew, of which the client knows what is no longer so.
+    var outdatedCount = 0
+    /// The latest time that was not told because of these.
     var held: Timestamp?
     var isClosed = false
     var waiter: CheckedContinuation<Void, Never>?
@@ -156,17 +158,30 @@ package final class ListenSession: Sendable {
   private func begin(
     _ target: Target,
     _ resumePoint: ResumePoint? = nil,
-    _ expectedCount: Int? = nil
+    _ expectedCount: Int? = nil,
+    after old: SubscriptionID? = nil
   ) {
-    let subscription = store.hub.withTable { table in
+    let subscription = store.hub.withTable { table -> SubscriptionID? in
       let subscription = table.subscribe(self, to: target.prepared)
-      state.withLock { state in
+      let isWanted = state.withLock { state in
+        guard !state.isClosed, state.subscriptions[target.id] == old else {
+          // The client has removed it meanwhile.
+          if old != nil { state.forgetOutdated() }
+          return false
+        }
         state.subscriptions[target.id] = subscription
         state.targets[subscription] = target
         state.jobCount += 1
+        if old != nil {
+          state.partly.insert(subscription)
+          state.forgetOutdated()
+        }
+        return true
       }
-      return subscription
+      if !isWanted { table.unsubscribe(subscription) }
+      return isWanted ? subscription : nil
     }
+    guard let subscription else { return }
     jobSink.yield(
       Job(
         subscription: subscription,
@@ -394,7 +409,7 @@ package final class ListenSession: Sendable {
     while true {
       let taken = take()
       for waiter in taken.roomWaiters { waiter.resume(returning: true) }
-      for target in taken.anew { begin(target) }
+      for (target, old) in taken.anew { begin(target, after: old) }
       if !taken.ended.isEmpty {
         store.hub.withTable { table in for id in taken.ended { table.unsubscribe(id) } }
       }
@@ -431,7 +446,7 @@ package final class ListenSession: Sendable {
   private struct Taken {
     var events: [ListenEvent] = []
     /// Targets whose documents are to be read again.
-    var anew: [Target] = []
+    var anew: [(target: Target, old: SubscriptionID)] = []
     /// Subscriptions that have served.
     var ended: [SubscriptionID] = []
     var roomWaiters: [CheckedContinuation<Bool, Never>] = []
@@ -495,7 +510,8 @@ package final class ListenSession: Sendable {
       target.isTold = false
       target.isCurrent = false
       target.needsReset = true
-      taken.anew.append(target)
+      state.outdatedCount += 1
+      taken.anew.append((target, id))
       taken.ended.append(id)
     }
   }
@@ -520,7 +536,7 @@ package final class ListenSession: Sendable {
 
   /// Adds a snapshot, unless the client has only a part of some target's documents.
   private func tell(_ time: Timestamp, _ state: inout State, _ taken: inout Taken) {
-    guard state.partly.isEmpty else {
+    guard state.partly.isEmpty, state.outdatedCount == 0 else {
       state.held = time
       return
     }
@@ -593,10 +609,23 @@ private struct DocumentFate {
 }
 
 extension ListenSession.State {
-  /// Forgets a subscription; what was held back because of it is queued.
+  /// Forgets a subscription.
   fileprivate mutating func forget(_ id: ListenSession.SubscriptionID) {
     targets[id] = nil
-    if partly.remove(id) != nil, partly.isEmpty, let held { items.append(.time(held)) }
+    if partly.remove(id) != nil { release() }
+  }
+
+  /// Takes note that a target that was to begin anew does so, or is gone.
+  fileprivate mutating func forgetOutdated() {
+    outdatedCount -= 1
+    release()
+  }
+
+  /// Queues what was held back, when nothing holds it back any longer.
+  private mutating func release() {
+    guard partly.isEmpty, outdatedCount == 0, let time = held else { return }
+    held = nil
+    items.append(.time(time))
   }
 
   /// The target of a subscription, which is reset first if that is due.

@@ -49,12 +49,12 @@ struct ListenTable: Sendable {
   fileprivate struct Window {
     var results: ResultWindow
     /// Whether documents are being read for it.
-    var isReading = true
+    var isReading: Bool
     /// What the subscribers had when documents began to be missing.
     var shown: ArraySlice<FirestoreDocument> = []
     /// The commits since; the first one made documents go missing, unless the view is new.
     var waiting: Deque<(record: RelevantChanges, delta: LaterChanges)> = []
-    var isNew = true
+    var isNew: Bool
     /// Subscribers that wait for results.
     var joiners: [Join] = []
   }
@@ -194,7 +194,10 @@ struct ListenTable: Sendable {
     case .window(let query):
       shape = .window(query)
       index.insert(id, query)
-      let window = Window(results: ResultWindow(query))
+      let results = ResultWindow(query)
+      // A window of nothing is filled.
+      let isReading = results.missing != nil
+      let window = Window(results: results, isReading: isReading, isNew: isReading)
       windows[id] = window
       read(for: window, id, at: nil)
     }
@@ -288,7 +291,9 @@ struct ListenTable: Sendable {
       changes.append(join.deleted.contains(name) ? .deleted(name) : .departed(name))
     }
     var count: ResultCount?
-    if let expected = join.expectedCount, expected != names.count { count = ResultCount(names) }
+    if let expected = join.expectedCount, expected != join.known.count {
+      count = ResultCount(names)
+    }
     subscription.session.deliver(
       .init(changes: changes, count: count, time: time),
       of: join.subscription
@@ -455,10 +460,11 @@ struct ListenTable: Sendable {
 
   /// Takes note that documents could not be read for a window.
   ///
-  /// Those who wait for a window that was never filled are refused; others begin anew.
+  /// Those who wait for a window that was never filled are refused, unless it was only too slow to
+  /// read; others begin anew.
   mutating func failed(_ reading: Reading, _ error: StatusError) {
     guard let view = views[reading.view], let window = windows[reading.view] else { return }
-    guard window.isNew else { return reset(reading.view) }
+    guard window.isNew, error != DocumentDatabase.tooOld else { return reset(reading.view) }
     for id in view.subscribers.sorted() {
       subscriptions.removeValue(forKey: id)?.session.deliver(failure: error, of: id)
     }

@@ -22,7 +22,7 @@ package enum ResumePoint: Sendable, Hashable {
 package struct ListenRequest: Sendable, Hashable {
   package var target: ListenTarget
   package var resumePoint: ResumePoint?
-  /// How many of the target's documents the client says it has, with a resume point.
+  /// How many documents the client says the target had at the resume point.
   package var expectedCount: Int?
   /// Whether the target is removed once its documents were told.
   package var isOnce: Bool
