@@ -37,6 +37,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     // Double-ended queues and heaps.
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    // Channels between tasks that hold up the sender; swift-service-lifecycle brings them along.
+    .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
     // Signed tokens: checking those of users, making those of service accounts.
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     // MD5, by which clients look names up in bloom filters; jwt-kit brings it along.
@@ -189,7 +191,7 @@ func rooms() -> [Target] {
       in: "Sources/Author",
       [
         "DocumentModel", "FirestoreProtos", "FirestoreWire", "GoogleAccess", "OutboundHTTP",
-        "RuntimeSupport", "SwiftProtobuf",
+        "RuntimeSupport", "SwiftProtobuf", "AsyncAlgorithms",
       ]
     ),
 
@@ -304,8 +306,8 @@ func doors() -> [Target] {
       in: "Sources/Author",
       [
         "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreClient",
-        "FirestoreEmulator", "FirestoreProtos", "FunctionsRuntime", "HTTPSupport", "Identity",
-        "Invocation", "OutboundHTTP", "QueryEngine", "RuntimeSupport", "StorageEngine",
+        "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsRuntime", "HTTPSupport",
+        "Identity", "Invocation", "OutboundHTTP", "QueryEngine", "RuntimeSupport", "StorageEngine",
         "TriggerDelivery", "HTTPTypes", "NIOCore", "ServiceLifecycle", "Logging",
       ]
     ),
@@ -469,6 +471,7 @@ func products() -> [String: String] {
     "ArgumentParser": "swift-argument-parser",
     "DequeModule": "swift-collections",
     "Crypto": "swift-crypto",
+    "AsyncAlgorithms": "swift-async-algorithms",
     "HTTPTypes": "swift-http-types",
     "HeapModule": "swift-collections",
     "JWTKit": "jwt-kit",

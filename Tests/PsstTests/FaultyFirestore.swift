@@ -101,6 +101,14 @@ final class FaultyFirestore: FirestoreTransport {
     try await inner.runAggregationQuery(request, as: credential)
   }
 
+  func listen(
+    _ request: Google_Firestore_V1_ListenRequest,
+    as credential: FirestoreCredential,
+    _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
+  ) async throws {
+    try await inner.listen(request, as: credential, body)
+  }
+
   func listDocuments(
     _ request: Google_Firestore_V1_ListDocumentsRequest,
     as credential: FirestoreCredential

@@ -124,6 +124,9 @@ extension CollectionReference {
   /// Throws `FirestoreError`, as `DocumentQuery.get()` does.
   public func get() async throws -> QuerySnapshot { try await query.get() }
 
+  /// The documents now and after every change, see `QuerySnapshots`.
+  public func snapshots() -> QuerySnapshots { query.snapshots() }
+
   /// Counts the documents without reading them.
   ///
   /// Throws `FirestoreError`, as `DocumentQuery.get()` does.

@@ -131,7 +131,7 @@ public struct DocumentQuery: Sendable {
   }
 
   /// The orders, including those that the server adds: fields of inequalities, then the name.
-  private static func finalOrders(_ query: Query) -> [Query.Order] {
+  static func finalOrders(_ query: Query) -> [Query.Order] {
     var orders = query.orders
     let descending = orders.last?.descending ?? false
     let inequalities = Set(query.filter.map(inequalityPaths) ?? [])
@@ -192,6 +192,11 @@ public struct DocumentQuery: Sendable {
   /// Throws `FirestoreError`, as `get()` does.
   public func count() async throws -> Int {
     try await firestore.calls.count(try validQuery(), transaction: nil)
+  }
+
+  /// The documents now and after every change, see `QuerySnapshots`.
+  public func snapshots() -> QuerySnapshots {
+    QuerySnapshots(query: self)
   }
 
   func validQuery() throws -> Query {

@@ -59,6 +59,11 @@ public struct DocumentReference: Sendable {
     return snapshots[0]
   }
 
+  /// The document now and after every change, see `DocumentSnapshots`.
+  public func snapshots() -> DocumentSnapshots {
+    DocumentSnapshots(reference: self)
+  }
+
   // MARK: Writing
 
   /// Writes the document if there is none yet; otherwise throws `alreadyExists`.

@@ -51,6 +51,27 @@ public struct QuerySnapshot: Sendable, RandomAccessCollection {
   public let documents: [DocumentSnapshot]
   /// The time as of which the documents were read.
   public let readTime: Timestamp
+  /// What is different from the snapshot before; in the first one every document is added.
+  public let changes: [Change]
+
+  /// What has become of one document since the snapshot before.
+  public struct Change: Sendable {
+    /// Whether a document came, changed or went.
+    public enum Kind: Sendable, Hashable {
+      case added, modified, removed
+    }
+
+    /// What has become of the document.
+    public let kind: Kind
+    /// The document; if it was removed, as the snapshot before had it.
+    public let document: DocumentSnapshot
+  }
+
+  init(documents: [DocumentSnapshot], readTime: Timestamp, changes: [Change]? = nil) {
+    self.documents = documents
+    self.readTime = readTime
+    self.changes = changes ?? documents.map { Change(kind: .added, document: $0) }
+  }
 
   /// The position of the first document.
   public var startIndex: Int { documents.startIndex }

@@ -46,6 +46,15 @@ package protocol FirestoreTransport: Sendable {
     as credential: FirestoreCredential
   ) async throws -> Google_Firestore_V1_ListDocumentsResponse
 
+  /// Listens to the request's target until the server ends the stream or the task is cancelled.
+  ///
+  /// `body` gets the answers one after the other; the server is held up while it runs.
+  func listen(
+    _ request: Google_Firestore_V1_ListenRequest,
+    as credential: FirestoreCredential,
+    _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
+  ) async throws
+
   /// Returns one page of the ids of the collections below a document or the root.
   func listCollectionIDs(
     _ request: Google_Firestore_V1_ListCollectionIdsRequest,

@@ -96,6 +96,19 @@ struct RESTTransport: FirestoreTransport {
     return try decode(try await send(OutboundRequest(url: url), credential))
   }
 
+  /// REST has no Listen.
+  func listen(
+    _ request: Google_Firestore_V1_ListenRequest,
+    as credential: FirestoreCredential,
+    _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
+  ) async throws {
+    throw FirestoreError(
+      .unimplemented,
+      "snapshots() works in tests, in the emulator's process; over HTTP there is no listening yet. "
+        + "Declare a trigger, or ask again with get()."
+    )
+  }
+
   func listCollectionIDs(
     _ request: Google_Firestore_V1_ListCollectionIdsRequest,
     as credential: FirestoreCredential

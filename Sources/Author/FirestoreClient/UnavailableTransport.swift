@@ -34,6 +34,12 @@ struct UnavailableTransport: FirestoreTransport {
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_RunAggregationQueryResponse] { throw reason }
 
+  func listen(
+    _ request: Google_Firestore_V1_ListenRequest,
+    as credential: FirestoreCredential,
+    _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
+  ) async throws { throw reason }
+
   func listDocuments(
     _ request: Google_Firestore_V1_ListDocumentsRequest,
     as credential: FirestoreCredential

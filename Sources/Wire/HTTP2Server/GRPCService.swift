@@ -201,6 +201,12 @@ package struct GRPCRequestStream<Request: Message>: AsyncSequence, Sendable {
   let queue: InboundQueue<GRPCMessage>
   let codec: GRPCCodec
 
+  /// The next request, or nil after the last; for who does not iterate.
+  package func next() async throws -> Request? {
+    var iterator = makeAsyncIterator()
+    return try await iterator.next()
+  }
+
   /// The iterator; make only one.
   package func makeAsyncIterator() -> Iterator {
     Iterator(queue: queue, codec: codec)

@@ -51,7 +51,7 @@ extension FirestoreService {
         context
       ) in
       try await self.listen(
-        requests,
+        to: requests.next,
         resourcePrefix: context.metadata.first(name: Self.resourcePrefixHeader),
         auth: try self.authenticate(context)
       ) {
@@ -66,7 +66,7 @@ extension FirestoreService {
       ) in
       let auth = try self.authenticate(context)
       try await self.write(
-        requests,
+        from: requests.next,
         resourcePrefix: context.metadata.first(name: Self.resourcePrefixHeader),
         auth: auth
       ) {

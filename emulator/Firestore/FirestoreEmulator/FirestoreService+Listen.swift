@@ -9,32 +9,34 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Serves a client's listener until its requests end.
   ///
-  /// `resourcePrefix` is the header by which clients name the database beside the messages. What is
+  /// `next` gives one request after the other, and nil after the last. `resourcePrefix` is the header by which clients name the database beside the messages. What is
   /// wrong with one target ends that target; what is wrong with the stream is thrown. Replies are
   /// taken one batch after the other; a slow `send` holds up nobody else.
-  package func listen<Requests: AsyncSequence & Sendable>(
-    _ requests: Requests,
+  package func listen(
+    to next: @escaping @Sendable () async throws -> Google_Firestore_V1_ListenRequest?,
     resourcePrefix: String?,
     auth: AuthContext,
     _ send: @escaping @Sendable ([ListenReply]) async throws -> Void
-  ) async throws where Requests.Element == Google_Firestore_V1_ListenRequest {
-    var iterator = requests.makeAsyncIterator()
-    guard let first = try await iterator.next() else { return }
+  ) async throws {
+    guard let first = try await next() else { return }
     let database = try streamDatabase(first.database, resourcePrefix)
     let session = store.openListener(database: database, auth: auth)
     defer { session.close() }
     try await withThrowingTaskGroup(of: Void.self) { group in
-      defer { group.cancelAll() }
       group.addTask { await session.run() }
       group.addTask {
         while let events = await session.next() { try await send(events.map(ListenReply.init)) }
-        throw CancellationError()
       }
-      var request: Google_Firestore_V1_ListenRequest? = first
-      while let current = request {
-        try await take(current, session, database)
-        request = try await iterator.next()
+      group.addTask {
+        try await self.take(first, session, database)
+        while let request = try await next() {
+          try await self.take(request, session, database)
+        }
       }
+      // The end of the requests, or of what takes the replies, is the end of the call.
+      try await group.next()
+      session.close()
+      group.cancelAll()
     }
   }
 

@@ -15,16 +15,15 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Serves a client's stream of commits, one after the other, until its requests end.
   ///
-  /// The first message opens the stream and holds no writes. A commit that fails ends the stream
+  /// `next` gives one request after the other, and nil after the last. The first message opens the stream and holds no writes. A commit that fails ends the stream
   /// with its status, and none of the following is made.
-  package func write<Requests: AsyncSequence & Sendable>(
-    _ requests: Requests,
+  package func write(
+    from next: () async throws -> Google_Firestore_V1_WriteRequest?,
     resourcePrefix: String?,
     auth: AuthContext,
     _ send: (Google_Firestore_V1_WriteResponse) async throws -> Void
-  ) async throws where Requests.Element == Google_Firestore_V1_WriteRequest {
-    var iterator = requests.makeAsyncIterator()
-    guard let first = try await iterator.next() else { return }
+  ) async throws {
+    guard let first = try await next() else { return }
     let database = try streamDatabase(first.database, resourcePrefix)
     guard first.streamToken.isEmpty else {
       // As production: streams do not outlive their connection.
@@ -40,7 +39,7 @@ extension FirestoreService {
         $0.streamToken = tokens.next()
       }
     )
-    while let request = try await iterator.next() {
+    while let request = try await next() {
       try checkStream(request.database, is: database)
       try tokens.check(request.streamToken)
       let result = try await store.commit(

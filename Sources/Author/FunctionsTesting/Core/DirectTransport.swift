@@ -1,7 +1,9 @@
 import FirestoreClient
 import FirestoreEmulator
 import FirestoreProtos
+import FirestoreWire
 import Identity
+import RuntimeSupport
 
 /// Calls the emulator's handlers in this process.
 ///
@@ -68,18 +70,45 @@ struct DirectTransport: FirestoreTransport {
     try await call(credential) { try await service.listCollectionIDs(request, auth: $0) }
   }
 
+  func listen(
+    _ request: Google_Firestore_V1_ListenRequest,
+    as credential: FirestoreCredential,
+    _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
+  ) async throws {
+    let (requests, sink) = AsyncStream<Google_Firestore_V1_ListenRequest>.makeStream()
+    sink.yield(request)
+    do {
+      let auth = try authenticate(credential)
+      // The stream stays open until the listener goes away.
+      defer { sink.finish() }
+      try await service.listen(
+        to: { await requests.first { _ in true } },
+        resourcePrefix: nil,
+        auth: auth
+      ) {
+        for reply in $0 { try await body(reply.proto) }
+      }
+    } catch let error as any StatusConvertible {
+      throw FirestoreError(error.statusCode, error.statusMessage)
+    }
+  }
+
+  private func authenticate(_ credential: FirestoreCredential) throws -> AuthContext {
+    let header: String? =
+      switch credential {
+      case .admin: "Bearer owner"
+      case .idToken(let token): "Bearer \(token)"
+      case .anonymous: nil
+      }
+    return try service.authenticate(authorization: header)
+  }
+
   private func call<Reply>(
     _ credential: FirestoreCredential,
     _ handler: (AuthContext) async throws -> Reply
   ) async throws -> Reply {
     do {
-      let header: String? =
-        switch credential {
-        case .admin: "Bearer owner"
-        case .idToken(let token): "Bearer \(token)"
-        case .anonymous: nil
-        }
-      return try await handler(try service.authenticate(authorization: header))
+      return try await handler(try authenticate(credential))
     } catch {
       let told = service.told(error)
       throw FirestoreError(told.statusCode, told.statusMessage)
