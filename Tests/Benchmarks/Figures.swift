@@ -44,6 +44,9 @@ enum Metric: Hashable, Sendable {
   case commitMilliseconds(percentile: Int)
   case longReadsPerSecond
   case queryMilliseconds(QueryShape, QuerySize)
+  case snapshotMilliseconds(listeners: Int, areDifferent: Bool, percentile: Int)
+  case documentsSentPerChange
+  case idleListenersMegabytes
   case functionStartMilliseconds(percentile: Int)
   case healthyStartMilliseconds(percentile: Int)
   case eventsPerSecond
@@ -77,6 +80,11 @@ enum Metric: Hashable, Sendable {
     case .queryMilliseconds(let shape, .some): "\(shape.rawValue), ms"
     case .queryMilliseconds(_, .eightTimes): "… of eight times the documents, ms"
     case .longReadsPerSecond: "reads/s of 10 000 documents, 8 clients"
+    case .snapshotMilliseconds(let listeners, let areDifferent, let percentile):
+      "snapshot p\(percentile), \(listeners) "
+        + (areDifferent ? "queries, ms" : listeners == 1 ? "listener, ms" : "listeners, ms")
+    case .documentsSentPerChange: "documents sent per one changed"
+    case .idleListenersMegabytes: "memory of 10 000 idle listeners, MB"
     case .functionStartMilliseconds(let percentile): "write → function start p\(percentile), ms"
     case .healthyStartMilliseconds(let percentile): "… p\(percentile) of 40 beside 2 faulty, ms"
     case .eventsPerSecond: "events/s, write → function start"
@@ -107,6 +115,7 @@ enum Metric: Hashable, Sendable {
   var isLowerBetter: Bool {
     switch self {
     case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
+      .snapshotMilliseconds, .documentsSentPerChange, .idleListenersMegabytes,
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
@@ -234,6 +243,25 @@ struct Comparison {
       Row(metric: .commitMilliseconds(percentile: 50), peer: .withoutReaders),
       Row(metric: .commitMilliseconds(percentile: 99), peer: .withoutReaders, aim: .atMost(10)),
       Row(metric: .longReadsPerSecond),
+    ]
+    + [1, 32, 128, 1000].flatMap { listeners in
+      [false, true].flatMap { areDifferent in
+        [50, 99].map { percentile in
+          Row(
+            metric: .snapshotMilliseconds(
+              listeners: listeners,
+              areDifferent: areDifferent,
+              percentile: percentile
+            ),
+            peer: .official,
+            aim: .times(10)
+          )
+        }
+      }
+    }
+    + [
+      Row(metric: .documentsSentPerChange, peer: .official, aim: .atMost(1)),
+      Row(metric: .idleListenersMegabytes),
       Row(metric: .functionStartMilliseconds(percentile: 50), aim: .atMost(0.7)),
       Row(metric: .functionStartMilliseconds(percentile: 99), aim: .atMost(3)),
       Row(metric: .eventsPerSecond, aim: .atLeast(5000)),

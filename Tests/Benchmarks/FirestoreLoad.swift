@@ -109,6 +109,20 @@ struct FirestoreLoad: Sendable {
     try encoded(commit([create(path, number)]))
   }
 
+  /// The bytes of a commit that changes a document each time it is made.
+  func change(of path: String) throws -> ByteBuffer {
+    var write = Google_Firestore_V1_Write()
+    write.update.name = name(path)
+    write.updateMask = Google_Firestore_V1_DocumentMask()
+    write.updateTransforms = [
+      .with {
+        $0.fieldPath = "n"
+        $0.increment.integerValue = 1
+      }
+    ]
+    return try encoded(commit([write]))
+  }
+
   /// A connection for commits.
   func connectForCommits(on loop: any EventLoop) -> EventLoopFuture<any LoadConnection> {
     connect(Self.commit, on: loop)
@@ -173,5 +187,5 @@ struct FirestoreLoad: Sendable {
 
   private func name(_ path: String) -> String { "\(database)/documents/\(path)" }
 
-  private var database: String { "projects/\(project)/databases/(default)" }
+  var database: String { "projects/\(project)/databases/(default)" }
 }

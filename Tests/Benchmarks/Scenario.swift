@@ -2,7 +2,8 @@ import Foundation
 
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, queries, readers, trigger, drain, faults, callable, cold, search, vectors
+  case start, create, get, queries, readers, listen, trigger, drain, faults, callable, cold, search,
+    vectors
   case memory, million
 }
 
@@ -40,8 +41,9 @@ struct BenchmarkRun: Sendable {
     if has(.create) { try await measureDurable() }
     if has(.queries) { try await measureQueries() }
     if has(.readers) { try await measureReaders() }
+    if has(.listen) { try await measureListeners() }
     if has(.million) { try await measureMillion() }
-    if has(.start, .create, .get, .queries, .memory) { try await measureOfficial() }
+    if has(.start, .create, .get, .queries, .listen, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }
     if has(.trigger, .callable) { try await measureFunctions() }
     if has(.drain) { try await measureDrain() }
@@ -208,6 +210,7 @@ struct BenchmarkRun: Sendable {
         let warmUp = Self.officialWarmUp
         try await measureQueries(firestore, of: .official, queryDocuments, warmUp: warmUp)
       }
+      if has(.listen) { try await measureListeners(firestore, of: .official) }
       if has(.memory) {
         let size = ProcessMemory.largestInGroup(process.processID)
         recordMemory(.loadedMegabytes, of: .official, size)

@@ -446,8 +446,8 @@ class Phone:
     def connect(self, transport):
         self.stream = transport.stream("Listen", ListenRequest, ListenResponse)
 
-    def disconnect(self):
-        self.stream.cancel()
+    def lose(self):
+        """Takes note that the stream is no more; what the last snapshot showed is kept."""
         self.stream = None
         self.views.clear()
         self.last_view = {}
@@ -476,9 +476,9 @@ class Phone:
         self.say(add_target={**target.request, "target_id": number, **options}, labels=labels)
 
     def unlisten(self, number):
-        if number in self.targets:
-            self.targets[number].due.append("REMOVE")
-        self.say(remove_target=self.chosen.get(number, number))
+        number = self.chosen.get(number, number)
+        self.targets.setdefault(number, Target({})).due.append("REMOVE")
+        self.say(remove_target=number)
 
     def target(self, number):
         return self.targets[self.chosen.get(number, number)]
@@ -522,9 +522,7 @@ class Phone:
                 target.cause = change.cause
                 if target.due[:1] == ["ADD"]:
                     target.due.pop(0)
-            elif "once" in target.request and target.is_current and not target.due:
-                target.due = []
-            else:
+            elif not ("once" in target.request and target.is_current):
                 assert target.due[:1] == ["REMOVE"], f"REMOVE of {number}; due is {target.due}"
                 target.due.pop(0)
             target.is_added = False
@@ -585,12 +583,6 @@ class Phone:
         assert target and target.is_added, f"{what} of {number}, which is no target now"
         return target
 
-    def _believing(self, numbers, what):
-        """The targets that believe what is told now."""
-        assert numbers, f"{what} names no target"
-        return [target for number in numbers
-                if not (target := self._active(number, what)).due]
-
     def _document_change(self, change):
         document, path = change.document, self.path(change.document.name)
         both = set(change.target_ids) & set(change.removed_target_ids)
@@ -599,32 +591,28 @@ class Phone:
             f"{path} has no times")
         assert Time.of(document.create_time) <= Time.of(document.update_time), (
             f"{path} was changed before it was created")
-        self._believing([*change.target_ids, *change.removed_target_ids], path)
         self._tell(path, "", change.target_ids, change.removed_target_ids)
-        for target in self._believing(change.target_ids, path) if change.target_ids else []:
-            target.documents[path] = document
-        self._forget(path, change.removed_target_ids)
+        for number in change.target_ids:
+            if not self.targets[number].due:
+                self.targets[number].documents[path] = document
 
     def _document_delete(self, change):
         path = self.path(change.document)
         assert change.HasField("read_time"), f"the deletion of {path} has no read time"
-        self._believing(change.removed_target_ids, path)
         self._tell(path, " deleted", [], change.removed_target_ids)
-        self._forget(path, change.removed_target_ids)
 
     def _document_remove(self, change):
         path = self.path(change.document)
         assert change.HasField("read_time"), f"the removal of {path} has no read time"
-        self._believing(change.removed_target_ids, path)
         self._tell(path, "", [], change.removed_target_ids)
-        self._forget(path, change.removed_target_ids)
 
     def _tell(self, path, what, targets, removed_targets):
+        assert targets or removed_targets, f"{path} is told of no target"
+        for number in (*targets, *removed_targets):
+            self._active(number, path)
         numbers = [f"+{n}" for n in sorted(targets)] + [f"-{n}" for n in sorted(removed_targets)]
         self.told.append(" ".join([f"{path}{what}", *numbers]))
-
-    def _forget(self, path, numbers):
-        for number in numbers:
+        for number in removed_targets:
             if not self.targets[number].due:
                 self.targets[number].documents.pop(path, None)
 
@@ -633,9 +621,13 @@ class Phone:
         target = self._active(number, "a filter")
         assert not target.is_current, f"a filter of {number} comes after CURRENT"
         self.told.append(f"{number} has {existence.count}")
+        self._check(bloom)
         if target.due or len(target.documents) == existence.count:
             return
-        self._check(bloom)
+        if len(target.request.get("documents", {}).get("documents", [])) == 1:
+            assert existence.count == 0, f"a document was counted {existence.count} times"
+            target.documents = {}
+            return
         if bloom.bits.bitmap:
             for path in list(target.documents):
                 if not might_contain(bloom, full_name(self.database, path)):
@@ -672,6 +664,9 @@ class Writer:
         message = WriteRequest(**request)
         self.log.append(f"> {brief(message)}")
         self.stream.send(message)
+
+    def lose(self):
+        self.stream = None
 
     def receive(self):
         response = self.stream.receive()
@@ -750,7 +745,7 @@ class Conversation:
         for client in [*self.phones.values(), *self.writers.values()]:
             if client.stream:
                 client.stream.cancel()
-                client.stream = None
+                client.lose()
 
     def note(self, database, writes, response):
         """Remembers the versions that writes have made, which listeners must be told."""
@@ -777,7 +772,7 @@ def end(client, code):
             client.receive()
     except Ended as ended:
         client.log.append(f"< {ended}")
-        client.stream = None
+        client.lose()
         assert ended.code == code, f"the stream ended with {ended}, not {code}"
         assert code == "OK" or ended.message, f"{code} says nothing"
 
@@ -828,6 +823,13 @@ def expect_added(talk, *numbers):
         phone.receive()
     for number in numbers:
         assert phone.target(number).is_added, f"{number} was not added"
+
+
+@spoken
+def expect_current(talk, *numbers):
+    phone = talk.phone
+    while not all(phone.target(number).is_current for number in numbers):
+        phone.receive()
 
 
 @spoken
@@ -908,7 +910,8 @@ def shows(documents, expected):
 @spoken
 def disconnect(talk):
     """Loses the connection; what the last snapshot showed is kept."""
-    talk.phone.disconnect()
+    talk.phone.stream.cancel()
+    talk.phone.lose()
 
 
 @spoken
@@ -1017,9 +1020,6 @@ def reset_server(talk, database=""):
 @spoken
 def restart_server(talk, anew=False):
     """Restarts the server, which keeps its data unless it begins anew."""
-    for phone in talk.phones.values():
-        if phone.stream:
-            phone.disconnect()
     talk.close_streams()
     talk.transport.close()
     talk.server.restart(anew)

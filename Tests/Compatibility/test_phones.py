@@ -42,7 +42,7 @@ def row(title):
 
 @pytest.mark.parametrize("steps", map(row, DIALOGUES))
 def test_dialogue(steps, request, tmp_path):
-    with contextlib.ExitStack() as stack:
+    with contextlib.closing(contextlib.ExitStack()) as stack:
         server = (DurableServer(tmp_path, stack) if restarts(steps)
                   else request.getfixturevalue("suite"))
         Conversation(server, f"phones-{uuid.uuid4().hex[:12]}").run(steps)

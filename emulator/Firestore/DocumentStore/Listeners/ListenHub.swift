@@ -18,6 +18,8 @@ final class ListenHub: Sendable {
   private let state = Mutex(State())
   /// The number of the store, by which tokens of another one are told; 0 until it is known.
   private let storeNumber = Atomic<UInt64>(0)
+  /// The turns of listeners that read what they are told first.
+  let gate = ReadGate(listenersMax)
   private let readings: AsyncStream<ListenTable.Reading>
   private let readingSink: AsyncStream<ListenTable.Reading>.Continuation
 
@@ -156,4 +158,6 @@ final class ListenHub: Sendable {
   }
 
   private static let readsMax = 8
+  /// Listeners that read at a time.
+  private static let listenersMax = 64
 }

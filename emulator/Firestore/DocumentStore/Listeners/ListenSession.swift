@@ -258,6 +258,8 @@ package final class ListenSession: Sendable {
 
   private func read(_ job: Job) async {
     defer { finish(job) }
+    await store.hub.gate.enter()
+    defer { store.hub.gate.leave() }
     do {
       guard wants(job.subscription) else { return }
       try await store.listen(
@@ -293,7 +295,10 @@ package final class ListenSession: Sendable {
   /// Queues the first results of a large target and returns when the client has taken most of them.
   func deliverEarly(_ results: Results, of id: SubscriptionID) async {
     deliver(results, of: id)
+    // Others take the turn of one whose client is slow.
+    store.hub.gate.leave()
     await waitForRoom { [configuration] in $0.resultBytes <= configuration.resultBytesMax }
+    await store.hub.gate.enter()
   }
 
   /// How many bytes of results are gathered before the first ones are told.

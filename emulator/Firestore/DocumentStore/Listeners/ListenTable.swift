@@ -310,7 +310,7 @@ struct ListenTable: Sendable {
     advance(to: record.commitTime)
     if record.purpose == .discontinuity {
       reset(record.database)
-    } else {
+    } else if !views.isEmpty {
       tell(record, bytes: entry.bytes)
     }
     sequence = record.sequence

@@ -1,0 +1,61 @@
+/// Changes that many listeners are told of.
+extension BenchmarkRun {
+  private static let listeners = [1, 32, 128, 1000]
+  private static let idleListeners = 10_000
+  /// Rounds before those that count, for what compiles or caches.
+  private static let warmUpChanges = 50
+  /// Seen changes for each number of listeners, roughly.
+  private static let seenChanges = 20_000
+
+  /// Measures Hearth's listeners, busy and idle.
+  func measureListeners() async throws {
+    try await hearth.run(["--ephemeral", "--no-functions"]) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      try await measureListeners(firestore, of: .hearth)
+      let before = ProcessMemory.megabytes(server.processID)
+      let load = ListenLoad(
+        firestore: firestore,
+        listeners: Self.idleListeners,
+        areDifferent: false
+      )
+      let after = try await load.hold { ProcessMemory.megabytes(server.processID) }
+      if let before, let after {
+        figures.record(
+          .idleListenersMegabytes,
+          after,
+          note: "\(Figures.text(before)) MB before"
+        )
+      }
+    }
+  }
+
+  /// Measures a change until its snapshot, for numbers of listeners that the server bears.
+  func measureListeners(_ firestore: FirestoreLoad, of subject: Subject) async throws {
+    let load = ListenLoad(firestore: firestore, listeners: 1, areDifferent: false)
+    try await load.prepare()
+    for listeners in Self.listeners {
+      for areDifferent in [false, true] {
+        var load = load
+        load.listeners = listeners
+        load.areDifferent = areDifferent
+        let changes = min(500, max(20, Self.seenChanges / listeners))
+        _ = try await load.measure(changes: min(changes, Self.warmUpChanges))
+        let outcome = try await load.measure(changes: changes)
+        for percentile in [50, 99] {
+          figures.record(
+            .snapshotMilliseconds(
+              listeners: listeners,
+              areDifferent: areDifferent,
+              percentile: percentile
+            ),
+            of: subject,
+            outcome.delays.milliseconds(Double(percentile) / 100)
+          )
+        }
+        if listeners == 32, !areDifferent {
+          figures.record(.documentsSentPerChange, of: subject, outcome.documentsSent)
+        }
+      }
+    }
+  }
+}

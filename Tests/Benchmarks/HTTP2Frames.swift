@@ -1,0 +1,96 @@
+import NIOCore
+
+/// One HTTP/2 frame.
+struct Frame {
+  /// The kinds by their numbers.
+  enum Kind: UInt8 {
+    case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate
+    case continuation
+  }
+
+  struct Flags: OptionSet {
+    var rawValue: UInt8
+
+    /// On DATA and HEADERS: the last of the stream.
+    static let end = Flags(rawValue: 1)
+    /// On SETTINGS and PING.
+    static let acknowledgement = Flags(rawValue: 1)
+    static let endHeaders = Flags(rawValue: 4)
+    static let padded = Flags(rawValue: 8)
+    static let priority = Flags(rawValue: 32)
+  }
+
+  /// Nil for a kind that we need not know.
+  var kind: Kind?
+  var flags: Flags
+  var stream: UInt32
+  var payload: ByteBuffer
+
+  mutating func removePadding() throws {
+    guard flags.contains(.padded) else { return }
+    guard let count = payload.readInteger(as: UInt8.self), count <= payload.readableBytes,
+      let content = payload.readSlice(length: payload.readableBytes - Int(count))
+    else { throw BenchmarkError("The server sent a frame with more padding than bytes.") }
+    payload = content
+  }
+}
+
+extension ByteBuffer {
+  /// Adds what a client says first: no pushes, and windows that do not stand in the way.
+  mutating func writePreface(windowBytes: Int) {
+    writeString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    writeFrame(.settings, length: 12)
+    writeInteger(2 as UInt16)
+    writeInteger(0 as UInt32)
+    writeInteger(4 as UInt16)
+    writeInteger(UInt32(windowBytes))
+    writeWindowUpdate(windowBytes - 65_535)
+  }
+
+  /// Adds headers in full, each to be kept in the table.
+  mutating func writeHeaders(_ headers: [(name: String, value: String)]) {
+    for (name, value) in headers {
+      writeInteger(0x40 as UInt8)
+      for text in [name, value] {
+        // Each is shorter than the 127 bytes from which a length needs a second byte.
+        writeInteger(UInt8(text.utf8.count))
+        writeString(text)
+      }
+    }
+  }
+
+  mutating func writeFrame(
+    _ kind: Frame.Kind,
+    flags: Frame.Flags = [],
+    stream: UInt32 = 0,
+    length: Int
+  ) {
+    writeMultipleIntegers(
+      UInt32(length) << 8 | UInt32(kind.rawValue),
+      flags.rawValue,
+      stream
+    )
+  }
+
+  mutating func writeWindowUpdate(_ bytes: Int) {
+    writeFrame(.windowUpdate, length: 4)
+    writeInteger(UInt32(bytes))
+  }
+
+  /// The next frame, once all of it is there.
+  mutating func readFrame() -> Frame? {
+    guard let head = getInteger(at: readerIndex, as: UInt32.self),
+      readableBytes >= 9 + Int(head >> 8)
+    else { return nil }
+    moveReaderIndex(forwardBy: 4)
+    guard let (flags, stream) = readMultipleIntegers(as: (UInt8, UInt32).self),
+      let payload = readSlice(length: Int(head >> 8))
+    else { return nil }
+    return Frame(
+      kind: Frame.Kind(rawValue: UInt8(truncatingIfNeeded: head)),
+      flags: Frame.Flags(rawValue: flags),
+      stream: stream & 0x7fff_ffff,
+      payload: payload
+    )
+  }
+}

@@ -1,0 +1,216 @@
+import FirestoreProtos
+import NIOCore
+import NIOPosix
+import SwiftProtobuf
+
+/// Listeners that all have one document among their results, which changes again and again.
+struct ListenLoad: Sendable {
+  var firestore: FirestoreLoad
+  var listeners: Int
+  /// Whether each listener has a query of its own.
+  var areDifferent: Bool
+
+  /// Documents that each listener has.
+  static let documents = 50
+  private static let streamsOfConnection = 100
+  private static let timeMax = TimeAmount.seconds(60)
+
+  /// What the changes cost.
+  struct Outcome: Sendable {
+    /// From the commit's sending to each listener's snapshot.
+    var delays: Measurement
+    /// Documents that a listener was sent for each that changed.
+    var documentsSent: Double
+  }
+
+  /// Stores the documents.
+  func prepare() async throws {
+    try await firestore.createAll((0..<Self.documents).map { "listened/d\($0)" })
+  }
+
+  /// Listens, changes a document so many times, each after the last was seen by all, and stops.
+  func measure(changes: Int) async throws -> Outcome {
+    let loop = Load.eventLoops.next()
+    let requests = try (0..<listeners).map(request)
+    let body = try firestore.change(of: "listened/d0")
+    return try await firestore.connectForCommits(on: loop).flatMap { commits in
+      let promise = loop.makePromise(of: Outcome.self)
+      promise.failing(at: .now() + Self.timeMax)
+      let watch = ChangeWatch(
+        listeners: listeners,
+        changes: changes,
+        commits: commits,
+        body: body,
+        promise: promise
+      )
+      let connections = stride(from: 0, to: listeners, by: Self.streamsOfConnection).map { first in
+        ListenConnection.connect(
+          to: firestore.address,
+          on: loop,
+          requests: Array(requests[first..<min(first + Self.streamsOfConnection, listeners)])
+        ) { stream, reply in
+          watch.take(reply, of: first + stream)
+        }
+      }
+      return EventLoopFuture.whenAllSucceed(connections, on: loop).flatMap { connections in
+        promise.futureResult.always { _ in
+          watch.close()
+          for connection in connections { connection.close() }
+        }
+      }
+    }.get()
+  }
+
+  /// Opens listeners of queries, and runs `body` once all are current.
+  func hold<Output: Sendable>(_ body: @Sendable () async throws -> Output) async throws -> Output {
+    let loop = Load.eventLoops.next()
+    let requests = try (0..<listeners).map(request)
+    let promise = loop.makePromise(of: Void.self)
+    promise.failing(at: .now() + Self.timeMax * 4)
+    let count = CurrentCount(listeners, promise)
+    var connections: [ListenConnection] = []
+    for first in stride(from: 0, to: listeners, by: Self.streamsOfConnection) {
+      connections.append(
+        try await ListenConnection.connect(
+          to: firestore.address,
+          on: loop,
+          requests: Array(requests[first..<min(first + Self.streamsOfConnection, listeners)])
+        ) { _, reply in count.take(reply) }.get()
+      )
+    }
+    try await promise.futureResult.get()
+    let output = try await body()
+    for connection in connections { loop.execute { connection.close() } }
+    return output
+  }
+
+  private func request(_ number: Int) throws -> ByteBuffer {
+    var request = Google_Firestore_V1_ListenRequest()
+    request.database = firestore.database
+    request.addTarget.targetID = 2
+    request.addTarget.query.parent = "\(firestore.database)/documents"
+    request.addTarget.query.structuredQuery.from = [.with { $0.collectionID = "listened" }]
+    if areDifferent {
+      request.addTarget.query.structuredQuery.where.fieldFilter = .with {
+        $0.field.fieldPath = "n"
+        $0.op = .greaterThan
+        $0.value.integerValue = -1 - Int64(number)
+      }
+    }
+    let bytes: [UInt8] = try request.serializedBytes()
+    return ByteBuffer(bytes: bytes)
+  }
+}
+
+/// Counts listeners that have become current.
+private final class CurrentCount: @unchecked Sendable {
+  // Touched on the event loop of its promise only.
+  private var missing: Int
+  private let promise: EventLoopPromise<Void>
+
+  init(_ count: Int, _ promise: EventLoopPromise<Void>) {
+    missing = count
+    self.promise = promise
+  }
+
+  func take(_ reply: Result<ListenConnection.Reply, any Error>) {
+    switch reply {
+    case .failure(let error): promise.fail(error)
+    case .success(let reply):
+      guard reply.targetChange.targetChangeType == .current else { return }
+      missing -= 1
+      if missing == 0 { promise.succeed(()) }
+    }
+  }
+}
+
+/// Makes one change after the other and notes when every listener has a snapshot of it.
+///
+/// `@unchecked Sendable`: touched on the event loop of its promise only.
+private final class ChangeWatch: @unchecked Sendable {
+  private let changes: Int
+  private let commits: any LoadConnection
+  private let body: ByteBuffer
+  private let promise: EventLoopPromise<ListenLoad.Outcome>
+  private let began = NIODeadline.now()
+  private var sent = NIODeadline.now()
+  private var isCurrent: [Bool]
+  private var hasDocument: [Bool]
+  private var missing: Int
+  private var changed = 0
+  private var delays: [Int64] = []
+  private var documents = 0
+
+  init(
+    listeners: Int,
+    changes: Int,
+    commits: any LoadConnection,
+    body: ByteBuffer,
+    promise: EventLoopPromise<ListenLoad.Outcome>
+  ) {
+    self.changes = changes
+    self.commits = commits
+    self.body = body
+    self.promise = promise
+    isCurrent = Array(repeating: false, count: listeners)
+    hasDocument = isCurrent
+    missing = listeners
+  }
+
+  func close() { commits.close() }
+
+  func take(_ reply: Result<ListenConnection.Reply, any Error>, of listener: Int) {
+    switch reply {
+    case .failure(let error): promise.fail(error)
+    case .success(let reply):
+      switch reply.responseType {
+      case .documentChange where changed > 0:
+        documents += 1
+        hasDocument[listener] = true
+      case .targetChange(let change) where change.targetChangeType == .current && changed == 0:
+        isCurrent[listener] = true
+      case .targetChange(let change)
+      where change.targetChangeType == .noChange && change.targetIds.isEmpty
+        && change.hasReadTime:
+        told(listener)
+      default: break
+      }
+    }
+  }
+
+  private func told(_ listener: Int) {
+    if changed == 0 {
+      guard isCurrent[listener] else { return }
+      isCurrent[listener] = false
+    } else {
+      guard hasDocument[listener] else { return }
+      hasDocument[listener] = false
+      let now = NIODeadline.now()
+      delays.append(Int64(now.uptimeNanoseconds) - Int64(sent.uptimeNanoseconds))
+    }
+    missing -= 1
+    if missing == 0 { change() }
+  }
+
+  private func change() {
+    guard changed < changes else {
+      let listeners = isCurrent.count
+      let time = NIODeadline.now() - began
+      return promise.succeed(
+        ListenLoad.Outcome(
+          delays: Measurement(
+            nanoseconds: delays,
+            duration: .nanoseconds(time.nanoseconds)
+          ),
+          documentsSent: Double(documents) / Double(listeners * changes)
+        )
+      )
+    }
+    changed += 1
+    missing = isCurrent.count
+    sent = .now()
+    commits.send(body) { [promise] reply in
+      if case .failure(let error) = reply { promise.fail(error) }
+    }
+  }
+}
