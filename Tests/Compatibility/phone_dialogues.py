@@ -860,13 +860,13 @@ RESUME = {
         expect_snapshot({2: letters("ab")}, told=["2 has 2"]),
     ],
     "resume: a filter of a document target": [
-        listen(2, documents("c/a")),
         commit(doc("c/a").set(n=1)),
+        listen(2, documents("c/a")),
         expect_snapshot({2: ["c/a"]}),
         disconnect(),
         commit(doc("c/a").delete()),
         resume(2, expected_count=0),
-        expect_snapshot({2: []}),
+        expect_snapshot({2: []}, told=["c/a deleted -2", "2 has 0"]),
     ],
     "resume by read time": [
         commit(*ALPHABET),
@@ -905,6 +905,7 @@ RESUME = {
         resume(4),
         resume(2, read_time=hours_ago(-1)),
         expect_refused(2),
+        expect_snapshot({4: []}),
         commit(doc("d/a").set(n=1)),
         expect_snapshot({4: ["d/a"]}),
     ],
@@ -920,6 +921,7 @@ RESUME |= {
         resume(2, token=damage),
         resume(4),
         expect_refused(2),
+        expect_snapshot({4: []}),
         commit(doc("d/a").set(n=1)),
         expect_snapshot({4: ["d/a"]}),
         # The phone begins anew.

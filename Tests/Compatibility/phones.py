@@ -240,13 +240,24 @@ def filter_proto(condition, database):
         "value": encoded(operand, database)}}
 
 
+def inequality_paths(condition):
+    if isinstance(condition, Composite):
+        return set().union(*map(inequality_paths, condition.filters))
+    path, operator, _ = condition
+    return {path} if operator in ("<", "<=", ">", ">=", "!=", "not-in") else set()
+
+
 @spoken
 def query(database, collection, *, parent="", group=False, where=None, order_by=(), limit=None,
           offset=0, start_at=None, start_after=None, end_at=None, end_before=None):
-    """A query's target; as the SDKs do, it spells out that names decide at last."""
+    """A query's target; as the SDKs do, it spells out orders that are implied."""
     orders = list(order_by)
-    if not orders or orders[-1].lstrip("-") != "__name__":
-        orders.append("-__name__" if orders and orders[-1].startswith("-") else "__name__")
+    sign = "-" if orders and orders[-1].startswith("-") else ""
+    ordered = {order.lstrip("-") for order in orders}
+    inequalities = inequality_paths(where) if where else set()
+    for path in [*sorted(inequalities - {"__name__"}), "__name__"]:
+        if path not in ordered:
+            orders.append(sign + path)
     structured = {
         "from_": [{"collection_id": collection, "all_descendants": group}],
         "order_by": [

@@ -43,6 +43,35 @@ struct WireReplyTests {
     }
   }
 
+  @Test("The bytes of a listener's replies are those of their messages")
+  func listening() throws {
+    let document = document(["a": .integer(1)])
+    let time = Timestamp(microseconds: 1_700_000_000_000_001)
+    let ids: [Int32] = [1, 2, 300, .max]
+    let replies: [ListenReply] = [
+      .target(.noChange, [], token: [1, 2], readTime: time), .target(.add, [1]),
+      .target(.remove, ids, cause: StatusError(.permissionDenied, "nö")),
+      .target(.current, [2], token: [], readTime: time), .target(.reset, [7]),
+      .document(
+        document,
+        encoded: ListenReply.encode(document),
+        targets: ids,
+        removedTargets: []
+      ),
+      .document(
+        document,
+        encoded: ListenReply.encode(document),
+        targets: [],
+        removedTargets: ids
+      ),
+      .deleted(document.name, removedTargets: [4], readTime: time),
+      .removed(document.name, removedTargets: ids, readTime: time),
+      .filter(3, count: 0, bitmap: [], padding: 0, hashCount: 0),
+      .filter(3, count: 500, bitmap: [1, 255, 0], padding: 5, hashCount: 20),
+    ]
+    for reply in replies { try expectSame(reply) }
+  }
+
   @Test(
     "Lengths of one to four bytes are written as such",
     arguments: [

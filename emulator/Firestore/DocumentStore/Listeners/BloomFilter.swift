@@ -25,15 +25,18 @@ package struct BloomFilter: Sendable, Hashable {
       (bitmap, padding, hashCount, bitCount) = ([], 0, 0, 0)
       return
     }
-    let bits = (Double(count) * Self.bitsPerName).rounded(.up)
+    let bits = max(Int((Double(count) * Self.bitsPerName).rounded(.up)), Self.bitsMin)
     bitCount = UInt64(bits)
-    bitmap = Array(repeating: 0, count: (Int(bits) + 7) / 8)
-    padding = bitmap.count * 8 - Int(bits)
-    hashCount = Int((bits / Double(count) * 0.693_147).rounded())
+    bitmap = Array(repeating: 0, count: (bits + 7) / 8)
+    padding = bitmap.count * 8 - bits
+    hashCount = Self.hashes
   }
 
-  /// −ln(10⁻⁶) / ln²2
+  /// One false find in a million takes −ln(10⁻⁶) / ln²2 bits.
   private static let bitsPerName = 28.755
+  private static let hashes = 20
+  /// With few bits the hashes of a name, which are multiples of one number, fall together.
+  private static let bitsMin = 509
 
   /// Adds a document's full resource name.
   mutating func insert(_ name: DocumentName) {

@@ -1,0 +1,340 @@
+import DocumentModel
+import Identity
+import QueryEngine
+import RuntimeSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import DocumentStore
+@testable import EventLog
+
+@Suite("Listeners")
+struct ListenTests {
+  /// A listener whose events a test takes one by one, as short texts.
+  private final class Phone: Sendable {
+    let session: ListenSession
+    private let running: Task<Void, Never>
+    private let queued = Mutex<[ListenEvent]>([])
+
+    init(_ session: ListenSession) {
+      self.session = session
+      running = Task { await session.run() }
+    }
+
+    deinit { session.close() }
+
+    func next() async throws -> ListenEvent {
+      while true {
+        if let event = queued.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return event }
+        let events = try #require(await session.next())
+        queued.withLock { $0 += events }
+      }
+    }
+
+    /// The events up to the next snapshot, which is left out, without times and tokens.
+    func toSnapshot() async throws -> [String] {
+      var texts: [String] = []
+      while true {
+        switch try await next() {
+        case .snapshot: return texts
+        case .added(let id): texts.append("added \(id)")
+        case .removed(let id, let cause):
+          texts.append("removed \(id)" + (cause.map { " \($0.statusCode.name)" } ?? ""))
+        case .reset(let id): texts.append("reset \(id)")
+        case .current(let id, _, _): texts.append("current \(id)")
+        case .document(let document, let members, let former):
+          texts.append(
+            "\(document.document.name.path) \(members)" + (former == [] ? "" : " -\(former)")
+          )
+        case .deleted(let name, let former, _): texts.append("deleted \(name.path) -\(former)")
+        case .departed(let name, let former, _): texts.append("departed \(name.path) -\(former)")
+        case .filter(let id, let count, _): texts.append("filter \(id) \(count)")
+        }
+      }
+    }
+
+    /// The cause of the next refusal.
+    func refusal() async throws -> StatusError? {
+      while true {
+        if case .removed(_, let cause) = try await next() { return cause }
+      }
+    }
+  }
+
+  /// Runs a test with a store whose listeners are told.
+  private func withStore(
+    _ fixture: StoreFixture = StoreFixture(),
+    _ body: (StoreFixture) async throws -> Void
+  ) async throws {
+    let telling = Task {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await fixture.store.tailer.run() }
+        group.addTask { try await fixture.store.hub.run(for: fixture.store) }
+        try await group.waitForAll()
+      }
+    }
+    try await body(fixture)
+    telling.cancel()
+    _ = await telling.result
+  }
+
+  private func phone(
+    _ fixture: StoreFixture,
+    auth: AuthContext = .admin,
+    _ configuration: ListenSession.Configuration = .init()
+  ) -> Phone {
+    Phone(
+      fixture.store.openListener(database: database, auth: auth, configuration: configuration)
+    )
+  }
+
+  private func numbers(_ comparison: Query.FieldOperator, _ number: Int64) -> Query {
+    var query = all("c")
+    query.filter = .field(path("n"), comparison, .integer(number))
+    return query
+  }
+
+  @Test("A commit's documents come in one snapshot, each once for all targets that it concerns")
+  func commits() async throws {
+    try await withStore { fixture in
+      try await fixture.commit(set("c/a", ["n": .integer(1)]), set("c/b", ["n": .integer(5)]))
+      let phone = phone(fixture)
+      await phone.session.add(ListenRequest(.query(numbers(.lessThan, 3))), id: 2)
+      #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
+      await phone.session.add(ListenRequest(.query(numbers(.greaterThan, 3))), id: 4)
+      #expect(try await phone.toSnapshot() == ["added 4", "c/b [4]", "current 4"])
+      await phone.session.add(ListenRequest(.documents([name("c/a")])), id: 6)
+      #expect(try await phone.toSnapshot() == ["added 6", "c/a [6]", "current 6"])
+
+      try await fixture.commit(
+        set("c/a", ["n": .integer(7)]),
+        delete("c/b"),
+        set("c/d", ["n": .integer(2)])
+      )
+
+      #expect(
+        Set(try await phone.toSnapshot()) == ["c/a [4, 6] -[2]", "deleted c/b -[4]", "c/d [2]"]
+      )
+    }
+  }
+
+  @Test("A window of a limit is filled again in the snapshot of the commit that took from it")
+  func refill() async throws {
+    try await withStore { fixture in
+      for index in 10..<60 { try await fixture.commit(set("c/d\(index)")) }
+      let phone = phone(fixture)
+      var query = all("c")
+      query.limit = 2
+      await phone.session.add(ListenRequest(.query(query)), id: 2)
+      #expect(try await phone.toSnapshot() == ["added 2", "c/d10 [2]", "c/d11 [2]", "current 2"])
+
+      let deletions = (10..<40).map { delete("c/d\($0)") }
+      _ = try await fixture.store.commit(
+        deletions,
+        database: database,
+        transaction: nil,
+        auth: .admin
+      )
+
+      #expect(
+        try await phone.toSnapshot() == [
+          "c/d40 [2]", "c/d41 [2]", "deleted c/d10 -[2]", "deleted c/d11 -[2]",
+        ]
+      )
+      try await fixture.commit(set("c/d09"))
+      #expect(try await phone.toSnapshot() == ["c/d09 [2]", "departed c/d41 -[2]"])
+    }
+  }
+
+  @Test("A client that does not read is kept waiting in bounded memory and then begins anew")
+  func slowClient() async throws {
+    try await withStore { fixture in
+      try await fixture.commit(set("c/a"))
+      let phone = phone(fixture, .init(waitingCommitsMax: 5))
+      await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
+      #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
+
+      for index in 0..<20 { try await fixture.commit(set("c/b", ["n": .integer(Int64(index))])) }
+      try await fixture.commit(delete("c/a"))
+      let last = try await fixture.store.readPosition().sequence
+      while fixture.store.hub.withTable({ $0.sequence }) < last { await Task.yield() }
+
+      #expect(try await phone.toSnapshot() == ["reset 2", "c/b [2]", "current 2"])
+    }
+  }
+
+  @Test("A quiet import and a reset are told: by a new beginning, and as deletions")
+  func discontinuity() async throws {
+    try await withStore { fixture in
+      try await fixture.commit(set("c/a"))
+      let phone = phone(fixture)
+      await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
+      _ = try await phone.toSnapshot()
+
+      _ = try await fixture.store.load([document("c/b")], into: database, recordsEvents: false)
+      #expect(try await phone.toSnapshot() == ["reset 2", "c/a [2]", "c/b [2]", "current 2"])
+      try await fixture.store.reset(database)
+      #expect(Set(try await phone.toSnapshot()) == ["deleted c/a -[2]", "deleted c/b -[2]"])
+    }
+  }
+
+  @Test("A target is replaced by one of its id, is gone once told if asked, and may be named here")
+  func targets() async throws {
+    try await withStore { fixture in
+      try await fixture.commit(set("c/a"), set("d/b"))
+      let phone = phone(fixture)
+      await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
+      _ = try await phone.toSnapshot()
+      await phone.session.add(ListenRequest(.query(all("d")), isOnce: true), id: 2)
+      #expect(try await phone.toSnapshot() == ["added 2", "d/b [2]", "current 2"])
+      await phone.session.add(ListenRequest(.documents([name("c/z")])), id: 0)
+      #expect(
+        try await phone.toSnapshot() == ["removed 2", "added 1", "deleted c/z -[1]", "current 1"]
+      )
+      await phone.session.remove(1)
+      await phone.session.remove(77)
+      await phone.session.add(ListenRequest(.query(all("d"))), id: 3)
+      #expect(
+        try await phone.toSnapshot() == [
+          "removed 1", "removed 77", "added 3", "d/b [3]", "current 3",
+        ]
+      )
+    }
+  }
+
+  @Test("What is wrong with one target ends that target, and the others go on")
+  func refusals() async throws {
+    try await withStore { fixture in
+      let phone = phone(fixture, .init(targetsMax: 1))
+      var invalid = numbers(.in, 1)
+      await phone.session.add(ListenRequest(.query(invalid)), id: 2)
+      #expect(try await phone.refusal()?.statusCode == .invalidArgument)
+      invalid = all("c")
+      invalid.database = DatabaseName(project: "other")
+      await phone.session.add(ListenRequest(.query(invalid)), id: 2)
+      #expect(try await phone.refusal()?.statusCode == .invalidArgument)
+      let token = ResumePoint.token([1, 2, 3])
+      await phone.session.add(ListenRequest(.query(all("c")), resumePoint: token), id: 2)
+      #expect(try await phone.refusal() == ResumeToken.invalid)
+
+      await phone.session.add(ListenRequest(.query(all("c"))), id: 4)
+      #expect(try await phone.toSnapshot().last == "current 4")
+      await phone.session.add(ListenRequest(.query(all("d"))), id: 6)
+      #expect(try await phone.refusal()?.statusCode == .resourceExhausted)
+      try await fixture.commit(set("c/a"))
+      #expect(try await phone.toSnapshot() == ["c/a [4]"])
+    }
+  }
+
+  @Test("Access is decided for each listener, also when others share its view")
+  func access() async throws {
+    try await withStore(StoreFixture(access: AccessTests.OwnerPolicy())) { fixture in
+      try await fixture.commit(set("c/a", ["owner": .string("u1")]))
+      let admin = phone(fixture)
+      var window = all("c")
+      window.limit = 3
+      for query in [all("c"), window] {
+        await admin.session.add(ListenRequest(.query(query)), id: 2)
+        _ = try await admin.toSnapshot()
+        let user = phone(fixture, auth: AccessTests().user)
+        await user.session.add(ListenRequest(.query(query)), id: 2)
+        #expect(try await user.refusal()?.statusCode == .permissionDenied)
+        await user.session.add(ListenRequest(.documents([name("c/a")])), id: 4)
+        #expect(try await user.toSnapshot().contains("c/a [4]"))
+        await user.session.add(ListenRequest(.documents([name("c/z")])), id: 6)
+        #expect(try await user.refusal()?.statusCode == .permissionDenied)
+      }
+    }
+  }
+
+  @Test("Listeners to whom nothing happens are told the time, and the time never goes back")
+  func idle() async throws {
+    try await withStore { fixture in
+      let phone = phone(fixture)
+      await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
+      _ = try await phone.toSnapshot()
+      await fixture.clock.waitForSleepers(1)
+      fixture.clock.advance(by: .seconds(30))
+      var times: [Timestamp] = []
+      for number in 0..<3 {
+        guard case .snapshot(let time, let token) = try await phone.next() else {
+          continue
+        }
+        #expect(
+          try fixture.store.hub.read(token: token, of: database) == .readTime(time)
+        )
+        times.append(time)
+        if number < 2 {
+          await fixture.clock.waitForSleepers(1)
+          fixture.clock.advance(by: .seconds(30))
+        }
+      }
+      #expect(times.count == 3)
+      #expect(times == times.sorted())
+    }
+  }
+
+  @Test("Nothing is left of a listener that is gone")
+  func leftovers() async throws {
+    try await withStore { fixture in
+      let phone = phone(fixture)
+      var window = all("c")
+      window.limit = 1
+      let targets: [ListenTarget] = [
+        .query(all("c")), .query(window), .query(numbers(.equal, 1)), .documents([name("c/a")]),
+      ]
+      for (index, target) in targets.enumerated() {
+        await phone.session.add(ListenRequest(target), id: Int32(index + 1))
+        _ = try await phone.toSnapshot()
+      }
+      #expect(fixture.store.listenerCounts.views == 4)
+      phone.session.close()
+
+      #expect(fixture.store.hub.isEmpty)
+    }
+  }
+
+  @Test("A token is refused when a bit of it is wrong, or another database's")
+  func tokens() throws {
+    let token = ResumeToken(store: 7, database: database, readTime: time(123_456))
+    let bytes = token.bytes
+    #expect(
+      try ResumeToken.read(bytes, store: 7, database: database) == .readTime(time(123_456))
+    )
+    #expect(try ResumeToken.read(bytes, store: 8, database: database) == .ofAnotherStore)
+    let other = DatabaseName(project: "p", database: "other")
+    #expect(throws: ResumeToken.invalid) {
+      try ResumeToken.read(bytes, store: 7, database: other)
+    }
+    for length in 0..<bytes.count {
+      #expect(throws: ResumeToken.invalid) {
+        try ResumeToken.read(Array(bytes.prefix(length)), store: 7, database: database)
+      }
+    }
+    for bit in 0..<bytes.count * 8 {
+      var damaged = bytes
+      damaged[bit / 8] ^= 1 << UInt8(bit % 8)
+      #expect(throws: ResumeToken.invalid) {
+        try ResumeToken.read(damaged, store: 7, database: database)
+      }
+    }
+  }
+
+  @Test("A bloom filter finds all its names, and hardly any other", arguments: [1, 2, 37, 1000])
+  func bloomFilter(count: Int) {
+    var filter = BloomFilter(count: count)
+    for index in 0..<count { filter.insert(name("c/d\(index)")) }
+
+    #expect((0..<count).allSatisfy { mightContain(filter, name("c/d\($0)")) })
+    #expect((0..<2000).count { mightContain(filter, name("c/e\($0)")) } < 3)
+    #expect((0..<8).contains(filter.padding))
+  }
+
+  /// Asks as a client does: every bit that the name has in a filter of one name is set.
+  private func mightContain(_ filter: BloomFilter, _ name: DocumentName) -> Bool {
+    var with = filter
+    with.insert(name)
+    return with == filter
+  }
+}
