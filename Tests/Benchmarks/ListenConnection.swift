@@ -25,6 +25,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
 
   private init(
     authority: String,
+    database: String,
     requests: [ByteBuffer],
     report: @escaping (Int, Result<Reply, any Error>) -> Void
   ) {
@@ -33,6 +34,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
       (":path", "/google.firestore.v1.Firestore/Listen"), (":authority", authority),
       ("te", "trailers"), ("content-type", "application/grpc"),
       ("user-agent", "hearth-benchmarks"), ("authorization", "Bearer owner"),
+      ("google-cloud-resource-prefix", database),
     ]
     self.requests = requests
     self.report = report
@@ -41,6 +43,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Connects and opens one stream for each request.
   static func connect(
     to address: Address,
+    database: String,
     on loop: any EventLoop,
     requests: [ByteBuffer],
     report: @escaping @Sendable (Int, Result<Reply, any Error>) -> Void
@@ -51,6 +54,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
       .flatMapThrowing { channel in
         let connection = ListenConnection(
           authority: "\(address)",
+          database: database,
           requests: requests,
           report: report
         )

@@ -46,6 +46,7 @@ struct ListenLoad: Sendable {
       let connections = stride(from: 0, to: listeners, by: Self.streamsOfConnection).map { first in
         ListenConnection.connect(
           to: firestore.address,
+          database: firestore.database,
           on: loop,
           requests: Array(requests[first..<min(first + Self.streamsOfConnection, listeners)])
         ) { stream, reply in
@@ -73,6 +74,7 @@ struct ListenLoad: Sendable {
       connections.append(
         try await ListenConnection.connect(
           to: firestore.address,
+          database: firestore.database,
           on: loop,
           requests: Array(requests[first..<min(first + Self.streamsOfConnection, listeners)])
         ) { _, reply in count.take(reply) }.get()

@@ -6,15 +6,18 @@ Even target ids are a user's queries, odd ones are what the SDK itself asks abou
 from unittest.mock import ANY
 
 from phones import (
-    SERVER_TIMESTAMP, all_of, any_of, array_remove, array_union, believe, close_writes, commit,
+    SERVER_TIMESTAMP, Composite, all_of, any_of, array_remove, array_union, believe, close_writes, commit,
     connect, disconnect, doc, documents, expect_added, expect_current, expect_documents,
-    expect_ended, expect_mismatch, expect_opened, expect_push_ended, expect_pushed,
+    expect_ended, expect_finally, expect_mismatch, expect_opened, expect_push_ended, expect_pushed,
     expect_refused, expect_removed, expect_results, expect_snapshot, forget, increment, listen,
     malformed, maximum, on, open_writes, push, query, reference, reopen_writes, reset_server,
     restart_server, resume, resume_with_token_of, say, unlisten)
 
 # Where the server says something else than the contract, by title: what it says.
-CONTRADICTIONS = {}
+CONTRADICTIONS = {
+    "bad target: no collection": "taken for a query of all that lies below the parent",
+    "bad target: an and of nothing": "taken for a query without filter",
+}
 
 
 def numbered(count, collection="c"):
@@ -22,6 +25,7 @@ def numbered(count, collection="c"):
     return [doc(f"{collection}/{n}").set(n=n) for n in range(count)]
 
 
+UNUSUAL = ["\u00e9\U0001F600", "a b", "a.b", "100%", "`", "__id7__", "x" * 1000]
 ALPHABET = [doc(f"c/{name}").set(n=n) for n, name in enumerate("abcdef")]
 
 
@@ -107,6 +111,40 @@ INITIAL = {
         commit(doc("c/y/d/e").set(n=4)),
         commit(doc("c/x/d/f").set(n=5)),
         expect_snapshot({2: ["c/x/d/a", "c/x/d/f"]}, told=["c/x/d/f +2"]),
+    ],
+    "everything below a document": [
+        commit(doc("c/x").set(n=1), doc("c/x/d/a").set(n=2), doc("c/x/e/b/f/c").set(n=3),
+               doc("c/y/d/e").set(n=4)),
+        listen(2, query("", group=True, parent="c/x")),
+        expect_snapshot({2: ["c/x/d/a", "c/x/e/b/f/c"]}),
+        commit(doc("c/x/g/d").set(n=5), doc("c/z/g/d").set(n=5)),
+        expect_snapshot({2: ["c/x/d/a", "c/x/e/b/f/c", "c/x/g/d"]}, told=["c/x/g/d +2"]),
+    ],
+    "unusual names": [
+        commit(*[doc(f"c/{name}").set(n=1) for name in UNUSUAL]),
+        listen(2, query("c")),
+        expect_snapshot({2: [f"c/{name}" for name in UNUSUAL]}),
+        *[listen(4 + 2 * n, documents(f"c/{name}")) for n, name in enumerate(UNUSUAL)],
+        expect_snapshot({4 + 2 * n: [f"c/{name}"] for n, name in enumerate(UNUSUAL)}),
+        disconnect(),
+        believe(2, "c/gh\u00f6st"),
+        resume(2),
+        expect_snapshot({2: [f"c/{name}" for name in UNUSUAL]}, told=[f"2 has {len(UNUSUAL)}"]),
+    ],
+    "a selection of fields is not heeded": [
+        commit(doc("c/a").set(n=1, m=2)),
+        listen(2, query("c", select=["n"])),
+        expect_snapshot({2: {"c/a": {"n": 1, "m": 2}}}),
+        commit(doc("c/a").update(m=3)),
+        expect_snapshot({2: {"c/a": {"n": 1, "m": 3}}}, told=["c/a +2"]),
+    ],
+    "twelve megabytes are one snapshot": [
+        *[commit(*[doc(f"c/{n}").set(n=n, text="x" * 1_000_000) for n in range(k, k + 6)])
+          for k in (0, 6)],
+        listen(2, query("c")),
+        expect_snapshot({2: [f"c/{n}" for n in range(12)]}),
+        commit(doc("c/0").update(text="")),
+        expect_snapshot({2: [f"c/{n}" for n in range(12)]}, told=["c/0 +2"]),
     ],
     "limit": [
         commit(*ALPHABET),
@@ -309,6 +347,35 @@ DELTAS = {
         expect_snapshot({2: []}),
         *[step for n in range(50) for step in (
             commit(doc("c/a").set(n=n)), expect_snapshot({2: {"c/a": {"n": n}}}))],
+    ],
+}
+
+DELTAS |= {
+    "a listener that begins amid writes misses nothing": [
+        open_writes(),
+        expect_opened(),
+        *[push(doc(f"c/{n}").set(n=n)) for n in range(50)],
+        listen(2, query("c")),
+        listen(4, query("c", order_by=["-n"], limit=3)),
+        listen(6, documents("c/49")),
+        *[push(doc(f"c/{n}").delete()) for n in range(25)],
+        expect_pushed(75),
+        expect_finally({2: [f"c/{n}" for n in range(25, 50)], 4: ["c/47", "c/48", "c/49"],
+                        6: ["c/49"]}),
+    ],
+    "three writers at once": [
+        listen(2, query("c")),
+        listen(4, query("c", where=("n", ">", 15), order_by=["n"], limit=2)),
+        expect_snapshot({2: [], 4: []}),
+        *[on(name, open_writes(), expect_opened()) for name in "xyz"],
+        *[on(name, *[push(doc("c/all").merge(n=increment(1)), doc(f"c/{name}").set(n=n))
+                     for n in range(20)])
+          for name in "xyz"],
+        *[on(name, expect_pushed(20)) for name in "xyz"],
+        commit(doc("c/last").set(n=15)),
+        expect_finally({
+            2: {"c/all": {"n": 60}, "c/last": {"n": 15}, **{f"c/{x}": {"n": 19} for x in "xyz"}},
+            4: {"c/x": {"n": 19}, "c/y": {"n": 19}}}),
     ],
 }
 
@@ -597,6 +664,11 @@ CHURN = {
         commit(doc("c/b").set(n=1)),
         expect_snapshot({2: ["c/a", "c/b"]}, told=["c/b +2"]),
     ],
+    "once ends after a missing document": [
+        listen(2, documents("c/a"), once=True),
+        expect_snapshot({2: []}, told=["c/a deleted -2"]),
+        expect_removed(2),
+    ],
     "the stream ends well while targets are read": [
         commit(*numbered(300)),
         *[listen(2 * n, query("c", where=("n", ">=", n))) for n in range(1, 30)],
@@ -683,6 +755,38 @@ RESUME = {
         resume(2),
         expect_snapshot({2: letters("abcdef")}),
     ],
+    "resume: a document was changed and changed back": [
+        commit(*ALPHABET),
+        listen(2, query("c")),
+        listen(4, FIRST_TWO),
+        listen(6, documents("c/a")),
+        expect_snapshot({2: letters("abcdef"), 4: letters("ab"), 6: ["c/a"]}),
+        disconnect(),
+        commit(doc("c/a").set(n=1)),
+        commit(doc("c/a").set(n=0)),
+        resume(2),
+        expect_snapshot({2: letters("abcdef")}, told=["c/a +2"]),
+        resume(4),
+        expect_snapshot({4: letters("ab")}, told=["c/a +4"]),
+        resume(6),
+        expect_snapshot({6: ["c/a"]}, told=["c/a +6"]),
+    ],
+    "resume: a document was deleted and created again alike": [
+        commit(*ALPHABET),
+        listen(2, query("c")),
+        listen(4, FIRST_TWO),
+        listen(6, documents("c/a")),
+        expect_snapshot({2: letters("abcdef"), 4: letters("ab"), 6: ["c/a"]}),
+        disconnect(),
+        commit(doc("c/a").delete()),
+        commit(doc("c/a").set(n=0)),
+        resume(2),
+        expect_snapshot({2: letters("abcdef")}, told=["c/a +2"]),
+        resume(4),
+        expect_snapshot({4: letters("ab")}, told=["c/a +4"]),
+        resume(6),
+        expect_snapshot({6: ["c/a"]}, told=["c/a +6"]),
+    ],
     "resume: a window": [
         commit(*ALPHABET),
         listen(2, FIRST_TWO),
@@ -725,6 +829,19 @@ RESUME = {
         resume(2, 4),
         expect_snapshot({2: letters("ab"), 4: ["d/a", "d/b"]}),
     ],
+    "resume: twice with one token": [
+        commit(*ALPHABET),
+        listen(2, query("c")),
+        expect_snapshot({2: letters("abcdef")}),
+        disconnect(),
+        commit(doc("c/a").delete()),
+        resume(2),
+        expect_added(2),
+        disconnect(),
+        commit(doc("c/b").delete()),
+        resume(2),
+        expect_snapshot({2: letters("cdef")}, told=["c/a deleted -2", "c/b deleted -2"]),
+    ],
     "resume: goes on live": [
         commit(doc("c/a").set(n=1)),
         listen(2, query("c")),
@@ -759,6 +876,43 @@ RESUME = {
         expect_snapshot({2: [], 4: [], 6: []}),
         commit(doc("c/a").set(n=1)),
         expect_snapshot({2: ["c/a"], 4: ["c/a"], 6: ["c/a"]}),
+    ],
+    "many documents are reset under a listener": [
+        commit(*numbered(1100)),
+        listen(2, query("c", where=("n", "<", 600))),
+        listen(4, query("c", order_by=["n"], limit=2)),
+        listen(6, documents("c/0")),
+        expect_snapshot({2: [f"c/{n}" for n in range(600)], 4: ["c/0", "c/1"], 6: ["c/0"]}),
+        reset_server(),
+        expect_snapshot({2: [], 4: [], 6: []}),
+        commit(doc("c/0").set(n=1)),
+        expect_snapshot({2: ["c/0"], 4: ["c/0"], 6: ["c/0"]}, told=["c/0 +2 +4 +6"]),
+    ],
+    "resume: after many documents were reset": [
+        commit(*numbered(1100)),
+        listen(2, query("c", where=("n", "<", 600))),
+        listen(4, query("c", order_by=["n"], limit=2)),
+        listen(6, documents("c/0")),
+        expect_snapshot({2: [f"c/{n}" for n in range(600)], 4: ["c/0", "c/1"], 6: ["c/0"]}),
+        disconnect(),
+        reset_server(),
+        commit(doc("c/9").set(n=1)),
+        resume(2, 4, 6),
+        expect_snapshot({2: ["c/9"], 4: ["c/9"], 6: []}),
+    ],
+    "resume: after many commits": [
+        commit(*ALPHABET),
+        listen(2, query("c")),
+        listen(4, LAST_TWO),
+        expect_snapshot({2: letters("abcdef"), 4: letters("ef")}),
+        disconnect(),
+        open_writes(),
+        expect_opened(),
+        *[push(doc(f"c/{n % 7}").set(n=n), doc(f"d/{n}").set(n=n)) for n in range(450)],
+        expect_pushed(450),
+        commit(doc("c/a").delete(), doc("c/0").delete()),
+        resume(2, 4),
+        expect_snapshot({2: letters("bcdef123456"), 4: ["c/1", "c/6"]}),
     ],
     "resume: after the server's restart": [
         commit(*ALPHABET),
@@ -877,6 +1031,15 @@ RESUME = {
         resume(2, read_time=unchanged),
         expect_snapshot({2: letters("bcdef")}, told=["c/a deleted -2", "c/b +2"]),
     ],
+    "resume by read time: a filter": [
+        commit(*ALPHABET),
+        listen(2, query("c")),
+        expect_snapshot({2: letters("abcdef")}),
+        disconnect(),
+        believe(2, "c/ghost"),
+        resume(2, read_time=unchanged),
+        expect_snapshot({2: letters("abcdef")}, told=["2 has 6"]),
+    ],
     "resume by a read time of nanoseconds": [
         commit(*ALPHABET),
         listen(2, query("c")),
@@ -991,7 +1154,11 @@ BAD_TARGETS = {
         ("a negative limit", query("c", limit=-1)),
         ("a negative offset", query("c", offset=-1)),
         ("an unknown operator", query("c", where=("n", 99, 1))),
-        ("an empty composite filter", query("c", where=all_of())),
+        ("no collection", query(None)),
+        ("an and of nothing", query("c", where=all_of())),
+        ("an or of nothing", query("c", where=any_of())),
+        ("a composite filter without operator",
+         query("c", where=Composite("OPERATOR_UNSPECIFIED", (("n", "==", 1),)))),
         ("two != filters", query("c", where=all_of(("n", "!=", 1), ("m", "!=", 1)))),
         ("not-in beside in", query("c", where=all_of(("n", "in", [1]), ("m", "not-in", [1])))),
         ("in without values", query("c", where=("n", "in", []))),

@@ -249,7 +249,7 @@ def inequality_paths(condition):
 
 @spoken
 def query(database, collection, *, parent="", group=False, where=None, order_by=(), limit=None,
-          offset=0, start_at=None, start_after=None, end_at=None, end_before=None):
+          offset=0, start_at=None, start_after=None, end_at=None, end_before=None, select=None):
     """A query's target; as the SDKs do, it spells out orders that are implied."""
     orders = list(order_by)
     sign = "-" if orders and orders[-1].startswith("-") else ""
@@ -259,7 +259,8 @@ def query(database, collection, *, parent="", group=False, where=None, order_by=
         if path not in ordered:
             orders.append(sign + path)
     structured = {
-        "from_": [{"collection_id": collection, "all_descendants": group}],
+        "from_": [] if collection is None else [
+            {"collection_id": collection, "all_descendants": group}],
         "order_by": [
             {"field": {"field_path": order.lstrip("-")},
              "direction": "DESCENDING" if order.startswith("-") else "ASCENDING"}
@@ -268,6 +269,8 @@ def query(database, collection, *, parent="", group=False, where=None, order_by=
     }
     if where is not None:
         structured["where"] = filter_proto(where, database)
+    if select is not None:
+        structured["select"] = {"fields": [{"field_path": path} for path in select]}
     if limit is not None:
         structured["limit"] = {"value": limit}
     for bound, values, before in (
@@ -452,6 +455,8 @@ class Phone:
         self.last_view = {}
         # What was told of documents since a snapshot was last expected.
         self.told = []
+        # When documents were deleted, by path.
+        self.deletions = {}
         self.log = []
 
     def connect(self, transport):
@@ -468,9 +473,15 @@ class Phone:
             target.is_added = False
             target.begin()
 
+    def next_view(self):
+        """What the next snapshot shows of the targets that are current."""
+        while not self.views:
+            self.receive()
+        return self.views.popleft()
+
     def say(self, **request):
         message = ListenRequest(**{"database": self.database, **request})
-        self.log.append(f"> {brief(message)}")
+        self.log.append((">", message))
         self.stream.send(message)
 
     def listen(self, number, target, **options):
@@ -502,7 +513,7 @@ class Phone:
     def receive(self):
         """Takes one message, which must be as the contract says, and believes it."""
         message = self.stream.receive()
-        self.log.append(f"< {brief(message)}")
+        self.log.append(("<", message))
         kind = message.WhichOneof("response_type")
         assert kind, "an empty message"
         getattr(self, f"_{kind}")(getattr(message, kind))
@@ -611,6 +622,7 @@ class Phone:
         path = self.path(change.document)
         assert change.HasField("read_time"), f"the deletion of {path} has no read time"
         self._tell(path, " deleted", [], change.removed_target_ids)
+        self.deletions[path] = Time.of(change.read_time)
 
     def _document_remove(self, change):
         path = self.path(change.document)
@@ -667,13 +679,13 @@ class Writer:
         self.stream = transport.stream("Write", WriteRequest, WriteResponse)
         self.stream_id = ""
         self.tokens = []
-        # How many writes, and of what, the answers that are due must tell of.
+        # The writes of pushes that are not answered yet.
         self.due = collections.deque()
         self.log = []
 
     def say(self, **request):
         message = WriteRequest(**request)
-        self.log.append(f"> {brief(message)}")
+        self.log.append((">", message))
         self.stream.send(message)
 
     def lose(self):
@@ -681,16 +693,17 @@ class Writer:
 
     def receive(self):
         response = self.stream.receive()
-        self.log.append(f"< {brief(response)}")
+        self.log.append(("<", response))
         assert response.stream_token, "an answer has no stream token"
         assert response.stream_token not in self.tokens, "a stream token comes twice"
         self.tokens.append(response.stream_token)
         return response
 
 
-def brief(message):
-    """A message on one line."""
-    return " ".join(str(message).split())
+def brief(entry):
+    """A message that was said or heard, on one line."""
+    sign, message = entry
+    return f"{sign} {' '.join(str(message).split())}"[:600]
 
 
 # Conversations
@@ -706,8 +719,9 @@ class Conversation:
         self.phones = {}
         self.writers = {}
         self.name = "phone"
-        # The versions of documents, by name: as last written, and as last read.
+        # The versions of documents, by name: as last written, deleted and read.
         self.versions = {}
+        self.deletions = {}
         self.reads = {}
         self.results = []
 
@@ -740,7 +754,7 @@ class Conversation:
         except BaseException as error:
             error.add_note(f"at {step}")
             for name, client in [*self.phones.items(), *self.writers.items()]:
-                error.add_note("\n".join([f"{name}:", *client.log[-40:]]))
+                error.add_note("\n".join([f"{name}:", *map(brief, client.log[-40:])]))
             raise
         finally:
             self.close_streams()
@@ -771,9 +785,25 @@ class Conversation:
             self.results += [decoded(value) for value in result.transform_results]
             if write.kind in ("delete", "verify"):
                 assert not result.HasField("update_time"), f"a {write.kind} has an update time"
+                self.deletions[name] = Time.of(response.commit_time)
             else:
-                self.versions[name] = Time.of(result.update_time)
-                assert self.versions[name] <= Time.of(response.commit_time)
+                version = Time.of(result.update_time)
+                assert version <= Time.of(response.commit_time), f"{version} is after the commit"
+                # Answers of several streams may be taken in any order.
+                self.versions[name] = max(version, self.versions.get(name, version))
+
+    def check(self, phone, view):
+        """Takes a snapshot as expected, if its documents have the versions that were written."""
+        for documents in view.values():
+            for path, document in documents.items():
+                version = self.versions.get(full_name(phone.database, path))
+                assert version in (None, Time.of(document.update_time)), (
+                    f"{path} was written at {version}, not {Time.of(document.update_time)}")
+        for path, time in phone.deletions.items():
+            deletion = self.deletions.get(full_name(phone.database, path), time)
+            assert time >= deletion, f"{path} was deleted at {deletion}, not {time}"
+        phone.deletions = {}
+        phone.last_view = view
 
 
 def end(client, code):
@@ -782,7 +812,7 @@ def end(client, code):
         while True:
             client.receive()
     except Ended as ended:
-        client.log.append(f"< {ended}")
+        client.log.append(("<", ended))
         client.lose()
         assert ended.code == code, f"the stream ended with {ended}, not {code}"
         assert code == "OK" or ended.message, f"{code} says nothing"
@@ -852,9 +882,10 @@ def expect_removed(talk, *numbers):
 
 @spoken
 def expect_refused(talk, number, code="INVALID_ARGUMENT"):
-    """The target ends, and it alone."""
+    """The target was never current and ends, and it alone."""
     phone = talk.phone
     while not phone.target(number).cause:
+        assert not phone.target(number).is_current, f"{number} is current, and not refused"
         phone.receive()
     cause = phone.target(number).cause
     name = next(one.name for one in grpc.StatusCode if one.value[0] == cause.code)
@@ -876,33 +907,29 @@ def expect_snapshot(talk, expected, told=None):
     new ones may become current one after the other. `told` is what is said of documents.
     """
     phone = talk.phone
-    for number, paths in expected.items():
-        if not isinstance(paths, dict):
-            expected = {**expected, number: dict.fromkeys(paths)}
-    while True:
-        while not phone.views:
-            phone.receive()
-        view = phone.views.popleft()
-        ids = {number: phone.chosen.get(number, number) for number in expected}
-        if all(shows(view.get(ids[n]), expected[n]) for n in expected):
-            break
+    before = phone.last_view
+    while not shows_all(phone, view := phone.next_view(), expected):
         for number, documents in expected.items():
-            now, before = view.get(ids[number]), phone.last_view.get(ids[number])
-            if now is None or now == before:
+            number = phone.chosen.get(number, number)
+            if number not in view or view[number] == before.get(number):
                 continue
-            assert shows(now, documents), (
-                f"a snapshot shows {seen(now)} of {number}, not {documents}")
-            assert before is None, f"{number} changed in a snapshot without the others"
-    phone.last_view = view
-    for number in expected:
-        for path, document in view[ids[number]].items():
-            name = full_name(phone.database, path)
-            version = talk.versions.get(name)
-            assert version in (None, Time.of(document.update_time)), (
-                f"{path} was written at {version}, not {Time.of(document.update_time)}")
+            assert shows(view[number], documents), (
+                f"a snapshot shows {seen(view[number])} of {number}, not {documents}")
+            assert number not in before, f"{number} changed in a snapshot without the others"
+    talk.check(phone, view)
     messages, phone.told = phone.told, []
     if told is not None:
         assert sorted(messages) == sorted(told), f"told was {messages}, not {told}"
+
+
+@spoken
+def expect_finally(talk, expected):
+    """Snapshots lead to one that shows these documents of these targets."""
+    phone = talk.phone
+    while not shows_all(phone, view := phone.next_view(), expected):
+        pass
+    talk.check(phone, view)
+    phone.told = []
 
 
 def seen(documents):
@@ -911,11 +938,17 @@ def seen(documents):
 
 
 def shows(documents, expected):
-    """Whether documents are the expected ones; fields of None may be any."""
-    if documents is None or documents.keys() != expected.keys():
+    """Whether documents are the expected ones, which are paths or fields by path."""
+    if documents.keys() != set(expected):
         return False
-    fields = seen(documents)
-    return all(expected[path] in (None, fields[path]) for path in expected)
+    return not isinstance(expected, dict) or seen(documents) == expected
+
+
+def shows_all(phone, view, expected):
+    """Whether a snapshot shows the expected documents of each target."""
+    numbers = {number: phone.chosen.get(number, number) for number in expected}
+    return all(numbers[number] in view and shows(view[numbers[number]], documents)
+               for number, documents in expected.items())
 
 
 @spoken

@@ -14,12 +14,10 @@ struct ListenTests {
   /// A listener whose events a test takes one by one, as short texts.
   private final class Phone: Sendable {
     let session: ListenSession
-    private let running: Task<Void, Never>
     private let queued = Mutex<[ListenEvent]>([])
 
     init(_ session: ListenSession) {
       self.session = session
-      running = Task { await session.run() }
     }
 
     deinit { session.close() }

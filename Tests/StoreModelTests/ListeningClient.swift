@@ -51,7 +51,7 @@ final class ListeningClient: Sendable {
       database: database,
       auth: .admin,
       configuration: isSlow
-        ? .init(waitingBytesMax: 2000, waitingCommitsMax: 3, resultBytesMax: 300, readsMax: 2)
+        ? .init(waitingBytesMax: 2000, waitingCommitsMax: 3, resultBytesMax: 300)
         : .init()
     )
     let requests = state.withLock { state in
@@ -66,7 +66,6 @@ final class ListeningClient: Sendable {
     }
     tasks.withLock { tasks in
       tasks = [
-        Task { await session.run() },
         Task { await self.take(session) },
         Task { for (id, request) in requests { await session.add(request, id: id) } },
       ]

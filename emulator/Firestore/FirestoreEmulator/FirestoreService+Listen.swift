@@ -16,27 +16,24 @@ extension FirestoreService {
     to next: @escaping @Sendable () async throws -> Google_Firestore_V1_ListenRequest?,
     resourcePrefix: String?,
     auth: AuthContext,
-    _ send: @escaping @Sendable ([ListenReply]) async throws -> Void
+    _ send: ([ListenReply]) async throws -> Void
   ) async throws {
     guard let first = try await next() else { return }
     let database = try streamDatabase(first.database, resourcePrefix)
     let session = store.openListener(database: database, auth: auth)
     defer { session.close() }
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { await session.run() }
       group.addTask {
-        while let events = await session.next() { try await send(events.map(ListenReply.init)) }
-      }
-      group.addTask {
+        // The end of the requests is the end of the call.
+        defer { session.close() }
         try await self.take(first, session, database)
         while let request = try await next() {
           try await self.take(request, session, database)
         }
       }
-      // The end of the requests, or of what takes the replies, is the end of the call.
-      try await group.next()
-      session.close()
+      while let events = await session.next() { try await send(events.map(ListenReply.init)) }
       group.cancelAll()
+      try await group.waitForAll()
     }
   }
 

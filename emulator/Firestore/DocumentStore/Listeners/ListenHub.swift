@@ -20,10 +20,13 @@ final class ListenHub: Sendable {
   private let storeNumber = Atomic<UInt64>(0)
   /// The turns of listeners that read what they are told first.
   let gate = ReadGate(listenersMax)
+  private let jobs: AsyncStream<(ListenSession.Job, ListenSession)>
+  private let jobSink: AsyncStream<(ListenSession.Job, ListenSession)>.Continuation
   private let readings: AsyncStream<ListenTable.Reading>
   private let readingSink: AsyncStream<ListenTable.Reading>.Continuation
 
   init() {
+    (jobs, jobSink) = AsyncStream.makeStream()
     (readings, readingSink) = AsyncStream.makeStream()
   }
 
@@ -84,6 +87,7 @@ final class ListenHub: Sendable {
       group.addTask { try await self.follow(store) }
       group.addTask { try await self.tellTime(store) }
       group.addTask { await self.readForWindows(store) }
+      group.addTask { await self.readForTargets() }
       defer { group.cancelAll() }
       try await group.next()
     }
@@ -121,6 +125,18 @@ final class ListenHub: Sendable {
     }
     state.withLock { state in
       for session in state.sessions.values { session.deliver(state.table.time) }
+    }
+  }
+
+  /// Has a target's documents read when it is its turn.
+  func read(_ job: ListenSession.Job, for session: ListenSession) {
+    jobSink.yield((job, session))
+  }
+
+  private func readForTargets() async {
+    await withDiscardingTaskGroup { group in
+      for await (job, session) in jobs { group.addTask { await session.read(job) } }
+      group.cancelAll()
     }
   }
 

@@ -6,8 +6,8 @@ import Synchronization
 
 /// One client's listener: its targets in one database, and what it is still to be told.
 ///
-/// `run` must run while the session is in use. One task adds and removes targets, one takes events;
-/// the events of a commit that concern several targets come together, followed by one `snapshot`.
+/// One task adds and removes targets, one takes events; the events of a commit that concern several
+/// targets come together, followed by one `snapshot`. While nothing happens neither costs a thread.
 /// What waits for a slow client is bounded: beyond the bound its targets are reset, and their
 /// documents read again once the client takes what it has.
 package final class ListenSession: Sendable {
@@ -21,22 +21,18 @@ package final class ListenSession: Sendable {
     package var waitingCommitsMax: Int
     /// Bytes of results that are gathered before the client gets the first ones.
     package var resultBytesMax: Int
-    /// Targets whose documents are read at a time.
-    package var readsMax: Int
 
     /// Bounds; the defaults suit phones.
     package init(
       targetsMax: Int = 10_000,
       waitingBytesMax: Int = 8 << 20,
       waitingCommitsMax: Int = 10_000,
-      resultBytesMax: Int = 4 << 20,
-      readsMax: Int = 8
+      resultBytesMax: Int = 4 << 20
     ) {
       self.targetsMax = targetsMax
       self.waitingBytesMax = waitingBytesMax
       self.waitingCommitsMax = waitingCommitsMax
       self.resultBytesMax = resultBytesMax
-      self.readsMax = readsMax
     }
   }
 
@@ -97,7 +93,7 @@ package final class ListenSession: Sendable {
   }
 
   /// A target whose documents are to be read.
-  private struct Job: Sendable {
+  struct Job: Sendable {
     var subscription: SubscriptionID
     var target: PreparedTarget
     var resumePoint: ResumePoint?
@@ -109,8 +105,6 @@ package final class ListenSession: Sendable {
   private let auth: AuthContext
   private let configuration: Configuration
   private let state = Mutex(State())
-  private let jobs: AsyncStream<Job>
-  private let jobSink: AsyncStream<Job>.Continuation
 
   init(
     store: DocumentDatabase,
@@ -122,7 +116,6 @@ package final class ListenSession: Sendable {
     self.database = database
     self.auth = auth
     self.configuration = configuration
-    (jobs, jobSink) = AsyncStream.makeStream()
   }
 
   // MARK: Targets
@@ -182,14 +175,13 @@ package final class ListenSession: Sendable {
       return isWanted ? subscription : nil
     }
     guard let subscription else { return }
-    jobSink.yield(
-      Job(
-        subscription: subscription,
-        target: target.prepared,
-        resumePoint: resumePoint,
-        expectedCount: expectedCount
-      )
+    let job = Job(
+      subscription: subscription,
+      target: target.prepared,
+      resumePoint: resumePoint,
+      expectedCount: expectedCount
     )
+    store.hub.read(job, for: self)
   }
 
   /// Refuses a target that cannot even be read; one of the same id ends.
@@ -231,7 +223,6 @@ package final class ListenSession: Sendable {
       return (Array(old.targets.keys), old.waiter, old.roomWaiters)
     }
     waiter?.resume()
-    jobSink.finish()
     store.hub.withTable { table in for id in subscriptions { table.unsubscribe(id) } }
     store.hub.remove(self)
     for waiter in waiters { waiter.resume(returning: true) }
@@ -239,24 +230,8 @@ package final class ListenSession: Sendable {
 
   // MARK: Reading
 
-  /// Reads the documents of targets that were added, until cancelled or closed.
-  package func run() async {
-    await withTaskCancellationHandler {
-      await withTaskGroup(of: Void.self) { group in
-        var running = 0
-        for await job in jobs {
-          if running >= configuration.readsMax, await group.next() != nil { running -= 1 }
-          group.addTask { await self.read(job) }
-          running += 1
-        }
-        group.cancelAll()
-      }
-    } onCancel: {
-      close()
-    }
-  }
-
-  private func read(_ job: Job) async {
+  /// Reads what a target is told first; the hub calls it.
+  func read(_ job: Job) async {
     defer { finish(job) }
     await store.hub.gate.enter()
     defer { store.hub.gate.leave() }
@@ -605,6 +580,7 @@ private struct DocumentFate {
   }
 
   func event(_ name: DocumentName, at time: Timestamp) -> ListenEvent {
+    let (targets, removedTargets) = (targets.sorted(), removedTargets.sorted())
     if isDeleted { return .deleted(name, removedTargets: removedTargets, readTime: time) }
     guard let document else {
       return .departed(name, removedTargets: removedTargets, readTime: time)
