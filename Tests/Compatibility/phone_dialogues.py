@@ -669,6 +669,17 @@ CHURN = {
         expect_snapshot({2: []}, told=["c/a deleted -2"]),
         expect_removed(2),
     ],
+    "phones come and go amid writes, and the server can still stop": [
+        on("tablet", open_writes(), expect_opened()),
+        *[step for n in range(60) for step in (
+            listen(2, query("c")),
+            expect_current(2),
+            on("tablet", *[push(doc("c/a").set(n=10 * n + m)) for m in range(10)]),
+            disconnect())],
+        on("tablet", expect_pushed(600)),
+        restart_server(),
+        expect_documents({"c/a": {"n": 599}}),
+    ],
     "the stream ends well while targets are read": [
         commit(*numbered(300)),
         *[listen(2 * n, query("c", where=("n", ">=", n))) for n in range(1, 30)],
@@ -841,6 +852,24 @@ RESUME = {
         commit(doc("c/b").delete()),
         resume(2),
         expect_snapshot({2: letters("cdef")}, told=["c/a deleted -2", "c/b deleted -2"]),
+    ],
+    "resume: older SDKs do not count": [
+        commit(*ALPHABET),
+        listen(2, query("c")),
+        expect_snapshot({2: letters("abcdef")}),
+        disconnect(),
+        commit(doc("c/a").delete()),
+        resume(2, counted=False),
+        expect_snapshot({2: letters("bcdef")}, told=["c/a deleted -2"]),
+    ],
+    "resume: a target that was not current yet misses nothing": [
+        commit(*numbered(400)),
+        listen(2, documents("d/a")),
+        listen(4, query("c")),
+        expect_snapshot({2: []}),
+        disconnect(),
+        resume(2, 4, counted=False),
+        expect_snapshot({2: [], 4: [f"c/{n}" for n in range(400)]}),
     ],
     "resume: goes on live": [
         commit(doc("c/a").set(n=1)),

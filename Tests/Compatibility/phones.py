@@ -972,17 +972,19 @@ def forget(talk, number, path):
 
 
 @spoken
-def resume(talk, *numbers, token=None, read_time=None, expected_count=None):
+def resume(talk, *numbers, token=None, read_time=None, counted=True, expected_count=None):
     """Listens again from where the targets were.
 
-    `token` and `read_time` are functions that change what was kept. As the SDKs do, the phone says
-    how many documents it has.
+    `token` and `read_time` are functions that change what was kept. As newer SDKs do, the phone
+    says how many documents it has; older ones have not counted.
     """
     phone = talk.phone
     for number in numbers:
         target = phone.target(number)
-        count = len(target.shown) if expected_count is None else expected_count
-        options = {"expected_count": {"value": count}}
+        options = {}
+        if counted:
+            count = len(target.shown) if expected_count is None else expected_count
+            options["expected_count"] = {"value": count}
         if read_time:
             options["read_time"] = Time(*read_time(*target.read_time)).proto()
         else:

@@ -10,20 +10,29 @@ from phones import Conversation, restart_server
 
 
 class DurableServer:
-    """A suite that keeps its data over restarts."""
+    """A suite of its own that keeps its data over restarts."""
 
-    def __init__(self, folder, stack):
+    def __init__(self, folder):
         self.folder = folder
-        self.stack = stack
-        self.data = None
-        self.restart(anew=True)
+        self.stack = contextlib.ExitStack()
+        self.start(anew=True)
 
-    def restart(self, anew):
-        self.stack.close()
+    def start(self, anew):
         if anew:
             self.data = self.folder / uuid.uuid4().hex
         options = ("--no-functions", "--data", str(self.data))
         self.suite = self.stack.enter_context(started(self.folder, *options, ephemeral=False))
+
+    def stop(self):
+        """Stops the suite, which has to be able to."""
+        try:
+            self.stack.close()
+        finally:
+            self.suite.process.kill()
+
+    def restart(self, anew):
+        self.stop()
+        self.start(anew)
 
     def address(self, service):
         return self.suite.address(service)
@@ -40,9 +49,17 @@ def row(title):
     return pytest.param(DIALOGUES[title], id=title, marks=marks)
 
 
+@pytest.fixture
+def server(steps, tmp_path, request):
+    """The suite of all, or one of its own for a dialogue that restarts it."""
+    if not restarts(steps):
+        yield request.getfixturevalue("suite")
+        return
+    server = DurableServer(tmp_path)
+    yield server
+    server.stop()
+
+
 @pytest.mark.parametrize("steps", map(row, DIALOGUES))
-def test_dialogue(steps, request, tmp_path):
-    with contextlib.closing(contextlib.ExitStack()) as stack:
-        server = (DurableServer(tmp_path, stack) if restarts(steps)
-                  else request.getfixturevalue("suite"))
-        Conversation(server, f"phones-{uuid.uuid4().hex[:12]}").run(steps)
+def test_dialogue(steps, server):
+    Conversation(server, f"phones-{uuid.uuid4().hex[:12]}").run(steps)

@@ -212,8 +212,17 @@ extension ListeningClient.State {
       for id in former { change(id) { $0.documents[document.document.name] = nil } }
     case .deleted(let name, let ids, _), .departed(let name, let ids, _):
       for id in ids { change(id) { $0.documents[name] = nil } }
-    case .filter(let id, let count, _):
+    case .filter(let id, let count, let names):
       guard let target = targets[id], isActive(id), target.documents.count != count else {
+        return nil
+      }
+      let kept = target.documents.filter { name, _ in
+        var with = names
+        with.insert(name)
+        return with == names
+      }
+      if kept.count == count {
+        targets[id]?.documents = kept
         return nil
       }
       pendingRemovals[id, default: 0] += 1

@@ -244,7 +244,9 @@ extension DocumentDatabase {
     }
     var count: ResultCount?
     if let expectedCount {
-      count = try await self.count(query.query, at: readTime, unless: expectedCount + growth)
+      let names = try await names(of: query.query, at: readTime)
+      let hasDepartures = results.contains { !$0.isMember }
+      if hasDepartures || names.count != expectedCount + growth { count = ResultCount(names) }
     }
     return try await join(id, results, readAt: sequence, readTime, count: count)
   }
@@ -296,19 +298,14 @@ extension DocumentDatabase {
   /// Records that are read at a time to find what has changed.
   private static let changesPage = 200
 
-  /// The number and names of a query's results, unless they are as many as expected.
-  private func count(
-    _ query: Query,
-    at time: Timestamp,
-    unless expected: Int
-  ) async throws -> ResultCount? {
+  private func names(of query: Query, at time: Timestamp) async throws -> [DocumentName] {
     var names: [DocumentName] = []
     var query = query
     query.projection = [.documentID]
     try await self.query(query, at: .readTime(time), auth: .admin) { page in
       names += page.documents.map(\.name)
     }
-    return names.count == expected ? nil : ResultCount(names)
+    return names
   }
 
   // MARK: Queries with a limit

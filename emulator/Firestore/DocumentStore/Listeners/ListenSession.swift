@@ -463,10 +463,15 @@ package final class ListenSession: Sendable {
       state.resultBytes -= results.bytes
       guard let target = state.reset(id, &taken.events) else { return }
       state.partly.insert(id)
-      append([(target.id, results.changes)], at: results.time, to: &taken)
-      if let count = results.count {
-        taken.events.append(.filter(target.id, count: count.count, names: count.names))
+      guard let count = results.count else {
+        return append([(target.id, results.changes)], at: results.time, to: &taken)
       }
+      // The client compares the count with what it has by then.
+      let members = results.changes.filter(\.isMember)
+      append([(target.id, members)], at: results.time, to: &taken)
+      taken.events.append(.filter(target.id, count: count.count, names: count.names))
+      let others = results.changes.filter { !$0.isMember }
+      append([(target.id, others)], at: results.time, to: &taken)
     case .current(let id, let time):
       guard let target = state.reset(id, &taken.events) else { return }
       state.partly.remove(id)

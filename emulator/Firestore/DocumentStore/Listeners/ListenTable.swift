@@ -291,7 +291,9 @@ struct ListenTable: Sendable {
       changes.append(join.deleted.contains(name) ? .deleted(name) : .departed(name))
     }
     var count: ResultCount?
-    if let expected = join.expectedCount, expected != join.known.count {
+    if let expected = join.expectedCount,
+      expected != join.known.count || changes.contains(where: { !$0.isMember })
+    {
       count = ResultCount(names)
     }
     subscription.session.deliver(
@@ -532,7 +534,10 @@ enum PreparedTarget: Sendable {
   }
 }
 
-/// How many documents a target has, and which, for a client whose number is another.
+/// How many documents a target has, and which, for a client that may have others.
+///
+/// As production does, a client that goes on and that has documents which are no longer among the
+/// results is told, too. It finds them by itself, and here gets their departures besides.
 struct ResultCount: Sendable {
   var count: Int
   var names: BloomFilter

@@ -91,6 +91,10 @@ enum ListenedChange: Sendable {
   case departed(DocumentName)
   case deleted(DocumentName)
 
+  var isMember: Bool {
+    if case .member = self { true } else { false }
+  }
+
   var name: DocumentName {
     switch self {
     case .member(let document), .former(let document): document.document.name
