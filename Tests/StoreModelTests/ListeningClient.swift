@@ -46,7 +46,7 @@ final class ListeningClient: Sendable {
   // MARK: What the client does
 
   /// Opens a stream with all targets, each from where it was.
-  func resume(on store: DocumentDatabase) {
+  func resume(on store: DocumentDatabase) async {
     let session = store.openListener(
       database: database,
       auth: .admin,
@@ -66,10 +66,10 @@ final class ListeningClient: Sendable {
     }
     tasks.withLock { tasks in
       tasks = [
-        Task { await self.take(session) },
-        Task { for (id, request) in requests { await session.add(request, id: id) } },
+        Task { await self.take(session) }
       ]
     }
+    for (id, request) in requests { await session.add(request, id: id) }
   }
 
   private static func request(_ target: Target) -> ListenRequest {
@@ -231,8 +231,8 @@ extension ListeningClient.State {
     case .snapshot(let time, let token):
       if time < lastTime { faults.append("\(time) comes after \(lastTime)") }
       lastTime = time
+      if !token.isEmpty { for id in targets.keys where isActive(id) { targets[id]?.token = token } }
       for (id, target) in targets where target.isCurrent && isActive(id) {
-        targets[id]?.token = token
         shown.append(.init(target: target.target, time: time, documents: target.documents))
       }
     }

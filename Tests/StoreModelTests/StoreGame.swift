@@ -57,7 +57,7 @@ struct StoreGame {
   mutating func restart(over storage: any OrderedStorage) async throws {
     self.storage = storage
     (runner, store, telling) = try await Self.open(storage, wall)
-    for client in clients { client.resume(on: store) }
+    for client in clients { await client.resume(on: store) }
   }
 
   /// Ends what runs beside the game; listeners remember what they know.
@@ -411,7 +411,7 @@ struct StoreGame {
   private mutating func listen() async {
     if clients.count < Self.clientsMax, random.chance(20) {
       let client = ListeningClient(database: Self.database, isSlow: random.chance(30))
-      client.resume(on: store)
+      await client.resume(on: store)
       clients.append(client)
     }
     guard let client = clients.randomElement(using: &random.generator) else { return }
@@ -427,7 +427,7 @@ struct StoreGame {
     case 6:
       await client.disconnect()
       if random.chance(30) { client.forgetOne(random.count(0...9)) }
-      client.resume(on: store)
+      await client.resume(on: store)
     case 7:
       await client.disconnect()
       clients.removeAll { $0 === client }
@@ -487,7 +487,8 @@ struct StoreGame {
         name: name,
         fields: random.fields(),
         createTime: Timestamp(microseconds: 100),
-        updateTime: Timestamp(microseconds: 200)
+        // Clients take a document with the time that they know for the one that they have.
+        updateTime: Timestamp(microseconds: Int64(random.count(200...1_000_000)))
       )
     }
     let before = try await store.readTime()

@@ -23,6 +23,8 @@ extension FirestoreService {
     let session = store.openListener(database: database, auth: auth)
     defer { session.close() }
     try await withThrowingTaskGroup(of: Void.self) { group in
+      // Whatever waits for the client's taking waits in vain from here on.
+      defer { session.close() }
       group.addTask {
         // The end of the requests is the end of the call.
         defer { session.close() }
@@ -32,6 +34,7 @@ extension FirestoreService {
         }
       }
       while let events = await session.next() { try await send(events.map(ListenReply.init)) }
+      session.close()
       group.cancelAll()
       try await group.waitForAll()
     }

@@ -172,7 +172,7 @@ extension DocumentDatabase {
       hub.withTable { table in
         table.after(last) { table in
           let isJoined = table.join(id, with: results, readAt: sequence, readTime, count: count)
-          continuation.resume(returning: isJoined)
+          table.afterwards { continuation.resume(returning: isJoined) }
         }
       }
     }
@@ -245,7 +245,8 @@ extension DocumentDatabase {
     var count: ResultCount?
     if let expectedCount {
       let names = try await names(of: query.query, at: readTime)
-      let hasDepartures = results.contains { !$0.isMember }
+      // From a filter of nothing a client learns nothing, and has to begin anew.
+      let hasDepartures = !names.isEmpty && results.contains { !$0.isMember }
       if hasDepartures || names.count != expectedCount + growth { count = ResultCount(names) }
     }
     return try await join(id, results, readAt: sequence, readTime, count: count)

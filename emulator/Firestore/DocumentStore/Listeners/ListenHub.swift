@@ -31,13 +31,19 @@ final class ListenHub: Sendable {
   }
 
   /// Changes who listens to what; what has to be read for it is read by `run`.
+  ///
+  /// Whoever was told something is woken when the lock is free again: waking a task takes its own
+  /// lock, under which a cancellation may be waiting for this one.
   @discardableResult
   func withTable<Result>(_ body: (inout ListenTable) -> sending Result) -> sending Result {
-    state.withLock { state in
+    let (result, readings, chores) = state.withLock { state in
       let result = body(&state.table)
-      for reading in state.table.takeReadings() { readingSink.yield(reading) }
-      return result
+      return (result, state.table.takeReadings(), state.table.takeChores())
     }
+    for reading in readings { readingSink.yield(reading) }
+    for session in chores.sessions.values { session.wake() }
+    for chore in chores.others { chore() }
+    return result
   }
 
   func insert(_ session: ListenSession) {
@@ -123,9 +129,11 @@ final class ListenHub: Sendable {
     withTable { table in
       table.after(sequence) { _ = $0.advance(to: readTime) }
     }
-    state.withLock { state in
+    let sessions = state.withLock { state in
       for session in state.sessions.values { session.deliver(state.table.time) }
+      return Array(state.sessions.values)
     }
+    for session in sessions { session.wake() }
   }
 
   /// Has a target's documents read when it is its turn.

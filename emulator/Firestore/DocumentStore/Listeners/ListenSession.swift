@@ -78,13 +78,16 @@ package final class ListenSession: Sendable {
     var commitCount = 0
     /// What the results among `items` take.
     var resultBytes = 0
-    /// Subscriptions of which the client knows some, but not all, documents.
+    /// Subscriptions of which the client does not know all documents yet.
+    var incomplete: Set<SubscriptionID> = []
+    /// Those of them of which it knows some.
     var partly: Set<SubscriptionID> = []
     /// Targets that are to begin anew, of which the client knows what is no longer so.
     var outdatedCount = 0
     /// The latest time that was not told because of these.
     var held: Timestamp?
     var isClosed = false
+    var isInterrupted = false
     var waiter: CheckedContinuation<Void, Never>?
     var roomWaiters: [CheckedContinuation<Bool, Never>] = []
     var nextTargetID: Int32 = 1
@@ -138,9 +141,8 @@ package final class ListenSession: Sendable {
         )
       }
     } catch {
-      return deliver(.event(.removed(id, cause: store.told(error))))
+      return tell(.removed(id, cause: store.told(error)))
     }
-    deliver(.event(.added(id)))
     begin(
       Target(id: id, prepared: prepared, isOnce: request.isOnce),
       request.resumePoint,
@@ -164,6 +166,8 @@ package final class ListenSession: Sendable {
         }
         state.subscriptions[target.id] = subscription
         state.targets[subscription] = target
+        if old == nil { state.items.append(.event(.added(target.id))) }
+        state.incomplete.insert(subscription)
         state.jobCount += 1
         if old != nil {
           state.partly.insert(subscription)
@@ -175,6 +179,7 @@ package final class ListenSession: Sendable {
       return isWanted ? subscription : nil
     }
     guard let subscription else { return }
+    wake()
     let job = Job(
       subscription: subscription,
       target: target.prepared,
@@ -188,14 +193,14 @@ package final class ListenSession: Sendable {
   package func refuse(_ id: Int32, _ cause: StatusError) async {
     await waitForRoom { $0.items.count < Self.answersMax }
     drop(id)
-    deliver(.event(.removed(id, cause: cause)))
+    tell(.removed(id, cause: cause))
   }
 
   /// Ends a target; the answer is a `removed` event, also for an id that is not in use.
   package func remove(_ id: Int32) async {
     await waitForRoom { $0.items.count < Self.answersMax }
     drop(id)
-    deliver(.event(.removed(id, cause: nil)))
+    tell(.removed(id, cause: nil))
   }
 
   private func makeTargetID() -> Int32 {
@@ -249,6 +254,7 @@ package final class ListenSession: Sendable {
       return
     } catch {
       deliver(failure: store.told(error), of: job.subscription)
+      wake()
       store.hub.withTable { $0.unsubscribe(job.subscription) }
     }
   }
@@ -270,6 +276,7 @@ package final class ListenSession: Sendable {
   /// Queues the first results of a large target and returns when the client has taken most of them.
   func deliverEarly(_ results: Results, of id: SubscriptionID) async {
     deliver(results, of: id)
+    wake()
     // Others take the turn of one whose client is slow.
     store.hub.gate.leave()
     await waitForRoom { [configuration] in $0.resultBytes <= configuration.resultBytesMax }
@@ -298,6 +305,9 @@ package final class ListenSession: Sendable {
 
   // MARK: What the hub tells
 
+  // The hub's lock is held meanwhile, so none of these wakes the task that takes events: the hub does
+  // so later.
+
   func deliver(_ results: Results, of id: SubscriptionID) {
     guard !results.changes.isEmpty || results.count != nil else { return }
     state.withLock { state in
@@ -306,28 +316,23 @@ package final class ListenSession: Sendable {
       state.resultBytes += results.bytes
       state.items.append(.results(id, results))
     }
-    wake()
   }
 
   func deliver(current id: SubscriptionID, at time: Timestamp) {
     state.withLock { $0.targets[id]?.isTold = true }
-    deliver(.current(id, time))
+    enqueue(.current(id, time))
   }
 
-  func deliver(failure error: StatusError, of id: SubscriptionID) { deliver(.failure(id, error)) }
+  func deliver(failure error: StatusError, of id: SubscriptionID) { enqueue(.failure(id, error)) }
 
-  func deliver(resetOf id: SubscriptionID) { deliver(.reset(id)) }
+  func deliver(resetOf id: SubscriptionID) { enqueue(.reset(id)) }
 
   /// Tells that nothing has changed up to a time, unless something else will tell it.
   func deliver(_ time: Timestamp) {
-    let wakes = state.withLock { state in
-      guard state.items.isEmpty, state.targets.values.contains(where: \.isCurrent) else {
-        return false
-      }
+    state.withLock { state in
+      guard state.items.isEmpty, state.targets.values.contains(where: \.isCurrent) else { return }
       state.items.append(.time(time))
-      return true
     }
-    if wakes { wake() }
   }
 
   func deliver(_ commit: ListenedCommit) {
@@ -340,13 +345,16 @@ package final class ListenSession: Sendable {
         || state.commitCount > configuration.waitingCommitsMax
     }
     if isOverfull { startAnew() }
-    wake()
   }
 
-  private func deliver(_ item: Item) {
+  private func enqueue(_ item: Item) {
     state.withLock { state in
       if !state.isClosed { state.items.append(item) }
     }
+  }
+
+  private func tell(_ event: ListenEvent) {
+    enqueue(.event(event))
     wake()
   }
 
@@ -382,7 +390,7 @@ package final class ListenSession: Sendable {
 
   // MARK: What the client takes
 
-  /// The next events, at least one; nil when the session is closed.
+  /// The next events, at least one; nil when the session is closed or the task cancelled.
   ///
   /// One task at a time may ask.
   package func next() async -> [ListenEvent]? {
@@ -403,15 +411,27 @@ package final class ListenSession: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let waits = state.withLock { state in
-          guard !state.isClosed, !hasNews(state) else { return false }
+          guard !state.isClosed, !state.isInterrupted, !hasNews(state) else { return false }
           state.waiter = continuation
           return true
         }
         if !waits { continuation.resume() }
       }
     } onCancel: {
-      close()
+      interrupt()
     }
+  }
+
+  /// Lets the task that takes events go on, to its end.
+  ///
+  /// Called while the task's own lock is held, so it takes no other than the session's.
+  private func interrupt() {
+    let waiter = state.withLock { state in
+      state.isInterrupted = true
+      defer { state.waiter = nil }
+      return state.waiter
+    }
+    waiter?.resume()
   }
 
   private func hasNews(_ state: borrowing State) -> Bool {
@@ -449,7 +469,7 @@ package final class ListenSession: Sendable {
         state.items.removeFirst()
       }
       taken.roomWaiters = state.takeRoomWaiters()
-      taken.isClosed = state.isClosed
+      taken.isClosed = state.isClosed || state.isInterrupted
       return taken
     }
   }
@@ -475,6 +495,7 @@ package final class ListenSession: Sendable {
     case .current(let id, let time):
       guard let target = state.reset(id, &taken.events) else { return }
       state.partly.remove(id)
+      state.incomplete.remove(id)
       state.targets[id]?.isCurrent = true
       taken.events.append(.current(target.id, readTime: time, token: token(time)))
       tell(time, &state, &taken)
@@ -526,7 +547,9 @@ package final class ListenSession: Sendable {
       return
     }
     state.held = nil
-    taken.events.append(.snapshot(readTime: time, token: token(time)))
+    // A client takes the token for all its targets, also for one that it knows nothing of yet.
+    let token = state.incomplete.isEmpty ? token(time) : []
+    taken.events.append(.snapshot(readTime: time, token: token))
   }
 
   /// Adds what has become of documents, each once, whatever the number of its targets.
@@ -598,6 +621,7 @@ extension ListenSession.State {
   /// Forgets a subscription.
   fileprivate mutating func forget(_ id: ListenSession.SubscriptionID) {
     targets[id] = nil
+    incomplete.remove(id)
     if partly.remove(id) != nil { release() }
   }
 

@@ -113,6 +113,15 @@ struct ListenTable: Sendable {
   private var deferred: [(sequence: UInt64, action: @Sendable (inout ListenTable) -> Void)] = []
   /// What has come up to be read; the hub takes it.
   private var readings: [Reading] = []
+  /// What is to be done once the table is no longer locked.
+  private var chores = Chores()
+
+  /// What others are waiting for.
+  struct Chores: Sendable {
+    /// Listeners that were told something.
+    var sessions: [ObjectIdentifier: ListenSession] = [:]
+    var others: [@Sendable () -> Void] = []
+  }
 
   var isEmpty: Bool { views.isEmpty && subscriptions.isEmpty && viewIDs.isEmpty }
   var viewCount: Int { views.count }
@@ -120,6 +129,20 @@ struct ListenTable: Sendable {
   mutating func takeReadings() -> [Reading] {
     defer { readings = [] }
     return readings
+  }
+
+  mutating func takeChores() -> Chores {
+    defer { chores = Chores() }
+    return chores
+  }
+
+  /// Does something once the table is no longer locked.
+  mutating func afterwards(_ action: @escaping @Sendable () -> Void) {
+    chores.others.append(action)
+  }
+
+  private mutating func wake(_ session: ListenSession) {
+    chores.sessions[ObjectIdentifier(session)] = session
   }
 
   // MARK: Time
@@ -214,7 +237,7 @@ struct ListenTable: Sendable {
     case .results(let query): index.remove(id, query)
     case .window(let query):
       index.remove(id, query)
-      for waiting in windows.removeValue(forKey: id)?.waiting ?? [] { waiting.delta.resolve([]) }
+      for waiting in windows.removeValue(forKey: id)?.waiting ?? [] { resolve(waiting.delta, []) }
     }
   }
 
@@ -254,6 +277,7 @@ struct ListenTable: Sendable {
       )
     }
     subscription.session.deliver(current: id, at: time)
+    wake(subscription.session)
     return true
   }
 
@@ -292,7 +316,7 @@ struct ListenTable: Sendable {
     }
     var count: ResultCount?
     if let expected = join.expectedCount,
-      expected != join.known.count || changes.contains(where: { !$0.isMember })
+      expected != join.known.count || !names.isEmpty && changes.contains(where: { !$0.isMember })
     {
       count = ResultCount(names)
     }
@@ -301,6 +325,7 @@ struct ListenTable: Sendable {
       of: join.subscription
     )
     subscription.session.deliver(current: join.subscription, at: time)
+    wake(subscription.session)
   }
 
   // MARK: Commits
@@ -346,6 +371,7 @@ struct ListenTable: Sendable {
     }
     for (session, parts) in parts.values {
       session.deliver(ListenedCommit(time: time, parts: parts, bytes: bytes))
+      wake(session)
     }
     for id in affected.keys { resetIfOverfull(id) }
   }
@@ -426,6 +452,10 @@ struct ListenTable: Sendable {
 
   // MARK: Windows
 
+  private mutating func resolve(_ delta: LaterChanges, _ changes: [ListenedChange]) {
+    for session in delta.resolve(changes) { wake(session) }
+  }
+
   /// Takes the documents that were read for a window, with the commit whose state they show.
   mutating func filled(
     _ reading: Reading,
@@ -445,7 +475,8 @@ struct ListenTable: Sendable {
         window.waiting.removeFirst()
       }
     } else if let first = window.waiting.popFirst() {
-      first.delta.resolve(
+      resolve(
+        first.delta,
         window.results.difference(from: window.shown, by: first.record.changes)
       )
     }
@@ -454,7 +485,7 @@ struct ListenTable: Sendable {
         return read(for: window, reading.view, at: next.record.time)
       }
       window.waiting.removeFirst()
-      next.delta.resolve(told)
+      resolve(next.delta, told)
     }
     for join in window.joiners { admit(join, to: window.results) }
     window.joiners = []
@@ -468,7 +499,9 @@ struct ListenTable: Sendable {
     guard let view = views[reading.view], let window = windows[reading.view] else { return }
     guard window.isNew, error != DocumentDatabase.tooOld else { return reset(reading.view) }
     for id in view.subscribers.sorted() {
-      subscriptions.removeValue(forKey: id)?.session.deliver(failure: error, of: id)
+      guard let session = subscriptions.removeValue(forKey: id)?.session else { continue }
+      session.deliver(failure: error, of: id)
+      wake(session)
     }
     remove(reading.view)
   }
@@ -493,7 +526,9 @@ struct ListenTable: Sendable {
   private mutating func reset(_ id: ViewID) {
     guard let view = views[id] else { return }
     for subscriber in view.subscribers.sorted() {
-      subscriptions.removeValue(forKey: subscriber)?.session.deliver(resetOf: subscriber)
+      guard let session = subscriptions.removeValue(forKey: subscriber)?.session else { continue }
+      session.deliver(resetOf: subscriber)
+      wake(session)
     }
     remove(id)
   }

@@ -52,6 +52,8 @@ package enum ListenEvent: Sendable {
   /// All documents of a target were told.
   case current(Int32, readTime: Timestamp, token: [UInt8])
   /// All targets that are current are told as of this time, which never goes back.
+  ///
+  /// The token is empty while a target is not current.
   case snapshot(readTime: Timestamp, token: [UInt8])
   /// A document exists; it belongs to some targets and no longer to others.
   case document(ListenedDocument, targets: [Int32], removedTargets: [Int32])

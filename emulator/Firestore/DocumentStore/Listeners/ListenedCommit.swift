@@ -37,13 +37,12 @@ final class LaterChanges: Sendable {
     }
   }
 
-  /// Says what the changes are.
-  func resolve(_ changes: [ListenedChange]) {
-    let waiting = state.withLock { state in
+  /// Says what the changes are, and returns the sessions that have to be woken.
+  func resolve(_ changes: [ListenedChange]) -> [ListenSession] {
+    state.withLock { state in
       state.changes = changes
       defer { state.waiting = [] }
       return state.waiting
     }
-    for session in waiting { session.wake() }
   }
 }

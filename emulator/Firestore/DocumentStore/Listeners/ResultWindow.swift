@@ -92,17 +92,17 @@ struct ResultWindow: Sendable {
     from old: ArraySlice<FirestoreDocument>,
     by changes: [DocumentChange]
   ) -> [ListenedChange] {
-    let oldTimes = Dictionary(uniqueKeysWithValues: old.map { ($0.name, $0.updateTime) })
+    let oldNames = Set(old.map(\.name))
+    var afters: [DocumentName: FirestoreDocument?] = [:]
+    for change in changes { afters.updateValue(change.after, forKey: change.name) }
     var names: Set<DocumentName> = []
     var difference: [ListenedChange] = []
     for document in results {
       names.insert(document.name)
-      if oldTimes[document.name] != document.updateTime {
+      if !oldNames.contains(document.name) || afters[document.name] != nil {
         difference.append(.member(ListenedDocument(document)))
       }
     }
-    var afters: [DocumentName: FirestoreDocument?] = [:]
-    for change in changes { afters.updateValue(change.after, forKey: change.name) }
     for document in old where !names.contains(document.name) {
       switch afters[document.name] {
       case .some(.some(let after)): difference.append(.former(ListenedDocument(after)))
