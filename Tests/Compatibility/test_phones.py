@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from conftest import started
-from phone_dialogues import CONTRADICTIONS, DIALOGUES
+from phone_dialogues import DIALOGUES
 from phones import Conversation, restart_server
 
 
@@ -42,13 +42,6 @@ def restarts(steps):
     return any(step.function is restart_server.__wrapped__ for step in steps)
 
 
-def row(title):
-    marks = []
-    if title in CONTRADICTIONS:
-        marks.append(pytest.mark.xfail(reason=CONTRADICTIONS[title], strict=True))
-    return pytest.param(DIALOGUES[title], id=title, marks=marks)
-
-
 @pytest.fixture
 def server(steps, tmp_path, request):
     """The suite of all, or one of its own for a dialogue that restarts it."""
@@ -60,6 +53,6 @@ def server(steps, tmp_path, request):
     server.stop()
 
 
-@pytest.mark.parametrize("steps", map(row, DIALOGUES))
+@pytest.mark.parametrize("steps", DIALOGUES.values(), ids=DIALOGUES)
 def test_dialogue(steps, server):
     Conversation(server, f"phones-{uuid.uuid4().hex[:12]}").run(steps)

@@ -505,6 +505,8 @@ struct StoreGame {
   private mutating func trim() async throws {
     let records = try await storage.read { try CommitLog.records(after: 0, limit: 200, in: $0) }
     guard let last = records.last else { return }
+    // Retention follows the tailer, so it never trims what others cannot have seen.
+    while store.hub.withTable({ $0.sequence }) < last.sequence { await Task.yield() }
     var batch = StorageBatch()
     CommitLog.trim(through: last, in: &batch)
     for record in records { PastVersions.forget(record, in: &batch) }
