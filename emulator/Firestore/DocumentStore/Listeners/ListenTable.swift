@@ -126,6 +126,11 @@ struct ListenTable: Sendable {
   var isEmpty: Bool { views.isEmpty && subscriptions.isEmpty && viewIDs.isEmpty }
   var viewCount: Int { views.count }
 
+  /// What a subscriber's window shows.
+  func windowResults(of id: SubscriptionID) -> [FirestoreDocument] {
+    subscriptions[id].flatMap { windows[$0.view] }.map { Array($0.results.results) } ?? []
+  }
+
   mutating func takeReadings() -> [Reading] {
     defer { readings = [] }
     return readings
