@@ -39,7 +39,7 @@ struct ResultWindowTests {
   )
   func randomChanges(limit: Int, offset: Int) throws {
     var random = SeededGenerator.forTest()
-    for round in 0..<20 {
+    for round in 0..<4 {
       let query = try Self.prepared(
         limit: limit,
         offset: offset,
@@ -48,7 +48,7 @@ struct ResultWindowTests {
       var model: [DocumentName: FirestoreDocument] = [:]
       var window = ResultWindow(query)
       var time: Int64 = 1
-      for _ in 0..<300 {
+      for _ in 0..<60 {
         let old = Array(window.results)
         var changes: [DocumentChange] = []
         for _ in 0..<Int.random(in: 1...20, using: &random) {
@@ -56,7 +56,7 @@ struct ResultWindowTests {
           guard !changes.contains(where: { $0.name == name }) else { continue }
           time += 1
           let after =
-            Int.random(in: 0..<100, using: &random) < (round < 10 ? 30 : 55)
+            Int.random(in: 0..<100, using: &random) < (round < 2 ? 30 : 55)
             ? nil
             : FirestoreDocument(
               name: name,
