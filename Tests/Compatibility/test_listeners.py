@@ -1,6 +1,7 @@
 """`on_snapshot` of google-cloud-firestore: what a program that follows documents is shown."""
 
 import queue
+import re
 
 from google.cloud.firestore_v1.base_query import FieldFilter
 
@@ -24,6 +25,21 @@ class Shown:
 
     def __exit__(self, *_):
         self.watch.unsubscribe()
+
+
+def listening(suite):
+    """How many listeners there are, and how many different targets they have."""
+    text = suite.hub("GET", "/metrics").text
+    return tuple(int(float(re.search(rf"^hearth_{name} (\S+)$", text, re.MULTILINE).group(1)))
+                 for name in ("listeners", "listen_targets"))
+
+
+def test_the_metrics_count_listeners_and_their_targets(collection, suite):
+    listeners, targets = listening(suite)
+    with Shown(collection) as one, Shown(collection) as two:
+        one.next()
+        two.next()
+        assert listening(suite) == (listeners + 2, targets + 1)
 
 
 def test_a_query_is_shown_before_and_after_each_commit(collection, db):

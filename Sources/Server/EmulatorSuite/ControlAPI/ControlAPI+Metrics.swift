@@ -1,3 +1,4 @@
+import DocumentStore
 import Foundation
 import HTTPSupport
 import HTTPTypes
@@ -142,6 +143,19 @@ extension ControlAPI {
       .gauge,
       "Connections that there may be.",
       [.init(Double(roster.max))]
+    )
+    let listeners = documents.listenerCounts
+    text.add(
+      "hearth_listeners",
+      .gauge,
+      "Open Listen streams.",
+      [.init(Double(listeners.sessions))]
+    )
+    text.add(
+      "hearth_listen_targets",
+      .gauge,
+      "Different queries and documents that they listen to.",
+      [.init(Double(listeners.views))]
     )
     text.add(
       "hearth_commits_total",

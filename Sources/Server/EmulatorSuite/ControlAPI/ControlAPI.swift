@@ -1,5 +1,6 @@
 import Deployment
 import DocumentModel
+import DocumentStore
 import Events
 import Foundation
 import HTTPSupport
@@ -27,6 +28,7 @@ struct ControlAPI: Sendable {
   let storage: any OrderedStorage
   let dataFolder: String
   let roster: ConnectionRoster
+  let documents: DocumentDatabase
   let fleet: WorkerFleet
   let logs: FunctionLogStore
   let deliveries: DeliveryService

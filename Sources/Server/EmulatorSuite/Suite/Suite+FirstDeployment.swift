@@ -95,6 +95,7 @@ extension Suite {
       storage: storage,
       dataFolder: folder.path,
       roster: roster,
+      documents: parts.documents,
       fleet: parts.fleet,
       logs: parts.logs,
       deliveries: parts.deliveries,
