@@ -305,6 +305,16 @@ struct ListenTests {
     #expect(throws: ResumeToken.invalid) {
       try ResumeToken.read(bytes, store: 7, database: other)
     }
+    for time in [Int64.min, -1, .max] {
+      let forged = ResumeToken(
+        store: 7,
+        database: database,
+        readTime: Timestamp(microseconds: time)
+      )
+      #expect(throws: ResumeToken.invalid) {
+        try ResumeToken.read(forged.bytes, store: 7, database: database)
+      }
+    }
     for length in 0..<bytes.count {
       #expect(throws: ResumeToken.invalid) {
         try ResumeToken.read(Array(bytes.prefix(length)), store: 7, database: database)

@@ -163,6 +163,7 @@ extension DocumentDatabase {
   private func join(
     _ id: ListenTable.SubscriptionID,
     _ results: [ListenedChange],
+    bytes: Int = 0,
     readAt sequence: UInt64,
     _ readTime: Timestamp,
     count: ResultCount? = nil
@@ -171,7 +172,14 @@ extension DocumentDatabase {
     return await withCheckedContinuation { continuation in
       hub.withTable { table in
         table.after(last) { table in
-          let isJoined = table.join(id, with: results, readAt: sequence, readTime, count: count)
+          let isJoined = table.join(
+            id,
+            with: results,
+            bytes: bytes,
+            readAt: sequence,
+            readTime,
+            count: count
+          )
           table.afterwards { continuation.resume(returning: isJoined) }
         }
       }
@@ -204,7 +212,7 @@ extension DocumentDatabase {
       }
     }
     guard let first else { throw StatusError(.internal, "A query has at least one page.") }
-    return try await join(id, results, readAt: first.sequence, first.readTime)
+    return try await join(id, results, bytes: bytes, readAt: first.sequence, first.readTime)
   }
 
   /// Tells only what has changed since a time.

@@ -105,7 +105,12 @@ final class ListenHub: Sendable {
       withTable { $0.begin(after: start) }
       do {
         for try await entries in store.tailer.entries(after: start) {
-          withTable { table in for entry in entries { table.take(entry) } }
+          // One at a time: others need the table, and its lock is not fair.
+          for entry in entries {
+            guard !Task.isCancelled else { return }
+            withTable { $0.take(entry) }
+            await Task.yield()
+          }
         }
         return
       } catch is EventsTrimmedError {

@@ -21,18 +21,22 @@ package final class ListenSession: Sendable {
     package var waitingCommitsMax: Int
     /// Bytes of results that are gathered before the client gets the first ones.
     package var resultBytesMax: Int
+    /// Targets whose documents are read at a time.
+    package var readsMax: Int
 
     /// Bounds; the defaults suit phones.
     package init(
       targetsMax: Int = 10_000,
       waitingBytesMax: Int = 8 << 20,
       waitingCommitsMax: Int = 10_000,
-      resultBytesMax: Int = 4 << 20
+      resultBytesMax: Int = 4 << 20,
+      readsMax: Int = 4
     ) {
       self.targetsMax = targetsMax
       self.waitingBytesMax = waitingBytesMax
       self.waitingCommitsMax = waitingCommitsMax
       self.resultBytesMax = resultBytesMax
+      self.readsMax = readsMax
     }
   }
 
@@ -93,6 +97,8 @@ package final class ListenSession: Sendable {
     var nextTargetID: Int32 = 1
     /// Targets whose documents are to be read.
     var jobCount = 0
+    /// Those of them that are being read.
+    var readCount = 0
   }
 
   /// A target whose documents are to be read.
@@ -238,6 +244,12 @@ package final class ListenSession: Sendable {
   /// Reads what a target is told first; the hub calls it.
   func read(_ job: Job) async {
     defer { finish(job) }
+    // A few at a time, so that one client neither fills the memory nor takes all turns.
+    while !beginRead() {
+      await waitForRoom { [configuration] in
+        $0.resultBytes <= configuration.resultBytesMax && $0.readCount < configuration.readsMax
+      }
+    }
     await store.hub.gate.enter()
     defer { store.hub.gate.leave() }
     do {
@@ -262,9 +274,23 @@ package final class ListenSession: Sendable {
   /// Whether the client still wants a subscription's documents.
   func wants(_ id: SubscriptionID) -> Bool { state.withLock { $0.targets[id] != nil } }
 
+  /// Takes one of the session's reads; false when there is none to take.
+  private func beginRead() -> Bool {
+    state.withLock { state in
+      guard
+        state.isClosed
+          || state.resultBytes <= configuration.resultBytesMax
+            && state.readCount < configuration.readsMax
+      else { return false }
+      state.readCount += 1
+      return true
+    }
+  }
+
   private func finish(_ job: Job) {
     let waiters = state.withLock { state in
       state.jobCount -= 1
+      state.readCount -= 1
       return state.takeRoomWaiters()
     }
     for waiter in waiters { waiter.resume(returning: true) }
@@ -458,9 +484,10 @@ package final class ListenSession: Sendable {
       var taken = Taken()
       while taken.events.count < Self.eventsMax, let item = state.items.first {
         if case .commit(let commit) = item {
-          guard let changes = changes(of: commit, state) else { break }
+          guard let (changes, lost) = changes(of: commit, state) else { break }
           state.commitBytes -= commit.bytes
           state.commitCount -= 1
+          for id in lost { take(.reset(id), &state, &taken) }
           append(changes, at: commit.time, to: &taken)
           tell(commit.time, &state, &taken)
         } else {
@@ -522,22 +549,27 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// The changes of a commit by target; nil when some are not known yet.
+  /// The changes of a commit by target, and those for which they will never be known; nil when some
+  /// are not known yet.
   private func changes(
     of commit: ListenedCommit,
     _ state: borrowing State
-  ) -> [(target: Int32, changes: [ListenedChange])]? {
+  ) -> (known: [(target: Int32, changes: [ListenedChange])], lost: [SubscriptionID])? {
     var known: [(target: Int32, changes: [ListenedChange])] = []
+    var lost: [SubscriptionID] = []
     for part in commit.parts {
       guard let target = state.targets[part.subscription] else { continue }
       switch part.delta {
       case .now(let changes): known.append((target.id, changes))
       case .later(let later):
-        guard let changes = later.changes(for: self) else { return nil }
-        known.append((target.id, changes))
+        switch later.outcome(for: self) {
+        case .known(let changes): known.append((target.id, changes))
+        case .lost: lost.append(part.subscription)
+        case nil: return nil
+        }
       }
     }
-    return known
+    return (known, lost)
   }
 
   /// Adds a snapshot, unless the client has only a part of some target's documents.

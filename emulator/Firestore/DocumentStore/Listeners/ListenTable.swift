@@ -87,6 +87,16 @@ struct ListenTable: Sendable {
     var changes: [(sequence: UInt64, changes: [ListenedChange])] = []
     var bytes = 0
     var isOverfull = false
+
+    mutating func append(_ told: [ListenedChange], _ sequence: UInt64, bytes more: Int) {
+      bytes += more
+      if bytes > ListenTable.backlogBytesMax {
+        changes = []
+        isOverfull = true
+      } else if !isOverfull {
+        changes.append((sequence, told))
+      }
+    }
   }
 
   /// What must be read for a window.
@@ -242,7 +252,9 @@ struct ListenTable: Sendable {
     case .results(let query): index.remove(id, query)
     case .window(let query):
       index.remove(id, query)
-      for waiting in windows.removeValue(forKey: id)?.waiting ?? [] { resolve(waiting.delta, []) }
+      for waiting in windows.removeValue(forKey: id)?.waiting ?? [] {
+        resolve(waiting.delta, .lost)
+      }
     }
   }
 
@@ -257,6 +269,7 @@ struct ListenTable: Sendable {
   mutating func join(
     _ id: SubscriptionID,
     with results: [ListenedChange],
+    bytes: Int,
     readAt sequence: UInt64,
     _ readTime: Timestamp,
     count: ResultCount?
@@ -273,11 +286,14 @@ struct ListenTable: Sendable {
     let time = advance(to: readTime)
     // A count was made of what was read, so it comes before what happened since.
     if since.isEmpty || count != nil {
-      subscription.session.deliver(.init(changes: results, count: count, time: time), of: id)
+      subscription.session.deliver(
+        .init(changes: results, count: count, time: time, bytes: bytes),
+        of: id
+      )
       subscription.session.deliver(.init(changes: since, time: time), of: id)
     } else {
       subscription.session.deliver(
-        .init(changes: Self.folded(results, since), time: time),
+        .init(changes: Self.folded(results, since), time: time, bytes: bytes),
         of: id
       )
     }
@@ -366,7 +382,10 @@ struct ListenTable: Sendable {
       for subscriber in view.subscribers {
         guard let subscription = subscriptions[subscriber] else { continue }
         if subscription.backlog != nil {
-          keep(delta, for: subscriber, record.sequence, bytes)
+          // Subscribers of windows get the window's results when they join, and need no backlog.
+          if case .now(let told) = delta, windows[id] == nil {
+            subscriptions[subscriber]?.backlog?.append(told, record.sequence, bytes: bytes)
+          }
         } else {
           let key = ObjectIdentifier(subscription.session)
           let part = ListenedCommit.Part(subscription: subscriber, delta: delta)
@@ -379,24 +398,6 @@ struct ListenTable: Sendable {
       wake(session)
     }
     for id in affected.keys { resetIfOverfull(id) }
-  }
-
-  private mutating func keep(
-    _ delta: ListenedCommit.Delta,
-    for id: SubscriptionID,
-    _ sequence: UInt64,
-    _ bytes: Int
-  ) {
-    // Subscribers of windows get the window's results when they join, and need no backlog.
-    guard case .now(let changes) = delta, var backlog = subscriptions[id]?.backlog else { return }
-    subscriptions[id]?.backlog = nil
-    backlog.bytes += bytes
-    if backlog.bytes > Self.backlogBytesMax {
-      backlog = Backlog(bytes: 0, isOverfull: true)
-    } else if !backlog.isOverfull {
-      backlog.changes.append((sequence, changes))
-    }
-    subscriptions[id]?.backlog = backlog
   }
 
   /// What a view's subscribers are to be told; nil when nothing.
@@ -457,8 +458,8 @@ struct ListenTable: Sendable {
 
   // MARK: Windows
 
-  private mutating func resolve(_ delta: LaterChanges, _ changes: [ListenedChange]) {
-    for session in delta.resolve(changes) { wake(session) }
+  private mutating func resolve(_ delta: LaterChanges, _ outcome: LaterChanges.Outcome) {
+    for session in delta.resolve(outcome) { wake(session) }
   }
 
   /// Takes the documents that were read for a window, with the commit whose state they show.
@@ -482,7 +483,7 @@ struct ListenTable: Sendable {
     } else if let first = window.waiting.popFirst() {
       resolve(
         first.delta,
-        window.results.difference(from: window.shown, by: first.record.changes)
+        .known(window.results.difference(from: window.shown, by: first.record.changes))
       )
     }
     while let next = window.waiting.first {
@@ -490,7 +491,7 @@ struct ListenTable: Sendable {
         return read(for: window, reading.view, at: next.record.time)
       }
       window.waiting.removeFirst()
-      resolve(next.delta, told)
+      resolve(next.delta, .known(told))
     }
     for join in window.joiners { admit(join, to: window.results) }
     window.joiners = []

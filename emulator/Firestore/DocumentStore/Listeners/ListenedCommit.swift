@@ -22,27 +22,33 @@ struct ListenedCommit: Sendable {
 
 /// Changes that are known only after a read; made once, asked for by many listeners.
 final class LaterChanges: Sendable {
+  enum Outcome: Sendable {
+    case known([ListenedChange])
+    /// They will never be known: the target begins anew.
+    case lost
+  }
+
   private struct State {
-    var changes: [ListenedChange]?
-    var waiting: [ListenSession] = []
+    var outcome: Outcome?
+    var waiting: [ObjectIdentifier: ListenSession] = [:]
   }
 
   private let state = Mutex(State())
 
   /// The changes, or nil; then `session` is woken when they are known.
-  func changes(for session: ListenSession) -> [ListenedChange]? {
+  func outcome(for session: ListenSession) -> Outcome? {
     state.withLock { state in
-      if state.changes == nil { state.waiting.append(session) }
-      return state.changes
+      if state.outcome == nil { state.waiting[ObjectIdentifier(session)] = session }
+      return state.outcome
     }
   }
 
   /// Says what the changes are, and returns the sessions that have to be woken.
-  func resolve(_ changes: [ListenedChange]) -> [ListenSession] {
+  func resolve(_ outcome: Outcome) -> [ListenSession] {
     state.withLock { state in
-      state.changes = changes
-      defer { state.waiting = [] }
-      return state.waiting
+      state.outcome = outcome
+      defer { state.waiting = [:] }
+      return Array(state.waiting.values)
     }
   }
 }

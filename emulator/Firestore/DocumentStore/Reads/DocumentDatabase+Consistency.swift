@@ -178,7 +178,7 @@ extension DocumentDatabase {
       throw .invalidArgument("The requested 'read_time' cannot be in the future.")
     }
     let age = PastVersions.age / .microseconds(1)
-    guard Double(now.microseconds - time.microseconds) <= age else { throw Self.tooOld }
+    guard Double(now.microseconds) - Double(time.microseconds) <= age else { throw Self.tooOld }
   }
 
   static let tooOld = StatusError(
