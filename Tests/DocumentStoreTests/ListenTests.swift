@@ -273,6 +273,21 @@ struct ListenTests {
     }
   }
 
+  @Test("The hub ends though listeners wait for a commit of which nobody tells any more")
+  func end() async throws {
+    let fixture = StoreFixture()
+    let telling = Task { try await fixture.store.hub.run(for: fixture.store) }
+    await fixture.clock.waitForSleepers(1)
+    // Nobody reads the log.
+    try await fixture.commit(set("c/a"))
+    let phone = phone(fixture)
+    await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
+    while fixture.store.hub.withTable({ !$0.isWaiting }) { await Task.yield() }
+    telling.cancel()
+    _ = await telling.result
+    #expect(fixture.store.hub.withTable { !$0.isWaiting })
+  }
+
   @Test("Nothing is left of a listener that is gone")
   func leftovers() async throws {
     try await withStore { fixture in

@@ -85,7 +85,6 @@ final class ListenHub: Sendable {
 
   /// Follows the log until cancelled.
   func run(for store: DocumentDatabase) async throws {
-    defer { withTable { $0.end() } }
     storeNumber.store(try await store.storeNumber(), ordering: .relaxed)
     let now = try await store.readPosition().readTime
     withTable { $0.advance(to: now) }
@@ -100,6 +99,8 @@ final class ListenHub: Sendable {
   }
 
   private func follow(_ store: DocumentDatabase) async throws {
+    // Others are waiting for what will not be taken any more.
+    defer { withTable { $0.end() } }
     while !Task.isCancelled {
       let start = store.storage.sequence
       withTable { $0.begin(after: start) }

@@ -133,6 +133,8 @@ struct ListenTable: Sendable {
     var others: [@Sendable () -> Void] = []
   }
 
+  /// Whether something waits for a record.
+  var isWaiting: Bool { !deferred.isEmpty }
   var isEmpty: Bool { views.isEmpty && subscriptions.isEmpty && viewIDs.isEmpty }
   var viewCount: Int { views.count }
 
