@@ -245,8 +245,8 @@ struct CommitTests {
     #expect(ids.collectionIDs == [])
     let told = try await fixture.events().dropFirst(events)
     #expect(told.map(\.purpose) == [.listenersOnly])
-    #expect(told.flatMap(\.changes).map(\.name.id) == ["a"])
-    #expect(told.flatMap(\.changes).map(\.after) == [nil])
+    #expect(told.flatMap(\.changes).map(\.name.id) == ["a", "b"])
+    #expect(told.flatMap(\.changes).map(\.after) == [nil, nil])
     #expect(
       await code { try await fixture.get("c/a", at: .transaction(transaction)) }
         == .invalidArgument
