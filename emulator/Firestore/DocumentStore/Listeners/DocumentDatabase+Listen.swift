@@ -224,15 +224,7 @@ extension DocumentDatabase {
     _ expectedCount: Int?,
     _ auth: AuthContext
   ) async throws -> Bool {
-    if auth != .admin {
-      try await storage.read { snapshot in
-        try self.accessPolicy.authorizeQuery(
-          query.query,
-          auth: auth,
-          view: self.accessView(SnapshotReader(snapshot))
-        )
-      }
-    }
+    try await authorize(query, auth)
     let (changes, sequence, readTime) = try await changes(since: time, in: query)
     var results: [ListenedChange] = []
     // By how much the number of results has grown since.
@@ -258,6 +250,18 @@ extension DocumentDatabase {
       if hasDepartures || names.count != expectedCount + growth { count = ResultCount(names) }
     }
     return try await join(id, results, readAt: sequence, readTime, count: count)
+  }
+
+  /// Throws the policy's refusal.
+  private func authorize(_ query: PreparedQuery, _ auth: AuthContext) async throws {
+    guard auth != .admin else { return }
+    try await storage.read { snapshot in
+      try self.accessPolicy.authorizeQuery(
+        query.query,
+        auth: auth,
+        view: self.accessView(SnapshotReader(snapshot))
+      )
+    }
   }
 
   /// What was changed in a query's collections since a time, each document once.
@@ -328,15 +332,7 @@ extension DocumentDatabase {
     _ auth: AuthContext
   ) async throws -> Bool {
     var join = ListenTable.Join(subscription: id)
-    if auth != .admin {
-      try await storage.read { snapshot in
-        try self.accessPolicy.authorizeQuery(
-          query.query,
-          auth: auth,
-          view: self.accessView(SnapshotReader(snapshot))
-        )
-      }
-    }
+    try await authorize(query, auth)
     if let resumeTime {
       var names = query.query
       names.projection = [.documentID]

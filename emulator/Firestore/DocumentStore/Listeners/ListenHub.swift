@@ -125,7 +125,13 @@ final class ListenHub: Sendable {
   private func tellTime(_ store: DocumentDatabase) async throws {
     while true {
       try await store.clock.sleep(for: store.configuration.listenerTimeInterval)
-      if !state.withLock({ $0.sessions.isEmpty }) { try await tellTimeOnce(store) }
+      guard !state.withLock({ $0.sessions.isEmpty }) else { continue }
+      do {
+        try await tellTimeOnce(store)
+      } catch let error as StorageError {
+        // It is told another time; nothing else depends on it.
+        store.logger.warning("Listeners are not told the time", metadata: ["error": "\(error)"])
+      }
     }
   }
 
