@@ -10,9 +10,9 @@ import AsyncAlgorithms
 ///
 /// Each snapshot shows one moment; what one commit has changed comes in one snapshot. When the
 /// connection fails, listening goes on by itself from where it was. While a snapshot is being dealt
-/// with, no further one is made; those that were missed come as one, with all changes. Each loop
-/// listens on its own and ends with its task, or when it is left. Throws `FirestoreError` for what
-/// does not pass, as `DocumentQuery.get()` does.
+/// with, the next ones wait; when too many do, they come as one, with all changes. Documents have all
+/// their fields, whatever the query selects. Each loop listens on its own and ends with its task, or
+/// when it is left. Throws `FirestoreError` for what does not pass, as `DocumentQuery.get()` does.
 public struct QuerySnapshots: AsyncSequence, Sendable {
   /// One moment's documents.
   public typealias Element = QuerySnapshot

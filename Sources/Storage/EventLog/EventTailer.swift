@@ -5,9 +5,9 @@ import Synchronization
 
 /// Reads new records of the log once for all followers.
 ///
-/// The document store hands it each commit's record; others wake it after theirs. Nothing polls. Followers share a bounded ring of
-/// decoded records. A follower that needs older records reads them from storage at its own pace, so
-/// a slow follower holds up nobody.
+/// The document store hands it each commit's record; others wake it after theirs. Nothing polls.
+/// Followers share a bounded ring of decoded records. A follower that needs older records reads them
+/// from storage at its own pace, so a slow follower holds up nobody.
 package final class EventTailer: Service, Sendable {
   /// The ring's size in stored bytes; a thousand large commits could take far more.
   static let ringBytesMax = 32 << 20

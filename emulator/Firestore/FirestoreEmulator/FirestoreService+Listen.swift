@@ -9,9 +9,10 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Serves a client's listener until its requests end.
   ///
-  /// `next` gives one request after the other, and nil after the last. `resourcePrefix` is the header by which clients name the database beside the messages. What is
-  /// wrong with one target ends that target; what is wrong with the stream is thrown. Replies are
-  /// taken one batch after the other; a slow `send` holds up nobody else.
+  /// `next` gives one request after the other, and nil after the last. `resourcePrefix` is the header
+  /// by which clients name the database beside the messages. What is wrong with one target ends that
+  /// target; what is wrong with the stream is thrown. Replies are taken one batch after the other; a
+  /// slow `send` holds up nobody else.
   package func listen(
     to next: @escaping @Sendable () async throws -> Google_Firestore_V1_ListenRequest?,
     resourcePrefix: String?,

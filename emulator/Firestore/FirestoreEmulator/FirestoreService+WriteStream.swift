@@ -15,8 +15,9 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Serves a client's stream of commits, one after the other, until its requests end.
   ///
-  /// `next` gives one request after the other, and nil after the last. The first message opens the stream and holds no writes. A commit that fails ends the stream
-  /// with its status, and none of the following is made.
+  /// `next` gives one request after the other, and nil after the last. The first message opens the
+  /// stream and holds no writes. A commit that fails ends the stream with its status, and none of the
+  /// following is made.
   package func write(
     from next: () async throws -> Google_Firestore_V1_WriteRequest?,
     resourcePrefix: String?,
