@@ -171,6 +171,14 @@ func rooms() -> [Target] {
       ]
     ),
     room(
+      "WebChannel",
+      in: "Sources/Wire",
+      [
+        "HTTPSupport", "Invocation", "JSONText", "RuntimeSupport", "HTTPTypes", "NIOCore",
+        "DequeModule",
+      ]
+    ),
+    room(
       "DocumentStore",
       in: "emulator/Firestore",
       [
@@ -202,7 +210,7 @@ func rooms() -> [Target] {
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "HTTP2Server",
         "HTTPSupport", "Identity", "Invocation", "JSONText", "RuntimeSupport", "SwiftProtobuf",
-        "HTTPTypes", "NIOCore", "NIOHPACK", "Logging",
+        "WebChannel", "HTTPTypes", "NIOCore", "NIOHPACK", "Logging",
       ]
     ),
     room(

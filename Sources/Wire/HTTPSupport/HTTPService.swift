@@ -50,6 +50,7 @@ package struct HTTPService: Service {
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
   private let onListening: @Sendable (ServerAddress) async -> Void
+  private let onQuiesce: @Sendable () -> Void
   private let screen: Screen
   private let immediate: (any ImmediateResponder)?
   private let responder: Responder
@@ -60,7 +61,7 @@ package struct HTTPService: Service {
   /// such a connection is a malformed request. `roster` bounds the connections of all services that
   /// share it; without it the service has one of its own. `immediate` is asked before the responder.
   /// `onListening` gets the address with the real port; connections made while it runs wait until it
-  /// returns.
+  /// returns. `onQuiesce` is called when shutdown begins: end there what would outlast the drain time.
   package init(
     address: ServerAddress,
     http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
@@ -69,6 +70,7 @@ package struct HTTPService: Service {
     eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
     logger: Logger,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
+    onQuiesce: @escaping @Sendable () -> Void = {},
     screen: @escaping Screen = { _ in nil },
     immediate: (any ImmediateResponder)? = nil,
     responder: @escaping Responder
@@ -80,6 +82,7 @@ package struct HTTPService: Service {
     self.eventLoopGroup = eventLoopGroup
     self.logger = logger
     self.onListening = onListening
+    self.onQuiesce = onQuiesce
     self.screen = screen
     self.immediate = immediate
     self.responder = responder
@@ -161,6 +164,7 @@ package struct HTTPService: Service {
     } onCancelOrGracefulShutdown: {
       listener.close(promise: nil)
     }
+    onQuiesce()
     connections.quiesce()
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await connections.ended() }

@@ -47,6 +47,8 @@ extension FirestoreService {
     switch route {
     case .liveness:
       return .text("Ok")
+    case .channel(let method):
+      return await respond(to: request, on: method)
     case .reset(let database):
       try await store.reset(database)
       return .json("{}")
@@ -73,7 +75,7 @@ extension FirestoreService {
     _ auth: AuthContext
   ) async throws -> Response {
     switch route {
-    case .liveness, .reset, .export:
+    case .liveness, .reset, .export, .channel:
       // These routes are answered before the body is read.
       throw StatusError(.internal, "Internal error.")
     case .getDocument(let name):

@@ -6,16 +6,18 @@ package import Identity
 package import Logging
 import NIOCore
 import RuntimeSupport
+import WebChannel
 
-/// Firestore as clients see it: gRPC and REST on one port, over one `DocumentDatabase`.
+/// Firestore as clients see it: gRPC, REST and WebChannel on one port, over one `DocumentDatabase`.
 ///
-/// Each RPC has one handler, which takes the request's message and says nothing of transports. Both
+/// Each RPC has one handler, which takes the request's message and says nothing of transports. All
 /// doors call it, and so can a test in the same process.
 package final class FirestoreService: Sendable {
   let store: DocumentDatabase
   let makeID: @Sendable () -> String
   let logger: Logger
   let exporter: Exporter?
+  let webChannels = WebChannels()
   private let project: String
   private let credentials: CredentialReader
   private let loggedProjects = OnceEach()
@@ -41,7 +43,7 @@ package final class FirestoreService: Sendable {
     self.logger = logger
   }
 
-  /// One listening socket with both doors behind it.
+  /// One listening socket with all doors behind it.
   package func httpService(
     address: ServerAddress,
     grpcConfiguration: HTTP2Router.Configuration = FirestoreService.grpcConfiguration,
@@ -66,6 +68,7 @@ package final class FirestoreService: Sendable {
       roster: roster,
       logger: logger,
       onListening: onListening,
+      onQuiesce: { self.webChannels.endAll() },
       screen: screen
     ) { request, _ in await self.respond(to: request) }
   }

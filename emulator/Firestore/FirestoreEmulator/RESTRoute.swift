@@ -7,6 +7,8 @@ enum RESTRoute: Hashable {
   case liveness
   case reset(DatabaseName)
   case export(project: String)
+  /// The requests of a stream's WebChannel.
+  case channel(ChannelMethod)
   /// The name is as the path spells it, unchecked.
   case getDocument(name: String)
   case updateDocument(name: String)
@@ -17,6 +19,12 @@ enum RESTRoute: Hashable {
   case database(DatabaseVerb, name: String)
   /// A verb below a document or the root.
   case parent(ParentVerb, name: String)
+
+  /// The streams in both directions, which web pages have as WebChannels.
+  enum ChannelMethod: String, Hashable {
+    case listen = "Listen"
+    case write = "Write"
+  }
 
   /// Verbs that follow `documents` only.
   enum DatabaseVerb: String, Hashable {
@@ -44,6 +52,13 @@ enum RESTRoute: Hashable {
       return
     }
     guard var segments = Self.decoded(path) else { return nil }
+    if segments.count == 3, segments[0] == "google.firestore.v1.Firestore",
+      segments[2] == "channel"
+    {
+      guard let method = ChannelMethod(rawValue: segments[1]) else { return nil }
+      self = .channel(method)
+      return
+    }
     if segments.starts(with: ["emulator", "v1"]) {
       if method == .post, segments.count == 4, segments[2] == "projects",
         segments[3].hasSuffix(Self.exportSuffix)

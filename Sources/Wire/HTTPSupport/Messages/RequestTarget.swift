@@ -49,10 +49,8 @@ package struct QueryParameters: Sendable, Hashable {
   }
 
   private static func decoded(_ text: some StringProtocol) -> String {
-    let spaced =
-      text.utf8.contains(UInt8(ascii: "+"))
-      ? String(text.map { $0 == "+" ? " " : $0 }) : String(text)
-    return percentDecoded(spaced) ?? spaced
+    unescaped(text.utf8, spaces: true)
+      ?? String(decoding: text.utf8.map(spaceOfPlus), as: UTF8.self)
   }
 }
 
@@ -75,13 +73,16 @@ extension Request {
 
 /// The text with its `%41` escapes decoded, or nil when one is malformed or it is not UTF-8.
 package func percentDecoded(_ text: some StringProtocol) -> String? {
-  let text = String(text)
-  guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
+  unescaped(text.utf8, spaces: false)
+}
+
+private func unescaped(_ text: some Collection<UInt8>, spaces: Bool) -> String? {
   var bytes: [UInt8] = []
-  var rest = text.utf8.makeIterator()
+  bytes.reserveCapacity(text.count)
+  var rest = text.makeIterator()
   while let byte = rest.next() {
     guard byte == UInt8(ascii: "%") else {
-      bytes.append(byte)
+      bytes.append(spaces ? spaceOfPlus(byte) : byte)
       continue
     }
     guard let high = rest.next().flatMap(hexDigit), let low = rest.next().flatMap(hexDigit) else {
@@ -90,6 +91,11 @@ package func percentDecoded(_ text: some StringProtocol) -> String? {
     bytes.append(high << 4 | low)
   }
   return String(validating: bytes, as: UTF8.self)
+}
+
+/// The space for which a plus sign stands in a query.
+private func spaceOfPlus(_ byte: UInt8) -> UInt8 {
+  byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte
 }
 
 private func hexDigit(_ byte: UInt8) -> UInt8? {

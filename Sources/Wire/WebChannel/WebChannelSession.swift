@@ -1,0 +1,218 @@
+import JSONText
+import RuntimeSupport
+import Synchronization
+
+/// One session: the messages of both directions, and who waits for them.
+///
+/// Its handler runs in a task that the session owns and that ends with it.
+final class WebChannelSession: Sendable {
+  private struct Guarded {
+    var state = WebChannelState()
+    var isOver = false
+    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    var lastWaiter: UInt64 = 0
+    var task: Task<Void, Never>?
+    /// When the last back channel was closed; the session's beginning before that.
+    var aloneSince = ContinuousClock.now
+
+    mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+      defer { waiters = [:] }
+      return Array(waiters.values)
+    }
+  }
+
+  let id: String
+  private let configuration: WebChannels.Configuration
+  private let guarded = Mutex(Guarded())
+
+  init(id: String, configuration: WebChannels.Configuration) {
+    self.id = id
+    self.configuration = configuration
+  }
+
+  /// Runs the handler, and then lets the client have what is left.
+  ///
+  /// `onEnd` is called once, when the session is over.
+  func start(
+    _ handler: @escaping @Sendable () async throws -> Void,
+    onEnd: @escaping @Sendable () -> Void
+  ) {
+    // The session cancels the task when it ends.
+    let task = Task {
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          do {
+            try await handler()
+          } catch {
+            self.change { $0.append(payload: "[\(Self.text(of: error))]") }
+          }
+          self.change { $0.complete() }
+          await self.delivered()
+        }
+        group.addTask { await self.abandoned() }
+        await group.next()
+        self.end()
+      }
+      onEnd()
+    }
+    let isOver = guarded.withLock { guarded in
+      guarded.task = task
+      return guarded.isOver
+    }
+    if isOver { task.cancel() }
+  }
+
+  /// Ends the session at once; nobody waits for it any longer.
+  func end() {
+    let (task, waiters) = guarded.withLock { guarded in
+      guarded.isOver = true
+      return (guarded.task, guarded.takeWaiters())
+    }
+    for waiter in waiters { waiter.resume() }
+    task?.cancel()
+  }
+
+  /// An error as clients know it.
+  private static func text(of error: any Error) -> String {
+    let error = error as? any StatusConvertible ?? StatusError(.internal, "Internal error.")
+    return #"{"error":{"code":\#(error.statusCode.httpStatus),"message":"#
+      + jsonQuoted(error.statusMessage) + #","status":"\#(error.statusCode.name)"}}"#
+  }
+
+  // MARK: From the client
+
+  /// Takes messages, waits while too many wait for the handler, and returns the request's answer.
+  ///
+  /// Returns nil, and takes none, when they are further ahead than any client sends.
+  func accept(_ texts: [String], from offset: Int, acknowledging id: Int?) async throws -> String? {
+    let isTaken = change { state in
+      if let id { state.acknowledge(id) }
+      return state.accept(texts, from: offset)
+    }
+    guard isTaken else { return nil }
+    let bytesMax = configuration.waitingBytesMax
+    return try await wait { $0.waitingBytes <= bytesMax ? $0.report : nil }
+  }
+
+  /// The next message.
+  func next() async throws -> String {
+    try await wait { $0.popMessage() }
+  }
+
+  // MARK: To the client
+
+  /// Adds messages for the client; waits while it has too many to acknowledge.
+  func send(_ messages: [String]) async throws {
+    var rest = messages[...]
+    let lengthMax = configuration.heldLengthMax
+    while !rest.isEmpty {
+      rest = try await wait { [rest] state -> ArraySlice<String>? in
+        guard state.heldLength < lengthMax else { return nil }
+        var rest = rest
+        while state.heldLength < lengthMax, let message = rest.popFirst() {
+          state.append(payload: "[\(message)]")
+        }
+        return rest
+      }
+    }
+  }
+
+  /// Sends what the client has not yet until the channel is replaced, full, or over.
+  ///
+  /// `interval` is the longest silence. A channel that does not stream ends after its first chunk.
+  func backChannel(
+    after id: Int,
+    streams: Bool,
+    interval: Duration,
+    _ write: (String) async throws -> Void
+  ) async throws {
+    let (number, first) = change { $0.openBackChannel(after: id) }
+    defer {
+      guarded.withLock { $0.aloneSince = .now }
+      change { $0.closeBackChannel(number) }
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      defer { group.cancelAll() }
+      group.addTask {
+        while true {
+          try await Task.sleep(for: interval)
+          self.change { $0.keepAlive(number) }
+        }
+      }
+      var last = first
+      var sent = 0
+      while sent < configuration.backChannelLengthMax {
+        let chunk = try await wait { [last] state -> WebChannelState.Chunk?? in
+          guard state.isOpen(number) else { return .some(nil) }
+          return state.chunk(after: last).map { .some($0) }
+        }
+        guard let chunk else { return }
+        try await write(chunk.text)
+        last = chunk.last
+        sent += chunk.text.utf8.count
+        if chunk.isLastOfSession || !streams { return }
+      }
+    }
+  }
+
+  // MARK: Waiting
+
+  /// Returns when no back channel has been open for too long, or the task is cancelled.
+  private func abandoned() async {
+    var rest = configuration.abandonedAfter
+    while !Task.isCancelled {
+      // Cancellation is seen by the loop.
+      try? await Task.sleep(for: rest)
+      let alone = guarded.withLock { $0.state.hasBackChannel ? .zero : .now - $0.aloneSince }
+      rest = configuration.abandonedAfter - alone
+      if rest <= .zero { return }
+    }
+  }
+
+  /// Returns when the client has everything, or has left.
+  private func delivered() async {
+    // It is thrown when the session is over, which is what is waited for.
+    try? await wait { $0.isComplete && $0.heldLength == 0 ? () : nil }
+  }
+
+  @discardableResult
+  private func change<Result>(_ body: (inout WebChannelState) -> Result) -> Result {
+    let (result, waiters) = guarded.withLock { (body(&$0.state), $0.takeWaiters()) }
+    for waiter in waiters { waiter.resume() }
+    return result
+  }
+
+  /// Waits until `check` returns something, and then lets the others look again.
+  ///
+  /// Throws `CancellationError` when the session is over or the task cancelled.
+  private func wait<Result: Sendable>(
+    _ check: (inout WebChannelState) -> Result?
+  ) async throws -> Result {
+    let number = guarded.withLock { guarded in
+      guarded.lastWaiter += 1
+      return guarded.lastWaiter
+    }
+    while true {
+      var result: Result?
+      var waiters: [CheckedContinuation<Void, Never>] = []
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          guarded.withLock { guarded in
+            if !guarded.isOver && !Task.isCancelled {
+              result = check(&guarded.state)
+              guard result != nil else { return guarded.waiters[number] = continuation }
+              waiters = guarded.takeWaiters()
+            }
+            waiters.append(continuation)
+          }
+          for waiter in waiters { waiter.resume() }
+        }
+      } onCancel: {
+        guarded.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+      }
+      if let result { return result }
+      if guarded.withLock(\.isOver) { throw CancellationError() }
+      try Task.checkCancellation()
+    }
+  }
+}

@@ -1,0 +1,27 @@
+package import HTTPSupport
+package import HTTPTypes
+
+/// A session as its handler sees it: JSON messages in both directions.
+package struct WebChannelStream: Sendable {
+  /// The header fields of the opening request, and those that its body or address carries for it.
+  package let headers: HTTPFields
+  /// The parameters of the opening request's address.
+  package let parameters: QueryParameters
+  private let session: WebChannelSession
+
+  init(headers: HTTPFields, parameters: QueryParameters, session: WebChannelSession) {
+    self.headers = headers
+    self.parameters = parameters
+    self.session = session
+  }
+
+  /// The client's next message, each once and in order; one task at a time.
+  ///
+  /// Throws `CancellationError` once the client has ended the session or was away for too long.
+  package func next() async throws -> String { try await session.next() }
+
+  /// Sends messages that are JSON; waits while the client leaves too many unacknowledged.
+  ///
+  /// Throws as `next()` does.
+  package func send(_ messages: [String]) async throws { try await session.send(messages) }
+}

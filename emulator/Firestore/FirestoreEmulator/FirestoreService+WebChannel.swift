@@ -1,0 +1,52 @@
+import FirestoreProtos
+import FirestoreWire
+import HTTPSupport
+import HTTPTypes
+import Identity
+import NIOCore
+import RuntimeSupport
+import SwiftProtobuf
+import WebChannel
+
+extension FirestoreService {
+  /// Answers a request of the streams of web pages, whose messages are JSON.
+  func respond(to request: Request, on method: RESTRoute.ChannelMethod) async -> Response {
+    await webChannels.respond(to: request) { stream in
+      do {
+        let auth = try self.authenticate(stream)
+        let resourcePrefix = stream.parameters["database"]
+        switch method {
+        case .listen:
+          try await self.listen(
+            to: { try Self.message(try await stream.next()) },
+            resourcePrefix: resourcePrefix,
+            auth: auth
+          ) {
+            try await stream.send($0.map { try $0.proto.jsonString() })
+          }
+        case .write:
+          try await self.write(
+            from: { try Self.message(try await stream.next()) },
+            resourcePrefix: resourcePrefix,
+            auth: auth
+          ) {
+            try await stream.send([try $0.jsonString()])
+          }
+        }
+      } catch {
+        let told = self.told(error)
+        throw StatusError(told.statusCode, told.statusMessage)
+      }
+    }
+  }
+
+  private static func message<M: Message>(_ text: String) throws(StatusError) -> M {
+    try JSONPayload.message(ByteBuffer(string: text))
+  }
+
+  /// The caller's identity; a page without a token is nobody.
+  private func authenticate(_ stream: WebChannelStream) throws -> AuthContext {
+    guard let authorization = stream.headers[.authorization] else { return .unauthenticated }
+    return try authenticate(authorization: authorization)
+  }
+}
