@@ -713,12 +713,16 @@ def brief(entry):
 
 
 class Conversation:
-    """Runs a dialogue's steps against a server; afterwards every stream must end well."""
+    """Runs a dialogue's steps against a server; afterwards every stream must end well.
 
-    def __init__(self, server, database):
+    `transport` makes the transport for an address.
+    """
+
+    def __init__(self, server, database, transport=GRPCTransport):
         self.server = server
         self.own_database = database
-        self.transport = GRPCTransport(server.address("firestore"))
+        self.make_transport = transport
+        self.transport = transport(server.address("firestore"))
         self.phones = {}
         self.writers = {}
         self.name = "phone"
@@ -1077,7 +1081,7 @@ def restart_server(talk, anew=False):
     talk.close_streams()
     talk.transport.close()
     talk.server.restart(anew)
-    talk.transport = GRPCTransport(talk.server.address("firestore"))
+    talk.transport = talk.make_transport(talk.server.address("firestore"))
 
 
 # Steps: the Write stream
