@@ -198,8 +198,8 @@ func rooms() -> [Target] {
       "FirestoreClient",
       in: "Sources/Author",
       [
-        "DocumentModel", "FirestoreProtos", "FirestoreWire", "GoogleAccess", "OutboundHTTP",
-        "RuntimeSupport", "SwiftProtobuf", "AsyncAlgorithms",
+        "DocumentModel", "FirestoreProtos", "FirestoreWire", "GoogleAccess", "JSONText",
+        "OutboundHTTP", "RuntimeSupport", "SwiftProtobuf", "AsyncAlgorithms",
       ]
     ),
 
@@ -467,6 +467,7 @@ func testTargets() -> [Target] {
     tests("TriggerDeliveryTests"),
     tests("VectorEmulatorTests", and: ["StorageEngine"]),
     tests("VectorIndexTests"),
+    tests("WebChannelTests"),
     tests("WorkerPoolTests"),
   ]
 }

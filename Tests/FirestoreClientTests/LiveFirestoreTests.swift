@@ -96,6 +96,77 @@ struct LiveFirestoreTests {
     #expect(try await store.document("rooms/r0").listCollections().map(\.id) == ["seats"])
   }
 
+  @Test("A query's snapshots show each commit at once and whole")
+  func querySnapshots() async throws {
+    let notes = store.collection("notes")
+    try await notes.document("a").set(["stars": 3, "text": "\u{1F9E1} é"])
+    var shown = notes.where("stars", .greaterThan, 2).order(by: "stars").snapshots()
+      .makeAsyncIterator()
+    let first = try #require(try await shown.next())
+    #expect(first.documents.map(\.id) == ["a"])
+    #expect(first.documents.first?["text"] == .string("\u{1F9E1} é"))
+
+    var batch = store.batch()
+    try batch.update(notes.document("a"), ["stars": 1])
+    try batch.set(notes.document("b"), ["stars": 5])
+    try batch.set(notes.document("c"), ["stars": 4])
+    try await batch.commit()
+    let second = try #require(try await shown.next())
+    #expect(second.documents.map(\.id) == ["c", "b"])
+    #expect(second.changes.map(\.kind) == [.removed, .added, .added])
+  }
+
+  @Test("Snapshots of more than one answer's length are whole")
+  func largeSnapshots() async throws {
+    let notes = store.collection("notes")
+    let text = String(repeating: "ü\u{1F9E1}", count: 50_000)
+    for number in 0..<12 { try await notes.document("\(number)").set(["text": text]) }
+    var shown = notes.snapshots().makeAsyncIterator()
+    #expect(try await shown.next()?.documents.count == 12)
+    for number in 0..<12 {
+      try await notes.document("\(number)").update(["text": "\(number) \(text)"])
+      let snapshot = try #require(try await shown.next())
+      #expect(snapshot.changes.map(\.document.id) == ["\(number)"])
+    }
+  }
+
+  @Test("A document's snapshots show that it is missing, there, and gone")
+  func documentSnapshots() async throws {
+    let note = store.collection("notes").document("a")
+    var shown = note.snapshots().makeAsyncIterator()
+    #expect(try await shown.next()?.exists == false)
+    try await note.set(["stars": 1])
+    #expect(try await shown.next()?["stars"] == .integer(1))
+    try await note.delete()
+    #expect(try await shown.next()?.exists == false)
+  }
+
+  @Test("A query that is refused throws the server's status from its snapshots")
+  func refusedSnapshots() async throws {
+    let values = Array(0...30)
+    var shown = store.collection("notes").where("a", .in, values).snapshots().makeAsyncIterator()
+    let error = await #expect(throws: FirestoreError.self) { try await shown.next() }
+    #expect(error?.code == .invalidArgument)
+  }
+
+  @Test("Listeners beyond those that connections suffice for are refused, not made to wait")
+  func tooManySnapshots() async throws {
+    let note = store.collection("notes").document("a")
+    var loops: [DocumentSnapshots.AsyncIterator] = []
+    for _ in 0..<64 {
+      var shown = note.snapshots().makeAsyncIterator()
+      #expect(try await shown.next()?.exists == false)
+      loops.append(shown)
+    }
+    var further = note.snapshots().makeAsyncIterator()
+    let error = await #expect(throws: FirestoreError.self) { try await further.next() }
+    #expect(error?.code == .failedPrecondition)
+    try await note.set(["stars": 1])
+    for index in loops.indices {
+      #expect(try await loops[index].next()?["stars"] == .integer(1))
+    }
+  }
+
   @Test("Transactions that collide all count")
   func transactions() async throws {
     let counter = store.document("counters/c")

@@ -11,7 +11,7 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// Firestore's REST surface: protobuf's JSON over HTTP.
+/// Firestore's REST surface: protobuf's JSON over HTTP, and WebChannel for what REST lacks.
 struct RESTTransport: FirestoreTransport {
   let endpoint: String
   let timeout: Duration
@@ -19,6 +19,27 @@ struct RESTTransport: FirestoreTransport {
   let http: any HTTPTransport
   /// The administrator's access tokens; nil for an emulator.
   let tokens: (any AccessTokenSource)?
+  private let listener: WebChannelListener
+
+  /// A transport to the address before `/v1`; answers and messages are `responseBytesMax` at most.
+  init(
+    endpoint: String,
+    timeout: Duration,
+    responseBytesMax: Int,
+    http: any HTTPTransport,
+    tokens: (any AccessTokenSource)?
+  ) {
+    self.endpoint = endpoint
+    self.timeout = timeout
+    self.responseBytesMax = responseBytesMax
+    self.http = http
+    self.tokens = tokens
+    listener = WebChannelListener(
+      endpoint: endpoint,
+      http: http,
+      chunkBytesMax: responseBytesMax
+    )
+  }
 
   func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
@@ -96,17 +117,24 @@ struct RESTTransport: FirestoreTransport {
     return try decode(try await send(OutboundRequest(url: url), credential))
   }
 
-  /// REST has no Listen.
   func listen(
     _ request: Google_Firestore_V1_ListenRequest,
     as credential: FirestoreCredential,
     _ body: @escaping @Sendable (Google_Firestore_V1_ListenResponse) async throws -> Void
   ) async throws {
-    throw FirestoreError(
-      .unimplemented,
-      "snapshots() works in tests, in the emulator's process; over HTTP there is no listening yet. "
-        + "Declare a trigger, or ask again with get()."
-    )
+    let token: String? =
+      switch credential {
+      case .admin: try await adminToken()
+      case .idToken(let token): token
+      case .anonymous: nil
+      }
+    do {
+      try await listener.listen(request, token: token, body)
+    } catch let error as FirestoreError where error.code == .unauthenticated {
+      // The next try has another token.
+      if credential == .admin, let tokens, let token { await tokens.reject(token) }
+      throw error
+    }
   }
 
   func listCollectionIDs(
@@ -236,13 +264,13 @@ struct RESTTransport: FirestoreTransport {
   // MARK: Failures
 
   /// A newer server may send fields that these messages do not have.
-  private static let lenient: JSONDecodingOptions = {
+  static let lenient: JSONDecodingOptions = {
     var options = JSONDecodingOptions()
     options.ignoreUnknownFields = true
     return options
   }()
 
-  private static func undecodable(_ error: any Error) -> FirestoreError {
+  static func undecodable(_ error: any Error) -> FirestoreError {
     FirestoreError(
       .internal,
       "the server's answer is not what Firestore answers: \(error)",
@@ -250,7 +278,7 @@ struct RESTTransport: FirestoreTransport {
     )
   }
 
-  private static func error(of response: OutboundResponse) -> FirestoreError {
+  static func error(of response: OutboundResponse) -> FirestoreError {
     if let error = error(in: response.body) {
       // With these the server does not say how far it came.
       let isUncertain = [.internal, .unknown, .deadlineExceeded, .cancelled, .dataLoss]
@@ -273,7 +301,7 @@ struct RESTTransport: FirestoreTransport {
     return FirestoreError(code, "the server answered \(response.status)", mayHaveActed: true)
   }
 
-  private struct ErrorBody: Decodable, StatusConvertible {
+  struct ErrorBody: Decodable, StatusConvertible {
     struct Content: Decodable {
       var message: String?
       var status: String?
@@ -285,7 +313,7 @@ struct RESTTransport: FirestoreTransport {
   }
 
   /// The error in a body, either the body itself or the last element of an array.
-  private static func error(in body: [UInt8]) -> ErrorBody? {
+  static func error(in body: [UInt8]) -> ErrorBody? {
     let data = Data(body)
     let decoder = JSONDecoder()
     // A body in neither form is no error body, and the caller still has the status.

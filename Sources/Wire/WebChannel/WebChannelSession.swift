@@ -12,8 +12,8 @@ final class WebChannelSession: Sendable {
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var lastWaiter: UInt64 = 0
     var task: Task<Void, Never>?
-    /// When the last back channel was closed; the session's beginning before that.
-    var aloneSince = ContinuousClock.now
+    /// Whether a back channel was there since this was last asked.
+    var hadBackChannel = true
 
     mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
       defer { waiters = [:] }
@@ -23,20 +23,25 @@ final class WebChannelSession: Sendable {
 
   let id: String
   private let configuration: WebChannels.Configuration
+  private let clock: any Clock<Duration>
+  private let onEnd: @Sendable (_ id: String) -> Void
   private let guarded = Mutex(Guarded())
 
-  init(id: String, configuration: WebChannels.Configuration) {
+  /// A session without a handler; `onEnd` is called once, when it is over.
+  init(
+    id: String,
+    configuration: WebChannels.Configuration,
+    clock: any Clock<Duration>,
+    onEnd: @escaping @Sendable (_ id: String) -> Void
+  ) {
     self.id = id
     self.configuration = configuration
+    self.clock = clock
+    self.onEnd = onEnd
   }
 
   /// Runs the handler, and then lets the client have what is left.
-  ///
-  /// `onEnd` is called once, when the session is over.
-  func start(
-    _ handler: @escaping @Sendable () async throws -> Void,
-    onEnd: @escaping @Sendable () -> Void
-  ) {
+  func start(_ handler: @escaping @Sendable () async throws -> Void) {
     // The session cancels the task when it ends.
     let task = Task {
       await withTaskGroup(of: Void.self) { group in
@@ -53,7 +58,6 @@ final class WebChannelSession: Sendable {
         await group.next()
         self.end()
       }
-      onEnd()
     }
     let isOver = guarded.withLock { guarded in
       guarded.task = task
@@ -64,12 +68,13 @@ final class WebChannelSession: Sendable {
 
   /// Ends the session at once; nobody waits for it any longer.
   func end() {
-    let (task, waiters) = guarded.withLock { guarded in
-      guarded.isOver = true
-      return (guarded.task, guarded.takeWaiters())
+    let (task, waiters, isFirst) = guarded.withLock { guarded in
+      defer { guarded.isOver = true }
+      return (guarded.task, guarded.takeWaiters(), !guarded.isOver)
     }
     for waiter in waiters { waiter.resume() }
     task?.cancel()
+    if isFirst { onEnd(id) }
   }
 
   /// An error as clients know it.
@@ -128,14 +133,14 @@ final class WebChannelSession: Sendable {
   ) async throws {
     let (number, first) = change { $0.openBackChannel(after: id) }
     defer {
-      guarded.withLock { $0.aloneSince = .now }
+      guarded.withLock { $0.hadBackChannel = true }
       change { $0.closeBackChannel(number) }
     }
     try await withThrowingTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
       group.addTask {
         while true {
-          try await Task.sleep(for: interval)
+          try await self.clock.sleep(for: interval)
           self.change { $0.keepAlive(number) }
         }
       }
@@ -157,15 +162,19 @@ final class WebChannelSession: Sendable {
 
   // MARK: Waiting
 
-  /// Returns when no back channel has been open for too long, or the task is cancelled.
+  /// Returns when no back channel has been open for long, or the task is cancelled.
   private func abandoned() async {
-    var rest = configuration.abandonedAfter
-    while !Task.isCancelled {
-      // Cancellation is seen by the loop.
-      try? await Task.sleep(for: rest)
-      let alone = guarded.withLock { $0.state.hasBackChannel ? .zero : .now - $0.aloneSince }
-      rest = configuration.abandonedAfter - alone
-      if rest <= .zero { return }
+    var isUsed = true
+    while isUsed {
+      do {
+        try await clock.sleep(for: configuration.abandonedAfter)
+      } catch {
+        return
+      }
+      isUsed = guarded.withLock { guarded in
+        defer { guarded.hadBackChannel = guarded.state.hasBackChannel }
+        return guarded.hadBackChannel || guarded.state.hasBackChannel
+      }
     }
   }
 

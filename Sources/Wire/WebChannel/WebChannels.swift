@@ -27,7 +27,7 @@ package final class WebChannels: Sendable {
     package var backChannelLengthMax: Int
     /// The longest silence of a back channel; clients give up after 45 s.
     package var silenceMax: Duration
-    /// How long a session lives without a back channel.
+    /// How long a session lives without a back channel at least; twice that at most.
     package var abandonedAfter: Duration
 
     /// The bounds; each has a default that suits a development machine.
@@ -56,11 +56,16 @@ package final class WebChannels: Sendable {
   private static let headersParameter = "$httpHeaders"
 
   private let configuration: Configuration
+  private let clock: any Clock<Duration>
   private let sessions = Mutex<[String: WebChannelSession]>([:])
 
   /// No sessions yet.
-  package init(configuration: Configuration = Configuration()) {
+  package init(
+    configuration: Configuration = Configuration(),
+    clock: any Clock<Duration> = ContinuousClock()
+  ) {
     self.configuration = configuration
+    self.clock = clock
   }
 
   /// Ends all sessions; their back channels end with them.
@@ -118,7 +123,13 @@ package final class WebChannels: Sendable {
     for text in [parameters[Self.headersParameter], form.headers] {
       for (name, value) in Self.fields(text ?? "") { headers[name] = value }
     }
-    let session = WebChannelSession(id: RandomID.make(length: 24), configuration: configuration)
+    let session = WebChannelSession(
+      id: RandomID.make(length: 24),
+      configuration: configuration,
+      clock: clock
+    ) { [weak self] id in
+      _ = self?.sessions.withLock { $0.removeValue(forKey: id) }
+    }
     let isOpen = sessions.withLock { sessions in
       guard sessions.count < configuration.sessionsMax else { return false }
       sessions[session.id] = session
@@ -131,9 +142,7 @@ package final class WebChannels: Sendable {
       )
     }
     let stream = WebChannelStream(headers: headers, parameters: parameters, session: session)
-    session.start({ try await handler(stream) }) { [weak self, id = session.id] in
-      _ = self?.sessions.withLock { $0.removeValue(forKey: id) }
-    }
+    session.start { try await handler(stream) }
     _ = try await session.accept(form.messages, from: form.offset, acknowledging: nil)
     return Self.text(
       WebChannelState.framed(#"[[0,["c","\#(session.id)","",\#(Self.versions)]]]"#)

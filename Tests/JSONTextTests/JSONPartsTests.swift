@@ -1,8 +1,8 @@
 import JSONText
 import Testing
 
-@Suite("Members of an object, as they were written")
-struct JSONMembersTests {
+@Suite("Members of an object and elements of an array, as they were written")
+struct JSONPartsTests {
   @Test("Each member keeps its text")
   func members() throws {
     let text = #" { "a" : 1.50 , "b":{ "c": [1, 2] },"é":"\u0041","a":  12345678901234567890123 } "#
@@ -19,6 +19,23 @@ struct JSONMembersTests {
   @Test("Other JSON has no members", arguments: ["[]", " 1", #""{}""#, "null", "[{}]"])
   func others(text: String) throws {
     #expect(try jsonMembers(of: Array(text.utf8)) == nil)
+  }
+
+  @Test("Each element keeps its text")
+  func elements() throws {
+    let text = #" [ 1.50 ,{"c": [1, 2] },"\u0041",[], 12345678901234567890123 ] "#
+    let elements = try jsonElements(of: Array(text.utf8))?.map {
+      String(decoding: $0, as: UTF8.self)
+    }
+
+    #expect(
+      elements == ["1.50", #"{"c": [1, 2] }"#, #""\u0041""#, "[]", "12345678901234567890123"]
+    )
+    #expect(try jsonElements(of: Array("[]".utf8)) == [])
+    #expect(try jsonElements(of: Array("{}".utf8)) == nil)
+    #expect(throws: JSONSyntaxError(offset: 3, reason: "an unexpected end")) {
+      try jsonElements(of: Array("[1,".utf8))
+    }
   }
 
   @Test(

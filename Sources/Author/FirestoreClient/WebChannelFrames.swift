@@ -1,0 +1,75 @@
+/// Takes the chunks of a WebChannel out of bytes as they come.
+///
+/// A chunk is its length in UTF-16 units as decimal digits, a line end, and that much JSON.
+struct WebChannelFrames {
+  /// What comes is no chunk, or one that is too long.
+  struct Malformed: Error {}
+
+  private let bytesMax: Int
+  private var buffer: [UInt8] = []
+  /// Where the bytes begin that belong to no chunk yet.
+  private var start = 0
+  /// The rest of the length, and where the chunk's text begins and is read to.
+  private var chunk: (rest: Int, text: Int, end: Int)?
+
+  /// A reader that holds no more than `bytesMax` bytes of a chunk.
+  init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+  /// Takes bytes as they came.
+  mutating func append(_ bytes: [UInt8]) throws(Malformed) {
+    if start == buffer.count {
+      buffer = bytes
+      start = 0
+    } else {
+      guard buffer.count - start + bytes.count <= bytesMax else { throw Malformed() }
+      buffer += bytes
+    }
+  }
+
+  /// The next chunk that is whole.
+  mutating func next() throws(Malformed) -> [UInt8]? {
+    if chunk == nil { chunk = try readLength() }
+    guard var chunk else { return nil }
+    while chunk.rest > 0, chunk.end < buffer.count {
+      let (bytes, units) = Self.size(ofCharacterBeginningWith: buffer[chunk.end])
+      guard chunk.end + bytes <= buffer.count else { break }
+      chunk.end += bytes
+      chunk.rest -= units
+    }
+    guard chunk.rest >= 0 else { throw Malformed() }
+    guard chunk.rest == 0 else {
+      self.chunk = (chunk.rest, chunk.text - start, chunk.end - start)
+      dropTaken()
+      return nil
+    }
+    self.chunk = nil
+    start = chunk.end
+    return Array(buffer[chunk.text..<chunk.end])
+  }
+
+  private mutating func readLength() throws(Malformed) -> (rest: Int, text: Int, end: Int)? {
+    guard let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) else {
+      guard buffer.count - start < 12 else { throw Malformed() }
+      dropTaken()
+      return nil
+    }
+    guard let length = Int(String(decoding: buffer[start..<end], as: UTF8.self)),
+      (1...bytesMax).contains(length)
+    else { throw Malformed() }
+    return (length, end + 1, end + 1)
+  }
+
+  private mutating func dropTaken() {
+    buffer.removeFirst(start)
+    start = 0
+  }
+
+  private static func size(ofCharacterBeginningWith byte: UInt8) -> (bytes: Int, units: Int) {
+    switch byte {
+    case 0xF0...: (4, 2)
+    case 0xE0...: (3, 1)
+    case 0xC0...: (2, 1)
+    default: (1, 1)
+    }
+  }
+}

@@ -1,0 +1,81 @@
+/// The members of a text that is one object, each as written; nil for other JSON.
+///
+/// For members that are passed on unchanged: no number loses a digit and no key its place. The
+/// whole text is checked; of equal names the last one counts.
+package func jsonMembers(
+  of text: [UInt8],
+  loneSurrogates: LoneSurrogates = .refused
+) throws(JSONSyntaxError) -> [String: [UInt8]]? {
+  var members: [String: [UInt8]] = [:]
+  let isObject = try parts(of: text, in: "{", loneSurrogates) {
+    (scanner, value) throws(JSONSyntaxError) in
+    while let name = try scanner.name() { members[name] = Array(text[try value(&scanner)]) }
+  }
+  return isObject ? members : nil
+}
+
+/// The elements of a text that is one array, each as written; nil for other JSON.
+///
+/// The whole text is checked.
+package func jsonElements(
+  of text: [UInt8],
+  loneSurrogates: LoneSurrogates = .refused
+) throws(JSONSyntaxError) -> [[UInt8]]? {
+  var elements: [[UInt8]] = []
+  let isArray = try parts(of: text, in: "[", loneSurrogates) {
+    (scanner, value) throws(JSONSyntaxError) in
+    while try scanner.hasElement() {
+      scanner.skipSpace()
+      elements.append(Array(text[try value(&scanner)]))
+    }
+  }
+  return isArray ? elements : nil
+}
+
+/// Checks a text, and lets `take` have the parts of one that begins with `opening`.
+///
+/// Returns whether it does. `take` gets a function that returns where the next value stands.
+private func parts(
+  of text: [UInt8],
+  in opening: Unicode.Scalar,
+  _ loneSurrogates: LoneSurrogates,
+  _ take: (
+    inout JSONScanner,
+    (inout JSONScanner) throws(JSONSyntaxError) -> Range<Int>
+  ) throws(JSONSyntaxError) -> Void
+) throws(JSONSyntaxError) -> Bool {
+  let result = text.withUnsafeBytes { bytes -> Result<Bool, JSONSyntaxError> in
+    do throws(JSONSyntaxError) {
+      var scanner = JSONScanner(bytes, loneSurrogates: loneSurrogates)
+      func value(_ scanner: inout JSONScanner) throws(JSONSyntaxError) -> Range<Int> {
+        let start = scanner.index
+        var parser = JSONParser(NoValues(), loneSurrogates: loneSurrogates)
+        try parser.value(&scanner)
+        return start..<scanner.index
+      }
+      scanner.skipSpace()
+      let isFound = scanner.byte == UInt8(ascii: opening)
+      if isFound {
+        _ = try scanner.token()
+        try take(&scanner, value)
+      } else {
+        _ = try value(&scanner)
+      }
+      try scanner.finish()
+      return .success(isFound)
+    } catch {
+      return .failure(error)
+    }
+  }
+  return try result.get()
+}
+
+/// Checks a text and keeps none of its values.
+private struct NoValues: JSONBuilder {
+  func null() {}
+  func boolean(_ flag: Bool) {}
+  func number(_ number: JSONNumber) -> Void? { number.double.isFinite ? () : nil }
+  func string(_ text: String) {}
+  func array(_ elements: [Void]) {}
+  func object(_ members: [(String, Void)]) {}
+}

@@ -1,0 +1,217 @@
+import HTTPSupport
+import HTTPTypes
+import Invocation
+import NIOCore
+import RuntimeSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import WebChannel
+
+@Suite("Sessions of WebChannels", .timeLimit(.minutes(1)))
+struct WebChannelsTests {
+  /// Asks for channels without a socket.
+  struct Page: Sendable {
+    let channels: WebChannels
+    let handler: @Sendable (WebChannelStream) async throws -> Void
+
+    func request(
+      _ method: HTTPRequest.Method,
+      _ query: String,
+      _ body: String = ""
+    ) async -> Response {
+      let head = HTTPRequest(method: method, scheme: "http", authority: "h", path: "/c?\(query)")
+      return await channels.respond(
+        to: Request(head: head, body: .whole(ByteBuffer(string: body))),
+        handler: handler
+      )
+    }
+
+    /// Opens a session with messages and returns its id.
+    func open(_ messages: String...) async throws -> String {
+      let opening = try await text(request(.post, "VER=8&RID=1", Self.form(messages, from: 0)))
+      let start = try #require(opening.firstRange(of: #"[[0,["c",""#))
+      return String(opening[start.upperBound...].prefix { $0 != "\"" })
+    }
+
+    /// Returns once the session is no more.
+    func untilOver(_ id: String) async {
+      while await request(.post, "SID=\(id)&RID=9", "count=0").status == .ok { await Task.yield() }
+    }
+
+    func text(_ response: Response) async throws -> String {
+      #expect(response.status == .ok)
+      return String(buffer: try await response.body.collect(upTo: 1 << 20))
+    }
+
+    static func form(_ messages: [String], from offset: Int) -> String {
+      let parts = messages.enumerated().map { "req\($0)___data__=\($1)" }
+      return (["count=\(messages.count)", "ofs=\(offset)"] + parts).joined(separator: "&")
+    }
+  }
+
+  @Test("Messages go to the handler and back, an error is the last one, and the session ends")
+  func exchange() async throws {
+    let channels = WebChannels()
+    let page = Page(channels: channels) { stream in
+      #expect(stream.headers[.authorization] == "Bearer a b")
+      #expect(stream.parameters["database"] == "d")
+      #expect(try await stream.next() == #"{"a":"+ %"}"#)
+      try await stream.send([#"{"b":1}"#])
+      #expect(try await stream.next() == "second")
+      throw StatusError(.notFound, "No \"such\" thing")
+    }
+    let opening = await page.request(
+      .post,
+      "VER=8&RID=1&database=d",
+      "count=1&ofs=0&req0___data__=%7B%22a%22%3A%22%2B+%25%22%7D"
+        + "&headers=Authorization%3ABearer+a+b%0D%0AContent-Type%3Atext%2Fplain%0D%0A"
+    )
+    let text = try await page.text(opening)
+    let id = String(text.split(separator: "\"")[3])
+    let back = await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=0")
+    async let all = page.text(back)
+    let report = await page.request(.post, "SID=\(id)&RID=2&AID=0", Page.form(["second"], from: 1))
+    #expect(try await page.text(report).split(separator: "\n").count == 2)
+    let told = try await all
+    #expect(told.contains(#",[{"b":1}]]"#))
+    let end = try #require(told.firstRange(of: #",["close"]]"#))
+    #expect(
+      told[..<end.lowerBound].contains(
+        #",[{"error":{"code":404,"message":"No \"such\" thing","status":"NOT_FOUND"}}]],"#
+      )
+    )
+    // The acknowledgement of the last array ends the session.
+    let last = told[..<end.lowerBound].split(separator: "[").last ?? ""
+    _ = await page.request(.post, "SID=\(id)&RID=3&AID=\(last)", "count=0")
+    await page.untilOver(id)
+  }
+
+  @Test(
+    "A client that acknowledges nothing holds up its handler, and no more than the bound is kept"
+  )
+  func slowClient() async throws {
+    let sent = Mutex(0)
+    let (full, continuation) = AsyncStream<Void>.makeStream()
+    let channels = WebChannels(configuration: .init(heldLengthMax: 100))
+    let page = Page(channels: channels) { stream in
+      for number in 0..<1000 {
+        if number == 13 { continuation.yield() }
+        try await stream.send(["{}"])
+        sent.withLock { $0 += 1 }
+      }
+    }
+    let id = try await page.open("m")
+    // Arrays of 8 and 9 units: the thirteenth finds a hundred units held.
+    _ = await full.first { _ in true }
+    #expect(sent.withLock { $0 } == 13)
+
+    let polled = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=1"))
+    #expect(polled.hasSuffix("[13,[{}]]]"))
+    // It may begin with a sign of life, before the handler has gone on.
+    var after = 13
+    var next = ""
+    while !next.contains("{}") {
+      next = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=\(after)&CI=1"))
+      after += 1
+    }
+    #expect(sent.withLock { $0 } > 13)
+    channels.endAll()
+    await page.untilOver(id)
+  }
+
+  @Test("A handler that takes nothing holds up its client, and nobody else")
+  func slowHandler() async throws {
+    let (gate, continuation) = AsyncStream<Void>.makeStream()
+    let channels = WebChannels(configuration: .init(waitingBytesMax: 10))
+    let page = Page(channels: channels) { stream in
+      guard try await stream.next() == "slow" else { return }
+      _ = await gate.first { _ in true }
+      while true { _ = try await stream.next() }
+    }
+    let id = try await page.open("slow")
+    async let held = page.text(
+      await page.request(.post, "SID=\(id)&RID=2&AID=0", Page.form(["0123456789ab"], from: 1))
+    )
+    let other = try await page.open("quick")
+    #expect(
+      try await page.text(await page.request(.get, "SID=\(other)&RID=rpc&AID=0")).contains("close")
+    )
+    continuation.yield()
+    #expect(try await held.hasSuffix("[0,0,0]"))
+    channels.endAll()
+  }
+
+  @Test("A session without a back channel is over after its time, and its handler cancelled")
+  func abandonment() async throws {
+    let clock = ManualClock()
+    let (ended, continuation) = AsyncStream<Bool>.makeStream()
+    let channels = WebChannels(clock: clock)
+    let page = Page(channels: channels) { stream in
+      defer { continuation.yield(Task.isCancelled) }
+      _ = try await stream.next()
+      _ = try await stream.next()
+    }
+    let id = try await page.open("m")
+    for _ in 0..<2 {
+      await clock.waitForSleepers()
+      clock.advance(by: .seconds(60))
+    }
+    #expect(await ended.first { _ in true } == true)
+    await page.untilOver(id)
+  }
+
+  @Test("An open back channel says something every 25 seconds, and keeps its session")
+  func silence() async throws {
+    let clock = ManualClock()
+    let channels = WebChannels(clock: clock)
+    let page = Page(channels: channels) { stream in
+      _ = try await stream.next()
+      _ = try await stream.next()
+    }
+    let id = try await page.open("m")
+    let (pieces, continuation) = AsyncStream<String>.makeStream()
+    let back = await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=0")
+    guard case .produced(let produce) = back.body else {
+      Issue.record("the back channel is no stream")
+      return
+    }
+    async let whole: Void = produce { continuation.yield(String(buffer: $0)) }
+    var iterator = pieces.makeAsyncIterator()
+    for number in 1...20 {
+      #expect(await iterator.next()?.hasSuffix("[[\(number),[\"noop\"]]]") == true)
+      // The session's own sleeper, and the back channel's.
+      await clock.waitForSleepers(2)
+      clock.advance(by: .seconds(25))
+    }
+    #expect(channels.count == 1)
+    channels.endAll()
+    try await whole
+  }
+
+  @Test("Requests that no client makes are refused with 400, and the server lives on")
+  func malformed() async throws {
+    let channels = WebChannels(configuration: .init(sessionsMax: 1))
+    let page = Page(channels: channels) { stream in while true { _ = try await stream.next() } }
+    let id = try await page.open("m")
+    let requests: [(HTTPRequest.Method, String, String)] = [
+      (.get, "", ""), (.post, "", "count=1"), (.post, "VER=7", ""), (.put, "SID=\(id)", ""),
+      (.post, "VER=8", "count=-1"), (.post, "VER=8", "count=1001"), (.post, "VER=8", "ofs=x"),
+      (.get, "SID=\(id)", ""), (.get, "SID=\(id)&RID=rpc&AID=x", ""),
+      (.get, "SID=\(id)&RID=rpc&TO=0", ""), (.post, "SID=\(id)&AID=-1", ""),
+      (.post, "SID=\(id)", "count=1&ofs=5000&req0___data__=m"), (.post, "SID=nobody", ""),
+    ]
+    for (method, query, body) in requests {
+      let response = await page.request(method, query, body)
+      #expect(response.status == .badRequest, "\(method) \(query) \(body)")
+    }
+    let unknown = await page.request(.post, "SID=nobody", "")
+    #expect(String(buffer: try await unknown.body.collect(upTo: 1000)).contains("Unknown SID"))
+    #expect(await page.request(.post, "VER=8", "").status == .serviceUnavailable)
+    #expect(await page.request(.get, "SID=\(id)&TYPE=terminate").status == .ok)
+    await page.untilOver(id)
+    _ = try await page.open("m")
+    channels.endAll()
+  }
+}
