@@ -6,6 +6,9 @@ extension BenchmarkRun {
   private static let warmUpChanges = 50
   /// Seen changes for each number of listeners, roughly.
   private static let seenChanges = 20_000
+  private static let collectionSize = 10_000
+  private static let largeCollectionSize = 100_000
+  private static let snapshots = 5
 
   /// Measures Hearth's listeners, busy and idle.
   func measureListeners() async throws {
@@ -26,11 +29,45 @@ extension BenchmarkRun {
           note: "\(Figures.text(before)) MB before"
         )
       }
+      try await measureResumption(firestore)
     }
+  }
+
+  /// Measures the way of one change to a listener that was away, as a phone with a cache comes back.
+  private func measureResumption(_ firestore: FirestoreLoad) async throws {
+    let size = Self.largeCollectionSize
+    try await firestore.createAll((0..<size).map { "large/d\($0)" })
+    var last = try await FirstSnapshot.take(of: "large", firestore)
+    var times: [Double] = []
+    for _ in 0..<Self.snapshots {
+      try await firestore.changeOne("large/d\(size / 2)")
+      last = try await FirstSnapshot.take(
+        of: "large",
+        firestore,
+        resuming: last.token,
+        documents: size
+      )
+      times.append(last.milliseconds)
+    }
+    figures.record(
+      .resumptionMilliseconds,
+      times.sorted()[times.count / 2],
+      note: "\(last.documentsSent) document sent"
+    )
+  }
+
+  private func measureFirstSnapshot(_ firestore: FirestoreLoad, of subject: Subject) async throws {
+    try await firestore.createAll((0..<Self.collectionSize).map { "whole/d\($0)" })
+    var times: [Double] = []
+    for _ in 0..<Self.snapshots {
+      times.append(try await FirstSnapshot.take(of: "whole", firestore).milliseconds)
+    }
+    figures.record(.firstSnapshotMilliseconds, of: subject, times.sorted()[times.count / 2])
   }
 
   /// Measures a change until its snapshot, for numbers of listeners that the server bears.
   func measureListeners(_ firestore: FirestoreLoad, of subject: Subject) async throws {
+    try await measureFirstSnapshot(firestore, of: subject)
     let load = ListenLoad(firestore: firestore, listeners: 1, areDifferent: false)
     try await load.prepare()
     for listeners in Self.listeners {

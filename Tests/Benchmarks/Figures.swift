@@ -47,6 +47,8 @@ enum Metric: Hashable, Sendable {
   case snapshotMilliseconds(listeners: Int, areDifferent: Bool, percentile: Int)
   case documentsSentPerChange
   case idleListenersMegabytes
+  case firstSnapshotMilliseconds
+  case resumptionMilliseconds
   case functionStartMilliseconds(percentile: Int)
   case healthyStartMilliseconds(percentile: Int)
   case eventsPerSecond
@@ -85,6 +87,8 @@ enum Metric: Hashable, Sendable {
         + (areDifferent ? "queries, ms" : listeners == 1 ? "listener, ms" : "listeners, ms")
     case .documentsSentPerChange: "documents sent per one changed"
     case .idleListenersMegabytes: "memory of 10 000 idle listeners, MB"
+    case .firstSnapshotMilliseconds: "first snapshot of 10 000 documents, ms"
+    case .resumptionMilliseconds: "resumption, 1 of 100 000 changed, ms"
     case .functionStartMilliseconds(let percentile): "write → function start p\(percentile), ms"
     case .healthyStartMilliseconds(let percentile): "… p\(percentile) of 40 beside 2 faulty, ms"
     case .eventsPerSecond: "events/s, write → function start"
@@ -116,6 +120,7 @@ enum Metric: Hashable, Sendable {
     switch self {
     case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
       .snapshotMilliseconds, .documentsSentPerChange, .idleListenersMegabytes,
+      .firstSnapshotMilliseconds, .resumptionMilliseconds,
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
       .vectorQueryMilliseconds, .vectorsMegabytes, .vectorsStartMilliseconds,
@@ -262,6 +267,8 @@ struct Comparison {
     + [
       Row(metric: .documentsSentPerChange, peer: .official, aim: .atMost(1)),
       Row(metric: .idleListenersMegabytes),
+      Row(metric: .firstSnapshotMilliseconds, peer: .official),
+      Row(metric: .resumptionMilliseconds),
       Row(metric: .functionStartMilliseconds(percentile: 50), aim: .atMost(0.7)),
       Row(metric: .functionStartMilliseconds(percentile: 99), aim: .atMost(3)),
       Row(metric: .eventsPerSecond, aim: .atLeast(5000)),

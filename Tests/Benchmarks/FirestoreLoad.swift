@@ -109,8 +109,17 @@ struct FirestoreLoad: Sendable {
     try encoded(commit([create(path, number)]))
   }
 
+  /// Changes one document on a connection of its own.
+  func changeOne(_ path: String) async throws {
+    try await commit([change(path)])
+  }
+
   /// The bytes of a commit that changes a document each time it is made.
   func change(of path: String) throws -> ByteBuffer {
+    try encoded(commit([change(path)]))
+  }
+
+  private func change(_ path: String) -> Google_Firestore_V1_Write {
     var write = Google_Firestore_V1_Write()
     write.update.name = name(path)
     write.updateMask = Google_Firestore_V1_DocumentMask()
@@ -120,7 +129,7 @@ struct FirestoreLoad: Sendable {
         $0.increment.integerValue = 1
       }
     ]
-    return try encoded(commit([write]))
+    return write
   }
 
   /// A connection for commits.

@@ -1,0 +1,86 @@
+import FirestoreProtos
+import NIOCore
+import NIOPosix
+import SwiftProtobuf
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A listener of a whole collection, until its first snapshot.
+struct FirstSnapshot: Sendable {
+  /// From connecting to the snapshot.
+  var milliseconds: Double
+  /// Documents that came on the way.
+  var documentsSent: Int
+  /// From which another listener goes on.
+  var token: Data
+
+  private static let timeMax = TimeAmount.seconds(120)
+
+  /// Listens to a collection; with a token, as a client that has `documents` of it since then.
+  static func take(
+    of collection: String,
+    _ firestore: FirestoreLoad,
+    resuming token: Data? = nil,
+    documents: Int = 0
+  ) async throws -> FirstSnapshot {
+    var request = Google_Firestore_V1_ListenRequest()
+    request.database = firestore.database
+    request.addTarget.targetID = 2
+    request.addTarget.query.parent = "\(firestore.database)/documents"
+    request.addTarget.query.structuredQuery.from = [.with { $0.collectionID = collection }]
+    if let token {
+      request.addTarget.resumeToken = token
+      request.addTarget.expectedCount.value = Int32(documents)
+    }
+    let bytes: [UInt8] = try request.serializedBytes()
+    let loop = Load.eventLoops.next()
+    let promise = loop.makePromise(of: FirstSnapshot.self)
+    promise.failing(at: .now() + timeMax)
+    let watch = SnapshotWatch(promise)
+    let connection = try await ListenConnection.connect(
+      to: firestore.address,
+      database: firestore.database,
+      on: loop,
+      requests: [ByteBuffer(bytes: bytes)]
+    ) { _, reply in watch.take(reply) }.get()
+    defer { loop.execute { connection.close() } }
+    return try await promise.futureResult.get()
+  }
+}
+
+/// Counts what comes until the first snapshot.
+///
+/// `@unchecked Sendable`: touched on the event loop of its promise only.
+private final class SnapshotWatch: @unchecked Sendable {
+  private let promise: EventLoopPromise<FirstSnapshot>
+  private let began = NIODeadline.now()
+  private var documents = 0
+  private var isCurrent = false
+
+  init(_ promise: EventLoopPromise<FirstSnapshot>) { self.promise = promise }
+
+  func take(_ reply: Result<ListenConnection.Reply, any Error>) {
+    switch reply {
+    case .failure(let error): promise.fail(error)
+    case .success(let reply):
+      switch reply.responseType {
+      case .documentChange: documents += 1
+      case .targetChange(let change) where change.targetChangeType == .current: isCurrent = true
+      case .targetChange(let change)
+      where isCurrent && change.targetChangeType == .noChange && change.targetIds.isEmpty:
+        promise.succeed(
+          FirstSnapshot(
+            milliseconds: Double((NIODeadline.now() - began).nanoseconds) / 1e6,
+            documentsSent: documents,
+            token: change.resumeToken
+          )
+        )
+      default: break
+      }
+    }
+  }
+}
