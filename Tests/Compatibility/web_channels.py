@@ -212,12 +212,12 @@ class WebChannelStream:
 class WebChannelTransport(GRPCTransport):
     """Streams over WebChannel; calls as they were."""
 
-    def stream(self, method, request, response):
+    def stream(self, method, request, response, database):
         return WebChannelStream(self.address, method, response)
 
 
 class RoughTransport(GRPCTransport):
     """Streams over a bad network."""
 
-    def stream(self, method, request, response):
+    def stream(self, method, request, response, database):
         return WebChannelStream(self.address, method, response, rough=True)
