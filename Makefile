@@ -18,7 +18,10 @@ APART := JourneyTests|WorkerFleetTests|BuilderTests
 # Tests that compute for long: after the others, which would wait for the processor in vain.
 HEAVY := CrashTests|VectorIndexTests|QueryEngineTests|StorageConformance|PsstTests|FunctionsTestingTests|StoreModelTests
 
+MINUTES_OF_FUZZING ?= 60
+
 .PHONY: help start build install uninstall docs check-docs test unit live compat journeys crashes model bench scale \
+	fuzz differential \
 	format lint tidy needs needs-python
 
 help:
@@ -31,6 +34,8 @@ help:
 	@echo "make journeys  200 seeded crash journeys (make test runs 20)"
 	@echo "make crashes   thousands of seeded losses of power (make test runs hundreds)"
 	@echo "make model     100 000 random operations against a model, over each storage engine"
+	@echo "make fuzz      an hour of inputs for Firestore's doors, guided by the code that they reach"
+	@echo "make differential  phones' dialogues against the official emulator, where gcloud is installed"
 	@echo "make bench     measurements beside neighbours, about two minutes, release build"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
 	@echo "make format    format the sources;  make lint, make tidy, make check-docs: the checks of CI"
@@ -86,6 +91,13 @@ live: needs
 compat: needs-python live
 	swift build
 	$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
+
+# libFuzzer; what reaches new code is kept in Tests/FuzzedDoors/Corpus, as little as covers it all.
+fuzz: needs
+	@MINUTES_OF_FUZZING=$(MINUTES_OF_FUZZING) sh $(SCRIPTS)/fuzz.sh
+
+differential: needs-python
+	$(VENV)/bin/python Tests/Compatibility/differential.py
 
 bench: build
 	@sh $(SCRIPTS)/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt

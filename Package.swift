@@ -44,7 +44,7 @@ let package = Package(
     // MD5, by which clients look names up in bloom filters; jwt-kit brings it along.
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ] + documentation(),
-  targets: libraries() + rooms() + doors() + application() + starter() + testSupport()
+  targets: libraries() + rooms() + doors() + application() + starter() + testSupport() + fuzzing()
     + testTargets() + [
       // Keeps the house: imports, edges, floors, names, files that no target owns.
       .plugin(
@@ -385,6 +385,16 @@ func testSupport() -> [Target] {
     room("DiskSimulation", in: "Tests", ["CSQLite", "TestSupport"]),
     room("QueryModel", in: "Tests", ["DocumentModel", "TestSupport"]),
     room("OpenAIStub", in: "Tests", ["OutboundHTTP"]),
+    room(
+      "FuzzedDoors",
+      in: "Tests",
+      [
+        "DocumentModel", "DocumentStore", "EventLog", "FirestoreEmulator", "FirestoreProtos",
+        "FirestoreWire", "HTTPSupport", "Identity", "Invocation", "QueryEngine", "RuntimeSupport",
+        "StorageEngine", "TestSupport", "HTTPTypes", "Logging", "NIOCore", "SwiftProtobuf",
+      ],
+      exclude: ["Corpus"]
+    ),
     program(
       "OpenAIStubServer",
       in: "Tests",
@@ -411,6 +421,12 @@ func testSupport() -> [Target] {
   ]
 }
 
+/// A program whose `main` is libFuzzer's, so that only `make fuzz` can link it.
+func fuzzing() -> [Target] {
+  guard Context.environment["HEARTH_FUZZ"] != nil else { return [] }
+  return [program("Fuzz", in: "Tests", ["FuzzedDoors"])]
+}
+
 /// One folder of tests a room, and those that go through several; by name.
 ///
 /// Each may import its rooms, whatever these may import, `TestSupport`, and what is listed besides.
@@ -432,7 +448,7 @@ func testTargets() -> [Target] {
     tests(
       "FirestoreConformance",
       of: ["FirestoreEmulator", "DocumentStore"],
-      and: ["NIOHTTP2", "NIOPosix", "OutboundHTTP"]
+      and: ["FuzzedDoors", "NIOHTTP2", "NIOPosix", "OutboundHTTP"]
     ),
     tests("FirestoreWireTests"),
     tests("FunctionsGatewayTests", and: ["NIOEmbedded"]),

@@ -1,0 +1,232 @@
+import DocumentModel
+import DocumentStore
+import EventLog
+import FirestoreEmulator
+import FirestoreProtos
+import FirestoreWire
+package import Foundation
+import HTTPSupport
+import HTTPTypes
+import Identity
+import Invocation
+import Logging
+import NIOCore
+import QueryEngine
+import RuntimeSupport
+import StorageEngine
+import SwiftProtobuf
+import Synchronization
+import TestSupport
+
+/// Firestore's doors, to which any bytes can be given.
+///
+/// The first byte of an input chooses the door. A call's message follows it; the messages of a stream
+/// are each preceded by their length in two bytes, the high one first; a request over HTTP is its
+/// method, a space, its target, a line end, and its body.
+package final class FuzzedDoors: Sendable {
+  /// The doors, by the first byte's remainder.
+  package enum Door: UInt8, CaseIterable {
+    case commit, batchWrite, runQuery, runAggregationQuery, batchGetDocuments, listDocuments
+    case listen, write, http, listenChannel, writeChannel
+  }
+
+  /// Inputs that each reach code which no other does; found by `make fuzz`.
+  package static let corpus = URL(filePath: #filePath).deletingLastPathComponent()
+    .appending(path: "Corpus")
+
+  /// Codes that say that the server is at fault, upon which clients try for minutes.
+  private static let faults: Set<StatusCode> = [.internal, .unknown, .unavailable, .dataLoss]
+  private static let database = "projects/p/databases/(default)"
+
+  private let service: FirestoreService
+  private let log: LogCapture
+  private let running: Task<Void, Never>
+
+  /// Doors of an empty store in memory.
+  package init() {
+    log = LogCapture()
+    let logger = log.logger(level: .error)
+    let storage = MemoryStorage()
+    let tailer = EventTailer(storage: storage, logger: logger)
+    let store = DocumentDatabase(
+      storage: storage,
+      queryRunner: QueryRunner(logger: logger),
+      tailer: tailer,
+      now: { Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000)) },
+      clock: ContinuousClock(),
+      configuration: .init(lockWait: .milliseconds(1)),
+      logger: logger
+    )
+    service = FirestoreService(store: store, project: "p", logger: logger)
+    running = Task {
+      await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await tailer.run() }
+        group.addTask { try await store.run() }
+        // They end by cancellation.
+        while await group.nextResult() != nil {}
+      }
+    }
+  }
+
+  /// Ends what runs for the doors.
+  package func stop() async {
+    running.cancel()
+    await running.value
+  }
+
+  /// Gives an input to its door; returns why the server is at fault, or nil.
+  package func take(_ input: [UInt8]) async -> String? {
+    guard let first = input.first,
+      let door = Door(rawValue: first % UInt8(Door.allCases.count))
+    else { return nil }
+    do {
+      try await take(Array(input.dropFirst()), at: door)
+    } catch is BinaryDecodingError {
+      // The transport refuses it.
+    } catch is CancellationError {
+      // The client has left.
+    } catch {
+      let told = service.told(error)
+      if Self.faults.contains(told.statusCode) {
+        return "\(door): \(told.statusCode) \(told.statusMessage)"
+      }
+    }
+    return log.entries(atLeast: .error).first.map { "\(door): \($0.message) \($0.metadata)" }
+  }
+
+  private func take(_ bytes: [UInt8], at door: Door) async throws {
+    switch door {
+    case .commit:
+      _ = try await service.commit(.init(serializedBytes: bytes), auth: .admin)
+    case .batchWrite:
+      let reply = try await service.batchWrite(.init(serializedBytes: bytes), auth: .admin)
+      for status in reply.status { try check(status) }
+    case .runQuery:
+      _ = try await service.runQuery(.init(serializedBytes: bytes), auth: .admin)
+    case .runAggregationQuery:
+      _ = try await service.runAggregationQuery(.init(serializedBytes: bytes), auth: .admin)
+    case .batchGetDocuments:
+      _ = try await service.batchGetDocuments(.init(serializedBytes: bytes), auth: .admin)
+    case .listDocuments:
+      _ = try await service.listDocuments(.init(serializedBytes: bytes), auth: .admin)
+    case .listen: try await listen(bytes)
+    case .write: try await write(bytes)
+    case .http: try await http(bytes)
+    case .listenChannel: try await channel("Listen", bytes)
+    case .writeChannel: try await channel("Write", bytes)
+    }
+  }
+
+  private func listen(_ bytes: [UInt8]) async throws {
+    let requests = Mutex(
+      try Self.messages(bytes).map { try Google_Firestore_V1_ListenRequest(serializedBytes: $0) }[
+        ...
+      ]
+    )
+    try await service.listen(
+      to: { requests.withLock { $0.popFirst() } },
+      resourcePrefix: Self.database,
+      auth: .admin
+    ) { replies in
+      for case .target(_, _, let cause?, _, _) in replies
+      where Self.faults.contains(cause.statusCode) {
+        throw cause
+      }
+    }
+  }
+
+  private func write(_ bytes: [UInt8]) async throws {
+    let requests = Mutex(
+      try Self.messages(bytes).map { try Google_Firestore_V1_WriteRequest(serializedBytes: $0) }[
+        ...
+      ]
+    )
+    try await service.write(
+      from: { requests.withLock { $0.popFirst() } },
+      resourcePrefix: Self.database,
+      auth: .admin
+    ) { _ in }
+  }
+
+  private func http(_ bytes: [UInt8]) async throws {
+    let halves = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1)
+    let line = String(decoding: halves.first ?? [], as: UTF8.self).split(
+      separator: " ",
+      maxSplits: 1
+    )
+    guard line.count == 2, let method = HTTPRequest.Method(String(line[0])) else { return }
+    let target = String(line[1])
+    // Channels have doors of their own, and a channel of nobody lasts for a minute.
+    guard !target.contains("channel") else { return }
+    let response = await service.respond(
+      to: request(method, target, halves.count == 2 ? Array(halves[1]) : [])
+    )
+    try await check(response)
+  }
+
+  /// Opens a channel with the messages' JSON, takes its first chunk, and ends it.
+  private func channel(_ method: String, _ bytes: [UInt8]) async throws {
+    let path = "/google.firestore.v1.Firestore/\(method)/channel"
+    let database = #"{"database":"\#(Self.database)"}"#
+    let messages = (method == "Write" ? [Array(database.utf8)] : []) + Self.messages(bytes)
+    let parts = messages.enumerated().map { index, text in
+      "req\(index)___data__="
+        + text.map { "%" + String(256 + Int($0), radix: 16).dropFirst() }.joined()
+    }
+    let form = (["count=\(messages.count)"] + parts).joined(separator: "&")
+    let opened = await service.respond(
+      to: request(.post, "\(path)?VER=8&RID=1&database=\(Self.database)", Array(form.utf8))
+    )
+    try await check(opened)
+    let opening = String(buffer: try await opened.body.collect(upTo: 1000)).split(separator: "\"")
+    guard opening.count > 3 else { return }
+    let session = "\(path)?SID=\(opening[3])"
+    let back = await service.respond(
+      to: request(.get, "\(session)&RID=rpc&AID=0&CI=1&TO=1", [])
+    )
+    let told = String(buffer: try await back.body.collect(upTo: 1 << 24))
+    _ = await service.respond(to: request(.post, "\(session)&TYPE=terminate", []))
+    for fault in Self.faults where told.contains(#""status":"\#(fault.name)""#) {
+      throw StatusError(fault, told)
+    }
+  }
+
+  private func request(_ method: HTTPRequest.Method, _ target: String, _ body: [UInt8]) -> Request {
+    Request(
+      head: HTTPRequest(
+        method: method,
+        scheme: "http",
+        authority: "localhost",
+        path: target,
+        headerFields: [.authorization: "Bearer owner"]
+      ),
+      body: .whole(ByteBuffer(bytes: body))
+    )
+  }
+
+  private func check(_ response: Response) async throws {
+    guard response.status.code >= 500, response.status != .notImplemented else { return }
+    throw StatusError(
+      .internal,
+      String(buffer: try await response.body.collect(upTo: 1 << 20))
+    )
+  }
+
+  private func check(_ status: Google_Rpc_Status) throws {
+    if let code = StatusCode(rawValue: Int(status.code)), Self.faults.contains(code) {
+      throw StatusError(code, status.message)
+    }
+  }
+
+  /// The messages of a stream.
+  private static func messages(_ bytes: [UInt8]) -> [[UInt8]] {
+    var rest = bytes[...]
+    var messages: [[UInt8]] = []
+    while let high = rest.popFirst(), let low = rest.popFirst() {
+      let message = rest.prefix(Int(high) << 8 | Int(low))
+      messages.append(Array(message))
+      rest = rest.dropFirst(message.count)
+    }
+    return messages
+  }
+}
