@@ -183,7 +183,7 @@ func rooms() -> [Target] {
       in: "emulator/Firestore",
       [
         "DocumentModel", "StorageEngine", "EventLog", "Events", "Identity", "QueryEngine",
-        "RuntimeSupport", "DequeModule", "Crypto", "ServiceLifecycle", "Logging",
+        "RuntimeSupport", "DequeModule", "HeapModule", "Crypto", "ServiceLifecycle", "Logging",
       ]
     ),
     room(

@@ -16,6 +16,8 @@ package struct Query: Sendable, Hashable {
   package var end: Cursor?
   package var offset: Int
   package var limit: Int?
+  /// A search among the documents that filter, orders and cursors leave, before offset and limit.
+  package var findNearest: FindNearest?
   /// The fields to return; nil for all, `[.documentID]` for the name alone.
   package var projection: [FieldPath]?
   /// Fields that results must have, and by which they are ordered before their names.
@@ -35,6 +37,7 @@ package struct Query: Sendable, Hashable {
     end: Cursor? = nil,
     offset: Int = 0,
     limit: Int? = nil,
+    findNearest: FindNearest? = nil,
     projection: [FieldPath]? = nil
   ) {
     self.database = database
@@ -47,6 +50,7 @@ package struct Query: Sendable, Hashable {
     self.end = end
     self.offset = offset
     self.limit = limit
+    self.findNearest = findNearest
     self.projection = projection
   }
 

@@ -14,9 +14,6 @@ extension WireFormat {
     parent: String
   ) throws(StatusError) -> Query {
     let (database, path) = try Self.parent(parent)
-    guard !proto.hasFindNearest else {
-      throw StatusError(.unimplemented, "find_nearest is not supported yet.")
-    }
     let selector = try selector(proto.from)
     guard proto.offset >= 0 else { throw .invalidArgument("offset is negative") }
     guard !proto.hasLimit || proto.limit.value >= 0 else {
@@ -42,7 +39,34 @@ extension WireFormat {
       end: proto.hasEndAt ? try cursor(proto.endAt) : nil,
       offset: Int(proto.offset),
       limit: proto.hasLimit ? Int(proto.limit.value) : nil,
+      findNearest: proto.hasFindNearest ? try findNearest(proto.findNearest) : nil,
       projection: proto.hasSelect ? projection : nil
+    )
+  }
+
+  private static func findNearest(
+    _ proto: Structured.FindNearest
+  ) throws(StatusError) -> FindNearest {
+    guard case .vector(let vector) = try value(proto.queryVector) else {
+      throw .invalidArgument("query_vector must be a vector value.")
+    }
+    let measure: FindNearest.Measure
+    switch proto.distanceMeasure {
+    case .euclidean: measure = .euclidean
+    case .cosine: measure = .cosine
+    case .dotProduct: measure = .dotProduct
+    case .unspecified, .UNRECOGNIZED:
+      throw .invalidArgument("distance_measure must be EUCLIDEAN, COSINE or DOT_PRODUCT.")
+    }
+    guard proto.hasLimit else { throw .invalidArgument("FindNearest.limit is required.") }
+    return FindNearest(
+      field: try fieldPath(proto.vectorField.fieldPath),
+      vector: vector,
+      measure: measure,
+      limit: Int(proto.limit.value),
+      resultField: proto.distanceResultField.isEmpty
+        ? nil : try fieldPath(proto.distanceResultField),
+      threshold: proto.hasDistanceThreshold ? proto.distanceThreshold.value : nil
     )
   }
 
@@ -82,7 +106,24 @@ extension WireFormat {
       if let end = query.end { proto.endAt = Self.proto(end) }
       proto.offset = Int32(clamping: query.offset)
       if let limit = query.limit { proto.limit = .init(Int32(clamping: limit)) }
+      if let search = query.findNearest { proto.findNearest = Self.proto(search) }
       if let projection = query.projection { proto.select.fields = projection.map(reference) }
+    }
+  }
+
+  private static func proto(_ search: FindNearest) -> Structured.FindNearest {
+    .with { proto in
+      proto.vectorField = reference(search.field)
+      proto.queryVector = Self.proto(.vector(search.vector))
+      proto.distanceMeasure =
+        switch search.measure {
+        case .euclidean: .euclidean
+        case .cosine: .cosine
+        case .dotProduct: .dotProduct
+        }
+      proto.limit = .init(Int32(clamping: search.limit))
+      proto.distanceResultField = search.resultField?.description ?? ""
+      if let threshold = search.threshold { proto.distanceThreshold = .init(threshold) }
     }
   }
 

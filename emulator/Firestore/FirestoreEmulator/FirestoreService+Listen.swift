@@ -90,6 +90,9 @@ extension FirestoreService {
       guard case .structuredQuery(let structured) = query.queryType else {
         throw StatusError.invalidArgument("only structured queries are supported")
       }
+      guard !structured.hasFindNearest else {
+        throw StatusError.invalidArgument("A search for nearest vectors cannot be listened to.")
+      }
       target = .query(try WireFormat.query(structured, parent: query.parent))
     case .documents(let documents):
       target = .documents(

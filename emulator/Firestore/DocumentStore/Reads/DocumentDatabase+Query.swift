@@ -78,6 +78,9 @@ extension DocumentDatabase {
   ) async throws {
     try NameValidation.check(parent: query.parent, in: query.database)
     let prepared = try queryRunner.prepare(query)
+    if let search = query.findNearest {
+      return try await find(search, in: prepared, asking: asked, at: consistency, auth: auth, body)
+    }
     let reads = ReadSet(ranges: [QueryRange(prepared)])
     let first = try await read(reads, query.database, at: consistency) { reader in
       if auth != .admin {

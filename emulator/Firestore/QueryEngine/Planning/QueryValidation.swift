@@ -18,6 +18,8 @@ struct QueryValidation {
   static let componentsMax = 100
   /// Bytes of a field path and of an id.
   static let pathBytesMax = 1500
+  /// Documents that a search finds.
+  static let nearestMax = 1000
   /// Filters inside filters; far more than the wire format nests, and bounded recursion.
   static let filterDepthMax = 100
 
@@ -36,6 +38,7 @@ struct QueryValidation {
     try checkOrders(leaves)
     try checkCollectionless(leaves)
     for path in query.projection ?? [] { try check(path) }
+    if let search = query.findNearest { try check(search) }
     let orders = finalOrders(leaves)
     for cursor in [query.start, query.end].compactMap(\.self) { try check(cursor, orders) }
     return orders
@@ -216,6 +219,22 @@ struct QueryValidation {
           + "total. Currently there are \(form.terms) filters, \(query.orders.count) sort orders, "
           + "and \(ancestor == 0 ? "no" : "one") ancestor filter."
       )
+    }
+  }
+
+  private func check(_ search: FindNearest) throws(StatusError) {
+    try check(search.field)
+    if let path = search.resultField { try check(path) }
+    guard !search.field.isDocumentID, search.resultField?.isDocumentID != true else {
+      throw .invalidArgument("FindNearest cannot use the property: __key__")
+    }
+    guard (1...Self.nearestMax).contains(search.limit) else {
+      throw .invalidArgument(
+        "FindNearest.limit must be a positive integer of no more than \(Self.nearestMax)."
+      )
+    }
+    guard query.start == nil, query.end == nil else {
+      throw .invalidArgument("Cursors are not supported with FindNearest.")
     }
   }
 

@@ -1,0 +1,125 @@
+import DocumentModel
+import HeapModule
+import Identity
+import QueryEngine
+import RuntimeSupport
+
+extension DocumentDatabase {
+  /// Documents whose contents are in memory at a time, when the found ones are read.
+  private static let foundPage = 50
+
+  /// Finds the documents of a query that are nearest to a vector, and hands them out in pages.
+  ///
+  /// All vectors that the query leaves are compared, each in double precision, as of one moment. Of
+  /// equally near ones those with smaller names come first. Only names and distances are kept on the
+  /// way; the found documents are then read as of the same moment.
+  func find(
+    _ search: FindNearest,
+    in prepared: PreparedQuery,
+    asking asked: Query,
+    at consistency: ReadConsistency,
+    auth: AuthContext,
+    _ body: (QueryPage) async throws -> Void
+  ) async throws {
+    var candidates = prepared.query
+    candidates.findNearest = nil
+    candidates.projection = [search.field]
+    candidates.offset = 0
+    candidates.limit = nil
+    var nearest = NearestDocuments(search)
+    var first: QueryPage?
+    try await query(candidates, asking: asked, at: consistency, auth: auth) { page in
+      for document in page.documents { nearest.add(document) }
+      if first == nil { first = page }
+    }
+    guard let first else { throw StatusError(.internal, "A query has at least one page.") }
+    do {
+      try await handOut(nearest.inOrder, prepared, search, first, at: consistency, body)
+    } catch {
+      if let id = first.newTransaction { abandon(id) }
+      throw error
+    }
+  }
+
+  private func handOut(
+    _ found: [NearestDocuments.Element],
+    _ prepared: PreparedQuery,
+    _ search: FindNearest,
+    _ first: QueryPage,
+    at consistency: ReadConsistency,
+    _ body: (QueryPage) async throws -> Void
+  ) async throws {
+    let query = prepared.query
+    var rest = found.dropFirst(query.offset).prefix(query.limit ?? .max)
+    var page = first
+    page.skipped = min(query.offset, found.count)
+    let moment: ReadConsistency =
+      switch consistency {
+      case .transaction: consistency
+      case .newTransaction: first.newTransaction.map { .transaction($0) } ?? consistency
+      case .latest, .readTime: .readTime(first.readTime)
+      }
+    repeat {
+      let part = rest.prefix(Self.foundPage)
+      rest = rest.dropFirst(part.count)
+      page.documents = []
+      if !part.isEmpty {
+        let result = try await lookUp(
+          part.map(\.name),
+          mask: nil,
+          database: query.database,
+          at: moment,
+          // The query was allowed to see them.
+          auth: .admin
+        )
+        for (found, entry) in zip(part, result.documents) {
+          guard var document = entry.document else {
+            throw StatusError(.internal, "A document that was found is not there.")
+          }
+          if let path = search.resultField {
+            document.fields.set(.double(found.distance), at: path)
+          }
+          page.documents.append(prepared.project(document))
+        }
+      }
+      page.isLast = rest.isEmpty
+      try await body(page)
+      page.skipped = 0
+      page.newTransaction = nil
+    } while !rest.isEmpty
+  }
+}
+
+/// The nearest documents seen so far, as many as the search wants.
+private struct NearestDocuments {
+  struct Element: Comparable {
+    var name: DocumentName
+    var distance: Double
+    /// Smaller for nearer ones.
+    var rank: Double
+
+    static func < (left: Element, right: Element) -> Bool {
+      left.rank == right.rank ? left.name < right.name : left.rank < right.rank
+    }
+  }
+
+  private let search: FindNearest
+  private var heap = Heap<Element>()
+
+  init(_ search: FindNearest) { self.search = search }
+
+  mutating func add(_ document: FirestoreDocument) {
+    guard case .vector(let vector) = document.fields[search.field],
+      let distance = search.distance(of: vector)
+    else { return }
+    let rank = search.measure == .dotProduct ? -distance : distance
+    let element = Element(name: document.name, distance: distance, rank: rank)
+    if heap.count < search.limit {
+      heap.insert(element)
+    } else if let last = heap.max, element < last {
+      heap.replaceMax(with: element)
+    }
+  }
+
+  var inOrder: [Element] { heap.unordered.sorted() }
+}
