@@ -23,6 +23,7 @@ struct RESTRouteTests {
       (.post, "\(root):commit", .database(.commit, name: "projects/p/databases/(default)")),
       (.post, "\(root)/c/a:runQuery", .parent(.runQuery, name: "\(name)/c/a")),
       (.post, "\(root):listCollectionIds", .parent(.listCollectionIds, name: name)),
+      (.post, "\(root):partitionQuery", .parent(.partitionQuery, name: name)),
       // A colon in an id is a verb only where it is one, and never when it is encoded.
       (.post, "\(root)/c:commit", .createDocument(parent: name, collectionID: "c:commit")),
       (.post, "\(root)/c%3ArunQuery", .createDocument(parent: name, collectionID: "c:runQuery")),

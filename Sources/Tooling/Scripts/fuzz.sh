@@ -8,7 +8,7 @@ found=$folder/found
 
 echo "Building the doors with libFuzzer below $folder (first time: about ten minutes) ..."
 HEARTH_FUZZ=1 swift build -c release --scratch-path $folder --product Fuzz \
-  -Xswiftc -sanitize=fuzzer -Xswiftc -parse-as-library
+  -Xswiftc -sanitize=fuzzer -Xswiftc -use-ld=lld -Xlinker --strip-debug
 
 mkdir -p $found
 fuzz=$folder/release/Fuzz

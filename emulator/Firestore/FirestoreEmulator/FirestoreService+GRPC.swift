@@ -44,6 +44,11 @@ extension FirestoreService {
       (stream: GRPCResponseStream<Google_Firestore_V1_RunAggregationQueryResponse>, replies) in
       try await stream.send(contentsOf: replies)
     }
+    unary("PartitionQuery", of: &service, partitionQuery)
+    unary("ExecutePipeline", of: &service) {
+      (_: Google_Protobuf_Empty, _) -> Google_Protobuf_Empty in
+      throw Self.pipelinesUnimplemented
+    }
     service.bidirectional("Listen") {
       (
         requests: GRPCRequestStream<Google_Firestore_V1_ListenRequest>,

@@ -113,6 +113,47 @@ extension FirestoreService {
     }
   }
 
+  /// Splits a collection group for clients that read its parts side by side, page by page.
+  package func partitionQuery(
+    _ request: Google_Firestore_V1_PartitionQueryRequest,
+    auth: AuthContext
+  ) async throws -> Google_Firestore_V1_PartitionQueryResponse {
+    guard case .structuredQuery(let structured) = request.queryType else {
+      throw StatusError.invalidArgument("only structured queries are supported")
+    }
+    guard request.pageSize >= 0 else {
+      throw StatusError.invalidArgument("page_size must be greater than or equal to zero.")
+    }
+    let query = try WireFormat.query(structured, parent: request.parent)
+    note(query.database)
+    let readTime: Timestamp? =
+      switch request.consistencySelector {
+      case .readTime(let time): try WireFormat.commitTimestamp(time)
+      case nil: nil
+      }
+    let page = try await store.partition(
+      query,
+      count: Int(clamping: request.partitionCount),
+      pageSize: Int(request.pageSize),
+      pageToken: request.pageToken,
+      readTime: readTime,
+      auth: auth
+    )
+    return .with {
+      $0.partitions = page.points.map { name in
+        .with { $0.values = [WireFormat.proto(.reference(name))] }
+      }
+      $0.nextPageToken = page.nextPageToken ?? ""
+    }
+  }
+
+  /// Refuses a pipeline, as a database of the Standard edition does.
+  static let pipelinesUnimplemented = StatusError(
+    .unimplemented,
+    "Pipelines need Firestore's Enterprise edition; this is a database of the Standard edition. Use "
+      + "queries and aggregation queries."
+  )
+
   private static let explainUnimplemented = StatusError(
     .unimplemented,
     "explain_options are not supported yet."

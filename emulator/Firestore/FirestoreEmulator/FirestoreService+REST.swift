@@ -130,6 +130,7 @@ extension FirestoreService {
     case .commit: try await one(commit, body, auth) { $0.database = database }
     case .rollback: try await one(rollback, body, auth) { $0.database = database }
     case .batchWrite: try await one(batchWrite, body, auth) { $0.database = database }
+    case .executePipeline: throw Self.pipelinesUnimplemented
     }
   }
 
@@ -146,6 +147,7 @@ extension FirestoreService {
       }
     case .runAggregationQuery:
       try await many(runAggregationQuery, body, auth) { $0.parent = parent }
+    case .partitionQuery: try await one(partitionQuery, body, auth) { $0.parent = parent }
     case .listCollectionIds: try await one(listCollectionIDs, body, auth) { $0.parent = parent }
     }
   }

@@ -28,18 +28,20 @@ enum RESTRoute: Hashable {
 
   /// Verbs that follow `documents` only.
   enum DatabaseVerb: String, Hashable {
-    case batchGet, beginTransaction, commit, rollback, batchWrite
+    case batchGet, beginTransaction, commit, rollback, batchWrite, executePipeline
   }
 
   /// Verbs that follow `documents` or a document.
   enum ParentVerb: String, Hashable {
-    case runQuery, runAggregationQuery, listCollectionIds
+    case runQuery, runAggregationQuery, partitionQuery, listCollectionIds
   }
 
   /// Whether the answer, and an error, is an array.
   var isStreamed: Bool {
     switch self {
-    case .database(.batchGet, _), .parent(.runQuery, _), .parent(.runAggregationQuery, _): true
+    case .database(.batchGet, _), .database(.executePipeline, _), .parent(.runQuery, _),
+      .parent(.runAggregationQuery, _):
+      true
     default: false
     }
   }
