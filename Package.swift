@@ -209,8 +209,8 @@ func rooms() -> [Target] {
       in: "emulator/Firestore",
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "HTTP2Server",
-        "HTTPSupport", "Identity", "Invocation", "JSONText", "RuntimeSupport", "SwiftProtobuf",
-        "WebChannel", "HTTPTypes", "NIOCore", "NIOHPACK", "Logging",
+        "HTTPSupport", "Identity", "Invocation", "JSONText", "QueryEngine", "RuntimeSupport",
+        "SwiftProtobuf", "WebChannel", "HTTPTypes", "NIOCore", "NIOHPACK", "Logging",
       ]
     ),
     room(

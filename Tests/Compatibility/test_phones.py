@@ -1,6 +1,8 @@
 """Runs the dialogues of phones, each in databases of its own."""
 
 import contextlib
+import json
+import subprocess
 import uuid
 
 import pytest
@@ -54,6 +56,18 @@ def server(steps, tmp_path, request):
     server = DurableServer(tmp_path)
     yield server
     server.stop()
+
+
+def test_a_channel_over_http2(suite):
+    url = f"http://{suite.address('firestore')}/google.firestore.v1.Firestore/Listen/channel"
+    opening = subprocess.run(
+        ["curl", "-sS", "--http2-prior-knowledge", "--data", "count=0", f"{url}?VER=8&RID=1"],
+        capture_output=True, text=True, timeout=20, check=True).stdout
+    session = json.loads(opening.split("\n", 1)[1])[0][1][1]
+    told = subprocess.run(
+        ["curl", "-sS", "--http2-prior-knowledge", f"{url}?SID={session}&RID=rpc&AID=0&CI=1"],
+        capture_output=True, text=True, timeout=20, check=True).stdout
+    assert told == '14\n[[1,["noop"]]]'
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda transport: transport.__name__)

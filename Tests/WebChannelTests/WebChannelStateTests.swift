@@ -141,6 +141,34 @@ struct WebChannelStateTests {
     #expect(message == nil)
   }
 
+  @Test("Messages that wait for a missing one have a bound in bytes")
+  func earlyBytes() {
+    var state = WebChannelState()
+    let text = String(repeating: "x", count: 3 << 20)
+    let isFirstTaken = state.accept([text], from: 1)
+    let isSecondTaken = state.accept([text], from: 2)
+    let isAgainTaken = state.accept(["y"], from: 1)
+    let isThirdTaken = state.accept([text], from: 2)
+    #expect([isFirstTaken, isSecondTaken, isAgainTaken, isThirdTaken] == [true, false, true, true])
+    let isMissingTaken = state.accept([text], from: 0)
+    #expect(isMissingTaken)
+    #expect(state.waitingBytes == 2 * text.utf8.count + 1)
+  }
+
+  @Test("A report counts what was sent and not acknowledged, once")
+  func report() {
+    var state = WebChannelState()
+    for number in 1...3 { state.append(payload: "\(number)") }
+    #expect(state.report == "[0,0,0]")
+    for after in [0, 1, 0] {
+      _ = state.openBackChannel(after: after)
+      _ = state.chunk(after: after)
+    }
+    #expect(state.report == "[1,3,10]")
+    state.acknowledge(3)
+    #expect(state.report == "[1,3,0]")
+  }
+
   /// The arrays of a chunk, whose length is checked; payloads are strings or lists of one.
   private static func arrays(of chunk: String) throws -> [(Int, String)] {
     let halves = chunk.split(separator: "\n", maxSplits: 1)

@@ -58,7 +58,7 @@ struct WebChannelsTests {
       #expect(stream.headers[.authorization] == "Bearer a b")
       #expect(stream.parameters["database"] == "d")
       #expect(try await stream.next() == #"{"a":"+ %"}"#)
-      try await stream.send([#"{"b":1}"#])
+      try await stream.send { #"{"b":1}"# }
       #expect(try await stream.next() == "second")
       throw StatusError(.notFound, "No \"such\" thing")
     }
@@ -98,7 +98,7 @@ struct WebChannelsTests {
     let page = Page(channels: channels) { stream in
       for number in 0..<1000 {
         if number == 13 { continuation.yield() }
-        try await stream.send(["{}"])
+        try await stream.send { "{}" }
         sent.withLock { $0 += 1 }
       }
     }
@@ -119,6 +119,82 @@ struct WebChannelsTests {
     #expect(sent.withLock { $0 } > 13)
     channels.endAll()
     await page.untilOver(id)
+  }
+
+  @Test("When all clients together hold too much, each still gets one message at a time")
+  func manySlowClients() async throws {
+    let made = Mutex(0)
+    let (news, continuation) = AsyncStream<Void>.makeStream()
+    let channels = WebChannels(configuration: .init(heldLengthOfAllMax: 20))
+    let page = Page(channels: channels) { stream in
+      while true {
+        try await stream.send {
+          made.withLock { $0 += 1 }
+          continuation.yield()
+          return "0123456789"
+        }
+      }
+    }
+    var iterator = news.makeAsyncIterator()
+    let first = try await page.open("m")
+    // Two messages of 16 units are over the bound, before which the second was made.
+    for _ in 0..<2 { await iterator.next() }
+    let second = try await page.open("m")
+    await iterator.next()
+    for id in [first, second] {
+      let told = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=1"))
+      #expect(told.contains("[1,[0123456789]]"))
+    }
+    #expect(made.withLock { $0 } == 3)
+    _ = await page.request(.post, "SID=\(second)&RID=2&AID=1", "count=0")
+    await iterator.next()
+    #expect(made.withLock { $0 } == 4)
+    channels.endAll()
+  }
+
+  @Test("What a client gives up while its handler is busy is not taken")
+  func givenUp() async throws {
+    let (gate, continuation) = AsyncStream<Void>.makeStream()
+    let (taken, takenContinuation) = AsyncStream<String>.makeStream()
+    let channels = WebChannels(configuration: .init(waitingBytesMax: 10))
+    let page = Page(channels: channels) { stream in
+      _ = await gate.first { _ in true }
+      while true { takenContinuation.yield(try await stream.next()) }
+    }
+    let id = try await page.open("0123456789ab")
+    let left = Task {
+      await page.request(.post, "SID=\(id)&RID=2", Page.form(["left"], from: 1)).status
+    }
+    left.cancel()
+    #expect(await left.value == .badRequest)
+    continuation.yield()
+    _ = await page.request(.post, "SID=\(id)&RID=3", Page.form(["stayed"], from: 1))
+    var iterator = taken.makeAsyncIterator()
+    #expect(await iterator.next() == "0123456789ab")
+    #expect(await iterator.next() == "stayed")
+    channels.endAll()
+  }
+
+  @Test("A list of header fields has bounds, and names that HTTP forbids are left out")
+  func headers() async throws {
+    let channels = WebChannels()
+    let page = Page(channels: channels) { stream in
+      let told = stream.headers.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
+      try await stream.send { "\"\(told)\"" }
+    }
+    let many = (0...100).map { "n\($0):v%0D%0A" }.joined()
+    let long = "n:" + String(repeating: "v", count: 64 << 10)
+    for list in [many, long] {
+      #expect(await page.request(.post, "VER=8", "headers=\(list)").status == .badRequest)
+      let query = "VER=8&$httpHeaders=\(list)"
+      #expect(await page.request(.post, query).status == .badRequest)
+    }
+    let list = "A:1%0D%0Aa b:2%0D%0A:authority:3%0D%0AB: 4%00%0D%0Aa:5"
+    let opened = await page.request(.post, "VER=8", "headers=\(list)")
+    let id = String(try await page.text(opened).split(separator: "\"")[3])
+    let told = try await page.text(await page.request(.get, "SID=\(id)&RID=rpc&AID=0"))
+    #expect(told.contains(#""A=5""#) || told.contains(#""a=5""#))
+    channels.endAll()
   }
 
   @Test("A handler that takes nothing holds up its client, and nobody else")
@@ -154,10 +230,8 @@ struct WebChannelsTests {
       _ = try await stream.next()
     }
     let id = try await page.open("m")
-    for _ in 0..<2 {
-      await clock.waitForSleepers()
-      clock.advance(by: .seconds(60))
-    }
+    await clock.waitForSleepers()
+    clock.advance(by: .seconds(60))
     #expect(await ended.first { _ in true } == true)
     await page.untilOver(id)
   }
@@ -201,6 +275,8 @@ struct WebChannelsTests {
       (.get, "SID=\(id)", ""), (.get, "SID=\(id)&RID=rpc&AID=x", ""),
       (.get, "SID=\(id)&RID=rpc&TO=0", ""), (.post, "SID=\(id)&AID=-1", ""),
       (.post, "SID=\(id)", "count=1&ofs=5000&req0___data__=m"), (.post, "SID=nobody", ""),
+      (.post, "SID=\(id)", "count=2&ofs=1&req0___data__=m"), 
+      (.post, "SID=\(id)", String(repeating: "a&", count: 2000)),
     ]
     for (method, query, body) in requests {
       let response = await page.request(method, query, body)

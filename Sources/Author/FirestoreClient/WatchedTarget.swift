@@ -117,7 +117,8 @@ struct WatchedTarget: Sendable {
     case .current: isCurrent = true
     case .noChange where change.targetIds.isEmpty && change.hasReadTime && isCurrent:
       token = change.resumeToken
-      documentsAtToken = documents
+      // Without a token everything is told anew.
+      documentsAtToken = token.isEmpty ? [:] : documents
       return snapshot(at: try WireFormat.timestamp(change.readTime))
     default: break
     }

@@ -120,6 +120,7 @@ final class WebChannelListener: Sendable {
           ("TYPE", "xmlhttp"), ("t", "1"),
         ]
       )
+      last.waits()
       let response = try await calling {
         try await http.stream(
           OutboundRequest(url: url, timeout: nil, responseBytesMax: .max)
@@ -128,6 +129,7 @@ final class WebChannelListener: Sendable {
       guard response.isSuccess else {
         throw FirestoreError(.unavailable, "the channel answered \(response.status)")
       }
+      let first = acknowledged
       var frames = WebChannelFrames(bytesMax: chunkBytesMax)
       var pieces = response.body.makeAsyncIterator()
       while true {
@@ -137,6 +139,9 @@ final class WebChannelListener: Sendable {
         for array in try chunks(piece, &frames).joined() {
           let (number, payload) = try numbered(array)
           guard number > acknowledged else { continue }
+          guard number == acknowledged + 1 else {
+            throw FirestoreError(.unavailable, "the channel has lost something")
+          }
           acknowledged = number
           switch try answer(payload) {
           case .nothing: break
@@ -144,6 +149,10 @@ final class WebChannelListener: Sendable {
           case .message(let message): try await body(message)
           }
         }
+      }
+      // A server has something to say at once; asking again would only heat both.
+      guard acknowledged > first else {
+        throw FirestoreError(.unavailable, "the channel ended without a word")
       }
     }
   }

@@ -40,6 +40,7 @@ package struct QueryReply: WireReply {
   package var transaction: [UInt8] = []
   package var readTime: Timestamp?
   package var skippedResults: Int32 = 0
+  package var explainMetrics: Google_Firestore_V1_ExplainMetrics?
 
   /// A reply without anything.
   package init() {}
@@ -50,6 +51,7 @@ package struct QueryReply: WireReply {
       proto.transaction = Data(transaction)
       if let readTime { proto.readTime = WireFormat.proto(readTime) }
       proto.skippedResults = skippedResults
+      if let explainMetrics { proto.explainMetrics = explainMetrics }
     }
   }
 
@@ -59,6 +61,10 @@ package struct QueryReply: WireReply {
     if !transaction.isEmpty { encoder.append(2, bytes: transaction) }
     if let readTime { encoder.append(3, readTime) }
     encoder.append(4, unlessZero: Int64(skippedResults))
+    // A message without required fields can always be written.
+    if let metrics: [UInt8] = try? explainMetrics?.serializedBytes() {
+      encoder.append(11, bytes: metrics)
+    }
     return encoder.bytes
   }
 }

@@ -72,7 +72,7 @@ final class GRPCConnection: Sendable {
 
   /// Whether a path names a method, known or not, of a known gRPC service.
   private func isMethod(_ path: String) -> Bool {
-    let parts = path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     return parts.count == 3 && services.contains(String(parts[1]))
   }
 

@@ -13,7 +13,9 @@ final class WebChannelSession: Sendable {
     var lastWaiter: UInt64 = 0
     var task: Task<Void, Never>?
     /// Whether a back channel was there since this was last asked.
-    var hadBackChannel = true
+    var hadBackChannel = false
+    /// What of the held length is counted among that of all sessions.
+    var countedLength = 0
 
     mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
       defer { waiters = [:] }
@@ -24,6 +26,7 @@ final class WebChannelSession: Sendable {
   let id: String
   private let configuration: WebChannels.Configuration
   private let clock: any Clock<Duration>
+  private let heldLengths: HeldLengths
   private let onEnd: @Sendable (_ id: String) -> Void
   private let guarded = Mutex(Guarded())
 
@@ -32,11 +35,13 @@ final class WebChannelSession: Sendable {
     id: String,
     configuration: WebChannels.Configuration,
     clock: any Clock<Duration>,
+    heldLengths: HeldLengths,
     onEnd: @escaping @Sendable (_ id: String) -> Void
   ) {
     self.id = id
     self.configuration = configuration
     self.clock = clock
+    self.heldLengths = heldLengths
     self.onEnd = onEnd
   }
 
@@ -74,7 +79,9 @@ final class WebChannelSession: Sendable {
     }
     for waiter in waiters { waiter.resume() }
     task?.cancel()
-    if isFirst { onEnd(id) }
+    guard isFirst else { return }
+    heldLengths.add(-guarded.withLock { $0.countedLength })
+    onEnd(id)
   }
 
   /// An error as clients know it.
@@ -86,17 +93,16 @@ final class WebChannelSession: Sendable {
 
   // MARK: From the client
 
-  /// Takes messages, waits while too many wait for the handler, and returns the request's answer.
+  /// Waits while too many messages wait for the handler, takes more, and returns the request's answer.
   ///
   /// Returns nil, and takes none, when they are further ahead than any client sends.
   func accept(_ texts: [String], from offset: Int, acknowledging id: Int?) async throws -> String? {
-    let isTaken = change { state in
-      if let id { state.acknowledge(id) }
-      return state.accept(texts, from: offset)
-    }
-    guard isTaken else { return nil }
+    if let id { change { $0.acknowledge(id) } }
     let bytesMax = configuration.waitingBytesMax
-    return try await wait { $0.waitingBytes <= bytesMax ? $0.report : nil }
+    return try await wait { state -> String?? in
+      guard state.waitingBytes <= bytesMax else { return nil }
+      return .some(state.accept(texts, from: offset) ? state.report : nil)
+    }
   }
 
   /// The next message.
@@ -106,20 +112,21 @@ final class WebChannelSession: Sendable {
 
   // MARK: To the client
 
-  /// Adds messages for the client; waits while it has too many to acknowledge.
-  func send(_ messages: [String]) async throws {
-    var rest = messages[...]
+  /// Returns once there is room for another message to the client.
+  ///
+  /// There always is for a client that has acknowledged everything.
+  func waitForRoom() async throws {
     let lengthMax = configuration.heldLengthMax
-    while !rest.isEmpty {
-      rest = try await wait { [rest] state -> ArraySlice<String>? in
-        guard state.heldLength < lengthMax else { return nil }
-        var rest = rest
-        while state.heldLength < lengthMax, let message = rest.popFirst() {
-          state.append(payload: "[\(message)]")
-        }
-        return rest
-      }
+    try await wait { [heldLengths, configuration] state in
+      let isFree =
+        state.heldLength < lengthMax && heldLengths.sum < configuration.heldLengthOfAllMax
+      return isFree || state.heldLength == 0 ? () : nil
     }
+  }
+
+  /// Adds a message for the client.
+  func send(_ message: String) {
+    change { $0.append(payload: "[\(message)]") }
   }
 
   /// Sends what the client has not yet until the channel is replaced, full, or over.
@@ -186,9 +193,20 @@ final class WebChannelSession: Sendable {
 
   @discardableResult
   private func change<Result>(_ body: (inout WebChannelState) -> Result) -> Result {
-    let (result, waiters) = guarded.withLock { (body(&$0.state), $0.takeWaiters()) }
+    let (result, waiters) = guarded.withLock { guarded in
+      let result = body(&guarded.state)
+      count(&guarded)
+      return (result, guarded.takeWaiters())
+    }
     for waiter in waiters { waiter.resume() }
     return result
+  }
+
+  /// Counts what is held among what all sessions hold.
+  private func count(_ guarded: inout Guarded) {
+    guard !guarded.isOver else { return }
+    heldLengths.add(guarded.state.heldLength - guarded.countedLength)
+    guarded.countedLength = guarded.state.heldLength
   }
 
   /// Waits until `check` returns something, and then lets the others look again.
@@ -209,6 +227,7 @@ final class WebChannelSession: Sendable {
           guarded.withLock { guarded in
             if !guarded.isOver && !Task.isCancelled {
               result = check(&guarded.state)
+              count(&guarded)
               guard result != nil else { return guarded.waiters[number] = continuation }
               waiters = guarded.takeWaiters()
             }
@@ -223,5 +242,17 @@ final class WebChannelSession: Sendable {
       if guarded.withLock(\.isOver) { throw CancellationError() }
       try Task.checkCancellation()
     }
+  }
+}
+
+/// What clients of all sessions have not acknowledged, in UTF-16 units.
+final class HeldLengths: Sendable {
+  private let length = Atomic(0)
+
+  var sum: Int { length.load(ordering: .relaxed) }
+
+  func add(_ difference: Int) {
+    guard difference != 0 else { return }
+    length.wrappingAdd(difference, ordering: .relaxed)
   }
 }

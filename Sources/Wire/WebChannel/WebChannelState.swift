@@ -24,13 +24,15 @@ struct WebChannelState {
     var isLastOfSession: Bool
   }
 
-  /// How far ahead of a missing message later ones are kept.
+  /// How far ahead of a missing message later ones are kept, and their bytes.
   private static let aheadMax = 1000
+  private static let aheadBytesMax = 4 << 20
   /// The length after which a chunk ends, so that a client can begin to read.
   private static let chunkLength = 64 << 10
 
   private var nextMessage = 0
   private var early: [Int: String] = [:]
+  private var earlyBytes = 0
   private var messages = Deque<String>()
   /// The bytes of messages that wait for the handler.
   private(set) var waitingBytes = 0
@@ -39,8 +41,10 @@ struct WebChannelState {
   private var lastArray = 0
   /// The length of what the client has not acknowledged.
   private(set) var heldLength = 0
-  /// The last array that a back channel has sent.
+  /// The last array that a back channel has sent, and the length of what the client has not
+  /// acknowledged of that.
   private var lastSent = 0
+  private var sentLength = 0
   /// Whether nothing follows what is there.
   private(set) var isComplete = false
 
@@ -55,11 +59,16 @@ struct WebChannelState {
   /// Returns false, and takes none, when they are further ahead than any client sends.
   mutating func accept(_ texts: [String], from offset: Int) -> Bool {
     guard (0...nextMessage + Self.aheadMax).contains(offset) else { return false }
+    let bytes = texts.reduce(0) { $0 + $1.utf8.count }
+    guard offset <= nextMessage || earlyBytes + bytes <= Self.aheadBytesMax else { return false }
     for (index, text) in texts.enumerated() where offset + index >= nextMessage {
+      earlyBytes -= early[offset + index]?.utf8.count ?? 0
       early[offset + index] = text
+      earlyBytes += text.utf8.count
     }
     while let text = early.removeValue(forKey: nextMessage) {
       nextMessage += 1
+      earlyBytes -= text.utf8.count
       messages.append(text)
       waitingBytes += text.utf8.count
     }
@@ -92,15 +101,13 @@ struct WebChannelState {
   }
 
   /// What a request's answer tells of the other direction.
-  var report: String {
-    let outstanding = arrays.lazy.filter { $0.id <= lastSent }.reduce(0) { $0 + $1.length }
-    return "[\(backChannel == nil ? 0 : 1),\(lastSent),\(outstanding)]"
-  }
+  var report: String { "[\(backChannel == nil ? 0 : 1),\(lastSent),\(sentLength)]" }
 
   /// Forgets the arrays up to one that the client has.
   mutating func acknowledge(_ id: Int) {
     while let first = arrays.first, first.id <= id {
       heldLength -= first.length
+      if first.id <= lastSent { sentLength -= first.length }
       arrays.removeFirst()
     }
   }
@@ -150,9 +157,12 @@ struct WebChannelState {
       body += array.text
       length += array.length
       last = array.id
+      if array.id > lastSent {
+        lastSent = array.id
+        sentLength += array.length
+      }
     }
     guard let last else { return nil }
-    lastSent = max(lastSent, last)
     return Chunk(
       text: Self.framed(body + "]", length: length + 1),
       last: last,

@@ -3,7 +3,8 @@ package import HTTPTypes
 
 /// A session as its handler sees it: JSON messages in both directions.
 package struct WebChannelStream: Sendable {
-  /// The header fields of the opening request, and those that its body or address carries for it.
+  /// The header fields of the opening request, and those that its body or address carries for it,
+  /// of which the last counts.
   package let headers: HTTPFields
   /// The parameters of the opening request's address.
   package let parameters: QueryParameters
@@ -20,8 +21,12 @@ package struct WebChannelStream: Sendable {
   /// Throws `CancellationError` once the client has ended the session or was away for too long.
   package func next() async throws -> String { try await session.next() }
 
-  /// Sends messages that are JSON; waits while the client leaves too many unacknowledged.
+  /// Sends a message, which is made as JSON once there is room for it.
   ///
-  /// Throws as `next()` does.
-  package func send(_ messages: [String]) async throws { try await session.send(messages) }
+  /// Waits while the client leaves too much unacknowledged, and while all clients together leave too
+  /// much but this one has something to acknowledge. Throws as `next()` and `make` do.
+  package func send(_ make: () async throws -> String) async throws {
+    try await session.waitForRoom()
+    session.send(try await make())
+  }
 }

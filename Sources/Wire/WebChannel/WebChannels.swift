@@ -23,11 +23,14 @@ package final class WebChannels: Sendable {
     package var waitingBytesMax: Int
     /// The UTF-16 units that a client may leave unacknowledged before the handler waits.
     package var heldLengthMax: Int
+    /// The same of all clients together; beyond it, one message is sent to each at a time.
+    package var heldLengthOfAllMax: Int
     /// The bytes after which a back channel ends, so that the next one acknowledges them.
     package var backChannelLengthMax: Int
     /// The longest silence of a back channel; clients give up after 45 s.
     package var silenceMax: Duration
-    /// How long a session lives without a back channel at least; twice that at most.
+    /// How long a session lives without a back channel at least; after its first one, twice that at
+    /// most.
     package var abandonedAfter: Duration
 
     /// The bounds; each has a default that suits a development machine.
@@ -36,6 +39,7 @@ package final class WebChannels: Sendable {
       bodyBytesMax: Int = 36 << 20,
       waitingBytesMax: Int = 4 << 20,
       heldLengthMax: Int = 4 << 20,
+      heldLengthOfAllMax: Int = 128 << 20,
       backChannelLengthMax: Int = 1 << 20,
       silenceMax: Duration = .seconds(25),
       abandonedAfter: Duration = .seconds(60)
@@ -44,6 +48,7 @@ package final class WebChannels: Sendable {
       self.bodyBytesMax = bodyBytesMax
       self.waitingBytesMax = waitingBytesMax
       self.heldLengthMax = heldLengthMax
+      self.heldLengthOfAllMax = heldLengthOfAllMax
       self.backChannelLengthMax = backChannelLengthMax
       self.silenceMax = silenceMax
       self.abandonedAfter = abandonedAfter
@@ -54,9 +59,15 @@ package final class WebChannels: Sendable {
   /// milliseconds, after half of which again they give up.
   private static let versions = "8,14,30000"
   private static let headersParameter = "$httpHeaders"
+  /// Header fields that a client sends in a list; the web's library sends about ten.
+  private static let headersMax = 100
+  private static let headerBytesMax = 64 << 10
+  /// The shortest interval of signs of life that a streaming back channel may ask for.
+  private static let silenceMin: Duration = .seconds(1)
 
   private let configuration: Configuration
   private let clock: any Clock<Duration>
+  private let heldLengths = HeldLengths()
   private let sessions = Mutex<[String: WebChannelSession]>([:])
 
   /// No sessions yet.
@@ -121,12 +132,13 @@ package final class WebChannels: Sendable {
     let form = try Form(await request.wholeBody(upTo: configuration.bodyBytesMax))
     var headers = request.headers
     for text in [parameters[Self.headersParameter], form.headers] {
-      for (name, value) in Self.fields(text ?? "") { headers[name] = value }
+      for (name, value) in try Self.fields(text ?? "") { headers[name] = value }
     }
     let session = WebChannelSession(
       id: RandomID.make(length: 24),
       configuration: configuration,
-      clock: clock
+      clock: clock,
+      heldLengths: heldLengths
     ) { [weak self] id in
       _ = self?.sessions.withLock { $0.removeValue(forKey: id) }
     }
@@ -183,7 +195,8 @@ package final class WebChannels: Sendable {
     let last = try parameters.number("AID", in: 0...Int.max) ?? 0
     let streams = parameters["CI"] != "1"
     let timeout = try parameters.number("TO", in: 1...Int.max)
-    let interval = min(configuration.silenceMax, .milliseconds(timeout ?? .max))
+    let wanted = Duration.milliseconds(timeout ?? .max)
+    let interval = min(configuration.silenceMax, streams ? max(wanted, Self.silenceMin) : wanted)
     var response = Self.text("")
     response.body = .produced { write in
       do {
@@ -205,8 +218,15 @@ package final class WebChannels: Sendable {
   }
 
   /// The header fields of a list with one in each line; what is none is left out.
-  private static func fields(_ text: String) -> [(HTTPField.Name, String)] {
-    text.split(whereSeparator: \.isNewline).compactMap { line in
+  private static func fields(_ text: String) throws(StatusError) -> [(HTTPField.Name, String)] {
+    guard text.utf8.count <= headerBytesMax else {
+      throw .invalidArgument("The header fields have more than \(headerBytesMax) bytes.")
+    }
+    let lines = text.split(maxSplits: headersMax, whereSeparator: \.isNewline)
+    guard lines.count <= headersMax else {
+      throw .invalidArgument("There are more than \(headersMax) header fields.")
+    }
+    return lines.compactMap { line in
       guard let colon = line.firstIndex(of: ":"),
         let name = HTTPField.Name(String(line[..<colon]))
       else { return nil }
@@ -230,11 +250,21 @@ private struct Form {
     guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
       throw .invalidArgument("The body is not UTF-8.")
     }
+    // A message has one field, and a few more are of the form.
+    guard text.utf8.count(where: { $0 == UInt8(ascii: "&") }) <= Self.countMax + 20 else {
+      throw .invalidArgument("The body has more than \(Self.countMax) messages.")
+    }
     let form = QueryParameters(text)
     let count = try form.number("count", in: 0...Self.countMax) ?? 0
     offset = try form.number("ofs", in: 0...Int.max - Self.countMax) ?? 0
     headers = form["headers"]
     let values = Dictionary(form.items.map { ($0.name, $0.value) }) { first, _ in first }
-    messages = (0..<count).map { values["req\($0)___data__"] ?? "" }
+    messages = []
+    for index in 0..<count {
+      guard let message = values["req\(index)___data__"] else {
+        throw .invalidArgument("count is \(count), but req\(index)___data__ is missing.")
+      }
+      messages.append(message)
+    }
   }
 }

@@ -10,16 +10,22 @@ extension FirestoreService {
   /// Runs a query and sends its results as they are found, a page at a time.
   ///
   /// An empty result is one message with its read time. After an error some results may have
-  /// been sent; a transaction that the query began has then ended.
+  /// been sent; a transaction that the query began has then ended. With explain options the last
+  /// message has the metrics; unless they ask to analyze, it is the only one.
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext,
     _ send: (StreamReplies<QueryReply>) async throws -> Void
   ) async throws {
     let (query, consistency) = try queryRequest(request)
-    try await store.query(query, at: consistency, auth: auth) { page in
-      try await send(Self.replies(with: page))
+    var explanation = try explanation(request.hasExplainOptions, of: query)
+    if explanation == nil || request.explainOptions.analyze {
+      try await store.query(query, at: consistency, auth: auth) { page in
+        explanation?.add(page)
+        try await send(Self.replies(with: page))
+      }
     }
+    if let explanation { try await send(Self.reply(with: explanation)) }
   }
 
   /// Runs a query and collects its results, whose size is bounded.
@@ -28,7 +34,23 @@ extension FirestoreService {
     auth: AuthContext
   ) async throws -> StreamReplies<QueryReply> {
     let (query, consistency) = try queryRequest(request)
-    return Self.replies(with: try await store.query(query, at: consistency, auth: auth))
+    guard var explanation = try explanation(request.hasExplainOptions, of: query) else {
+      return Self.replies(with: try await store.query(query, at: consistency, auth: auth))
+    }
+    guard request.explainOptions.analyze else { return Self.reply(with: explanation) }
+    let page = try await store.query(query, at: consistency, auth: auth)
+    explanation.add(page)
+    return Self.replies(with: page).followed(by: Self.reply(with: explanation))
+  }
+
+  private func explanation(_ isWanted: Bool, of query: Query) throws -> QueryExplanation? {
+    isWanted ? QueryExplanation(plan: try store.plan(query)) : nil
+  }
+
+  private static func reply(with explanation: QueryExplanation) -> StreamReplies<QueryReply> {
+    var reply = QueryReply()
+    reply.explainMetrics = explanation.metrics
+    return StreamReplies(count: 1) { [reply] _ in reply }
   }
 
   private func queryRequest(
@@ -37,7 +59,6 @@ extension FirestoreService {
     guard case .structuredQuery(let structured) = request.queryType else {
       throw StatusError.invalidArgument("only structured queries are supported")
     }
-    guard !request.hasExplainOptions else { throw Self.explainUnimplemented }
     let query = try WireFormat.query(structured, parent: request.parent)
     note(query.database)
     let consistency: ReadConsistency =
@@ -77,6 +98,8 @@ extension FirestoreService {
   }
 
   /// Counts, sums and averages over a query's results; the reply is one message.
+  ///
+  /// With explain options it has the metrics, and no result unless they ask to analyze.
   package func runAggregationQuery(
     _ request: Google_Firestore_V1_RunAggregationQueryRequest,
     auth: AuthContext
@@ -84,7 +107,6 @@ extension FirestoreService {
     guard case .structuredAggregationQuery(let structured) = request.queryType else {
       throw StatusError.invalidArgument("Only structured aggregation queries are supported.")
     }
-    guard !request.hasExplainOptions else { throw Self.explainUnimplemented }
     let aggregations = try Aggregation.read(structured.aggregations)
     let query = try WireFormat.query(structured.structuredQuery, parent: request.parent)
     note(query.database)
@@ -96,12 +118,19 @@ extension FirestoreService {
       case nil: .latest
       }
     var evaluation = AggregationEvaluation(aggregations, of: query)
+    var explanation = try explanation(request.hasExplainOptions, of: evaluation.baseQuery)
+    if let explanation, !request.explainOptions.analyze {
+      return StreamReplies(count: 1) { _ in .with { $0.explainMetrics = explanation.metrics } }
+    }
     var first: QueryPage?
     try await store.query(evaluation.baseQuery, asking: query, at: consistency, auth: auth) {
       page in
       evaluation.add(page)
+      explanation?.add(page)
       if first == nil { first = page }
     }
+    explanation?.isOfAggregation = true
+    let metrics = explanation?.metrics
     let fields = WireFormat.proto(evaluation.results)
     let (readTime, newTransaction) = (first?.readTime, first?.newTransaction)
     return StreamReplies(count: 1, newTransaction: newTransaction) { _ in
@@ -109,6 +138,7 @@ extension FirestoreService {
         $0.result.aggregateFields = fields
         if let readTime { $0.readTime = WireFormat.proto(readTime) }
         if let newTransaction { $0.transaction = newTransaction.data }
+        if let metrics { $0.explainMetrics = metrics }
       }
     }
   }
@@ -152,10 +182,5 @@ extension FirestoreService {
     .unimplemented,
     "Pipelines need Firestore's Enterprise edition; this is a database of the Standard edition. Use "
       + "queries and aggregation queries."
-  )
-
-  private static let explainUnimplemented = StatusError(
-    .unimplemented,
-    "explain_options are not supported yet."
   )
 }

@@ -1,3 +1,4 @@
+import DocumentStore
 import FirestoreProtos
 import FirestoreWire
 import HTTPSupport
@@ -22,7 +23,7 @@ extension FirestoreService {
             resourcePrefix: resourcePrefix,
             auth: auth
           ) {
-            try await stream.send($0.map { try $0.proto.jsonString() })
+            for reply in $0 { try await stream.send { try await Self.json(reply) } }
           }
         case .write:
           try await self.write(
@@ -30,13 +31,28 @@ extension FirestoreService {
             resourcePrefix: resourcePrefix,
             auth: auth
           ) {
-            try await stream.send([try $0.jsonString()])
+            let response = $0
+            try await stream.send { try response.jsonString() }
           }
         }
       } catch {
         let told = self.told(error)
         throw StatusError(told.statusCode, told.statusMessage)
       }
+    }
+  }
+
+  /// A document of this size takes long to write as JSON, at least where many pages want it.
+  private static let largeBytes = 32 << 10
+
+  private static func json(_ reply: ListenReply) async throws -> String {
+    guard case .document(_, let encoded, _, _) = reply, encoded.count > largeBytes else {
+      return try reply.proto.jsonString()
+    }
+    return try await withTaskExecutorPreference(LongReadExecutor.shared) {
+      // To the end of the line.
+      await Task.yield()
+      return try reply.proto.jsonString()
     }
   }
 

@@ -70,7 +70,11 @@ package final class FirestoreService: Sendable {
       onListening: onListening,
       onQuiesce: { self.webChannels.endAll() },
       screen: screen
-    ) { request, _ in await self.respond(to: request) }
+    ) { request, context in
+      // What a page waits for ends when it leaves; a commit is made all the same.
+      guard RESTRoute.isChannel(request.path) else { return await self.respond(to: request) }
+      return await context.client.whileConnected { await self.respond(to: request) }
+    }
   }
 
   /// The gRPC settings, with production's code for a request that is too large.

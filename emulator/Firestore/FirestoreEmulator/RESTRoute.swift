@@ -54,9 +54,7 @@ enum RESTRoute: Hashable {
       return
     }
     guard var segments = Self.decoded(path) else { return nil }
-    if segments.count == 3, segments[0] == "google.firestore.v1.Firestore",
-      segments[2] == "channel"
-    {
+    if Self.isChannel(path), segments.count == 3 {
       guard let method = ChannelMethod(rawValue: segments[1]) else { return nil }
       self = .channel(method)
       return
@@ -95,6 +93,11 @@ enum RESTRoute: Hashable {
     guard segments[5] == "documents", segments.count > 6 else { return nil }
     segments.removeFirst()
     self.init(method: method, documentPath: segments)
+  }
+
+  /// Whether a path is that of a WebChannel, with the same words as gRPC's methods have.
+  static func isChannel(_ path: String) -> Bool {
+    path.hasPrefix("/google.firestore.v1.Firestore/") && path.hasSuffix("/channel")
   }
 
   private static let exportSuffix = ":export"

@@ -28,11 +28,14 @@ extension DocumentDatabase {
     candidates.limit = nil
     var nearest = NearestDocuments(search)
     var first: QueryPage?
+    var scanned = 0
     try await query(candidates, asking: asked, at: consistency, auth: auth) { page in
       for document in page.documents { nearest.add(document) }
       if first == nil { first = page }
+      scanned = page.scanned
     }
-    guard let first else { throw StatusError(.internal, "A query has at least one page.") }
+    guard var first else { throw StatusError(.internal, "A query has at least one page.") }
+    first.scanned = scanned
     do {
       try await handOut(nearest.inOrder, prepared, search, first, at: consistency, body)
     } catch {

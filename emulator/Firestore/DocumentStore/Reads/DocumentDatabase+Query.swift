@@ -2,7 +2,7 @@ package import DocumentModel
 package import Identity
 import EventLog
 import Events
-import QueryEngine
+package import QueryEngine
 import RuntimeSupport
 import StorageEngine
 import Synchronization
@@ -13,6 +13,8 @@ package struct QueryPage: Sendable {
   package var documents: [FirestoreDocument]
   /// Results passed over because of the query's offset; in the first page only.
   package var skipped: Int
+  /// Documents and index entries read until this page, whether they matched or not.
+  package var scanned: Int
   /// The time as of which the whole result holds; the same for all pages.
   package var readTime: Timestamp
   /// In the first page, the transaction that the query began, if it was told to.
@@ -32,6 +34,7 @@ extension DocumentDatabase {
   ) async throws -> QueryPage {
     var documents: [FirestoreDocument] = []
     var bytes = 0
+    var scanned = 0
     var first: QueryPage?
     try await self.query(query, at: consistency, auth: auth) { page in
       for document in page.documents {
@@ -45,12 +48,20 @@ extension DocumentDatabase {
         )
       }
       documents += page.documents
+      scanned = page.scanned
       if first == nil { first = page }
     }
     guard var page = first else { throw StatusError(.internal, "A query has at least one page.") }
     page.documents = documents
+    page.scanned = scanned
     page.isLast = true
     return page
+  }
+
+  /// The indexes by which production would serve a query; throws what running it would throw at once.
+  package func plan(_ query: Query) throws -> [CompositeIndex] {
+    try NameValidation.check(parent: query.parent, in: query.database)
+    return IndexNeed.all(of: try queryRunner.prepare(query)).flatMap(\.used)
   }
 
   /// Runs a query page by page, so that neither memory nor a storage snapshot is held for long.
@@ -120,15 +131,16 @@ extension DocumentDatabase {
         try await readOn(query, at: first.readTime, in: transaction, database)
         longReads.advance(pin, to: query.progress.withLock { $0.sequence })
       }
-      let (documents, skipped, isLast) = query.progress.withLock { progress in
+      let (documents, statistics, isLast) = query.progress.withLock { progress in
         let page = progress.page
         progress.page = page.following
-        return (page.documents, progress.run.statistics.skipped, page.next == nil)
+        return (page.documents, progress.run.statistics, page.next == nil)
       }
       try await body(
         QueryPage(
           documents: documents,
-          skipped: isFirst ? skipped : 0,
+          skipped: isFirst ? statistics.skipped : 0,
+          scanned: statistics.scanned,
           readTime: first.readTime,
           newTransaction: isFirst ? first.newTransaction : nil,
           sequence: sequence,

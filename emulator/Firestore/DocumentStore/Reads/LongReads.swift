@@ -66,9 +66,9 @@ package final class LongReads: Sendable {
 /// Runs the later parts of long reads on threads of their own, which give way to short work.
 ///
 /// Each part goes to the end of the line, so that all long reads advance alike.
-final class LongReadExecutor: TaskExecutor {
+package final class LongReadExecutor: TaskExecutor {
   /// The process's only one.
-  static let shared = LongReadExecutor()
+  package static let shared = LongReadExecutor()
 
   private let jobs = Mutex<Deque<UnownedJob>>([])
   private let count = DispatchSemaphore(value: 0)
@@ -90,7 +90,8 @@ final class LongReadExecutor: TaskExecutor {
     }
   }
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  /// Adds a job to the end of the line.
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     jobs.withLock { $0.append(job) }
     count.signal()

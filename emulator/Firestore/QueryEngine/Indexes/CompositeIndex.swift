@@ -1,0 +1,63 @@
+package import DocumentModel
+
+/// An index as production knows it, and as `firestore.indexes.json` declares it.
+///
+/// A single field is one too: production keeps those of collections by itself.
+package struct CompositeIndex: Sendable, Hashable {
+  package var collectionID: String
+  package var scope: IndexDefinition.Scope
+  /// The fields, without the name.
+  package var fields: [Field]
+  /// Whether documents with equal fields are in descending order of their names.
+  package var nameDescending: Bool
+
+  /// One field of an index.
+  package struct Field: Sendable, Hashable {
+    package var path: FieldPath
+    package var kind: Kind
+
+    /// A field that is held in the given way.
+    package init(_ path: FieldPath, _ kind: Kind) {
+      self.path = path
+      self.kind = kind
+    }
+
+    /// How a field's value is held.
+    package enum Kind: Sendable, Hashable {
+      case ascending, descending, contains
+      case vector(dimension: Int)
+    }
+  }
+
+  /// An index whose names follow the direction of its last field, unless told otherwise.
+  package init(
+    collectionID: String,
+    scope: IndexDefinition.Scope,
+    fields: [Field],
+    nameDescending: Bool? = nil
+  ) {
+    self.collectionID = collectionID
+    self.scope = scope
+    self.fields = fields
+    self.nameDescending = nameDescending ?? (fields.last?.kind == .descending)
+  }
+
+  /// Such as `(state ASC, population DESC, __name__ DESC)`, in the words of production's plans.
+  package var properties: String {
+    let parts =
+      fields.map { field in
+        switch field.kind {
+        case .ascending: "\(field.path) ASC"
+        case .descending: "\(field.path) DESC"
+        case .contains: "\(field.path) CONTAINS"
+        case .vector: "\(field.path) VECTOR"
+        }
+      } + (isOfVectors ? [] : ["__name__ \(nameDescending ? "DESC" : "ASC")"])
+    return "(\(parts.joined(separator: ", ")))"
+  }
+
+  /// Whether it serves searches for nearest vectors.
+  package var isOfVectors: Bool {
+    if case .vector = fields.last?.kind { true } else { false }
+  }
+}

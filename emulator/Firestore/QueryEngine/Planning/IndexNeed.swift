@@ -1,0 +1,85 @@
+import DocumentModel
+
+/// What production needs of indexes to serve one disjunct of a query.
+///
+/// An index serves it alone if it begins with the fields that are bound to values, in any order, and
+/// goes on with the query's order or its reverse. Several serve it together if each begins with some
+/// of the bound fields, and all with the same order have all of them. The source is "Index types" and
+/// "Take advantage of index merging" in Firestore's documentation.
+package struct IndexNeed: Sendable, Hashable {
+  let collectionID: String
+  let scope: IndexDefinition.Scope
+  /// The fields that are bound to one value.
+  let equal: [FieldPath]
+  /// The arrays that must contain a value.
+  let contained: [FieldPath]
+  /// The orders of the other fields.
+  let orders: [Query.Order]
+  let nameDescending: Bool
+  /// The field of a search, and its vectors' dimension.
+  let vector: CompositeIndex.Field?
+
+  /// The needs of a query's disjuncts; none for a query of all collections.
+  package static func all(of query: PreparedQuery) -> [IndexNeed] {
+    guard let collectionID = query.query.collectionID else { return [] }
+    var needs: [IndexNeed] = []
+    for disjunct in query.disjuncts {
+      let need = IndexNeed(query, disjunct, collectionID)
+      if !needs.contains(need) { needs.append(need) }
+    }
+    return needs
+  }
+
+  private init(_ query: PreparedQuery, _ disjunct: Conjunction, _ collectionID: String) {
+    self.collectionID = collectionID
+    scope = query.query.allDescendants ? .group : .collection
+    equal = disjunct.equalPaths
+    contained = disjunct.containedPaths
+    orders = query.orders.filter {
+      !$0.path.isDocumentID && disjunct.equalValue(of: $0.path) == nil
+    }
+    nameDescending = query.orders.last?.descending ?? false
+    vector = query.query.findNearest.map {
+      CompositeIndex.Field($0.field, .vector(dimension: $0.vector.count))
+    }
+  }
+
+  /// The indexes that production reads, with none but those that it keeps by itself.
+  ///
+  /// Without the composite index that this needs, it is that one.
+  package var used: [CompositeIndex] {
+    if !isComposite, !bound.isEmpty { return bound.map { index([$0], []) } }
+    return [composite]
+  }
+
+  /// The index that serves this alone.
+  package var composite: CompositeIndex {
+    guard let vector else { return index(bound, orders) }
+    return CompositeIndex(collectionID: collectionID, scope: scope, fields: bound + [vector])
+  }
+
+  /// Whether production has no index for this unless it is told to make one.
+  package var isComposite: Bool {
+    if vector != nil { return true }
+    if equal.isEmpty && contained.isEmpty && orders.isEmpty { return false }
+    if scope == .group { return true }
+    guard let last = orders.last else { return nameDescending }
+    return orders.count > 1 || !bound.isEmpty || last.descending != nameDescending
+  }
+
+  private var bound: [CompositeIndex.Field] {
+    equal.map { .init($0, .ascending) } + contained.map { .init($0, .contains) }
+  }
+
+  private func index(
+    _ bound: [CompositeIndex.Field],
+    _ orders: [Query.Order]
+  ) -> CompositeIndex {
+    CompositeIndex(
+      collectionID: collectionID,
+      scope: scope,
+      fields: bound + orders.map { .init($0.path, $0.descending ? .descending : .ascending) },
+      nameDescending: nameDescending
+    )
+  }
+}
