@@ -149,7 +149,9 @@ struct WebChannelStateTests {
     let isSecondTaken = state.accept([text], from: 2)
     let isAgainTaken = state.accept(["y"], from: 1)
     let isThirdTaken = state.accept([text], from: 2)
-    #expect([isFirstTaken, isSecondTaken, isAgainTaken, isThirdTaken] == [true, false, true, true])
+    #expect(
+      [isFirstTaken, isSecondTaken, isAgainTaken, isThirdTaken] == [true, false, true, true]
+    )
     let isMissingTaken = state.accept([text], from: 0)
     #expect(isMissingTaken)
     #expect(state.waitingBytes == 2 * text.utf8.count + 1)

@@ -94,7 +94,7 @@ struct WebChannelsTests {
   func slowClient() async throws {
     let sent = Mutex(0)
     let (full, continuation) = AsyncStream<Void>.makeStream()
-    let channels = WebChannels(configuration: .init(heldLengthMax: 100))
+    let channels = WebChannels(configuration: .init(heldLengthMax: 100, heldLengthMin: 0))
     let page = Page(channels: channels) { stream in
       for number in 0..<1000 {
         if number == 13 { continuation.yield() }
@@ -121,11 +121,11 @@ struct WebChannelsTests {
     await page.untilOver(id)
   }
 
-  @Test("When all clients together hold too much, each still gets one message at a time")
+  @Test("When all clients together hold too much, each still gets its share")
   func manySlowClients() async throws {
     let made = Mutex(0)
     let (news, continuation) = AsyncStream<Void>.makeStream()
-    let channels = WebChannels(configuration: .init(heldLengthOfAllMax: 20))
+    let channels = WebChannels(configuration: .init(heldLengthOfAllMax: 20, heldLengthMin: 1))
     let page = Page(channels: channels) { stream in
       while true {
         try await stream.send {
@@ -149,6 +149,27 @@ struct WebChannelsTests {
     _ = await page.request(.post, "SID=\(second)&RID=2&AID=1", "count=0")
     await iterator.next()
     #expect(made.withLock { $0 } == 4)
+    channels.endAll()
+  }
+
+  @Test(
+    "A back channel ends when its handler waits for the acknowledgement that the next one brings"
+  )
+  func renewal() async throws {
+    let channels = WebChannels(configuration: .init(heldLengthMax: 30, heldLengthMin: 0))
+    let page = Page(channels: channels) { stream in
+      while true { try await stream.send { "0123456789" } }
+    }
+    let id = try await page.open("m")
+    var last = 0
+    for _ in 0..<20 {
+      let query = "SID=\(id)&RID=rpc&AID=\(last)&CI=0"
+      let told = try await page.text(await page.request(.get, query))
+      let numbers = told.matches(of: /\[(\d+),\[/).compactMap { Int($0.1) }
+      #expect(numbers == Array(last + 1...last + numbers.count))
+      last += numbers.count
+    }
+    #expect(last >= 20)
     channels.endAll()
   }
 
@@ -275,7 +296,7 @@ struct WebChannelsTests {
       (.get, "SID=\(id)", ""), (.get, "SID=\(id)&RID=rpc&AID=x", ""),
       (.get, "SID=\(id)&RID=rpc&TO=0", ""), (.post, "SID=\(id)&AID=-1", ""),
       (.post, "SID=\(id)", "count=1&ofs=5000&req0___data__=m"), (.post, "SID=nobody", ""),
-      (.post, "SID=\(id)", "count=2&ofs=1&req0___data__=m"), 
+      (.post, "SID=\(id)", "count=2&ofs=1&req0___data__=m"),
       (.post, "SID=\(id)", String(repeating: "a&", count: 2000)),
     ]
     for (method, query, body) in requests {

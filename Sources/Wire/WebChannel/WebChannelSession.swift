@@ -114,13 +114,15 @@ final class WebChannelSession: Sendable {
 
   /// Returns once there is room for another message to the client.
   ///
-  /// There always is for a client that has acknowledged everything.
+  /// What other clients hold never keeps one from `heldLengthMin`.
   func waitForRoom() async throws {
-    let lengthMax = configuration.heldLengthMax
     try await wait { [heldLengths, configuration] state in
       let isFree =
-        state.heldLength < lengthMax && heldLengths.sum < configuration.heldLengthOfAllMax
-      return isFree || state.heldLength == 0 ? () : nil
+        state.heldLength < configuration.heldLengthMin
+        || state.heldLength < configuration.heldLengthMax
+          && heldLengths.sum < configuration.heldLengthOfAllMax
+      state.isHeldUp = !isFree
+      return isFree ? () : nil
     }
   }
 
@@ -131,6 +133,8 @@ final class WebChannelSession: Sendable {
 
   /// Sends what the client has not yet until the channel is replaced, full, or over.
   ///
+  /// A client acknowledges what a channel has brought when it opens the next one. So a channel is full
+  /// after `backChannelLengthMax`, and when it has sent everything and the handler waits for room.
   /// `interval` is the longest silence. A channel that does not stream ends after its first chunk.
   func backChannel(
     after id: Int,
@@ -156,7 +160,8 @@ final class WebChannelSession: Sendable {
       while sent < configuration.backChannelLengthMax {
         let chunk = try await wait { [last] state -> WebChannelState.Chunk?? in
           guard state.isOpen(number) else { return .some(nil) }
-          return state.chunk(after: last).map { .some($0) }
+          if let chunk = state.chunk(after: last) { return chunk }
+          return state.isHeldUp && last > first ? .some(nil) : nil
         }
         guard let chunk else { return }
         try await write(chunk.text)

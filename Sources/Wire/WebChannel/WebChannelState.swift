@@ -47,6 +47,8 @@ struct WebChannelState {
   private var sentLength = 0
   /// Whether nothing follows what is there.
   private(set) var isComplete = false
+  /// Whether the handler waits until the client has acknowledged something.
+  var isHeldUp = false
 
   /// The back channel that is open; a later one has a greater number.
   private var backChannel: Int?

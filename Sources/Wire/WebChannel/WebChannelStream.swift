@@ -23,8 +23,8 @@ package struct WebChannelStream: Sendable {
 
   /// Sends a message, which is made as JSON once there is room for it.
   ///
-  /// Waits while the client leaves too much unacknowledged, and while all clients together leave too
-  /// much but this one has something to acknowledge. Throws as `next()` and `make` do.
+  /// Waits while the client leaves too much unacknowledged, and while all clients together do and this
+  /// one has its share of that. Throws as `next()` and `make` do.
   package func send(_ make: () async throws -> String) async throws {
     try await session.waitForRoom()
     session.send(try await make())

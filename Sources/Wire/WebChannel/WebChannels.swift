@@ -23,8 +23,9 @@ package final class WebChannels: Sendable {
     package var waitingBytesMax: Int
     /// The UTF-16 units that a client may leave unacknowledged before the handler waits.
     package var heldLengthMax: Int
-    /// The same of all clients together; beyond it, one message is sent to each at a time.
+    /// The same of all clients together; beyond it, each still may hold `heldLengthMin`.
     package var heldLengthOfAllMax: Int
+    package var heldLengthMin: Int
     /// The bytes after which a back channel ends, so that the next one acknowledges them.
     package var backChannelLengthMax: Int
     /// The longest silence of a back channel; clients give up after 45 s.
@@ -40,6 +41,7 @@ package final class WebChannels: Sendable {
       waitingBytesMax: Int = 4 << 20,
       heldLengthMax: Int = 4 << 20,
       heldLengthOfAllMax: Int = 128 << 20,
+      heldLengthMin: Int = 64 << 10,
       backChannelLengthMax: Int = 1 << 20,
       silenceMax: Duration = .seconds(25),
       abandonedAfter: Duration = .seconds(60)
@@ -49,6 +51,7 @@ package final class WebChannels: Sendable {
       self.waitingBytesMax = waitingBytesMax
       self.heldLengthMax = heldLengthMax
       self.heldLengthOfAllMax = heldLengthOfAllMax
+      self.heldLengthMin = heldLengthMin
       self.backChannelLengthMax = backChannelLengthMax
       self.silenceMax = silenceMax
       self.abandonedAfter = abandonedAfter
