@@ -92,7 +92,7 @@ compat: needs-python live
 	swift build
 	$(VENV)/bin/python -m pytest -q --timeout 120 --durations 5 Tests/Compatibility
 
-# libFuzzer; what reaches new code is kept in Tests/FuzzedDoors/Corpus, as little as covers it all.
+# libFuzzer; the smallest set that reaches all known code is kept in Tests/FuzzedDoors/corpus.base64.
 fuzz: needs
 	@MINUTES_OF_FUZZING=$(MINUTES_OF_FUZZING) sh $(SCRIPTS)/fuzz.sh
 

@@ -393,7 +393,7 @@ func testSupport() -> [Target] {
         "FirestoreWire", "HTTPSupport", "Identity", "Invocation", "QueryEngine", "RuntimeSupport",
         "StorageEngine", "TestSupport", "HTTPTypes", "Logging", "NIOCore", "SwiftProtobuf",
       ],
-      exclude: ["Corpus"]
+      exclude: ["corpus.base64"]
     ),
     program(
       "OpenAIStubServer",

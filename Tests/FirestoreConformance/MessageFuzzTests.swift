@@ -12,14 +12,6 @@ struct MessageFuzzTests {
   private static let seconds =
     ProcessInfo.processInfo.environment["HEARTH_FUZZ_SECONDS"].flatMap { Double($0) } ?? 5
 
-  private static func corpus() throws -> [[UInt8]] {
-    try FileManager.default.contentsOfDirectory(
-      at: FuzzedDoors.corpus,
-      includingPropertiesForKeys: nil,
-      options: .skipsHiddenFiles
-    ).sorted { $0.path < $1.path }.map { Array(try Data(contentsOf: $0)) }
-  }
-
   /// One to four changes to an input, behind the byte that chooses its door.
   private static func damage(
     _ input: [UInt8],
@@ -48,7 +40,7 @@ struct MessageFuzzTests {
 
   @Test("What is wrong with a kept input is the client's mistake")
   func kept() async throws {
-    let inputs = try Self.corpus()
+    let inputs = try FuzzedDoors.corpus()
     #expect(
       Set(inputs.map { $0[0] % UInt8(FuzzedDoors.Door.allCases.count) }).count
         == FuzzedDoors.Door.allCases.count
@@ -64,7 +56,7 @@ struct MessageFuzzTests {
   @Test("What is wrong with a damaged input is the client's mistake")
   func damaged() async throws {
     var random = SeededGenerator.forTest()
-    let inputs = try Self.corpus()
+    let inputs = try FuzzedDoors.corpus()
     let doors = FuzzedDoors()
     let end = ContinuousClock.now + .seconds(Self.seconds)
     while ContinuousClock.now < end, let input = inputs.randomElement(using: &random) {

@@ -4,7 +4,7 @@ import EventLog
 import FirestoreEmulator
 import FirestoreProtos
 import FirestoreWire
-package import Foundation
+import Foundation
 import HTTPSupport
 import HTTPTypes
 import Identity
@@ -30,9 +30,15 @@ package final class FuzzedDoors: Sendable {
     case listen, write, http, listenChannel, writeChannel
   }
 
-  /// Inputs that each reach code which no other does; found by `make fuzz`.
-  package static let corpus = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "Corpus")
+  /// Inputs that reach all the code that any known ones reach; found by `make fuzz`.
+  ///
+  /// Throws what reading their file throws.
+  package static func corpus() throws -> [[UInt8]] {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "corpus.base64")
+    return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap {
+      Data(base64Encoded: String($0)).map { Array($0) }
+    }
+  }
 
   /// Codes that say that the server is at fault, upon which clients try for minutes.
   private static let faults: Set<StatusCode> = [.internal, .unknown, .unavailable, .dataLoss]
