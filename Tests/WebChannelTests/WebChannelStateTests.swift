@@ -23,6 +23,7 @@ struct WebChannelStateTests {
     }
     #expect(got == all)
     #expect(state.waitingBytes == 0)
+    #expect(state.earlyBytes == 0)
   }
 
   @Test("Over any network the client gets each array once and in order", arguments: 0..<50)
@@ -155,6 +156,7 @@ struct WebChannelStateTests {
     let isMissingTaken = state.accept([text], from: 0)
     #expect(isMissingTaken)
     #expect(state.waitingBytes == 2 * text.utf8.count + 1)
+    #expect(state.earlyBytes == 0)
   }
 
   @Test("A report counts what was sent and not acknowledged, once")

@@ -173,6 +173,26 @@ struct WebChannelsTests {
     channels.endAll()
   }
 
+  @Test("A second back channel ends the first one")
+  func secondBackChannel() async throws {
+    let channels = WebChannels()
+    let page = Page(channels: channels) { stream in while true { _ = try await stream.next() } }
+    let id = try await page.open("m")
+    let (opened, continuation) = AsyncStream<Void>.makeStream()
+    guard case .produced(let first) = await page.request(.get, "SID=\(id)&RID=rpc&AID=0").body,
+      case .produced(let second) = await page.request(.get, "SID=\(id)&RID=rpc&AID=0").body
+    else {
+      Issue.record("a back channel is no stream")
+      return
+    }
+    async let whole: Void = first { _ in continuation.yield() }
+    _ = await opened.first { _ in true }
+    let later = Task { try await second { _ in } }
+    try await whole
+    channels.endAll()
+    try await later.value
+  }
+
   @Test("What a client gives up while its handler is busy is not taken")
   func givenUp() async throws {
     let (gate, continuation) = AsyncStream<Void>.makeStream()
@@ -186,6 +206,8 @@ struct WebChannelsTests {
     let left = Task {
       await page.request(.post, "SID=\(id)&RID=2", Page.form(["left"], from: 1)).status
     }
+    // Long enough to be taken, if it were taken.
+    for _ in 0..<100 { await Task.yield() }
     left.cancel()
     #expect(await left.value == .badRequest)
     continuation.yield()

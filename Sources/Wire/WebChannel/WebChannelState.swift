@@ -32,7 +32,7 @@ struct WebChannelState {
 
   private var nextMessage = 0
   private var early: [Int: String] = [:]
-  private var earlyBytes = 0
+  private(set) var earlyBytes = 0
   private var messages = Deque<String>()
   /// The bytes of messages that wait for the handler.
   private(set) var waitingBytes = 0
