@@ -1,6 +1,6 @@
 package import FirestoreProtos
 
-/// Carries Firestore's calls: over REST, or straight to an emulator's handlers.
+/// Carries Firestore's calls: over HTTP, or straight to an emulator's handlers.
 ///
 /// Every call throws `FirestoreError`. Nothing is retried here.
 package protocol FirestoreTransport: Sendable {
