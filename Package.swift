@@ -44,7 +44,7 @@ let package = Package(
     // MD5, by which clients look names up in bloom filters; jwt-kit brings it along.
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ] + documentation(),
-  targets: libraries() + rooms() + doors() + application() + starter() + testSupport() + fuzzing()
+  targets: libraries() + rooms() + doors() + application() + starter() + testSupport()
     + testTargets() + [
       // Keeps the house: imports, edges, floors, names, files that no target owns.
       .plugin(
@@ -403,6 +403,7 @@ func testSupport() -> [Target] {
         "ServiceLifecycle", "UnixSignals", "Logging",
       ]
     ),
+    program("Fuzz", in: "Tests", ["FuzzedDoors"]),
     program(
       "SampleFunctions",
       in: "Tests",
@@ -419,12 +420,6 @@ func testSupport() -> [Target] {
       exclude: ["README.md", "requirements.txt"]
     ),
   ]
-}
-
-/// A program whose `main` is libFuzzer's, so that only `make fuzz` can link it.
-func fuzzing() -> [Target] {
-  guard Context.environment["HEARTH_FUZZ"] != nil else { return [] }
-  return [program("Fuzz", in: "Tests", ["FuzzedDoors"])]
 }
 
 /// One folder of tests a room, and those that go through several; by name.

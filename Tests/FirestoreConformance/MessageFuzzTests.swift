@@ -40,12 +40,12 @@ struct MessageFuzzTests {
 
   @Test("What is wrong with a kept input is the client's mistake")
   func kept() async throws {
-    let inputs = try FuzzedDoors.corpus()
+    let inputs = try FuzzTarget.corpus()
     #expect(
-      Set(inputs.map { $0[0] % UInt8(FuzzedDoors.Door.allCases.count) }).count
-        == FuzzedDoors.Door.allCases.count
+      Set(inputs.map { $0[0] % UInt8(FuzzTarget.Door.allCases.count) }).count
+        == FuzzTarget.Door.allCases.count
     )
-    let doors = FuzzedDoors()
+    let doors = FuzzTarget()
     for input in inputs {
       let complaint = await doors.take(input)
       #expect(complaint == nil)
@@ -56,8 +56,8 @@ struct MessageFuzzTests {
   @Test("What is wrong with a damaged input is the client's mistake")
   func damaged() async throws {
     var random = SeededGenerator.forTest()
-    let inputs = try FuzzedDoors.corpus()
-    let doors = FuzzedDoors()
+    let inputs = try FuzzTarget.corpus()
+    let doors = FuzzTarget()
     let end = ContinuousClock.now + .seconds(Self.seconds)
     while ContinuousClock.now < end, let input = inputs.randomElement(using: &random) {
       let damaged = Self.damage(input, inputs, &random)

@@ -3,38 +3,42 @@ import Foundation
 import FuzzedDoors
 import Synchronization
 
-/// The doors, made anew now and then because a store in memory only grows.
-let doors = Mutex((current: FuzzedDoors(), inputs: 0))
-let inputsOfStore = 5000
+#if FUZZING
+  /// The doors, made anew now and then because a store in memory only grows.
+  let doors = Mutex((current: FuzzTarget(), inputs: 0))
+  let inputsOfStore = 5000
 
-/// Gives one input to the doors; a server at fault ends the process, which keeps the input.
-func takeInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-  let input = Array(UnsafeBufferPointer(start: bytes, count: count))
-  let (current, old) = doors.withLock { doors -> (FuzzedDoors, FuzzedDoors?) in
-    doors.inputs += 1
-    guard doors.inputs.isMultiple(of: inputsOfStore) else { return (doors.current, nil) }
-    let old = doors.current
-    doors.current = FuzzedDoors()
-    return (doors.current, old)
+  /// Gives one input to the doors; a server at fault ends the process, which keeps the input.
+  func takeInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let input = Array(UnsafeBufferPointer(start: bytes, count: count))
+    let (current, old) = doors.withLock { doors -> (FuzzTarget, FuzzTarget?) in
+      doors.inputs += 1
+      guard doors.inputs.isMultiple(of: inputsOfStore) else { return (doors.current, nil) }
+      let old = doors.current
+      doors.current = FuzzTarget()
+      return (doors.current, old)
+    }
+    let isDone = DispatchSemaphore(value: 0)
+    Task.detached {
+      await old?.stop()
+      if let complaint = await current.take(input) { fatalError(complaint) }
+      isDone.signal()
+    }
+    isDone.wait()
+    return 0
   }
-  let isDone = DispatchSemaphore(value: 0)
-  Task.detached {
-    await old?.stop()
-    if let complaint = await current.take(input) { fatalError(complaint) }
-    isDone.signal()
-  }
-  isDone.wait()
-  return 0
-}
 
-/// libFuzzer's loop, which `-sanitize=fuzzer` links.
-@_silgen_name("LLVMFuzzerRunDriver")
-func runFuzzer(
-  _ count: UnsafeMutablePointer<CInt>,
-  _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
-  _ body: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
-) -> CInt
+  /// libFuzzer's loop, which `-sanitize=fuzzer` links.
+  @_silgen_name("LLVMFuzzerRunDriver")
+  func runFuzzer(
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ body: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+  ) -> CInt
 
-var count = CommandLine.argc
-var arguments = CommandLine.unsafeArgv
-exit(runFuzzer(&count, &arguments, takeInput))
+  var count = CommandLine.argc
+  var arguments = CommandLine.unsafeArgv
+  exit(runFuzzer(&count, &arguments, takeInput))
+#else
+  print("Without libFuzzer this does nothing; `make fuzz` builds it and runs it.")
+#endif

@@ -7,7 +7,7 @@ folder=.build/fuzz
 fuzz=$folder/release/Fuzz
 
 echo "Building the doors with libFuzzer below $folder (first time: about ten minutes) ..."
-HEARTH_FUZZ=1 swift build -c release --scratch-path $folder --product Fuzz \
+swift build -c release --scratch-path $folder --product Fuzz -Xswiftc -DFUZZING \
   -Xswiftc -sanitize=fuzzer -Xswiftc -use-ld=lld -Xlinker --strip-debug
 
 rm -rf $folder/corpus $folder/merged

@@ -23,7 +23,7 @@ import TestSupport
 /// The first byte of an input chooses the door. A call's message follows it; the messages of a stream
 /// are each preceded by their length in two bytes, the high one first; a request over HTTP is its
 /// method, a space, its target, a line end, and its body.
-package final class FuzzedDoors: Sendable {
+package final class FuzzTarget: Sendable {
   /// The doors, by the first byte's remainder.
   package enum Door: UInt8, CaseIterable {
     case commit, batchWrite, runQuery, runAggregationQuery, batchGetDocuments, listDocuments
