@@ -5,12 +5,12 @@ import Testing
 
 /// What clients never send, at all doors.
 ///
-/// `HEARTH_FUZZ_SECONDS` sets how long inputs are damaged; five by default. `make fuzz` does the same
+/// `HEARTH_FUZZ_SECONDS` sets how long inputs are damaged; three by default. `make fuzz` does the same
 /// for long, guided by the code that it reaches.
 @Suite("Damaged messages")
 struct MessageFuzzTests {
   private static let seconds =
-    ProcessInfo.processInfo.environment["HEARTH_FUZZ_SECONDS"].flatMap { Double($0) } ?? 5
+    ProcessInfo.processInfo.environment["HEARTH_FUZZ_SECONDS"].flatMap { Double($0) } ?? 3
 
   /// One to four changes to an input, behind the byte that chooses its door.
   private static func damage(

@@ -251,7 +251,9 @@ struct HTTP1ConnectionTests {
     let large: HTTPService.Responder = { _, _ in
       Response(status: .ok, body: .whole(ByteBuffer(repeating: 65, count: bytes)))
     }
-    try await withService(responder: large) { address, group in
+    // The machine may be slow.
+    let configuration = HTTPService.Configuration(drainTimeMax: .seconds(60))
+    try await withService(configuration: configuration, responder: large) { address, group in
       try await RawConnection.with(address) { client in
         try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         let head = try await client.receive(until: "\r\n\r\n")

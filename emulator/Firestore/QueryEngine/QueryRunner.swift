@@ -39,6 +39,8 @@ package final class QueryRunner: Sendable {
     package var wastedCandidatesMax: Int
     /// Entries written since a query used an index after which its cost is looked at.
     package var idleWritesMax: Int
+    /// The indexes that a query must do with, as in production; nil when it needs none.
+    package var declaredIndexes: DeclaredIndexes?
     /// Indexes asked for and not yet begun; further ones are asked for again by later queries.
     package var wishesMax: Int
 
@@ -54,7 +56,8 @@ package final class QueryRunner: Sendable {
       sortBytesMax: Int = 128 << 20,
       wastedCandidatesMax: Int = 10_000,
       idleWritesMax: Int = 10_000,
-      wishesMax: Int = 64
+      wishesMax: Int = 64,
+      declaredIndexes: DeclaredIndexes? = nil
     ) {
       self.scanCandidatesMax = scanCandidatesMax
       self.indexesMax = indexesMax
@@ -67,6 +70,7 @@ package final class QueryRunner: Sendable {
       self.wastedCandidatesMax = wastedCandidatesMax
       self.idleWritesMax = idleWritesMax
       self.wishesMax = wishesMax
+      self.declaredIndexes = declaredIndexes
     }
   }
 
@@ -81,6 +85,8 @@ package final class QueryRunner: Sendable {
     var suspects: Set<UInt64> = []
     /// The candidates that queries looked at in vain, by the index that would have spared them.
     var wasted: [IndexDefinition: Int] = [:]
+    /// The composite indexes that production would have needed.
+    var needed: [DatabaseName: Set<CompositeIndex>] = [:]
   }
 
   /// A runner without indexes; `load` reads them and `run` builds them.
@@ -117,10 +123,45 @@ package final class QueryRunner: Sendable {
 
   /// Checks a query and makes its implied parts explicit.
   ///
-  /// Throws `INVALID_ARGUMENT` in production's words.
+  /// Throws `INVALID_ARGUMENT` in production's words, and `FAILED_PRECONDITION` for a query that the
+  /// declared indexes do not serve, if there are any.
   package func prepare(_ query: Query) throws -> PreparedQuery {
-    PreparedQuery(query: query, orders: try QueryValidation(query: query).check())
+    let prepared = PreparedQuery(query: query, orders: try QueryValidation(query: query).check())
+    try checkIndexes(of: prepared)
+    return prepared
   }
+
+  /// The composite indexes that production would have needed for the queries so far, in order of their
+  /// declarations; at most 1000 a database.
+  package func neededIndexes(_ database: DatabaseName) -> [CompositeIndex] {
+    let needed = state.withLock { $0.needed[database] ?? [] }
+    return needed.map { ($0.json, $0) }.sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  private func checkIndexes(of prepared: PreparedQuery) throws {
+    let query = prepared.query
+    let declared = configuration.declaredIndexes
+    // Most queries are by name or of one field, for which every project has what it needs.
+    guard
+      declared != nil || query.filter != nil || query.orders.count > 1 || query.allDescendants
+        || query.findNearest != nil
+    else { return }
+    for need in IndexNeed.all(of: prepared) {
+      if need.isComposite {
+        let index = need.composite
+        state.withLock { state in
+          var needed = state.needed[query.database] ?? []
+          guard needed.count < Self.neededMax, needed.insert(index).inserted else { return }
+          state.needed[query.database] = needed
+        }
+      }
+      if let declared, !declared.serve(need) {
+        throw MissingIndexError(database: query.database, index: need.composite)
+      }
+    }
+  }
+
+  private static let neededMax = 1000
 
   /// Runs a query on one snapshot.
   ///

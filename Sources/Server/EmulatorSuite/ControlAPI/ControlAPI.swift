@@ -9,6 +9,7 @@ import Identity
 import Invocation
 import Logging
 import NIOCore
+import QueryEngine
 import RuntimeSupport
 import StorageEngine
 import TriggerDelivery
@@ -29,6 +30,7 @@ struct ControlAPI: Sendable {
   let dataFolder: String
   let roster: ConnectionRoster
   let documents: DocumentDatabase
+  let queries: QueryRunner
   let fleet: WorkerFleet
   let logs: FunctionLogStore
   let deliveries: DeliveryService

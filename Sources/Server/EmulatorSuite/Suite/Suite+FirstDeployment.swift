@@ -96,6 +96,7 @@ extension Suite {
       dataFolder: folder.path,
       roster: roster,
       documents: parts.documents,
+      queries: parts.queries,
       fleet: parts.fleet,
       logs: parts.logs,
       deliveries: parts.deliveries,

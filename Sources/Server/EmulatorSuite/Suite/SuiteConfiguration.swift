@@ -36,6 +36,10 @@ package struct SuiteConfiguration: Sendable {
   package var functions: Functions?
   /// Whether a function gets the events of one document one after the other.
   package var isOrdered: Bool
+  /// The file of the indexes that queries must do with, as an absolute path.
+  ///
+  /// It need not exist. Nil when queries need none.
+  package var indexesFile: String?
   /// An export that is imported before anyone is served, as an absolute path.
   package var importFolder: String?
   /// Where an export is written when the suite stops, as an absolute path.
@@ -80,6 +84,7 @@ package struct SuiteConfiguration: Sendable {
     isEphemeral: Bool = false,
     functions: Functions? = nil,
     isOrdered: Bool = true,
+    indexesFile: String? = nil,
     importFolder: String? = nil,
     exportFolder: String? = nil,
     environment: [String: String] = [:],
@@ -94,6 +99,7 @@ package struct SuiteConfiguration: Sendable {
     self.isEphemeral = isEphemeral
     self.functions = functions
     self.isOrdered = isOrdered
+    self.indexesFile = indexesFile
     self.importFolder = importFolder
     self.exportFolder = exportFolder
     self.environment = environment

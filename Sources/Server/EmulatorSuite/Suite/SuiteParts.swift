@@ -7,6 +7,7 @@ import Foundation
 import Invocation
 import Logging
 import QueryEngine
+import RuntimeSupport
 import SQLiteStorage
 import TriggerDelivery
 import VectorIndex
@@ -17,6 +18,7 @@ struct SuiteParts {
   let time = VirtualTime()
   let tailer: EventTailer
   let retention: EventRetention
+  let queries: QueryRunner
   let documents: DocumentDatabase
   let vectors: VectorCatalogue
   let transfer: DataTransfer
@@ -50,7 +52,13 @@ struct SuiteParts {
       }
     )
     self.retention = retention
-    let queries = QueryRunner(logger: logger("firestore"))
+    let queries = QueryRunner(
+      configuration: .init(
+        declaredIndexes: try configuration.indexesFile.map(Self.declaredIndexes)
+      ),
+      logger: logger("firestore")
+    )
+    self.queries = queries
     try await queries.load(from: storage)
     documents = DocumentDatabase(
       storage: storage,
@@ -94,5 +102,15 @@ struct SuiteParts {
       logger: logger("triggers")
     )
     starts = StartWatch(folder: folder.deployments, logger: logger("deployment"))
+  }
+
+  /// The indexes that a file declares; none when there is no file.
+  private static func declaredIndexes(_ path: String) throws -> DeclaredIndexes {
+    guard FileManager.default.fileExists(atPath: path) else { return DeclaredIndexes() }
+    do {
+      return try DeclaredIndexes(json: try Data(contentsOf: URL(filePath: path)))
+    } catch let error as StatusError {
+      throw StatusError(error.statusCode, "\(path): \(error.statusMessage)")
+    }
   }
 }

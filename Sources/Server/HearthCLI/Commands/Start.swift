@@ -48,6 +48,17 @@ struct Start: AsyncParsableCommand {
   )
   var unorderedEvents = false
 
+  @Flag(
+    help: ArgumentHelp(
+      "Refuse queries for which production would lack an index.",
+      discussion: """
+        What is declared in firestore.indexes.json, or the file that firebase.json names, is there. \
+        `hearth indexes --write` adds what the queries so far need.
+        """
+    )
+  )
+  var strictIndexes = false
+
   @Option(
     name: .customLong("import"),
     help: ArgumentHelp(
@@ -150,6 +161,7 @@ struct Start: AsyncParsableCommand {
       isEphemeral: ephemeral,
       functions: functions.configuration(files, isWatched: watch),
       isOrdered: !unorderedEvents,
+      indexesFile: strictIndexes ? files.firestoreIndexes : nil,
       importFolder: importFolder.map(absolutePath),
       exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
       environment: ProcessInfo.processInfo.environment,

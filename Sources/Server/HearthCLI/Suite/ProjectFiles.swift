@@ -10,17 +10,20 @@ struct ProjectFiles {
   var functionsProduct: String?
   /// How that package is built by default; nil when `firebase.json` does not say.
   var functionsConfiguration: FunctionsOptions.BuildConfiguration?
+  /// The file of Firestore's indexes, absolute; it need not exist.
+  var firestoreIndexes: String
   /// The default project of `.firebaserc`.
   var defaultProject: String?
 
   /// Reads the files of a folder; missing files are empty, malformed ones throw a `CommandFailure`.
   init(folder: String) throws {
     self.folder = folder
+    firestoreIndexes = Self.absolute("firestore.indexes.json", in: folder)
     if let firebase: FirebaseJSON = try Self.read("firebase.json", in: folder) {
       let functions = firebase.functions?.only
-      functionsSource = functions?.source.map { source in
-        source.hasPrefix("/")
-          ? source : URL(filePath: folder).appending(path: source).standardizedFileURL.path
+      functionsSource = functions?.source.map { Self.absolute($0, in: folder) }
+      if let path = firebase.firestore?.only?.indexes {
+        firestoreIndexes = Self.absolute(path, in: folder)
       }
       functionsProduct = functions?.product
       if let name = functions?.configuration {
@@ -34,6 +37,11 @@ struct ProjectFiles {
     }
     let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
     defaultProject = firebaserc?.projects?["default"]
+  }
+
+  private static func absolute(_ path: String, in folder: String) -> String {
+    path.hasPrefix("/")
+      ? path : URL(filePath: folder).appending(path: path).standardizedFileURL.path
   }
 
   private static func read<File: Decodable>(_ name: String, in folder: String) throws -> File? {
@@ -53,7 +61,12 @@ struct ProjectFiles {
   }
 
   private struct FirebaseJSON: Decodable {
-    var functions: OneOrMany?
+    var functions: OneOrMany<Functions>?
+    var firestore: OneOrMany<Firestore>?
+  }
+
+  private struct Firestore: Decodable {
+    var indexes: String?
   }
 
   private struct Functions: Decodable {
@@ -62,17 +75,18 @@ struct ProjectFiles {
     var configuration: String?
   }
 
-  /// `functions` may be one object or a list of code bases, of which the first is served.
-  private struct OneOrMany: Decodable {
-    var only: Functions?
+  /// `functions` may be one object or a list of code bases, `firestore` one or a list of databases; the
+  /// first is served.
+  private struct OneOrMany<Part: Decodable>: Decodable {
+    var only: Part?
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
       // Decoding decides which of the two it is; the error of the object says more.
-      if let list = try? container.decode([Functions].self) {
+      if let list = try? container.decode([Part].self) {
         only = list.first
       } else {
-        only = try container.decode(Functions.self)
+        only = try container.decode(Part.self)
       }
     }
   }

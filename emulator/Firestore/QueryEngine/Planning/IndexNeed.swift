@@ -67,7 +67,8 @@ package struct IndexNeed: Sendable, Hashable {
     return orders.count > 1 || !bound.isEmpty || last.descending != nameDescending
   }
 
-  private var bound: [CompositeIndex.Field] {
+  /// The fields that are bound to values.
+  var bound: [CompositeIndex.Field] {
     equal.map { .init($0, .ascending) } + contained.map { .init($0, .contains) }
   }
 
