@@ -48,13 +48,30 @@ class Ended(Exception):
         self.message = message
 
 
-class GRPCStream:
+class Stream:
     """A stream in both directions; what arrives is kept until it is asked for."""
 
+    def __init__(self):
+        self.incoming = queue.Queue()
+
+    def receive(self):
+        """The next message; raises `Ended` after the last one."""
+        try:
+            message = self.incoming.get(timeout=WAIT)
+        except queue.Empty:
+            raise AssertionError(f"nothing came within {WAIT} seconds") from None
+        if isinstance(message, Ended):
+            raise message
+        return message
+
+
+class GRPCStream(Stream):
+    """A stream of gRPC."""
+
     def __init__(self, call, outgoing):
+        super().__init__()
         self.call = call
         self.outgoing = outgoing
-        self.incoming = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
@@ -67,16 +84,6 @@ class GRPCStream:
 
     def send(self, message):
         self.outgoing.put(message)
-
-    def receive(self):
-        """The next message; raises `Ended` after the last one."""
-        try:
-            message = self.incoming.get(timeout=WAIT)
-        except queue.Empty:
-            raise AssertionError(f"nothing came within {WAIT} seconds") from None
-        if isinstance(message, Ended):
-            raise message
-        return message
 
     def half_close(self):
         self.outgoing.put(None)

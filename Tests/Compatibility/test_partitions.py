@@ -25,6 +25,8 @@ def test_a_group_is_read_in_parts(db, collection):
     assert len(found) == len(names)
     assert set(found) == names
     assert len(list(group.get_partitions(1000))) == 120
+    # As many as a request can ask for.
+    assert len(list(group.get_partitions(2 ** 63 - 1))) == 120
     assert len(list(db.collection_group("nobody").get_partitions(3))) == 1
 
 

@@ -13,7 +13,7 @@ import urllib.parse
 
 from google.protobuf import json_format
 from google.protobuf.unknown_fields import UnknownFieldSet
-from phones import WAIT, Ended, GRPCTransport
+from phones import WAIT, Ended, GRPCTransport, Stream
 
 # The number of the field that Google's Python types lack.
 VERIFY = 5
@@ -57,15 +57,15 @@ class Chunks:
             yield from json.loads(body)
 
 
-class WebChannelStream:
+class WebChannelStream(Stream):
     """A stream in both directions over plain requests, as `GRPCStream` is over gRPC."""
 
     def __init__(self, address, method, response, rough=False):
+        super().__init__()
         self.address = address
         self.path = f"/google.firestore.v1.Firestore/{method}/channel"
         self.response = response
         self.rough = rough
-        self.incoming = queue.Queue()
         self.outgoing = queue.Queue()
         self.session = None
         self.sent = 0
@@ -78,16 +78,6 @@ class WebChannelStream:
 
     def send(self, message):
         self.outgoing.put(to_json(message))
-
-    def receive(self):
-        """The next message; raises `Ended` after the last one."""
-        try:
-            message = self.incoming.get(timeout=WAIT)
-        except queue.Empty:
-            raise AssertionError(f"nothing came within {WAIT} seconds") from None
-        if isinstance(message, Ended):
-            raise message
-        return message
 
     def half_close(self):
         """A page has no half of it: it leaves."""

@@ -173,6 +173,36 @@ struct WebChannelsTests {
     channels.endAll()
   }
 
+  @Test("A back channel that has nothing to do ends, too, when its handler begins to wait")
+  func renewalOfAnIdleChannel() async throws {
+    let (gate, open) = AsyncStream<Void>.makeStream()
+    // No sign of life comes to help.
+    let channels = WebChannels(
+      configuration: .init(heldLengthMax: 10, heldLengthMin: 0),
+      clock: ManualClock()
+    )
+    let page = Page(channels: channels) { stream in
+      try await stream.send { "0123456789" }
+      _ = await gate.first { _ in true }
+      try await stream.send { "9876543210" }
+    }
+    let id = try await page.open("m")
+    let back = await page.request(.get, "SID=\(id)&RID=rpc&AID=0&CI=0")
+    guard case .produced(let produce) = back.body else {
+      Issue.record("the back channel is no stream")
+      return
+    }
+    try await produce { piece in
+      guard String(buffer: piece).contains("0123456789") else { return }
+      Task {
+        // Long enough for the channel to wait for more.
+        for _ in 0..<100 { await Task.yield() }
+        open.yield()
+      }
+    }
+    channels.endAll()
+  }
+
   @Test("A second back channel ends the first one")
   func secondBackChannel() async throws {
     let channels = WebChannels()
@@ -215,6 +245,16 @@ struct WebChannelsTests {
     var iterator = taken.makeAsyncIterator()
     #expect(await iterator.next() == "0123456789ab")
     #expect(await iterator.next() == "stayed")
+    channels.endAll()
+  }
+
+  @Test("An opening with messages out of place is refused and leaves no session")
+  func openingAhead() async throws {
+    let channels = WebChannels(configuration: .init(sessionsMax: 1))
+    let page = Page(channels: channels) { stream in while true { _ = try await stream.next() } }
+    let ahead = await page.request(.post, "VER=8", Page.form(["m"], from: 5000))
+    #expect(ahead.status == .badRequest)
+    _ = try await page.open("m")
     channels.endAll()
   }
 
@@ -302,7 +342,7 @@ struct WebChannelsTests {
       await clock.waitForSleepers(2)
       clock.advance(by: .seconds(25))
     }
-    #expect(channels.count == 1)
+    #expect(await page.request(.post, "SID=\(id)&RID=2", "count=0").status == .ok)
     channels.endAll()
     try await whole
   }
@@ -314,7 +354,8 @@ struct WebChannelsTests {
     let id = try await page.open("m")
     let requests: [(HTTPRequest.Method, String, String)] = [
       (.get, "", ""), (.post, "", "count=1"), (.post, "VER=7", ""), (.put, "SID=\(id)", ""),
-      (.post, "VER=8", "count=-1"), (.post, "VER=8", "count=1001"), (.post, "VER=8", "ofs=x"),
+      (.post, "VER=8", "count=-1"),
+      (.post, "VER=8", "count=1001"), (.post, "VER=8", "ofs=x"),
       (.get, "SID=\(id)", ""), (.get, "SID=\(id)&RID=rpc&AID=x", ""),
       (.get, "SID=\(id)&RID=rpc&TO=0", ""), (.post, "SID=\(id)&AID=-1", ""),
       (.post, "SID=\(id)", "count=1&ofs=5000&req0___data__=m"), (.post, "SID=nobody", ""),

@@ -53,13 +53,13 @@ package struct FindNearest: Sendable, Hashable {
         Self.dotProduct(vector, vector).squareRoot() * Self.dotProduct(other, other).squareRoot()
       distance = 1 - Self.dotProduct(vector, other) / lengths
     }
-    guard !distance.isNaN, threshold.map({ isNearer($0, distance) }) != true else { return nil }
+    guard !distance.isNaN, threshold.map({ rank($0) < rank(distance) }) != true else { return nil }
     return distance
   }
 
-  /// Whether one distance is that of a nearer vector than another.
-  package func isNearer(_ distance: Double, _ other: Double) -> Bool {
-    measure == .dotProduct ? distance > other : distance < other
+  /// A number that is smaller for the distance of a nearer vector.
+  package func rank(_ distance: Double) -> Double {
+    measure == .dotProduct ? -distance : distance
   }
 
   private static func dotProduct(_ left: [Double], _ right: [Double]) -> Double {

@@ -116,14 +116,17 @@ final class WebChannelSession: Sendable {
   ///
   /// What other clients hold never keeps one from `heldLengthMin`.
   func waitForRoom() async throws {
-    try await wait { [heldLengths, configuration] state in
-      let isFree =
-        state.heldLength < configuration.heldLengthMin
-        || state.heldLength < configuration.heldLengthMax
-          && heldLengths.sum < configuration.heldLengthOfAllMax
-      state.isHeldUp = !isFree
-      return isFree ? () : nil
-    }
+    let isHeldUp = guarded.withLock { !hasRoom($0.state) }
+    // The back channel, which may have nothing to do, has to see it.
+    if isHeldUp { change { $0.isHeldUp = true } }
+    defer { if isHeldUp { change { $0.isHeldUp = false } } }
+    try await wait { hasRoom($0) ? () : nil }
+  }
+
+  private func hasRoom(_ state: WebChannelState) -> Bool {
+    state.heldLength < configuration.heldLengthMin
+      || state.heldLength < configuration.heldLengthMax
+        && heldLengths.sum < configuration.heldLengthOfAllMax
   }
 
   /// Adds a message for the client.

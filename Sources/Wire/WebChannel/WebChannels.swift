@@ -25,6 +25,7 @@ package final class WebChannels: Sendable {
     package var heldLengthMax: Int
     /// The same of all clients together; beyond it, each still may hold `heldLengthMin`.
     package var heldLengthOfAllMax: Int
+    /// The UTF-16 units that a client may leave unacknowledged whatever the others do.
     package var heldLengthMin: Int
     /// The bytes after which a back channel ends, so that the next one acknowledges them.
     package var backChannelLengthMax: Int
@@ -59,7 +60,7 @@ package final class WebChannels: Sendable {
   }
 
   /// What clients are told of the protocol: its version, the server's, and the longest silence in
-  /// milliseconds, after half of which again they give up.
+  /// milliseconds; they give up after one and a half times that.
   private static let versions = "8,14,30000"
   private static let headersParameter = "$httpHeaders"
   /// Header fields that a client sends in a list; the web's library sends about ten.
@@ -86,9 +87,6 @@ package final class WebChannels: Sendable {
   package func endAll() {
     for session in sessions.withLock({ Array($0.values) }) { session.end() }
   }
-
-  /// How many sessions there are.
-  package var count: Int { sessions.withLock(\.count) }
 
   /// Answers a request at a channel's address; `handler` serves the session if it opens one.
   ///
@@ -158,7 +156,12 @@ package final class WebChannels: Sendable {
     }
     let stream = WebChannelStream(headers: headers, parameters: parameters, session: session)
     session.start { try await handler(stream) }
-    _ = try await session.accept(form.messages, from: form.offset, acknowledging: nil)
+    do {
+      _ = try await accept(form, session, acknowledging: nil)
+    } catch {
+      session.end()
+      throw error
+    }
     return Self.text(
       WebChannelState.framed(#"[[0,["c","\#(session.id)","",\#(Self.versions)]]]"#)
     )
@@ -170,22 +173,32 @@ package final class WebChannels: Sendable {
     _ session: WebChannelSession
   ) async throws -> Response {
     let form = try Form(await request.wholeBody(upTo: configuration.bodyBytesMax))
-    let report: String?
+    let last = try parameters.number("AID", in: 0...Int.max)
+    return Self.text(
+      WebChannelState.framed(try await accept(form, session, acknowledging: last))
+    )
+  }
+
+  /// Lets a session take a form's messages; returns the request's answer.
+  private func accept(
+    _ form: Form,
+    _ session: WebChannelSession,
+    acknowledging last: Int?
+  ) async throws -> String {
     do {
-      report = try await session.accept(
+      if let report = try await session.accept(
         form.messages,
         from: form.offset,
-        acknowledging: try parameters.number("AID", in: 0...Int.max)
-      )
+        acknowledging: last
+      ) {
+        return report
+      }
     } catch is CancellationError {
       throw StatusError.invalidArgument("The session has just ended: Unknown SID.")
     }
-    guard let report else {
-      throw StatusError.invalidArgument(
-        "Message \(form.offset) is too far ahead of those that are there."
-      )
-    }
-    return Self.text(WebChannelState.framed(report))
+    throw StatusError.invalidArgument(
+      "Message \(form.offset) is too far ahead of those that are there."
+    )
   }
 
   private func backChannel(

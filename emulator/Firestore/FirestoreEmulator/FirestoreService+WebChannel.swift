@@ -49,7 +49,7 @@ extension FirestoreService {
     guard case .document(_, let encoded, _, _) = reply, encoded.count > largeBytes else {
       return try reply.proto.jsonString()
     }
-    return try await withTaskExecutorPreference(LongReadExecutor.shared) {
+    return try await withTaskExecutorPreference(LongWorkExecutor.shared) {
       // To the end of the line.
       await Task.yield()
       return try reply.proto.jsonString()

@@ -150,9 +150,8 @@ package final class QueryRunner: Sendable {
       if need.isComposite {
         let index = need.composite
         state.withLock { state in
-          var needed = state.needed[query.database] ?? []
-          guard needed.count < Self.neededMax, needed.insert(index).inserted else { return }
-          state.needed[query.database] = needed
+          guard state.needed[query.database, default: []].count < Self.neededMax else { return }
+          state.needed[query.database, default: []].insert(index)
         }
       }
       if let declared, !declared.serve(need) {

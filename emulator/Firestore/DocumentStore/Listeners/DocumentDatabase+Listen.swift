@@ -279,7 +279,7 @@ extension DocumentDatabase {
     defer { longReads.end(pin) }
     while true {
       let after = last
-      let page = try await withTaskExecutorPreference(LongReadExecutor.shared) {
+      let page = try await withTaskExecutorPreference(LongWorkExecutor.shared) {
         try await readLatest { reader in
           let trimmed = try CommitLog.trimmedThrough(in: reader.snapshot)?.sequence ?? 0
           guard trimmed <= after, try isKept(time, of: database, in: reader.snapshot) else {

@@ -115,8 +115,11 @@ private struct NearestDocuments {
     guard case .vector(let vector) = document.fields[search.field],
       let distance = search.distance(of: vector)
     else { return }
-    let rank = search.measure == .dotProduct ? -distance : distance
-    let element = Element(name: document.name, distance: distance, rank: rank)
+    let element = Element(
+      name: document.name,
+      distance: distance,
+      rank: search.rank(distance)
+    )
     if heap.count < search.limit {
       heap.insert(element)
     } else if let last = heap.max, element < last {

@@ -5,7 +5,8 @@ import RuntimeSupport
 extension DocumentDatabase {
   /// Finds documents that split a collection group into parts of about the same size, in order.
   ///
-  /// There are at most `count` of them, and fewer when the group has fewer documents. All pages of an
+  /// There are at most `count` of them and at most 10 000, and fewer when the group has fewer documents.
+  /// All pages of an
   /// answer show the moment of its first page. Reads all names of the group for each page. Throws
   /// `INVALID_ARGUMENT` for a query that is more than a group in the order of its names, and for a
   /// token of other parameters.
@@ -69,20 +70,23 @@ extension DocumentDatabase {
 
 /// Chooses names at even distances out of a row of unknown length, without keeping it.
 private struct PartitionPoints {
+  /// Points that are found at most; fewer than were asked for are as good.
+  private static let countMax = 10_000
+
   private let count: Int
   /// Every `stride`-th name, from the first on.
   private var kept: [DocumentName] = []
   private var stride = 1
   private var seen = 0
 
-  init(count: Int) { self.count = count }
+  init(count: Int) { self.count = min(count, Self.countMax) }
 
   mutating func add(_ name: DocumentName) {
     defer { seen += 1 }
     guard seen.isMultiple(of: stride) else { return }
     kept.append(name)
     // So many that points chosen among them are off by a part in sixteen at most.
-    guard kept.count > 16 * min(count + 1, .max / 64) else { return }
+    guard kept.count > 16 * (count + 1) else { return }
     kept = kept.enumerated().compactMap { $0.offset.isMultiple(of: 2) ? $0.element : nil }
     stride *= 2
   }

@@ -220,7 +220,7 @@ extension DocumentDatabase {
         transactions.withLock { $0.endCall(transaction, at: end) }
       }
     }
-    try await withTaskExecutorPreference(LongReadExecutor.shared) {
+    try await withTaskExecutorPreference(LongWorkExecutor.shared) {
       // To the end of the line.
       await Task.yield()
       try await storage.read { snapshot in

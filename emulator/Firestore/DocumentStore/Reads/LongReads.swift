@@ -63,12 +63,13 @@ package final class LongReads: Sendable {
   func end(_ id: UInt64) { state.withLock { $0.reads[id] = nil } }
 }
 
-/// Runs the later parts of long reads on threads of their own, which give way to short work.
+/// Runs the later parts of long reads, and what else takes long, on threads of their own, which give
+/// way to short work.
 ///
 /// Each part goes to the end of the line, so that all long reads advance alike.
-package final class LongReadExecutor: TaskExecutor {
+package final class LongWorkExecutor: TaskExecutor {
   /// The process's only one.
-  package static let shared = LongReadExecutor()
+  package static let shared = LongWorkExecutor()
 
   private let jobs = Mutex<Deque<UnownedJob>>([])
   private let count = DispatchSemaphore(value: 0)

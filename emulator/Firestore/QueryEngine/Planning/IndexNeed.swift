@@ -35,9 +35,7 @@ package struct IndexNeed: Sendable, Hashable {
     scope = query.query.allDescendants ? .group : .collection
     equal = disjunct.equalPaths
     contained = disjunct.containedPaths
-    orders = query.orders.filter {
-      !$0.path.isDocumentID && disjunct.equalValue(of: $0.path) == nil
-    }
+    orders = query.orders(beyond: disjunct)
     nameDescending = query.orders.last?.descending ?? false
     vector = query.query.findNearest.map {
       CompositeIndex.Field($0.field, .vector(dimension: $0.vector.count))

@@ -147,6 +147,11 @@ package struct PreparedQuery: Sendable {
     return PreparedQuery(query: rest, orders: orders)
   }
 
+  /// The orders of the fields that a disjunct does not bind to one value, without the name's.
+  func orders(beyond disjunct: Conjunction) -> [Query.Order] {
+    orders.filter { !$0.path.isDocumentID && disjunct.equalValue(of: $0.path) == nil }
+  }
+
   /// Whether results come in descending order of names; nil when names are not the only order.
   var nameOrderDescending: Bool? {
     orders.count == 1 ? orders.first?.descending : nil

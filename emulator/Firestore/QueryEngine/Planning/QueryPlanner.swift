@@ -104,7 +104,7 @@ struct QueryPlanner {
     let singles =
       disjunct.equalPaths.map { IndexDefinition.Field($0, .ascending) }
       + disjunct.containedPaths.map { IndexDefinition.Field($0, .contains) }
-    guard suffix(disjunct).isEmpty, singles.count > 1 else {
+    guard query.orders(beyond: disjunct).isEmpty, singles.count > 1 else {
       return [idealIndex(disjunct)].compactMap(\.self)
     }
     return singles.map { definition([$0], nameDescending: false) }
@@ -112,7 +112,7 @@ struct QueryPlanner {
 
   /// The index whose range is exactly the disjunct's results in the query's order.
   private func idealIndex(_ disjunct: Conjunction) -> IndexDefinition? {
-    let suffix = suffix(disjunct)
+    let suffix = query.orders(beyond: disjunct)
     // An index serves an order and its reverse; the first field decides which of them is built.
     let flips = suffix.first?.descending ?? false
     let nameDescending =
@@ -125,13 +125,6 @@ struct QueryPlanner {
       }
     guard !fields.isEmpty || scope == .group else { return nil }
     return definition(fields, nameDescending: nameDescending)
-  }
-
-  /// The orders that an index must give: those of fields not bound to one value.
-  private func suffix(_ disjunct: Conjunction) -> [Query.Order] {
-    query.orders.filter {
-      !$0.path.isDocumentID && disjunct.equalValue(of: $0.path) == nil
-    }
   }
 
   private func definition(
