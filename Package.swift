@@ -403,7 +403,7 @@ func testSupport() -> [Target] {
         "ServiceLifecycle", "UnixSignals", "Logging",
       ]
     ),
-    program("Fuzz", in: "Tests", ["FuzzedDoors"]),
+    program("Fuzz", in: "Tests", ["FuzzedDoors"], exclude: ["words.dict"]),
     program(
       "SampleFunctions",
       in: "Tests",

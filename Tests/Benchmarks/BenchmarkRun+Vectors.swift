@@ -4,14 +4,16 @@ extension BenchmarkRun {
   /// Loading, searching and restarting with many vectors, beside a flat scan of the same ones.
   func measureVectors() async throws {
     let load = VectorLoad(set: VectorSet())
-    let exact = try await measureNumPy(load.set)
+    let exact = try await measureNumPy(load.set) {
+      .vectorQueryMilliseconds(isFiltered: $0, overHTTP: false)
+    }
     let arguments = ["--no-functions", "--data", hearth.folder + "/vectors"]
     try await hearth.run(arguments) { server in
       let time = try await load.load(server.vectors)
       figures.record(
         .vectorsPerSecond,
         Double(VectorSet.count) / (time / .seconds(1)),
-        note: "\(VectorSet.count) of \(VectorSet.dimension), \(Figures.text(time / .seconds(1))) s"
+        note: "\(VectorSet.count) of \(load.set.dimension), \(Figures.text(time / .seconds(1))) s"
       )
       let all = try await load.query(server.vectors, isFiltered: false)
       let filtered = try await load.query(server.vectors, isFiltered: true)
@@ -54,7 +56,30 @@ extension BenchmarkRun {
     }
   }
 
-  private func measureNumPy(_ set: VectorSet) async throws -> NumPyScan.Answers? {
+  /// Firestore's search for the nearest documents, which compares all that the filter leaves.
+  func measureNearest() async throws {
+    let set = VectorSet(dimension: 768)
+    _ = try await measureNumPy(set) { .nearestMilliseconds(isFiltered: $0) }
+    let arguments = ["--no-functions", "--data", hearth.folder + "/nearest"]
+    try await hearth.run(arguments) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      try await firestore.createVectors(of: set)
+      for isFiltered in [false, true] {
+        let times = try await firestore.findNearest(in: set, isFiltered: isFiltered)
+        figures.record(
+          .nearestMilliseconds(isFiltered: isFiltered),
+          times.milliseconds(0.5),
+          note: "p99 \(Figures.text(times.milliseconds(0.99))) ms, \(times.count) queries"
+        )
+      }
+      recordMemory(.nearestMegabytes, of: .hearth, ProcessMemory.megabytes(server.processID))
+    }
+  }
+
+  private func measureNumPy(
+    _ set: VectorSet,
+    _ metric: (_ isFiltered: Bool) -> Metric
+  ) async throws -> NumPyScan.Answers? {
     guard let numPy else {
       print("NumPy is not installed: skipped, and with it the recall.")
       return nil
@@ -62,7 +87,7 @@ extension BenchmarkRun {
     let answers = try await numPy.run(set, in: hearth.folder)
     for (times, isFiltered) in [(answers.all, false), (answers.filtered, true)] {
       figures.record(
-        .vectorQueryMilliseconds(isFiltered: isFiltered, overHTTP: false),
+        metric(isFiltered),
         of: .numPy,
         times.sorted()[times.count / 2]
       )

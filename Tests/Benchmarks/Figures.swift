@@ -44,6 +44,8 @@ enum Metric: Hashable, Sendable {
   case commitMilliseconds(percentile: Int)
   case longReadsPerSecond
   case queryMilliseconds(QueryShape, QuerySize)
+  case nearestMilliseconds(isFiltered: Bool)
+  case nearestMegabytes
   case snapshotMilliseconds(listeners: Int, areDifferent: Bool, percentile: Int)
   case documentsSentPerChange
   case idleListenersMegabytes
@@ -81,6 +83,9 @@ enum Metric: Hashable, Sendable {
     case .commitMilliseconds(let percentile): "commit p\(percentile) beside 8 long reads, ms"
     case .queryMilliseconds(let shape, .some): "\(shape.rawValue), ms"
     case .queryMilliseconds(_, .eightTimes): "… of eight times the documents, ms"
+    case .nearestMilliseconds(let isFiltered):
+      "findNearest \(isFiltered ? "of 1 %" : "of 100 000"), ms"
+    case .nearestMegabytes: "memory after findNearest, MB"
     case .longReadsPerSecond: "reads/s of 10 000 documents, 8 clients"
     case .snapshotMilliseconds(let listeners, let areDifferent, let percentile):
       "snapshot p\(percentile), \(listeners) "
@@ -119,7 +124,7 @@ enum Metric: Hashable, Sendable {
   var isLowerBetter: Bool {
     switch self {
     case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
-      .snapshotMilliseconds, .documentsSentPerChange, .idleListenersMegabytes,
+      .nearestMilliseconds, .nearestMegabytes, .snapshotMilliseconds, .documentsSentPerChange, .idleListenersMegabytes,
       .firstSnapshotMilliseconds, .resumptionMilliseconds,
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
@@ -249,6 +254,10 @@ struct Comparison {
       Row(metric: .commitMilliseconds(percentile: 99), peer: .withoutReaders, aim: .atMost(10)),
       Row(metric: .longReadsPerSecond),
     ]
+    + [false, true].map {
+      Row(metric: .nearestMilliseconds(isFiltered: $0), peer: .numPy)
+    }
+    + [Row(metric: .nearestMegabytes)]
     + [1, 32, 128, 1000].flatMap { listeners in
       [false, true].flatMap { areDifferent in
         [50, 99].map { percentile in

@@ -137,7 +137,7 @@ struct FirestoreLoad: Sendable {
     connect(Self.commit, on: loop)
   }
 
-  private func commit(_ writes: [Google_Firestore_V1_Write]) async throws {
+  func commit(_ writes: [Google_Firestore_V1_Write]) async throws {
     let body = try encoded(commit(writes))
     let loop = Load.eventLoops.next()
     try await connect(Self.commit, on: loop).flatMap { connection in
@@ -171,7 +171,8 @@ struct FirestoreLoad: Sendable {
     )
   }
 
-  private func create(
+  /// A write of a document that must not exist yet.
+  func create(
     _ path: String,
     _ fields: [FieldName: Google_Firestore_V1_Value]
   ) -> Google_Firestore_V1_Write {
@@ -182,14 +183,14 @@ struct FirestoreLoad: Sendable {
     return write
   }
 
-  private func connect(
+  func connect(
     _ method: String,
     on loop: any EventLoop
   ) -> EventLoopFuture<any LoadConnection> {
     GRPCConnection.connect(to: address, method: method, on: loop)
   }
 
-  private func encoded(_ message: some Message) throws -> ByteBuffer {
+  func encoded(_ message: some Message) throws -> ByteBuffer {
     let bytes: [UInt8] = try message.serializedBytes()
     return ByteBuffer(bytes: bytes)
   }

@@ -79,7 +79,7 @@ struct NumPyScan: Sendable {
     let command = ServedProcess.Command(
       executable: python,
       arguments: [
-        "scan.py", "rows", "queries", "\(VectorSet.dimension)", "\(Int(VectorSet.scale))",
+        "scan.py", "rows", "queries", "\(set.dimension)", "\(Int(VectorSet.scale))",
         "\(VectorSet.chats)",
       ],
       folder: folder

@@ -4,7 +4,7 @@ import Foundation
 enum Scenario: String, CaseIterable, Sendable {
   case start, create, get, queries, readers, listen, trigger, drain, faults, callable, cold, search,
     vectors
-  case memory, million
+  case nearest, memory, million
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -42,6 +42,7 @@ struct BenchmarkRun: Sendable {
     if has(.queries) { try await measureQueries() }
     if has(.readers) { try await measureReaders() }
     if has(.listen) { try await measureListeners() }
+    if has(.nearest) { try await measureNearest() }
     if has(.million) { try await measureMillion() }
     if has(.start, .create, .get, .queries, .listen, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }

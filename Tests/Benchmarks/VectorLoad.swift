@@ -35,7 +35,7 @@ struct VectorLoad: Sendable {
   func load(_ vectors: Address) async throws -> Duration {
     let description = ByteBuffer(
       string: """
-        {"name":"\(Self.index)","dimension":\(VectorSet.dimension),"metric":"cosine",\
+        {"name":"\(Self.index)","dimension":\(set.dimension),"metric":"cosine",\
         "spec":{"serverless":{"cloud":"aws","region":"us-east-1"}}}
         """
     )
@@ -84,7 +84,7 @@ struct VectorLoad: Sendable {
   func queryEngine() async throws -> (all: Answers, filtered: Answers) {
     let catalogue = VectorCatalogue(storage: MemoryStorage())
     try await catalogue.create(
-      VectorIndexDescription(name: Self.index, dimension: VectorSet.dimension, metric: .cosine)
+      VectorIndexDescription(name: Self.index, dimension: set.dimension, metric: .cosine)
     )
     for start in stride(from: 0, to: VectorSet.count, by: 1000) {
       let records = (start..<start + 1000).map { row in

@@ -8,12 +8,12 @@ import NIOCore
 /// Each number has five decimals, kept as a whole number, so that JSON and NumPy get exactly the
 /// same ones.
 struct VectorSet: Sendable {
+  let dimension: Int
   /// Rows of `dimension` numbers, in hundred thousandths.
   let numbers: [Int16]
   /// The same, of the vectors that are searched for.
   let queryNumbers: [Int16]
 
-  static let dimension = 1536
   static let count = 100_000
   static let queries = 64
   static let scale: Float = 100_000
@@ -33,16 +33,18 @@ struct VectorSet: Sendable {
   static func row(_ id: String) -> Int? { Int(id.dropFirst("message-".count)) }
 
   /// Makes the same vectors each time.
-  init() {
+  init(dimension: Int = 1536) {
+    self.dimension = dimension
     var random = Random(seed: 1)
-    let basis = (0..<Self.dimension * Self.latentDimension).map { _ in random.normal() }
+    let basis = (0..<dimension * Self.latentDimension).map { _ in random.normal() }
     let centres = (0..<Self.topics * Self.latentDimension).map { _ in random.normal() }
-    numbers = Self.rows(Self.count, seed: 2, basis, centres)
-    queryNumbers = Self.rows(Self.queries, seed: 1_000_003, basis, centres)
+    numbers = Self.rows(Self.count, of: dimension, seed: 2, basis, centres)
+    queryNumbers = Self.rows(Self.queries, of: dimension, seed: 1_000_003, basis, centres)
   }
 
   private static func rows(
     _ count: Int,
+    of dimension: Int,
     seed: UInt64,
     _ basis: [Float],
     _ centres: [Float]
@@ -76,17 +78,17 @@ struct VectorSet: Sendable {
     }
   }
 
-  func values(_ row: Int) -> [Float] { Self.values(numbers, row) }
-  func query(_ number: Int) -> [Float] { Self.values(queryNumbers, number % Self.queries) }
+  func values(_ row: Int) -> [Float] { values(numbers, row) }
+  func query(_ number: Int) -> [Float] { values(queryNumbers, number % Self.queries) }
 
-  private static func values(_ numbers: [Int16], _ row: Int) -> [Float] {
-    numbers[row * dimension..<(row + 1) * dimension].map { Float($0) / scale }
+  private func values(_ numbers: [Int16], _ row: Int) -> [Float] {
+    numbers[row * dimension..<(row + 1) * dimension].map { Float($0) / Self.scale }
   }
 
   /// The body of an upsert of some rows.
   func upsert(_ rows: Range<Int>) -> ByteBuffer {
     var body = ByteBuffer()
-    body.reserveCapacity(rows.count * (Self.dimension * 9 + 200))
+    body.reserveCapacity(rows.count * (dimension * 9 + 200))
     body.writeString(#"{"vectors":["#)
     for row in rows {
       body.writeString(
@@ -96,7 +98,7 @@ struct VectorSet: Sendable {
         "text":"The knee is better today, I walked for half an hour."},"values":
         """
       )
-      Self.write(numbers, row, to: &body)
+      write(numbers, row, to: &body)
       body.writeString("}")
     }
     body.writeString("]}")
@@ -111,12 +113,12 @@ struct VectorSet: Sendable {
       body.writeString(#""filter":{"chatId":{"$eq":"chat-\#(Self.chat(number % Self.queries))"}},"#)
     }
     body.writeString(#""vector":"#)
-    Self.write(queryNumbers, number % Self.queries, to: &body)
+    write(queryNumbers, number % Self.queries, to: &body)
     body.writeString("}")
     return body
   }
 
-  private static func write(_ numbers: [Int16], _ row: Int, to body: inout ByteBuffer) {
+  private func write(_ numbers: [Int16], _ row: Int, to body: inout ByteBuffer) {
     var text: [UInt8] = []
     text.reserveCapacity(dimension * 9 + 2)
     text.append(UInt8(ascii: "["))

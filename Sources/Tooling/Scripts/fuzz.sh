@@ -19,7 +19,8 @@ while read -r input; do
 done < $kept
 
 $fuzz -max_total_time=$((MINUTES_OF_FUZZING * 60)) -max_len=2048 -timeout=20 -rss_limit_mb=4096 \
-  -reload=0 -print_final_stats=1 -artifact_prefix=$folder/ $folder/found $folder/corpus
+  -reload=0 -print_final_stats=1 -dict=Tests/Fuzz/words.dict -artifact_prefix=$folder/ \
+  $folder/found $folder/corpus
 # As few inputs as reach all the code that all of them reach.
 $fuzz -set_cover_merge=1 -use_counters=0 -max_len=2048 \
   $folder/merged $folder/corpus $folder/found

@@ -192,10 +192,30 @@ package struct BinaryDecoder: Sendable {
   /// Reads a double.
   package mutating func double() throws(CorruptDataError) -> Double {
     guard bytes.count - index >= 8 else { throw CorruptDataError("stored value ends early") }
-    var bits: UInt64 = 0
-    for offset in 0..<8 { bits |= UInt64(bytes[index + offset]) << UInt64(offset * 8) }
-    index += 8
-    return Double(bitPattern: bits)
+    defer { index += 8 }
+    return bytes.withUnsafeBytes { Self.double($0, at: index) }
+  }
+
+  /// Reads as many doubles as a vector has.
+  private mutating func vector() throws(CorruptDataError) -> [Double] {
+    let count = try count()
+    guard count <= (bytes.count - index) / 8 else {
+      throw CorruptDataError("stored value ends early")
+    }
+    defer { index += count * 8 }
+    return bytes.withUnsafeBytes { bytes in
+      [Double](unsafeUninitializedCapacity: count) { elements, initialized in
+        for place in 0..<count {
+          elements.initializeElement(at: place, to: Self.double(bytes, at: index + place * 8))
+        }
+        initialized = count
+      }
+    }
+  }
+
+  private static func double(_ bytes: UnsafeRawBufferPointer, at index: Int) -> Double {
+    let bits = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+    return Double(bitPattern: UInt64(littleEndian: bits))
   }
 
   /// Reads a document's full name.
@@ -226,10 +246,7 @@ package struct BinaryDecoder: Sendable {
       var elements: [FirestoreValue] = []
       for _ in 0..<(try count()) { elements.append(try value()) }
       return .array(elements)
-    case 11:
-      var elements: [Double] = []
-      for _ in 0..<(try count()) { elements.append(try double()) }
-      return .vector(elements)
+    case 11: return .vector(try vector())
     case 12: return .map(try fields())
     case let tag: throw CorruptDataError("unknown value tag \(tag)")
     }
