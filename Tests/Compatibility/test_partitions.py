@@ -53,10 +53,11 @@ def test_partitions_come_in_pages_of_one_moment(suite, db, collection):
 
 
 @pytest.mark.parametrize("change, words", [
-    ({"partitionCount": "0"}, "partition_count"),
-    ({"structuredQuery": {"from": [{"collectionId": "c"}]}}, "collection group"),
+    ({"partitionCount": "0"}, "Partition count must be greater"),
+    ({"pageSize": -1}, "Page size must be nonnegative"),
+    ({"structuredQuery": {"from": [{"collectionId": "c"}]}}, "all descendant collections"),
     ({"structuredQuery": {"from": [{"collectionId": "c", "allDescendants": True}], "limit": 3}},
-     "a limit"),
+     "Query limit is not supported"),
     ({"pageToken": "00"}, "page token"),
 ])
 def test_what_cannot_be_partitioned_is_refused(suite, db, change, words):

@@ -6,10 +6,10 @@ import Testing
 
 @Suite("Transaction table")
 struct TransactionTableTests {
-  let a = TransactionID(bytes: [1])
-  let b = TransactionID(bytes: [2])
+  let a = TransactionID.make()
+  let b = TransactionID.make()
 
-  @Test("A token is good until its transaction ends, and then is not, in clients' words")
+  @Test("A token is good until its transaction ends, and then is not, in production's words")
   func lifeCycle() throws {
     var table = TransactionTable()
     _ = try table.begin(a, .readWrite(), in: database, at: .zero)
@@ -22,17 +22,33 @@ struct TransactionTableTests {
       "The referenced transaction has expired or is no longer valid."
     )
     #expect(throws: expired) { try table.beginCall(a, in: database, at: .zero) }
-    #expect(throws: expired) { try table.startCommit(a, in: database, at: .zero) }
+    let ended = StatusError(.aborted, expired.statusMessage)
+    #expect(throws: ended) { try table.startCommit(a, in: database, at: .zero) }
     #expect(throws: expired) { try table.beginCall(b, in: database, at: .zero) }
+    #expect(throws: expired) { try table.startCommit(b, in: database, at: .zero) }
+
+    _ = try table.begin(b, .readWrite(), in: database, at: .zero)
+    _ = try table.rollBack(b, in: database)
+    #expect(throws: ended) { try table.startCommit(b, in: database, at: .zero) }
   }
 
-  @Test("Rolling back twice, or what never was, is fine; after a commit it is ABORTED")
+  @Test("What never was a token is told from one that is no longer valid", arguments: [0, 3, 20])
+  func foreignForm(length: Int) {
+    var table = TransactionTable()
+    let foreign = TransactionID(bytes: Array(repeating: 0, count: length))
+    let invalid = StatusError.invalidArgument("Invalid transaction.")
+    #expect(throws: invalid) { try table.beginCall(foreign, in: database, at: .zero) }
+    #expect(throws: invalid) { try table.startCommit(foreign, in: database, at: .zero) }
+    #expect(throws: invalid) { try table.rollBack(foreign, in: database) }
+  }
+
+  @Test("Rolling back twice, or what is forgotten, is fine; after a commit it is ABORTED")
   func rollBack() throws {
     var table = TransactionTable()
     let owner = try table.begin(a, .readWrite(), in: database, at: .zero).owner
     #expect(try table.rollBack(a, in: database) == owner)
     #expect(try table.rollBack(a, in: database) == nil)
-    #expect(try table.rollBack(TransactionID(bytes: [9]), in: database) == nil)
+    #expect(try table.rollBack(.make(), in: database) == nil)
 
     _ = try table.begin(b, .readWrite(), in: database, at: .zero)
     _ = try table.startCommit(b, in: database, at: .zero)
@@ -116,13 +132,13 @@ struct TransactionTableTests {
     table.end(a, .aborted)
 
     let retry = try table.begin(
-      TransactionID(bytes: [3]),
+      .make(),
       .readWrite(retry: a),
       in: database,
       at: .zero
     )
     let stranger = try table.begin(
-      TransactionID(bytes: [4]),
+      .make(),
       .readWrite(retry: TransactionID(bytes: [77])),
       in: database,
       at: .zero
@@ -136,20 +152,19 @@ struct TransactionTableTests {
   @Test("More open transactions than allowed are refused, and ended ones forgotten in time")
   func bounds() throws {
     var table = TransactionTable(limits: .init(openMax: 2, endedMax: 4))
-    for byte in 1...2 as ClosedRange<UInt8> {
-      _ = try table.begin(TransactionID(bytes: [byte]), .readWrite(), in: database, at: .zero)
-    }
+    for id in [a, b] { _ = try table.begin(id, .readWrite(), in: database, at: .zero) }
     let error = try #require(throws: StatusError.self) {
-      try table.begin(TransactionID(bytes: [3]), .readWrite(), in: database, at: .zero)
+      try table.begin(.make(), .readWrite(), in: database, at: .zero)
     }
     #expect(error.statusCode == .resourceExhausted)
 
-    table.end(TransactionID(bytes: [1]), .committed)
-    for byte in 10...20 as ClosedRange<UInt8> {
-      _ = try table.begin(TransactionID(bytes: [byte]), .readWrite(), in: database, at: .zero)
-      table.end(TransactionID(bytes: [byte]), .aborted)
+    table.end(a, .committed)
+    for _ in 0..<10 {
+      let id = TransactionID.make()
+      _ = try table.begin(id, .readWrite(), in: database, at: .zero)
+      table.end(id, .aborted)
     }
-    #expect(try table.rollBack(TransactionID(bytes: [1]), in: database) == nil)
+    #expect(try table.rollBack(a, in: database) == nil)
   }
 
   @Test("The first read decides a transaction's time")

@@ -31,7 +31,9 @@ struct TransactionTests {
 
     #expect(try await fixture.get("c/d") == ["n": .integer(2)])
     await #expect(throws: Self.expired) { try await fixture.get("c/d", at: .transaction(id)) }
-    await #expect(throws: Self.expired) { try await fixture.commit(in: id) }
+    await #expect(throws: StatusError(.aborted, Self.expired.statusMessage)) {
+      try await fixture.commit(in: id)
+    }
     let late = await code { try await fixture.store.rollback(id, database: database) }
     #expect(late == .aborted)
     #expect(fixture.store.locks.isEmpty)
@@ -49,7 +51,7 @@ struct TransactionTests {
     #expect(outcome == .notFound)
     await #expect(throws: Self.expired) { try await fixture.commit(in: id) }
     for _ in 0..<2 { try await fixture.store.rollback(id, database: database) }
-    try await fixture.store.rollback(TransactionID(bytes: [1]), database: database)
+    try await fixture.store.rollback(.make(), database: database)
     #expect(fixture.store.locks.isEmpty)
   }
 

@@ -25,7 +25,7 @@ let errorScenarios: [Scenario] = [
       ),
       write(
         #"{"delete":"projects/other/databases/(default)/documents/c/a"}"#,
-        #"Document "projects/other/databases/(default)/documents/c/a" is not in the request's database "$D"."#
+        "The request was for database '$D' but was attempting to access database 'projects/other/databases/(default)'"
       ),
       .fails(
         .createDocument,
@@ -56,7 +56,7 @@ let errorScenarios: [Scenario] = [
       write(update(#"{"":{"nullValue":null}}"#), "The property.name is the empty string."),
       write(
         update(#"{"a":{"arrayValue":{"values":[{"arrayValue":{}}]}}}"#),
-        "Cannot convert an array value in an array value."
+        "Nested arrays are not allowed"
       ),
       write(
         update(#"{"a":{"geoPointValue":{"latitude":91}}}"#),

@@ -26,7 +26,7 @@ let transactionScenarios: [Scenario] = [
       .fails(
         .commit,
         #"{"database":"$D","transaction":"$token"}"#,
-        .invalidArgument,
+        .aborted,
         "The referenced transaction has expired or is no longer valid."
       ),
     ]

@@ -55,7 +55,7 @@ struct ValueFormatTests {
       (#"{"pipelineValue":{}}"#, "Value type is not supported: PIPELINE_VALUE"),
       (
         #"{"arrayValue":{"values":[{"arrayValue":{}}]}}"#,
-        "Cannot convert an array value in an array value."
+        "Nested arrays are not allowed"
       ),
       (#"{"arrayValue":{"values":[{}]}}"#, "Cannot convert firestore.v1.Value with type unset."),
       (#"{"referenceValue":"foo"}"#, #"Resource name "foo" lacks "projects" at index 0."#),

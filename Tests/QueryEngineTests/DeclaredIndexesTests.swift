@@ -182,6 +182,81 @@ struct DeclaredIndexesTests {
     #expect(isServed(query, by: try Self.runner(String(line))))
   }
 
+  @Test("A field that is summed belongs to the index, and so does the order of names alone")
+  func aggregates() throws {
+    var sum = Self.query(.field(Self.a, .equal, Self.one))
+    sum.aggregatedFields = [Self.b]
+    #expect(!isServed(sum, by: try Self.runner()))
+    let index = [Self.ordered("a"), Self.ordered("b")].joined(separator: ",")
+    #expect(isServed(sum, by: try Self.runner(Self.index(index))))
+    var alone = Self.query()
+    alone.aggregatedFields = [Self.b]
+    #expect(isServed(alone, by: try Self.runner()))
+    alone.aggregatedFields = [Self.a, Self.b]
+    #expect(!isServed(alone, by: try Self.runner()))
+    #expect(isServed(alone, by: try Self.runner(Self.index(index))))
+
+    let names = Self.query(nil, [Query.Order(.documentID, descending: true)])
+    #expect(!isServed(names, by: try Self.runner()))
+    let declared = Self.index(Self.ordered("__name__", "DESCENDING"))
+    #expect(isServed(names, by: try Self.runner(declared)))
+    #expect(isServed(Self.query(nil, [Query.Order(.documentID)]), by: try Self.runner()))
+  }
+
+  private func refusal(of query: Query, by runner: QueryRunner) throws -> String {
+    let error = #expect(throws: (any Error).self) { try runner.prepare(query) }
+    return try #require((error as? any StatusConvertible)?.statusMessage)
+  }
+
+  @Test("Indexes of one field, of vectors and for several ranges are refused in words of their own")
+  func otherRefusals() throws {
+    let runner = try Self.runner(
+      json: #"{"fieldOverrides": [{"collectionGroup": "things", "fieldPath": "a", "indexes": []}]}"#
+    )
+    let equality = Query.Filter.field(Self.a, .equal, Self.one)
+    let link = "https://console.firebase.google.com/v1/r/project/p/firestore/indexes"
+    let ofGroup = try refusal(of: Self.query(equality, isGroup: true), by: try Self.runner())
+    let start =
+      "The query requires a COLLECTION_GROUP_ASC index for collection things and field a. You can "
+      + "create it here: \(link)?create_exemption="
+    #expect(ofGroup.hasPrefix(start))
+    // The message google.firestore.admin.v1.Index, by hand.
+    let name = "projects/p/databases/(default)/collectionGroups/things/fields/a"
+    let bytes =
+      [0x0A, UInt8(name.utf8.count)] + Array(name.utf8) + [0x10, 2]
+      + [0x1A, 5, 0x0A, 1] + Array("a".utf8) + [0x10, 1]
+    let token = Data(bytes).base64EncodedString().replacing("=", with: "")
+    #expect(ofGroup.dropFirst(start.count).hasPrefix("\(token)\n"))
+
+    let exempted = try refusal(
+      of: Self.query(.field(Self.a, .arrayContains, Self.one)),
+      by: runner
+    )
+    #expect(
+      exempted.hasPrefix("The query requires a COLLECTION_CONTAINS index for collection things and ")
+    )
+
+    let search = FindNearest(field: Self.b, vector: [1, 2, 3], measure: .cosine, limit: 1)
+    let vectors = try refusal(of: Self.query(equality, findNearest: search), by: try Self.runner())
+    let command = """
+      Missing vector index configuration. Please create the required index with the following gcloud \
+      command: gcloud firestore indexes composite create --project=p --collection-group=things \
+      --query-scope=COLLECTION --field-config=order=ASCENDING,field-path=a \
+      --field-config=vector-config='{"dimension":"3","flat": "{}"}',field-path=b
+
+      """
+    #expect(vectors.hasPrefix(command))
+
+    let ranges = Query.Filter.and([
+      .field(Self.a, .lessThan, Self.one), .field(Self.b, .lessThan, Self.one),
+    ])
+    #expect(
+      try refusal(of: Self.query(ranges), by: try Self.runner()).contains(
+        " .\nThe query contains range and inequality filters on multiple fields, please refer to "
+      )
+    )
+  }
+
   @Test("What queries needed makes a file that serves them")
   func file() throws {
     let runner = QueryRunner(logger: Logger(label: "test"))

@@ -9,8 +9,8 @@ package struct FindNearest: Sendable, Hashable {
   package var measure: Measure
   /// How many documents are found at most.
   package var limit: Int
-  /// The field of each result that gets its distance.
-  package var resultField: FieldPath?
+  /// The name, and not the path, of each result's field that gets its distance.
+  package var resultField: String?
   /// The greatest distance; for a dot product the smallest.
   package var threshold: Double?
 
@@ -25,7 +25,7 @@ package struct FindNearest: Sendable, Hashable {
     vector: [Double],
     measure: Measure,
     limit: Int,
-    resultField: FieldPath? = nil,
+    resultField: String? = nil,
     threshold: Double? = nil
   ) {
     self.field = field
@@ -36,20 +36,25 @@ package struct FindNearest: Sendable, Hashable {
     self.threshold = threshold
   }
 
+  /// A vector without length has no angle to others.
+  package struct ZeroVectorError: Error {}
+
   /// The distance of a document's vector; nil if it does not count, or none is defined.
   ///
-  /// A vector without length has no cosine.
-  package func distance(of other: [Double]) -> Double? {
+  /// Throws when the cosine of a vector without length is asked for.
+  package func distance(of other: [Double]) throws(ZeroVectorError) -> Double? {
     guard other.count == vector.count else { return nil }
-    let distance =
-      switch measure {
-      case .euclidean: sum(other) { ($0 - $1) * ($0 - $1) }.squareRoot()
-      case .dotProduct: sum(other) { $0 * $1 }
-      case .cosine:
-        1 - sum(other) { $0 * $1 }
-          / (sum(other) { own, _ in own * own }.squareRoot()
-            * sum(other) { _, other in other * other }.squareRoot())
-      }
+    let distance: Double
+    switch measure {
+    case .euclidean: distance = sum(other) { ($0 - $1) * ($0 - $1) }.squareRoot()
+    case .dotProduct: distance = sum(other) { $0 * $1 }
+    case .cosine:
+      let lengths =
+        sum(other) { own, _ in own * own }.squareRoot()
+        * sum(other) { _, other in other * other }.squareRoot()
+      guard lengths != 0 else { throw ZeroVectorError() }
+      distance = 1 - sum(other) { $0 * $1 } / lengths
+    }
     guard !distance.isNaN, threshold.map({ rank($0) < rank(distance) }) != true else { return nil }
     return distance
   }

@@ -20,10 +20,12 @@ package struct Query: Sendable, Hashable {
   package var findNearest: FindNearest?
   /// The fields to return; nil for all, `[.documentID]` for the name alone.
   package var projection: [FieldPath]?
-  /// Fields that results must have, and by which they are ordered before their names.
-  ///
-  /// Production orders by the fields of `sum` and `avg` when a query has an offset or a limit.
+  /// The fields of `sum` and `avg`, which an index of the query has to hold.
   package var aggregatedFields: [FieldPath] = []
+  /// Whether results must have those fields, and are ordered by them before their names.
+  ///
+  /// Production does so when a query has an offset or a limit.
+  package var ordersByAggregatedFields = false
 
   /// A query for everything in a collection.
   package init(

@@ -14,9 +14,15 @@ package enum RandomID {
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8
   )
 
-  /// `length` characters of `[A-Za-z0-9]`; 20 is the length of an automatic document id.
+  /// The length of an automatic document id.
+  package static let lengthOfDocumentID = 20
+
+  /// Whether a byte is one of `[A-Za-z0-9]`.
+  package static func isCharacter(_ byte: UInt8) -> Bool { alphabet.contains(byte) }
+
+  /// `length` characters of `[A-Za-z0-9]`.
   package static func make(
-    length: Int = 20,
+    length: Int = lengthOfDocumentID,
     using generator: inout some RandomNumberGenerator
   ) -> String {
     var characters: [UInt8] = []
@@ -35,7 +41,7 @@ package enum RandomID {
   }
 
   /// `length` characters of `[A-Za-z0-9]` from the system's generator.
-  package static func make(length: Int = 20) -> String {
+  package static func make(length: Int = lengthOfDocumentID) -> String {
     stock.withLock { make(length: length, using: &$0) }
   }
 

@@ -4,12 +4,15 @@ import RuntimeSupport
 /// Reads resource names and, as production does, says where a bad name goes wrong.
 struct ResourceNameParser {
   private let label: String
+  private let collectionLabel: String
   private let text: String
   private let parts: [Substring]
 
-  /// A parser of one name; `label` begins the error messages.
-  init(_ text: String, label: String) {
+  /// A parser of one name; `label` begins the error messages, `collectionLabel` that of a
+  /// collection's name.
+  init(_ text: String, label: String, collectionLabel: String? = nil) {
     self.label = label
+    self.collectionLabel = collectionLabel ?? label
     self.text = text
     self.parts = text.split(separator: "/", omittingEmptySubsequences: false)
   }
@@ -26,7 +29,7 @@ struct ResourceNameParser {
   /// Reads a document's name.
   func document() throws(StatusError) -> DocumentName {
     let (database, path) = try parent()
-    guard !path.segments.isEmpty else { throw lacksSlash() }
+    guard !path.segments.isEmpty else { throw lacksSlash(label) }
     return DocumentName(database: database, path: path)
   }
 
@@ -40,6 +43,7 @@ struct ResourceNameParser {
     while index < parts.count {
       segments.append(try id(at: index))
       try Self.checkCollectionID(segments[segments.count - 1])
+      guard index + 1 < parts.count else { throw lacksSlash(collectionLabel) }
       segments.append(try id(at: index + 1))
       try Self.checkDocumentID(segments[segments.count - 1])
       index += 2
@@ -85,14 +89,14 @@ struct ResourceNameParser {
   }
 
   private func literal(_ word: String, at index: Int) throws(StatusError) {
-    guard index < parts.count else { throw lacksSlash() }
+    guard index < parts.count else { throw lacksSlash(label) }
     guard parts[index] == word else {
       throw invalid("lacks \"\(word)\" at index \(offset(of: index)).")
     }
   }
 
   private func id(at index: Int) throws(StatusError) -> String {
-    guard index < parts.count else { throw lacksSlash() }
+    guard index < parts.count else { throw lacksSlash(label) }
     let id = String(parts[index])
     guard !id.isEmpty else { throw invalid("lacks a resource id at index \(offset(of: index)).") }
     guard id != ".", id != ".." else {
@@ -101,8 +105,8 @@ struct ResourceNameParser {
     return id
   }
 
-  private func lacksSlash() -> StatusError {
-    invalid("lacks \"/\" at index \(text.utf16.count).")
+  private func lacksSlash(_ label: String) -> StatusError {
+    .invalidArgument("\(label) \"\(text)\" lacks \"/\" at index \(text.utf16.count).")
   }
 
   private func invalid(_ complaint: String) -> StatusError {

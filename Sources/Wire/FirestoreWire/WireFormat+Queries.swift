@@ -48,7 +48,7 @@ extension WireFormat {
     _ proto: Structured.FindNearest
   ) throws(StatusError) -> FindNearest {
     guard case .vector(let vector) = try value(proto.queryVector) else {
-      throw .invalidArgument("query_vector must be a vector value.")
+      throw .invalidArgument("Query Value must be of type vector.")
     }
     let measure: FindNearest.Measure
     switch proto.distanceMeasure {
@@ -56,16 +56,14 @@ extension WireFormat {
     case .cosine: measure = .cosine
     case .dotProduct: measure = .dotProduct
     case .unspecified, .UNRECOGNIZED:
-      throw .invalidArgument("distance_measure must be EUCLIDEAN, COSINE or DOT_PRODUCT.")
+      throw .invalidArgument("Unknown Distance Measure.")
     }
-    guard proto.hasLimit else { throw .invalidArgument("FindNearest.limit is required.") }
     return FindNearest(
       field: try fieldPath(proto.vectorField.fieldPath),
       vector: vector,
       measure: measure,
       limit: Int(proto.limit.value),
-      resultField: proto.distanceResultField.isEmpty
-        ? nil : try fieldPath(proto.distanceResultField),
+      resultField: proto.distanceResultField.isEmpty ? nil : proto.distanceResultField,
       threshold: proto.hasDistanceThreshold ? proto.distanceThreshold.value : nil
     )
   }
@@ -122,7 +120,7 @@ extension WireFormat {
         case .dotProduct: .dotProduct
         }
       proto.limit = .init(Int32(clamping: search.limit))
-      proto.distanceResultField = search.resultField?.description ?? ""
+      proto.distanceResultField = search.resultField ?? ""
       if let threshold = search.threshold { proto.distanceThreshold = .init(threshold) }
     }
   }

@@ -40,7 +40,13 @@ extension WireFormat {
     case .stringValue(let text): .string(text)
     case .bytesValue(let data): .bytes(Array(data))
     case .referenceValue(let name):
-      .reference(try ResourceNameParser(name, label: "Resource name").document())
+      .reference(
+        try ResourceNameParser(
+          name,
+          label: "Resource name",
+          collectionLabel: "Document parent name"
+        ).document()
+      )
     case .geoPointValue(let point): .geoPoint(try geoPoint(point))
     case .arrayValue(let array): .array(try elements(array))
     case .mapValue(let map): try mapOrVector(map.fields)
@@ -70,7 +76,7 @@ extension WireFormat {
     elements.reserveCapacity(proto.values.count)
     for element in proto.values {
       if case .arrayValue = element.valueType {
-        throw .invalidArgument("Cannot convert an array value in an array value.")
+        throw .invalidArgument("Nested arrays are not allowed")
       }
       elements.append(try value(element))
     }

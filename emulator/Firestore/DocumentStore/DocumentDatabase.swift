@@ -81,7 +81,6 @@ package final class DocumentDatabase: Sendable, Service {
   let configuration: Configuration
   let logger: Logger
   let exceededCursor: @Sendable () -> String?
-  let makeToken: @Sendable () -> [UInt8]
 
   let locks: DocumentLocks
   let transactions: Mutex<TransactionTable>
@@ -95,7 +94,7 @@ package final class DocumentDatabase: Sendable, Service {
   ///
   /// `queryRunner` has loaded its catalogue from the same storage before the first write.
   /// `longReads` is what the retention of the event log asks. `exceededCursor` names the cursor that keeps the event log too large; while it does, writes
-  /// are refused with `RESOURCE_EXHAUSTED`. `makeToken` makes unique transaction tokens.
+  /// are refused with `RESOURCE_EXHAUSTED`.
   package init(
     storage: any OrderedStorage,
     queryRunner: QueryRunner,
@@ -106,7 +105,6 @@ package final class DocumentDatabase: Sendable, Service {
     configuration: Configuration = .init(),
     longReads: LongReads = LongReads(),
     exceededCursor: @escaping @Sendable () -> String? = { nil },
-    makeToken: @escaping @Sendable () -> [UInt8] = { Array(RandomID.make().utf8) },
     logger: Logger
   ) {
     self.storage = storage
@@ -117,7 +115,6 @@ package final class DocumentDatabase: Sendable, Service {
     self.clock = clock
     self.configuration = configuration
     self.exceededCursor = exceededCursor
-    self.makeToken = makeToken
     self.longReads = longReads
     self.logger = logger
     sequencer = CommitSequencer(storage: storage, now: now)

@@ -113,6 +113,7 @@ struct AggregationEvaluation: Sendable {
     self.aggregations = aggregations
     self.fields = Set(aggregations.compactMap(\.field)).sorted()
     var base = query
+    base.aggregatedFields = fields
     base.projection = fields.isEmpty ? [.documentID] : fields
     (toSkip, room) = (0, .max)
     if fields.isEmpty {
@@ -130,7 +131,7 @@ struct AggregationEvaluation: Sendable {
       base.offset = 0
       base.limit = nil
     } else if base.limit != nil || base.offset > 0 {
-      base.aggregatedFields = fields
+      base.ordersByAggregatedFields = true
     }
     self.baseQuery = base
   }

@@ -152,7 +152,7 @@ extension FirestoreService {
       throw StatusError.invalidArgument("only structured queries are supported")
     }
     guard request.pageSize >= 0 else {
-      throw StatusError.invalidArgument("page_size must be greater than or equal to zero.")
+      throw StatusError.invalidArgument("Page size must be nonnegative.")
     }
     let query = try WireFormat.query(structured, parent: request.parent)
     note(query.database)

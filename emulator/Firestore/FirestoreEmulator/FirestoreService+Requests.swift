@@ -40,7 +40,8 @@ extension FirestoreService {
   func check(_ name: DocumentName, isIn database: DatabaseName) throws {
     guard name.database == database else {
       throw StatusError.invalidArgument(
-        "Document \"\(name)\" is not in the request's database \"\(database)\"."
+        "The request was for database '\(database)' but was attempting to access database "
+          + "'\(name.database)'"
       )
     }
   }

@@ -144,7 +144,8 @@ package final class QueryRunner: Sendable {
     // Most queries are by name or of one field, for which every project has what it needs.
     guard
       declared != nil || query.filter != nil || query.orders.count > 1 || query.allDescendants
-        || query.findNearest != nil
+        || query.findNearest != nil || !query.aggregatedFields.isEmpty
+        || query.orders.contains(where: { $0.path.isDocumentID && $0.descending })
     else { return }
     for need in IndexNeed.all(of: prepared) {
       if need.isComposite {
@@ -155,7 +156,11 @@ package final class QueryRunner: Sendable {
         }
       }
       if let declared, !declared.serve(need) {
-        throw MissingIndexError(database: query.database, index: need.composite)
+        throw MissingIndexError(
+          database: query.database,
+          index: need.composite,
+          hasManyRanges: FilterLeaves(query.filter).inequalityPaths.count > 1
+        )
       }
     }
   }

@@ -20,8 +20,8 @@ enum WriteValidation {
       }
       guard transforms.count <= DocumentLimits.transformsPerDocumentMax else {
         throw .invalidArgument(
-          "A write has \(transforms.count) field transforms; "
-            + "at most \(DocumentLimits.transformsPerDocumentMax) are allowed for a document."
+          "cannot have more than \(DocumentLimits.transformsPerDocumentMax) field transforms on a "
+            + "single document"
         )
       }
       for transform in transforms { try check(transform) }
@@ -174,7 +174,7 @@ enum WriteValidation {
     case .vector(let elements): try check(vector: elements)
     case .array(let elements):
       if insideArray {
-        throw .invalidArgument("Cannot convert an array value in an array value.")
+        throw .invalidArgument("Nested arrays are not allowed")
       }
       guard depth < DocumentLimits.nestingDepthMax else { throw invalidNested(property) }
       for element in elements {

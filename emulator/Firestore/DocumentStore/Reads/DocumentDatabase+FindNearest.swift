@@ -12,7 +12,8 @@ extension DocumentDatabase {
   ///
   /// All vectors that the query leaves are compared, each in double precision, as of one moment. Of
   /// equally near ones those with smaller names come first. Only names and distances are kept on the
-  /// way; the found documents are then read as of the same moment.
+  /// way; the found documents are then read as of the same moment. Throws `FAILED_PRECONDITION` when
+  /// the cosine of a vector without length is asked for, as production does.
   func find(
     _ search: FindNearest,
     in prepared: PreparedQuery,
@@ -24,13 +25,11 @@ extension DocumentDatabase {
     var candidates = prepared.query
     candidates.findNearest = nil
     candidates.projection = [search.field]
-    candidates.offset = 0
-    candidates.limit = nil
     var nearest = NearestDocuments(search)
     var first: QueryPage?
     var scanned = 0
     try await query(candidates, asking: asked, at: consistency, auth: auth) { page in
-      for document in page.documents { nearest.add(document) }
+      for document in page.documents { try nearest.add(document) }
       if first == nil { first = page }
       scanned = page.scanned
     }
@@ -52,10 +51,8 @@ extension DocumentDatabase {
     at consistency: ReadConsistency,
     _ body: (QueryPage) async throws -> Void
   ) async throws {
-    let query = prepared.query
-    var rest = found.dropFirst(query.offset).prefix(query.limit ?? .max)
+    var rest = found[...]
     var page = first
-    page.skipped = min(query.offset, found.count)
     let moment: ReadConsistency =
       switch consistency {
       case .transaction: consistency
@@ -70,7 +67,7 @@ extension DocumentDatabase {
         let result = try await lookUp(
           part.map(\.name),
           mask: nil,
-          database: query.database,
+          database: prepared.query.database,
           at: moment,
           // The query was allowed to see them.
           auth: .admin
@@ -79,15 +76,12 @@ extension DocumentDatabase {
           guard var document = entry.document else {
             throw StatusError(.internal, "A document that was found is not there.")
           }
-          if let path = search.resultField {
-            document.fields.set(.double(found.distance), at: path)
-          }
+          if let name = search.resultField { document.fields[name] = .double(found.distance) }
           page.documents.append(prepared.project(document))
         }
       }
       page.isLast = rest.isEmpty
       try await body(page)
-      page.skipped = 0
       page.newTransaction = nil
     } while !rest.isEmpty
   }
@@ -111,10 +105,18 @@ private struct NearestDocuments {
 
   init(_ search: FindNearest) { self.search = search }
 
-  mutating func add(_ document: FirestoreDocument) {
-    guard case .vector(let vector) = document.fields[search.field],
-      let distance = search.distance(of: vector)
-    else { return }
+  mutating func add(_ document: FirestoreDocument) throws {
+    guard case .vector(let vector) = document.fields[search.field] else { return }
+    let found: Double?
+    do throws(FindNearest.ZeroVectorError) {
+      found = try search.distance(of: vector)
+    } catch {
+      throw StatusError(
+        .failedPrecondition,
+        "Cannot compute cosine distance against a vector with a magnitude of zero."
+      )
+    }
+    guard let distance = found else { return }
     let element = Element(
       name: document.name,
       distance: distance,

@@ -1,13 +1,14 @@
 package import DocumentModel
 package import Identity
+import QueryEngine
 import RuntimeSupport
 
 extension DocumentDatabase {
   /// Finds documents that split a collection group into parts of about the same size, in order.
   ///
-  /// There are at most `count` of them and at most 10 000, and fewer when the group has fewer documents.
-  /// All pages of an
-  /// answer show the moment of its first page. Reads all names of the group for each page. Throws
+  /// There are at most `count` of them and at most 10 000, and fewer when the group has fewer
+  /// documents. All pages of an answer show the moment of its first page. Reads all names of the group
+  /// for each page. Throws
   /// `INVALID_ARGUMENT` for a query that is more than a group in the order of its names, and for a
   /// token of other parameters.
   package func partition(
@@ -18,10 +19,13 @@ extension DocumentDatabase {
     readTime: Timestamp?,
     auth: AuthContext
   ) async throws -> (points: [DocumentName], nextPageToken: String?) {
-    try Self.checkPartitioned(query)
     guard count > 0 else {
-      throw StatusError.invalidArgument("partition_count must be greater than zero.")
+      throw StatusError.invalidArgument("Partition count must be greater than zero.")
     }
+    guard pageSize >= 0 else {
+      throw StatusError.invalidArgument("Page size must be nonnegative.")
+    }
+    try checkPartitioned(query)
     let list =
       "partitions \(query.database) \(query.parent) \(query.collectionID ?? "") \(count)"
     var first = 0
@@ -51,18 +55,29 @@ extension DocumentDatabase {
     return (page, token.encoded(for: list))
   }
 
-  private static func checkPartitioned(_ query: Query) throws(StatusError) {
-    let isByName = query.orders.allSatisfy { $0.path.isDocumentID && !$0.descending }
-    guard query.collectionID != nil, query.allDescendants, isByName else {
-      throw .invalidArgument(
-        "Only a collection group can be partitioned, in the ascending order of __name__."
-      )
+  private func checkPartitioned(_ query: Query) throws {
+    let refusals: [(isTrue: Bool, words: String)] = [
+      (!query.parent.segments.isEmpty, "Ancestor queries are not supported."),
+      (!query.allDescendants, "Query must select all descendant collections."),
+      (query.limit != nil, "Query limit is not supported."),
+      (query.offset != 0, "Query offset is not supported."),
+      (query.start != nil, "Query start cursors are not supported."),
+      (query.end != nil, "Query end cursors are not supported."),
+      (query.projection != nil, "Property masks are not supported."),
+      (query.findNearest != nil, "FindNearest is not supported."),
+    ]
+    if let refusal = refusals.first(where: \.isTrue) {
+      throw StatusError.invalidArgument(refusal.words)
     }
-    guard query.filter == nil, query.start == nil, query.end == nil, query.offset == 0,
-      query.limit == nil, query.findNearest == nil
+    _ = try queryRunner.prepare(query)
+    guard query.filter == nil else {
+      throw StatusError.invalidArgument("Query filters are not supported.")
+    }
+    guard query.collectionID != nil,
+      query.orders.allSatisfy({ $0.path.isDocumentID && !$0.descending })
     else {
-      throw .invalidArgument(
-        "A query that is to be partitioned cannot have filters, cursors, an offset or a limit."
+      throw StatusError.invalidArgument(
+        "Only a collection group can be partitioned, in the ascending order of __name__."
       )
     }
   }

@@ -14,7 +14,7 @@ extension DocumentDatabase {
     auth: AuthContext
   ) async throws -> TransactionID {
     if case .readOnly(let readTime?) = options { try checkRange(of: readTime) }
-    let id = TransactionID(bytes: makeToken())
+    let id = TransactionID.make()
     let time = elapsed()
     _ = try transactions.withLock { table throws(StatusError) in
       try table.begin(id, options, in: database, at: time)
@@ -24,8 +24,8 @@ extension DocumentDatabase {
 
   /// Ends a transaction without effect and gives back its locks.
   ///
-  /// Accepts a token that is unknown or whose transaction has ended, but throws `ABORTED` after a
-  /// successful commit, as production does.
+  /// Accepts a token that is forgotten or whose transaction has ended, but throws `ABORTED` after a
+  /// successful commit and `INVALID_ARGUMENT` for what is no token, as production does.
   package func rollback(_ id: TransactionID, database: DatabaseName) async throws {
     let owner = try transactions.withLock { table throws(StatusError) in
       try table.rollBack(id, in: database)

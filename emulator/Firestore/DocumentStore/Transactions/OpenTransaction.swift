@@ -9,6 +9,14 @@ package struct TransactionID: Sendable, Hashable {
   package init(bytes: [UInt8]) {
     self.bytes = bytes
   }
+
+  /// A token that no other has.
+  static func make() -> TransactionID { TransactionID(bytes: Array(RandomID.make().utf8)) }
+
+  /// Whether `make` could have made it; otherwise it never was one.
+  var isWellFormed: Bool {
+    bytes.count == RandomID.lengthOfDocumentID && bytes.allSatisfy(RandomID.isCharacter)
+  }
 }
 
 /// How a transaction is to read and commit.
@@ -66,6 +74,8 @@ struct TransactionTable: Sendable {
   /// How a transaction ended.
   enum Ending: Sendable, Hashable {
     case committed
+    case rolledBack
+    /// By a commit that failed, or for having been open for too long.
     case aborted
   }
 
@@ -180,11 +190,14 @@ struct TransactionTable: Sendable {
   }
 
   /// Starts the commit of a transaction, after which it can only end.
+  ///
+  /// One that its client has committed or rolled back is `ABORTED`.
   mutating func startCommit(
     _ id: TransactionID,
     in database: DatabaseName,
     at time: Duration
   ) throws(StatusError) -> OpenTransaction {
+    if let ending = ended[id]?.ending, ending != .aborted { throw Self.ended }
     let transaction = try find(id, in: database, at: time)
     guard !transaction.isCommitting else { throw Self.expired }
     open[id]?.isCommitting = true
@@ -211,7 +224,7 @@ struct TransactionTable: Sendable {
 
   /// Ends a transaction at its client's wish.
   ///
-  /// Unknown and ended tokens are accepted, as in production, except that of a successful commit.
+  /// Forgotten and ended tokens are accepted, as in production, except that of a successful commit.
   mutating func rollBack(
     _ id: TransactionID,
     in database: DatabaseName
@@ -222,10 +235,9 @@ struct TransactionTable: Sendable {
         throw StatusError(.aborted, "The transaction is being committed.")
       }
     }
-    if ended[id]?.ending == .committed {
-      throw StatusError(.aborted, Self.expired.statusMessage)
-    }
-    return end(id, .aborted)
+    if ended[id]?.ending == .committed { throw Self.ended }
+    guard id.isWellFormed else { throw Self.invalid }
+    return end(id, .rolledBack)
   }
 
   /// Ends the transactions that are too old or have been idle for too long.
@@ -245,6 +257,7 @@ struct TransactionTable: Sendable {
     in database: DatabaseName,
     at time: Duration
   ) throws(StatusError) -> OpenTransaction {
+    guard id.isWellFormed else { throw Self.invalid }
     guard let transaction = open[id], !isExpired(transaction, at: time) else { throw Self.expired }
     guard transaction.database == database else { throw Self.foreign }
     return transaction
@@ -260,6 +273,11 @@ struct TransactionTable: Sendable {
   static let expired = StatusError.invalidArgument(
     "The referenced transaction has expired or is no longer valid."
   )
+
+  /// The same words for a transaction that its client has ended.
+  static let ended = StatusError(.aborted, expired.statusMessage)
+
+  private static let invalid = StatusError.invalidArgument("Invalid transaction.")
 
   private static let foreign = StatusError.invalidArgument(
     "The referenced transaction belongs to another database."

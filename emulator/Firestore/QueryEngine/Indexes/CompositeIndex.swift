@@ -56,6 +56,11 @@ package struct CompositeIndex: Sendable, Hashable {
     return "(\(parts.joined(separator: ", ")))"
   }
 
+  /// Whether it is one of those that production keeps by itself, or that an override adds.
+  package var isOfOneField: Bool {
+    fields.count == 1 && !isOfVectors && nameDescending == (fields.last?.kind == .descending)
+  }
+
   /// Whether it serves searches for nearest vectors.
   package var isOfVectors: Bool {
     if case .vector = fields.last?.kind { true } else { false }

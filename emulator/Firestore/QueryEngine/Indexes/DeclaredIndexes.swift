@@ -66,7 +66,7 @@ package struct DeclaredIndexes: Sendable, Hashable {
           && index.fields.count == bound.count + 1
       }
     }
-    if bound.isEmpty && need.orders.isEmpty { return true }
+    if bound.isEmpty && need.orders.isEmpty { return !need.nameDescending || has(need.composite) }
     // Each index with the need's order gives some of the bound fields; together they need all.
     var given: Set<CompositeIndex.Field> = []
     var isOrdered = false
@@ -93,6 +93,8 @@ package struct DeclaredIndexes: Sendable, Hashable {
     }
     return isOrdered && given.isSuperset(of: bound)
   }
+
+  private func has(_ index: CompositeIndex) -> Bool { composites.contains(index) }
 
   /// Whether an index's last fields are in the need's order, or all in its reverse.
   private static func gives(
@@ -255,8 +257,7 @@ extension DeclaredIndexes {
 extension CompositeIndex {
   /// Whether it is declared as an override of its one field, as those of groups are.
   package var isOverride: Bool {
-    scope == .group && fields.count == 1 && !isOfVectors
-      && nameDescending == (fields.last?.kind == .descending)
+    scope == .group && isOfOneField
   }
 
   /// The index, or the override, as `firestore.indexes.json` declares it, on one line.

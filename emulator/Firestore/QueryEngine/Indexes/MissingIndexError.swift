@@ -9,32 +9,84 @@ import RuntimeSupport
 
 /// A query that production refuses for want of an index.
 ///
-/// The text is production's, with a link to its console that creates the index, and then the
-/// definition for `firestore.indexes.json`.
+/// The text is production's, with a link to its console or the command that creates the index, and
+/// then the definition for `firestore.indexes.json`.
 struct MissingIndexError: StatusConvertible, Equatable {
   let database: DatabaseName
   let index: CompositeIndex
+  /// Whether several fields have ranges, for which the documentation has advice.
+  let hasManyRanges: Bool
 
   var statusCode: StatusCode { .failedPrecondition }
 
   var statusMessage: String {
+    "\(words)\nOr add it to the \(index.isOverride ? "fieldOverrides" : "indexes") of "
+      + "firestore.indexes.json: \(index.json)"
+  }
+
+  /// What production says.
+  private var words: String {
+    if index.isOfVectors {
+      return "Missing vector index configuration. Please create the required index with the "
+        + "following gcloud command: \(command)"
+    }
     let folder =
       database.database == "(default)"
       ? "firestore" : "firestore/databases/\(database.database)"
-    return "The query requires an index. You can create it here: "
-      + "https://console.firebase.google.com/v1/r/project/\(database.project)/\(folder)/indexes"
-      + "?create_composite=\(token)\nOr add it to the \(index.isOverride ? "fieldOverrides" : "indexes") "
-      + "of firestore.indexes.json: \(index.json)"
+    let link =
+      "You can create it here: https://console.firebase.google.com/v1/r/project/"
+      + "\(database.project)/\(folder)/indexes?"
+    if index.isOfOneField, let field = index.fields.first {
+      let scope = index.scope == .group ? "COLLECTION_GROUP" : "COLLECTION"
+      return "The query requires a \(scope)_\(Self.name(of: field.kind)) index for collection "
+        + "\(index.collectionID) and field \(field.path). \(link)create_exemption=\(token)"
+    }
+    return "The query requires an index. \(link)create_composite=\(token)"
+      + (hasManyRanges
+        ? " .\nThe query contains range and inequality filters on multiple fields, please refer to "
+          + "the documentation for index selection best practices: "
+          + "https://cloud.google.com/firestore/docs/query-data/multiple-range-fields."
+        : "")
+  }
+
+  private static func name(of kind: CompositeIndex.Field.Kind) -> String {
+    switch kind {
+    case .ascending: "ASC"
+    case .descending: "DESC"
+    case .contains: "CONTAINS"
+    case .vector: "VECTOR"
+    }
+  }
+
+  /// The command of `gcloud` that makes an index of vectors.
+  private var command: String {
+    let fields = index.fields.map { field in
+      switch field.kind {
+      case .ascending: "--field-config=order=ASCENDING,field-path=\(field.path)"
+      case .descending: "--field-config=order=DESCENDING,field-path=\(field.path)"
+      case .contains: "--field-config=array-config=CONTAINS,field-path=\(field.path)"
+      case .vector(let dimension):
+        #"--field-config=vector-config='{"dimension":"\#(dimension)","flat": "{}"}',field-path="#
+          + "\(field.path)"
+      }
+    }
+    let scope = index.scope == .group ? "COLLECTION_GROUP" : "COLLECTION"
+    return "gcloud firestore indexes composite create --project=\(database.project)"
+      + (database.database == "(default)" ? "" : " --database=\(database.database)")
+      + " --collection-group=\(index.collectionID) --query-scope=\(scope) "
+      + fields.joined(separator: " ")
   }
 
   /// The index as a message of `google.firestore.admin.v1`, in URL-safe base64 without padding.
   private var token: String {
-    let group = "\(database)/collectionGroups/\(index.collectionID)/indexes/_"
-    var bytes = Self.field(1, Array(group.utf8)) + [2 << 3, index.scope == .group ? 2 : 1]
+    let isOfOneField = index.isOfOneField
+    let place = isOfOneField ? "fields/\(index.fields[0].path)" : "indexes/_"
+    let name = "\(database)/collectionGroups/\(index.collectionID)/\(place)"
+    var bytes = Self.field(1, Array(name.utf8)) + [2 << 3, index.scope == .group ? 2 : 1]
     for field in index.fields {
       bytes += Self.field(3, Self.field(1, Array(field.path.description.utf8)) + Self.kind(field))
     }
-    if !index.isOfVectors {
+    if !isOfOneField {
       let name = Self.field(1, Array("__name__".utf8))
       bytes += Self.field(3, name + [2 << 3, index.nameDescending ? 2 : 1])
     }

@@ -13,7 +13,7 @@ package struct IndexNeed: Sendable, Hashable {
   let equal: [FieldPath]
   /// The arrays that must contain a value.
   let contained: [FieldPath]
-  /// The orders of the other fields.
+  /// The orders of the other fields, at last those that are summed.
   let orders: [Query.Order]
   let nameDescending: Bool
   /// The field of a search, and its vectors' dimension.
@@ -35,7 +35,12 @@ package struct IndexNeed: Sendable, Hashable {
     scope = query.query.allDescendants ? .group : .collection
     equal = disjunct.equalPaths
     contained = disjunct.containedPaths
-    orders = query.orders(beyond: disjunct)
+    let orders = query.orders(beyond: disjunct)
+    let descending = query.orders.last?.descending ?? false
+    let summed = query.query.aggregatedFields.filter { path in
+      disjunct.equalValue(of: path) == nil && !orders.contains { $0.path == path }
+    }
+    self.orders = orders + summed.map { Query.Order($0, descending: descending) }
     nameDescending = query.orders.last?.descending ?? false
     vector = query.query.findNearest.map {
       CompositeIndex.Field($0.field, .vector(dimension: $0.vector.count))
@@ -59,7 +64,7 @@ package struct IndexNeed: Sendable, Hashable {
   /// Whether production has no index for this unless it is told to make one.
   package var isComposite: Bool {
     if vector != nil { return true }
-    if equal.isEmpty && contained.isEmpty && orders.isEmpty { return false }
+    if equal.isEmpty && contained.isEmpty && orders.isEmpty { return nameDescending }
     if scope == .group { return true }
     guard let last = orders.last else { return nameDescending }
     return orders.count > 1 || !bound.isEmpty || last.descending != nameDescending

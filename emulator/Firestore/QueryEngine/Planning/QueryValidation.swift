@@ -224,17 +224,31 @@ struct QueryValidation {
 
   private func check(_ search: FindNearest) throws(StatusError) {
     try check(search.field)
-    if let path = search.resultField { try check(path) }
-    guard !search.field.isDocumentID, search.resultField?.isDocumentID != true else {
+    guard !search.field.isDocumentID else {
       throw .invalidArgument("FindNearest cannot use the property: __key__")
+    }
+    if let name = search.resultField {
+      guard !ResourceID.isReserved(name) else {
+        throw .invalidArgument("The distanceResultField.property.name \"\(name)\" is reserved.")
+      }
+      try check(FieldPath([name]))
     }
     guard (1...Self.nearestMax).contains(search.limit) else {
       throw .invalidArgument(
-        "FindNearest.limit must be a positive integer of no more than \(Self.nearestMax)."
+        "FindNearest.limit must be a positive integer of no more than \(Self.nearestMax)"
       )
     }
+    guard search.threshold?.isFinite != false else {
+      throw .invalidArgument("distanceThreshold must be a finite number.")
+    }
+    guard query.limit == nil else {
+      throw .invalidArgument("A query limit cannot be used with FindNearest")
+    }
+    guard query.offset == 0 else {
+      throw .invalidArgument("A query offset cannot be used with FindNearest")
+    }
     guard query.start == nil, query.end == nil else {
-      throw .invalidArgument("Cursors are not supported with FindNearest.")
+      throw .invalidArgument("A cursor cannot be used with FindNearest")
     }
   }
 
@@ -265,7 +279,7 @@ struct QueryValidation {
       orders.append(Query.Order(path, descending: descending))
     }
     for path in leaves.inequalityPaths where !path.isDocumentID { append(path) }
-    for path in query.aggregatedFields { append(path) }
+    if query.ordersByAggregatedFields { query.aggregatedFields.forEach(append) }
     append(.documentID)
     return orders
   }
