@@ -159,6 +159,7 @@ func rooms() -> [Target] {
       in: "Sources/Wire",
       ["DocumentModel", "FirestoreProtos", "Events", "RuntimeSupport", "SwiftProtobuf"]
     ),
+    room("JSONTranscoding", in: "Sources/Wire", ["RuntimeSupport", "SwiftProtobuf"]),
     room("GoogleAccess", in: "Sources/Wire", ["OutboundHTTP", "RuntimeSupport", "JWTKit"]),
 
     // 4: engines
@@ -209,8 +210,9 @@ func rooms() -> [Target] {
       in: "emulator/Firestore",
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "HTTP2Server",
-        "HTTPSupport", "Identity", "Invocation", "JSONText", "QueryEngine", "RuntimeSupport",
-        "SwiftProtobuf", "WebChannel", "HTTPTypes", "NIOCore", "NIOHPACK", "Logging",
+        "HTTPSupport", "Identity", "Invocation", "JSONText", "JSONTranscoding", "QueryEngine",
+        "RuntimeSupport", "SwiftProtobuf", "WebChannel", "HTTPTypes", "NIOCore", "NIOHPACK",
+        "Logging",
       ]
     ),
     room(
@@ -457,6 +459,7 @@ func testTargets() -> [Target] {
     tests("HTTPSupportTests", and: ["NIOEmbedded"]),
     tests("IdentityTests"),
     tests("JSONTextTests"),
+    tests("JSONTranscodingTests", and: ["FirestoreProtos"]),
     tests("JourneyTests", of: ["EmulatorSuite"], and: ["OutboundHTTP", "RuntimeSupport"]),
     tests("OpenAIStubTests"),
     tests("OutboundHTTPTests", and: ["NIOCore", "NIOPosix"]),

@@ -1,24 +1,21 @@
 """A real browser: pages of this machine use the ports, pages of other sites do not."""
 
-import contextlib
 import functools
 import html
 import http.server
 import json
 import re
-import shutil
 import subprocess
-import threading
 
+import browser
 import conftest
 import pytest
 
 SAMPLE = str(conftest.ROOT / ".build" / conftest.CONFIGURATION / "SampleFunctions")
 DOCUMENTS = f"/v1/projects/{conftest.PROJECT}/databases/(default)/documents"
 TASKS = f"/v2/projects/{conftest.PROJECT}/locations/us-central1/queues/countTask/tasks"
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason="Chromium is not installed")
 
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="out"></pre><script>
 const [functions, firestore, tasks, project] = ADDRESSES;
@@ -62,32 +59,17 @@ def sample(tmp_path_factory):
         yield suite
 
 
-@contextlib.contextmanager
-def served(folder):
-    """A folder's files at a port of their own, under whatever name."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    handler.log_message = lambda *_: None
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def visit(sample, tmp_path, host):
     """What the page finds when it is called by a host's name."""
     addresses = [f"http://{sample.address(s)}" for s in ("functions", "firestore", "tasks")]
     page = PAGE.replace("ADDRESSES", json.dumps([*addresses, conftest.PROJECT]))
     page = page.replace("DOCUMENTS", DOCUMENTS).replace("TASKS", TASKS)
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    with served(tmp_path) as port:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with browser.served(handler) as port:
         run = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=20000", "--dump-dom",
+            [browser.CHROMIUM, *browser.FLAGS, f"--user-data-dir={tmp_path}/profile",
+             "--virtual-time-budget=20000", "--dump-dom",
              f"--host-resolver-rules=MAP {host} 127.0.0.1", f"http://{host}:{port}/page.html"],
             capture_output=True, text=True, timeout=100, check=False)
     found = re.search(r'<pre id="out">(.+?)</pre>', run.stdout, re.S)

@@ -30,7 +30,7 @@ def test_plans_name_the_indexes_that_production_reads(db, numbers):
     assert plan(numbers.where(filter=even).order_by("n", direction="DESCENDING")) == [
         ("Collection", "(even ASC, n DESC, __name__ DESC)")]
     assert plan(db.collection_group(numbers.id).order_by("n")) == [
-        ("Collection Group", "(n ASC, __name__ ASC)")]
+        ("Collection group", "(n ASC, __name__ ASC)")]
 
 
 def test_a_plan_alone_has_no_results(numbers):

@@ -137,10 +137,16 @@ let queryScenarios: [Scenario] = [
         #"{"alias":"s","sum":{"field":{"fieldPath":"z"}}},{"alias":"a","avg":{"field":{"fieldPath":"z"}}}"#,
         #"{"s":{"integerValue":"0"},"a":{"nullValue":null}}"#
       ),
+      unsummable(#"\#(c),"limit":1,"orderBy":[\#(order("__name__", "DESCENDING"))]"#),
+      unsummable(
+        #"\#(c),"where":\#(field("__name__", "EQUAL", #"{"referenceValue":"$R/c/a"}"#))"#
+      ),
+      unsummable(#""from":[{"allDescendants":true}]"#),
+      unsummable(#""from":[{"collectionId":"c","allDescendants":true}]"#, parent: "$R/c/a"),
       aggregate(
         #"{"alias":"s","sum":{"field":{"fieldPath":"k"}}}"#,
-        query: #"\#(c),"limit":1,"offset":1,"orderBy":[\#(order("__name__", "DESCENDING"))]"#,
-        #"{"s":{"integerValue":"0"}}"#
+        query: #"\#(c),"orderBy":[\#(order("k")),\#(order("__name__"))],"limit":1"#,
+        #"{"s":{"integerValue":"1"}}"#
       ),
     ]
   ),
@@ -174,11 +180,6 @@ let queryScenarios: [Scenario] = [
         query:
           #"\#(c),"limit":1,"where":\#(field("g", "GREATER_THAN", #"{"integerValue":"0"}"#))"#,
         #"{"s":{"integerValue":"8"}}"#
-      ),
-      aggregate(
-        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
-        query: #"\#(c),"limit":2,"orderBy":[\#(order("__name__"))]"#,
-        #"{"s":{"integerValue":"38"}}"#
       ),
       aggregate(
         #"{"alias":"a","count":{"upTo":"2"}},{"alias":"b","count":{"upTo":"4"}}"#,
@@ -260,6 +261,16 @@ let queryScenarios: [Scenario] = [
     "Malformed queries are refused in production's words",
     [
       refused(#"\#(c),"limit":-1"#, "limit is negative"),
+      refused(
+        #"\#(c),"where":\#(field("a", "EQUAL", #"{"stringValue":"\#(String(repeating: "x", count: 1500))"}"#))"#,
+        "value for a is too large to be used in a query"
+      ),
+      .fails(
+        .runQuery,
+        #"{"parent":"$R/c/a","structuredQuery":{"from":[{"collectionId":"c","allDescendants":true}],"orderBy":[\#(order("a"))]}}"#,
+        .invalidArgument,
+        "collection group queries are only allowed at the root parent"
+      ),
       refused(#"\#(c),"offset":-1"#, "offset is negative"),
       refused(#"\#(c),"where":{}"#, "Unknown Filter type."),
       refused(
@@ -272,9 +283,9 @@ let queryScenarios: [Scenario] = [
       ),
       .fails(
         .runQuery,
-        #"{"parent":"$R/c","structuredQuery":{\#(c)}}"#,
+        #"{"parent":"$R/c/a/d","structuredQuery":{\#(c)}}"#,
         .invalidArgument,
-        #"Document parent name "$R/c" lacks "/" at index 50."#
+        #"Document parent name "$R/c/a/d" lacks "/" at index 54."#
       ),
       .fails(
         .runQuery,
@@ -376,6 +387,20 @@ private func refusedAggregation(_ aggregation: String, _ message: String) -> Sce
     """#,
     .invalidArgument,
     message
+  )
+}
+
+/// A sum that would need an index with its field behind the name.
+private func unsummable(_ query: String, parent: String = "$R") -> Scenario.Step {
+  .fails(
+    .runAggregationQuery,
+    #"""
+    {"parent":"\#(parent)","structuredAggregationQuery":{"structuredQuery":{\#(query)},
+     "aggregations":[{"sum":{"field":{"fieldPath":"k"}}}]}}
+    """#,
+    .invalidArgument,
+    "This query requires an index with fields [k] after __name__ and Firestore does not currently "
+      + "support such an index. Please try the query again with additional ordering on those fields."
   )
 }
 

@@ -73,20 +73,27 @@ struct RESTDoorTests {
   @Test(
     "JSON that fits no message is refused",
     arguments: [
-      (#"{"writes":[{"foo":1}]}"#, #"Unknown name "foo": Cannot find field."#),
-      (#"{"writes":"#, "Unexpected end of string."),
-      (#"{} {}"#, "Something follows the payload."),
-      (#"{"writes":[{"delete":"a","verify":"b"}]}"#, "A oneof field is already set."),
+      (#"{"writes":[{"foo":1}]}"#, #"Unknown name "foo" at 'writes[0]': Cannot find field."#, true),
+      (#"{"writes":"#, "Unexpected end of string. Expected a value.\n\n^", false),
     ]
   )
-  func badJSON(body: String, complaint: String) async throws {
+  func badJSON(body: String, complaint: String, hasPlace: Bool) async throws {
     try await withFirestore { firestore in
       let response = try await firestore.rest.send("POST", "\(root):commit", body)
       let error = try JSON.object(response.text)["error"] as? [String: Any]
 
       #expect(response.status == 400)
       #expect(error?["status"] as? String == "INVALID_ARGUMENT")
-      #expect(error?["message"] as? String == "Invalid JSON payload received. \(complaint)")
+      let message = "Invalid JSON payload received. \(complaint)"
+      #expect(error?["message"] as? String == message)
+      let details = error?["details"] as? [[String: Any]]
+      #expect((details != nil) == hasPlace)
+      guard let detail = details?.first else { return }
+      #expect(detail["@type"] as? String == "type.googleapis.com/google.rpc.BadRequest")
+      #expect(
+        detail["fieldViolations"] as? [[String: String]]
+          == [["field": "writes[0]", "description": message]]
+      )
     }
   }
 
@@ -98,13 +105,30 @@ struct RESTDoorTests {
         "Invalid JSON payload received. Unknown name \"foo\": Cannot bind query parameter. "
           + "Field 'foo' could not be found in request message."
       ),
-      ("pageSize=x", "Invalid value at 'pageSize' (TYPE_INT32), \"x\""),
-      ("showMissing=maybe", "Invalid value at 'showMissing' (TYPE_BOOL), \"maybe\""),
+      (
+        "a.bC=1&x=2",
+        "Invalid JSON payload received. Unknown name \"a.bC\": Cannot bind query parameter. "
+          + "Field 'bC' could not be found in request message.\n"
+          + "Invalid JSON payload received. Unknown name \"x\": Cannot bind query parameter. "
+          + "Field 'x' could not be found in request message."
+      ),
+      ("pageSize=x", "Invalid value at 'page_size' (TYPE_INT32), \"x\""),
+      ("showMissing=maybe", "Invalid value at 'show_missing' (TYPE_BOOL), \"maybe\""),
       (
         "readTime=today",
-        "Invalid value at 'readTime' (type.googleapis.com/google.protobuf.Timestamp), \"today\""
+        "Invalid value at 'read_time' (type.googleapis.com/google.protobuf.Timestamp), "
+          + "Field 'readTime', Illegal timestamp format; timestamps must end with 'Z' or have a "
+          + "valid timezone offset."
       ),
-      ("transaction=@@@", "Invalid value at 'transaction' (TYPE_BYTES), \"@@@\""),
+      (
+        "transaction=@@@",
+        "Invalid value at 'transaction' (TYPE_BYTES), Base64 decoding failed for \"@@@\""
+      ),
+      (
+        "transaction=AAAA&readTime=2024-01-01T00:00:00Z",
+        "Invalid value (oneof), oneof field 'consistency_selector' is already set. Cannot set "
+          + "'transaction'"
+      ),
     ]
   )
   func badParameters(query: String, message: String) async throws {
@@ -113,6 +137,37 @@ struct RESTDoorTests {
       let error = try JSON.object(response.text)["error"] as? [String: Any]
 
       #expect(response.status == 400 && error?["message"] as? String == message)
+    }
+  }
+
+  @Test("A client that may only send POST names the method in a header")
+  func methodOverride() async throws {
+    try await withFirestore { firestore in
+      let created = try await firestore.rest.send("POST", "\(root)/c?documentId=a", "{}")
+      #expect(created.status == 200)
+      let deleted = try await firestore.rest.send(
+        "POST",
+        "\(root)/c/a",
+        headers: ["X-HTTP-Method-Override": "DELETE"]
+      )
+      #expect(deleted.status == 200)
+      #expect(try await firestore.rest.send("GET", "\(root)/c/a").status == 404)
+    }
+  }
+
+  @Test("A verb behind a collection of the root belongs to its name, as in production")
+  func verbOfCollection() async throws {
+    try await withFirestore { firestore in
+      let body = #"{"structuredQuery":{"from":[{"collectionId":"c"}]}}"#
+      let response = try await firestore.rest.send("POST", "\(root)/c:runQuery", body)
+      let error = try JSON.object(response.text)["error"] as? [String: Any]
+      #expect(
+        error?["message"] as? String
+          == "Invalid JSON payload received. Unknown name \"structuredQuery\" at 'document': "
+          + "Cannot find field."
+      )
+      let below = try await firestore.rest.send("POST", "\(root)/c/a:runQuery", body)
+      #expect(below.status == 200)
     }
   }
 

@@ -75,7 +75,7 @@ struct IndexNeedTests {
           equality,
           findNearest: FindNearest(field: Self.b, vector: [1], measure: .cosine, limit: 1)
         ),
-        "(a ASC, b VECTOR)"
+        "(a ASC, __name__ ASC, b VECTOR<1>)"
       ),
     ]
     for (found, expected) in cases {

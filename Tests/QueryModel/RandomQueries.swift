@@ -136,6 +136,18 @@ package struct RandomQueries {
     return query
   }
 
+  /// A search for vectors like those of the documents.
+  package mutating func search() -> FindNearest {
+    FindNearest(
+      field: pick(Self.paths),
+      vector: (0..<count(1...2)).map { _ in Double(count(0...2)) },
+      measure: pick(FindNearest.Measure.allCases),
+      limit: count(1...6),
+      resultField: chance(50) ? pick(["a", "d", "m", "y.z"]) : nil,
+      threshold: chance(30) ? pick([0, 0.5, 1, 2]) : nil
+    )
+  }
+
   private mutating func orders() -> [Query.Order] {
     var orders: [Query.Order] = []
     if chance(50) {

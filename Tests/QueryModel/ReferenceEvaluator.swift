@@ -41,6 +41,44 @@ package struct ReferenceEvaluator {
     return sorted.dropFirst(query.offset).prefix(query.limit ?? .max).map { $0 }
   }
 
+  /// What a search finds among the query's results; nil when it asks for the cosine of a vector
+  /// without length.
+  package func nearest(
+    _ search: FindNearest,
+    among documents: some Collection<FirestoreDocument>
+  ) -> [FirestoreDocument]? {
+    var found: [(document: FirestoreDocument, distance: Double, rank: Double)] = []
+    for document in results(documents) {
+      guard case .vector(let other) = value(document, search.field),
+        other.count == search.vector.count
+      else { continue }
+      let pairs = Array(zip(search.vector, other))
+      let product = pairs.map { $0 * $1 }.reduce(0, +)
+      var distance = product
+      if search.measure == .euclidean {
+        distance = pairs.map { ($0 - $1) * ($0 - $1) }.reduce(0, +).squareRoot()
+      } else if search.measure == .cosine {
+        let lengths = [search.vector, other].map { $0.map { $0 * $0 }.reduce(0, +).squareRoot() }
+        if lengths.contains(0) { return nil }
+        distance = 1 - product / (lengths[0] * lengths[1])
+      }
+      let isMost = search.measure == .dotProduct
+      if let threshold = search.threshold, isMost ? distance < threshold : distance > threshold {
+        continue
+      }
+      found.append((document, distance, isMost ? -distance : distance))
+    }
+    return
+      found
+      .sorted { $0.rank == $1.rank ? $0.document.name < $1.document.name : $0.rank < $1.rank }
+      .prefix(search.limit)
+      .map { document, distance, _ in
+        var document = document
+        if let name = search.resultField { document.fields[name] = .double(distance) }
+        return document
+      }
+  }
+
   /// Explicit orders, then inequality fields by path, then the name.
   package var orders: [Query.Order] {
     var orders = query.orders

@@ -56,12 +56,25 @@ package struct Query: Sendable, Hashable {
     self.projection = projection
   }
 
+  /// Whether a filter or an order names the documents' names.
+  package var isByName: Bool {
+    orders.contains { $0.path.isDocumentID } || filter?.paths.contains { $0.isDocumentID } == true
+  }
+
   /// A condition on a document.
   package indirect enum Filter: Sendable, Hashable {
     case and([Filter])
     case or([Filter])
     case field(FieldPath, FieldOperator, FirestoreValue)
     case unary(FieldPath, UnaryOperator)
+
+    /// The fields that it compares.
+    fileprivate var paths: [FieldPath] {
+      switch self {
+      case .and(let filters), .or(let filters): filters.flatMap(\.paths)
+      case .field(let path, _, _), .unary(let path, _): [path]
+      }
+    }
   }
 
   /// Operators with an operand, which is an array for `in`, `notIn` and `arrayContainsAny`.

@@ -34,9 +34,16 @@ struct Aggregation: Sendable, Hashable {
   ) throws(StatusError) -> [Aggregation] {
     guard !protos.isEmpty else { throw .invalidArgument("Aggregations can not be empty.") }
     guard protos.count <= countMax else {
-      throw .invalidArgument(
+      throw StatusError(
+        .invalidArgument,
         "The maximum number of aggregations allowed in an aggregation query is \(countMax). "
-          + "Received: \(protos.count)"
+          + "Received: \(protos.count)",
+        details: [
+          .errorInfo(
+            reason: "TOO_MANY_AGGREGATIONS",
+            metadata: ["actual_aggregations": "\(protos.count)", "max_aggregations": "\(countMax)"]
+          )
+        ]
       )
     }
     var aggregations: [Aggregation] = []
@@ -109,9 +116,23 @@ struct AggregationEvaluation: Sendable {
   private var totals: [FieldPath: Total] = [:]
 
   /// An evaluation that has seen no document.
-  init(_ aggregations: [Aggregation], of query: Query) {
+  ///
+  /// Throws `INVALID_ARGUMENT` when a summed field would have to follow the name in an index.
+  init(_ aggregations: [Aggregation], of query: Query) throws(StatusError) {
     self.aggregations = aggregations
     self.fields = Set(aggregations.compactMap(\.field)).sorted()
+    let isBelow = query.allDescendants && !query.parent.segments.isEmpty
+    if isBelow || query.collectionID == nil || query.isByName {
+      let behind = fields.filter { field in !query.orders.contains { $0.path == field } }
+      guard behind.isEmpty else {
+        throw .invalidArgument(
+          "This query requires an index with fields "
+            + "[\(behind.map(\.description).joined(separator: ", "))] after __name__ and Firestore does "
+            + "not currently support such an index. Please try the query again with additional "
+            + "ordering on those fields."
+        )
+      }
+    }
     var base = query
     base.aggregatedFields = fields
     base.projection = fields.isEmpty ? [.documentID] : fields
@@ -122,10 +143,8 @@ struct AggregationEvaluation: Sendable {
       toSkip = base.offset
       base.offset = overflow ? .max : sum
       base.limit = 1
-    } else if base.orders.contains(where: \.path.isDocumentID) || base.start != nil
-      || base.end != nil
-    {
-      // Nothing takes part in the order after the name, which a cursor may contain; so what lacks a
+    } else if base.start != nil || base.end != nil {
+      // A cursor may contain the name, after which nothing takes part in the order; so what lacks a
       // field is passed over here.
       (toSkip, room) = (query.offset, query.limit ?? .max)
       base.offset = 0

@@ -22,10 +22,11 @@ extension FirestoreService {
     if explanation == nil || request.explainOptions.analyze {
       try await store.query(query, at: consistency, auth: auth) { page in
         explanation?.add(page)
-        try await send(Self.replies(with: page))
+        try await send(Self.replies(with: page, explanation: page.isLast ? explanation : nil))
       }
+    } else if let explanation {
+      try await send(Self.reply(with: explanation))
     }
-    if let explanation { try await send(Self.reply(with: explanation)) }
   }
 
   /// Runs a query and collects its results, whose size is bounded.
@@ -40,7 +41,7 @@ extension FirestoreService {
     guard request.explainOptions.analyze else { return Self.reply(with: explanation) }
     let page = try await store.query(query, at: consistency, auth: auth)
     explanation.add(page)
-    return Self.replies(with: page).followed(by: Self.reply(with: explanation))
+    return Self.replies(with: page, explanation: explanation)
   }
 
   private func explanation(_ isWanted: Bool, of query: Query) throws -> QueryExplanation? {
@@ -72,7 +73,8 @@ extension FirestoreService {
   }
 
   private static func replies(
-    with page: QueryPage
+    with page: QueryPage,
+    explanation: QueryExplanation? = nil
   ) -> StreamReplies<QueryReply> {
     // The transaction, and what was skipped, come in messages of their own.
     var leads: [QueryReply] = []
@@ -88,11 +90,16 @@ extension FirestoreService {
       leads.append(reply)
     }
     let count = leads.count + page.documents.count
+    let metrics = explanation?.metrics
     return StreamReplies(count: count, newTransaction: page.newTransaction) { [leads] index in
-      guard index >= leads.count else { return leads[index] }
       var reply = QueryReply()
-      reply.document = page.documents[index - leads.count]
-      reply.readTime = page.readTime
+      if index < leads.count {
+        reply = leads[index]
+      } else {
+        reply.document = page.documents[index - leads.count]
+        reply.readTime = page.readTime
+      }
+      if index == count - 1 { reply.explainMetrics = metrics }
       return reply
     }
   }
@@ -117,7 +124,7 @@ extension FirestoreService {
       case .readTime(let time): .readTime(try WireFormat.commitTimestamp(time))
       case nil: .latest
       }
-    var evaluation = AggregationEvaluation(aggregations, of: query)
+    var evaluation = try AggregationEvaluation(aggregations, of: query)
     var explanation = try explanation(request.hasExplainOptions, of: evaluation.baseQuery)
     if let explanation, !request.explainOptions.analyze {
       return StreamReplies(count: 1) { _ in .with { $0.explainMetrics = explanation.metrics } }
@@ -150,9 +157,6 @@ extension FirestoreService {
   ) async throws -> Google_Firestore_V1_PartitionQueryResponse {
     guard case .structuredQuery(let structured) = request.queryType else {
       throw StatusError.invalidArgument("only structured queries are supported")
-    }
-    guard request.pageSize >= 0 else {
-      throw StatusError.invalidArgument("Page size must be nonnegative.")
     }
     let query = try WireFormat.query(structured, parent: request.parent)
     note(query.database)

@@ -12,6 +12,7 @@ import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
+  private static let methodHeader = HTTPField.Name("X-HTTP-Method-Override")
   private static let causeHeader = HTTPField.Name(EventCause.headerName)
 
   /// Answers one HTTP request.
@@ -25,7 +26,10 @@ extension FirestoreService {
   }
 
   private func answer(_ request: Request) async -> Response {
-    guard let route = RESTRoute(method: request.method, path: request.path) else {
+    // For clients whose network lets through GET and POST alone.
+    let override = request.method == .post ? Self.methodHeader.flatMap { request.headers[$0] } : nil
+    let method = override.flatMap { HTTPRequest.Method($0) } ?? request.method
+    guard let route = RESTRoute(method: method, path: request.path) else {
       return .error(
         .notFound,
         "The requested URL was not found on this server: \(request.method) \(request.path)"
@@ -92,14 +96,14 @@ extension FirestoreService {
       let request = try Google_Firestore_V1_CreateDocumentRequest(
         parent: parent,
         collectionID: collectionID,
-        document: try JSONPayload.message(body),
+        document: try JSONPayload.message(body, at: "document"),
         &parameters
       )
       return try await one(createDocument, request, auth)
     case .updateDocument(let name):
       let request = try Google_Firestore_V1_UpdateDocumentRequest(
         name: name,
-        document: try JSONPayload.message(body),
+        document: try JSONPayload.message(body, at: "document"),
         &parameters
       )
       return try await one(updateDocument, request, auth)

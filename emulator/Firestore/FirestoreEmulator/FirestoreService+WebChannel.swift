@@ -56,7 +56,7 @@ extension FirestoreService {
     }
   }
 
-  private static func message<M: Message>(_ text: String) throws(StatusError) -> M {
+  private static func message<M: Message>(_ text: String) throws -> M {
     try JSONPayload.message(ByteBuffer(string: text))
   }
 

@@ -1,32 +1,66 @@
+import FirestoreProtos
 import HTTPSupport
 import HTTPTypes
 import Invocation
 import JSONText
+import JSONTranscoding
 import NIOCore
 import RuntimeSupport
 import SwiftProtobuf
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// Reads and writes messages as JSON, and says what is wrong with malformed JSON.
 enum JSONPayload {
   /// The size of an array's pieces, roughly, so that a large array is never whole in memory.
   private static let pieceBytes = 64 * 1024
 
+  /// The names of the messages' fields; the committed descriptors can be read.
+  private static let schema = Result {
+    try MessageSchema(
+      descriptors: Data(
+        base64Encoded: FirestoreDescriptors.base64,
+        options: .ignoreUnknownCharacters
+      ) ?? Data()
+    )
+  }
+
   /// Reads a message; an empty body is an empty message, whatever its content type.
-  static func message<M: Message>(_ body: ByteBuffer) throws(StatusError) -> M {
-    guard body.readableBytes > 0 else { return M() }
-    do {
-      return try M(jsonUTF8Bytes: Array(body.readableBytesView))
-    } catch let error as JSONDecodingError {
-      throw .invalidArgument("Invalid JSON payload received. \(complaint(error))")
-    } catch {
-      throw .invalidArgument("Invalid JSON payload received.")
-    }
+  ///
+  /// `root` is the message's place in the request.
+  static func message<M: Message>(_ body: ByteBuffer, at root: String? = nil) throws -> M {
+    try JSONTranscoder.message(Array(body.readableBytesView), at: root, of: try schema.get())
   }
 
   /// The JSON text of an error.
   static func error(_ error: any StatusConvertible) -> String {
-    "{\"error\":{\"code\":\(error.statusCode.httpStatus),"
-      + "\"message\":\(jsonQuoted(error.statusMessage)),\"status\":\"\(error.statusCode.name)\"}}"
+    let details = error.statusDetails.map(detail).joined(separator: ",")
+    return "{\"error\":{\"code\":\(error.statusCode.httpStatus),"
+      + "\"message\":\(jsonQuoted(error.statusMessage)),\"status\":\"\(error.statusCode.name)\""
+      + (details.isEmpty ? "" : ",\"details\":[\(details)]") + "}}"
+  }
+
+  private static func detail(_ detail: StatusDetail) -> String {
+    switch detail {
+    case .badRequest(let violations):
+      let list = violations.map { violation in
+        "{" + (violation.field.map { "\"field\":\(jsonQuoted($0))," } ?? "")
+          + "\"description\":\(jsonQuoted(violation.description))}"
+      }
+      return "{\"@type\":\"type.googleapis.com/google.rpc.BadRequest\",\"fieldViolations\":["
+        + list.joined(separator: ",") + "]}"
+    case .errorInfo(let reason, let metadata):
+      let pairs = metadata.sorted { $0.key < $1.key }.map {
+        "\(jsonQuoted($0.key)):\(jsonQuoted($0.value))"
+      }
+      return "{\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\",\"reason\":\"\(reason)\","
+        + "\"domain\":\"firestore.googleapis.com\""
+        + (pairs.isEmpty ? "" : ",\"metadata\":{\(pairs.joined(separator: ","))}") + "}"
+    }
   }
 
   /// A reply that writes messages as an array.
@@ -50,26 +84,5 @@ enum JSONPayload {
         try await write(piece)
       }
     )
-  }
-
-  private static func complaint(_ error: JSONDecodingError) -> String {
-    switch error {
-    case .unknownField(let name): "Unknown name \"\(name)\": Cannot find field."
-    case .malformedNumber, .leadingZero: "A number is malformed."
-    case .numberRange: "A number is out of its field's range."
-    case .malformedMap: "An object was expected."
-    case .malformedBool: "A boolean was expected."
-    case .malformedString, .unquotedMapKey: "A string was expected."
-    case .invalidUTF8: "A string is not valid UTF-8."
-    case .unrecognizedEnumValue: "The name of an enumeration's value is unknown."
-    case .illegalNull: "A null stands where none may."
-    case .truncated: "Unexpected end of string."
-    case .malformedDuration: "A duration is malformed."
-    case .malformedTimestamp: "A timestamp must be RFC 3339, year 0001 to 9999."
-    case .trailingGarbage: "Something follows the payload."
-    case .conflictingOneOf: "A oneof field is already set."
-    case .messageDepthLimit: "It is nested too deeply."
-    default: "It does not fit the request's message."
-    }
   }
 }

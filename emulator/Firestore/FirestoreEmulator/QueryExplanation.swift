@@ -40,7 +40,7 @@ struct QueryExplanation: Sendable {
       $0.planSummary.indexesUsed = plan.map { index in
         .with {
           $0.fields["query_scope"] = .init(
-            stringValue: index.scope == .group ? "Collection Group" : "Collection"
+            stringValue: index.scope == .group ? "Collection group" : "Collection"
           )
           $0.fields["properties"] = .init(stringValue: index.properties)
         }

@@ -9,8 +9,14 @@ extension Google_Firestore_V1_GetDocumentRequest {
     self.init()
     self.name = name
     if let paths = parameters.list("mask.fieldPaths") { mask.fieldPaths = paths }
-    if let bytes = try parameters.bytes("transaction") { transaction = bytes }
-    if let time = try parameters.time("readTime") { readTime = time }
+    let time = try parameters.time("readTime")
+    if let time { readTime = time }
+    if let bytes = try parameters.bytes("transaction") {
+      guard time == nil else {
+        throw RESTParameters.conflict(of: "consistency_selector", "transaction")
+      }
+      transaction = bytes
+    }
     try parameters.finish()
   }
 }
@@ -28,8 +34,14 @@ extension Google_Firestore_V1_ListDocumentsRequest {
     pageToken = parameters.text("pageToken")
     orderBy = parameters.text("orderBy")
     if let paths = parameters.list("mask.fieldPaths") { mask.fieldPaths = paths }
-    if let bytes = try parameters.bytes("transaction") { transaction = bytes }
-    if let time = try parameters.time("readTime") { readTime = time }
+    let time = try parameters.time("readTime")
+    if let time { readTime = time }
+    if let bytes = try parameters.bytes("transaction") {
+      guard time == nil else {
+        throw RESTParameters.conflict(of: "consistency_selector", "transaction")
+      }
+      transaction = bytes
+    }
     showMissing = try parameters.flag("showMissing") ?? false
     try parameters.finish()
   }
@@ -85,10 +97,7 @@ extension RESTParameters {
     let exists = try flag("currentDocument.exists")
     let updateTime = try time("currentDocument.updateTime")
     guard exists == nil || updateTime == nil else {
-      throw .invalidArgument(
-        "Invalid value (oneof), oneof field 'condition_type' is already set. "
-          + "Cannot set 'updateTime'"
-      )
+      throw Self.conflict(of: "condition_type", "updateTime")
     }
     if let exists { return .with { $0.exists = exists } }
     return updateTime.map { time in .with { $0.updateTime = time } }

@@ -1,6 +1,6 @@
 import DocumentModel
 import HTTPSupport
-import JSONText
+import JSONTranscoding
 import RuntimeSupport
 import SwiftProtobuf
 
@@ -23,17 +23,22 @@ struct RESTParameters {
   ]
 
   private var values: [String: [String]] = [:]
+  /// The names that are left, as the client spells them.
+  private var spelled: [String: String] = [:]
 
   /// The parameters of one request.
   init(_ query: QueryParameters) {
     for item in query.items where !Self.ofFrontEnds.contains(item.name) {
-      values[Self.camelCase(item.name), default: []].append(item.value)
+      let name = Self.camelCase(item.name)
+      values[name, default: []].append(item.value)
+      spelled[name] = item.name
     }
   }
 
   /// All values of a name, or nil when it is absent.
   mutating func list(_ name: String) -> [String]? {
-    values.removeValue(forKey: name)
+    spelled[name] = nil
+    return values.removeValue(forKey: name)
   }
 
   /// A text, empty when absent.
@@ -47,24 +52,29 @@ struct RESTParameters {
     switch text {
     case "true", "True", "1": return true
     case "false", "False", "0": return false
-    default: throw invalid(name, "TYPE_BOOL", text)
+    default: throw invalid(name, "TYPE_BOOL", "\"\(text)\"")
     }
   }
 
   /// A whole number of 32 bits.
   mutating func number(_ name: String) throws(StatusError) -> Int32? {
     guard let text = list(name)?.last else { return nil }
-    guard let number = Int32(text) else { throw invalid(name, "TYPE_INT32", text) }
+    guard let number = Int32(text) else { throw invalid(name, "TYPE_INT32", "\"\(text)\"") }
     return number
   }
 
   /// A time in RFC 3339.
   mutating func time(_ name: String) throws(StatusError) -> Google_Protobuf_Timestamp? {
     guard let text = list(name)?.last else { return nil }
-    do {
-      return try Google_Protobuf_Timestamp(jsonString: jsonQuoted(text))
+    do throws(TimestampFlaw) {
+      return try timestamp(text)
     } catch {
-      throw invalid(name, "type.googleapis.com/google.protobuf.Timestamp", text)
+      let field = name.split(separator: ".").last ?? ""
+      throw invalid(
+        name,
+        "type.googleapis.com/google.protobuf.Timestamp",
+        "Field '\(field)', \(error.rawValue)"
+      )
     }
   }
 
@@ -72,31 +82,54 @@ struct RESTParameters {
   mutating func bytes(_ name: String) throws(StatusError) -> Data? {
     guard let text = list(name)?.last else { return nil }
     // A plus sign that was not escaped arrives as a space.
-    let standard = text.map { character -> Character in
-      switch character {
-      case "-", " ": "+"
-      case "_": "/"
-      default: character
-      }
-    }.filter { $0 != "=" }
-    let padding = String(repeating: "=", count: (4 - standard.count % 4) % 4)
-    guard let data = Data(base64Encoded: String(standard) + padding) else {
-      throw invalid(name, "TYPE_BYTES", text)
+    guard let bytes = base64Decoded(text.utf8.map { $0 == UInt8(ascii: " ") ? 0x2B : $0 }) else {
+      throw invalid(name, "TYPE_BYTES", "Base64 decoding failed for \"\(text)\"")
     }
-    return data
+    return Data(bytes)
   }
 
   /// Refuses parameters that nobody took.
   func finish() throws(StatusError) {
-    guard let name = values.keys.min() else { return }
-    throw .invalidArgument(
-      "Invalid JSON payload received. Unknown name \"\(name)\": Cannot bind query parameter. "
-        + "Field '\(name)' could not be found in request message."
+    guard !spelled.isEmpty else { return }
+    throw Self.refusal(
+      spelled.values.sorted().map { name in
+        let field = name.split(separator: ".").last.map(String.init) ?? name
+        return .unknownName(
+          name,
+          at: nil,
+          "Cannot bind query parameter. Field '\(field)' could not be found in request message."
+        )
+      }
     )
   }
 
-  private func invalid(_ name: String, _ type: String, _ text: String) -> StatusError {
-    .invalidArgument("Invalid value at '\(name)' (\(type)), \(jsonQuoted(text))")
+  /// The refusal of a parameter that cannot stand beside another of its `oneof`.
+  static func conflict(of oneof: String, _ name: String) -> StatusError {
+    refusal([
+      .invalidValue(
+        at: nil,
+        "oneof",
+        "oneof field '\(oneof)' is already set. Cannot set '\(name)'"
+      )
+    ])
+  }
+
+  private func invalid(_ name: String, _ type: String, _ words: String) -> StatusError {
+    Self.refusal([.invalidValue(at: Self.snakeCase(name), type, words)])
+  }
+
+  private static func refusal(_ violations: [FieldViolation]) -> StatusError {
+    StatusError(
+      .invalidArgument,
+      violations.map(\.description).joined(separator: "\n"),
+      details: [.badRequest(violations)]
+    )
+  }
+
+  private static func snakeCase(_ name: String) -> String {
+    name.reduce(into: "") { result, character in
+      result += character.isUppercase ? "_" + character.lowercased() : String(character)
+    }
   }
 
   private static func camelCase(_ name: String) -> String {

@@ -84,7 +84,8 @@ enum RESTRoute: Hashable {
           self = .database(verb, name: rest[1..<5].joined(separator: "/"))
           return
         }
-        if let verb = ParentVerb(rawValue: verb) {
+        // A collection of the root with a verb is production's collection of that long name.
+        if let verb = ParentVerb(rawValue: verb), rest.count != 7 {
           self = .parent(verb, name: rest.dropFirst().joined(separator: "/"))
           return
         }

@@ -27,15 +27,6 @@ package struct StreamReplies<Reply>: Sequence, Sendable {
   }
 }
 
-extension StreamReplies {
-  /// These replies and then others, which began no transaction.
-  func followed(by others: StreamReplies<Reply>) -> StreamReplies<Reply> {
-    StreamReplies(count: count + others.count, newTransaction: newTransaction) { [self] index in
-      index < count ? make(index) : others.make(index - count)
-    }
-  }
-}
-
 extension StreamReplies where Reply: WireReply {
   /// The replies as messages.
   package var protos: StreamReplies<Reply.Proto> {

@@ -268,6 +268,7 @@ private enum House {
     "Invocation": 2,
     "EventLog": 3, "SQLiteStorage": 3, "QueryEngine": 3, "VectorIndex": 3,
     "HTTPSupport": 3, "FirestoreWire": 3, "GoogleAccess": 3,
+    "JSONTranscoding": 3,
     "DocumentStore": 4, "HTTP2Server": 4, "WebChannel": 4, "WorkerPool": 4, "FirestoreClient": 4,
     "FirestoreEmulator": 5, "VectorEmulator": 5, "DataExport": 5,
     "TriggerDelivery": 5, "TaskQueues": 5,

@@ -1,4 +1,5 @@
-"""Writes the descriptors of google/firestore/v1, under their canonical names, to one file.
+"""Writes the descriptors of google/firestore/v1, under their canonical names, to one file, and to
+another the same for Swift.
 
 The Python package google-cloud-firestore holds them in a form of its own: one file a module, a
 field named after a Python keyword with an underscore behind it. This puts the names right, leaves
@@ -6,7 +7,9 @@ out what the room does not need, and adds the member of Write that client librar
 the published definition lacks it.
 """
 
+import base64
 import sys
+import textwrap
 
 from google.cloud.firestore_v1.types import firestore
 from google.protobuf import descriptor_pb2
@@ -58,7 +61,20 @@ def add_verify(message):
     message.field.insert(delete + 1, verify)
 
 
-def main(output):
+SWIFT = """// DO NOT EDIT: made by Definitions/generate.
+// swift-format-ignore-file
+
+/// The descriptors of the messages.
+package enum FirestoreDescriptors {{
+  /// A `google.protobuf.FileDescriptorSet` in base64, with line ends.
+  package static let base64 = \"\"\"
+{lines}
+    \"\"\"
+}}
+"""
+
+
+def main(output, swift):
     found = {}
     collect(firestore.ListenRequest.pb(firestore.ListenRequest()).DESCRIPTOR.file, found)
     for file in found.values():
@@ -74,7 +90,11 @@ def main(output):
             if message.name == "Write":
                 add_verify(message)
     with open(output, "wb") as stream:
-        stream.write(descriptor_pb2.FileDescriptorSet(file=found.values()).SerializeToString())
+        descriptors = descriptor_pb2.FileDescriptorSet(file=found.values()).SerializeToString()
+        stream.write(descriptors)
+    text = base64.b64encode(descriptors).decode("ascii")
+    with open(swift, "w", encoding="ascii") as stream:
+        stream.write(SWIFT.format(lines=textwrap.indent("\n".join(textwrap.wrap(text, 96)), "    ")))
 
 
-main(sys.argv[1])
+main(sys.argv[1], sys.argv[2])

@@ -113,7 +113,8 @@ private struct NearestDocuments {
     } catch {
       throw StatusError(
         .failedPrecondition,
-        "Cannot compute cosine distance against a vector with a magnitude of zero."
+        "Cannot compute cosine distance against a vector with a magnitude of zero.",
+        details: [.errorInfo(reason: "COSINE_DISTANCE_ON_ZERO_VECTOR")]
       )
     }
     guard let distance = found else { return }

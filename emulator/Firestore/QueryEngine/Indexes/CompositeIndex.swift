@@ -44,15 +44,19 @@ package struct CompositeIndex: Sendable, Hashable {
 
   /// Such as `(state ASC, population DESC, __name__ DESC)`, in the words of production's plans.
   package var properties: String {
-    let parts =
-      fields.map { field in
-        switch field.kind {
-        case .ascending: "\(field.path) ASC"
-        case .descending: "\(field.path) DESC"
-        case .contains: "\(field.path) CONTAINS"
-        case .vector: "\(field.path) VECTOR"
-        }
-      } + (isOfVectors ? [] : ["__name__ \(nameDescending ? "DESC" : "ASC")"])
+    var parts = fields.map { field in
+      switch field.kind {
+      case .ascending: "\(field.path) ASC"
+      case .descending: "\(field.path) DESC"
+      case .contains: "\(field.path) CONTAINS"
+      case .vector(let dimension): "\(field.path) VECTOR<\(dimension)>"
+      }
+    }
+    // Vectors come last.
+    parts.insert(
+      "__name__ \(nameDescending ? "DESC" : "ASC")",
+      at: isOfVectors ? parts.count - 1 : parts.count
+    )
     return "(\(parts.joined(separator: ", ")))"
   }
 

@@ -18,6 +18,8 @@ struct QueryValidation {
   static let componentsMax = 100
   /// Bytes of a field path and of an id.
   static let pathBytesMax = 1500
+  /// Bytes of a value that indexes hold.
+  static let indexedBytesMax = 1500
   /// Documents that a search finds.
   static let nearestMax = 1000
   /// Filters inside filters; far more than the wire format nests, and bounded recursion.
@@ -37,6 +39,7 @@ struct QueryValidation {
     }
     try checkOrders(leaves)
     try checkCollectionless(leaves)
+    try checkGroup(leaves)
     for path in query.projection ?? [] { try check(path) }
     if let search = query.findNearest { try check(search) }
     let orders = finalOrders(leaves)
@@ -72,6 +75,16 @@ struct QueryValidation {
     case .isReserved: reason = "it is reserved"
     }
     throw .invalidArgument("\(kind) id \"\(id)\" is invalid because \(reason).")
+  }
+
+  private func checkGroup(_ leaves: FilterLeaves) throws(StatusError) {
+    guard query.allDescendants, query.collectionID != nil, !query.parent.segments.isEmpty else {
+      return
+    }
+    let paths = leaves.all.map(\.path) + query.orders.map(\.path)
+    guard paths.allSatisfy(\.isDocumentID) else {
+      throw .invalidArgument("collection group queries are only allowed at the root parent")
+    }
   }
 
   private func checkCollectionless(_ leaves: FilterLeaves) throws(StatusError) {
@@ -119,7 +132,11 @@ struct QueryValidation {
     case .field(let path, let comparison, let operand):
       try check(path)
       try check(operand, of: comparison)
-      if path.isDocumentID { try checkName(operand, of: comparison) }
+      if path.isDocumentID {
+        try checkName(operand, of: comparison)
+      } else if !operands(operand, of: comparison).allSatisfy(Self.isIndexed) {
+        throw .invalidArgument("value for \(path) is too large to be used in a query")
+      }
     }
   }
 
@@ -141,18 +158,40 @@ struct QueryValidation {
     }
   }
 
+  /// The single values with which an operator compares.
+  private func operands(
+    _ operand: FirestoreValue,
+    of comparison: Query.FieldOperator
+  ) -> [FirestoreValue] {
+    if comparison.valuesMax != nil, case .array(let values) = operand { return values }
+    return [operand]
+  }
+
+  /// Whether production's indexes hold all of a value.
+  private static func isIndexed(_ value: FirestoreValue) -> Bool {
+    indexedSize(value) <= indexedBytesMax
+  }
+
+  private static func indexedSize(_ value: FirestoreValue) -> Int {
+    switch value {
+    case .string(let text): text.utf8.count + 1
+    case .bytes(let bytes): bytes.count
+    case .array(let elements): elements.reduce(0) { $0 + indexedSize($1) }
+    case .map(let fields): fields.reduce(0) { $0 + $1.key.utf8.count + 1 + indexedSize($1.value) }
+    case .vector(let elements): elements.count * MemoryLayout<Double>.size
+    case .reference(let name): name.description.utf8.count
+    default: 0
+    }
+  }
+
   private func checkName(
     _ operand: FirestoreValue,
     of comparison: Query.FieldOperator
   ) throws(StatusError) {
-    let operands: [FirestoreValue]
-    switch (comparison, operand) {
-    case (.arrayContains, _), (.arrayContainsAny, _):
+    if comparison == .arrayContains || comparison == .arrayContainsAny {
       throw .invalidArgument("the name __key__ is reserved")
-    case (.in, .array(let values)), (.notIn, .array(let values)): operands = values
-    default: operands = [operand]
     }
-    for operand in operands {
+    for operand in operands(operand, of: comparison) {
       guard case .reference(let name) = operand else {
         throw .invalidArgument("__key__ filter value must be a Key")
       }

@@ -1,0 +1,287 @@
+import RuntimeSupport
+
+/// Walks JSON as leniently as Google's front ends do, and complains as they do.
+///
+/// Single quotes, bare keys, commas before a closing bracket and control characters in strings are
+/// let through. The source of what is accepted and said is protobuf's `JsonStreamParser`, whose
+/// answers are recorded.
+struct JSONCursor {
+  private let bytes: [UInt8]
+  private var index = 0
+  private var depth = 0
+
+  /// Objects and arrays inside each other.
+  static let depthMax = 100
+  private static let contextBytes = 20
+
+  /// What stands next.
+  enum Token {
+    case object, array, string, number, `true`, `false`, null
+  }
+
+  /// A cursor at the beginning; throws when the bytes are no UTF-8.
+  init(_ bytes: [UInt8]) throws(StatusError) {
+    self.bytes = bytes
+    guard bytes.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) }) != nil else {
+      throw .invalidArgument(
+        "Invalid JSON payload received. Encountered non UTF-8 code points."
+      )
+    }
+  }
+
+  // MARK: Structure
+
+  /// The kind of the value that stands next.
+  mutating func peek() throws(StatusError) -> Token {
+    skipSpace()
+    guard index < bytes.count else { throw failure("Unexpected end of string. Expected a value.") }
+    switch bytes[index] {
+    case UInt8(ascii: "{"): return .object
+    case UInt8(ascii: "["): return .array
+    case UInt8(ascii: "\""), UInt8(ascii: "'"): return .string
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number
+    case let byte where Self.isWord(byte):
+      if stands("true") { return .true }
+      if stands("false") { return .false }
+      if stands("null") { return .null }
+      throw failure("Unexpected token.")
+    case UInt8(ascii: "}"), UInt8(ascii: "]"), UInt8(ascii: ","), UInt8(ascii: ":"):
+      throw failure("Unexpected token.")
+    default: throw failure("Expected a value.")
+    }
+  }
+
+  /// Passes over an object's opening bracket.
+  mutating func beginObject() throws(StatusError) { try begin() }
+
+  /// Passes over an array's opening bracket.
+  mutating func beginArray() throws(StatusError) { try begin() }
+
+  private mutating func begin() throws(StatusError) {
+    depth += 1
+    guard depth <= Self.depthMax else {
+      throw failure("Message too deep. Max recursion depth reached")
+    }
+    index += 1
+  }
+
+  /// The next key of an object, whose value follows; nil at the object's end.
+  mutating func key(isFirst: Bool) throws(StatusError) -> ArraySlice<UInt8>? {
+    skipSpace()
+    if !isFirst {
+      guard index < bytes.count,
+        bytes[index] == UInt8(ascii: ",") || bytes[index] == UInt8(ascii: "}")
+      else { throw unknown("Expected , or } after key:value pair.") }
+      if bytes[index] == UInt8(ascii: ",") { index += 1 }
+      skipSpace()
+    }
+    guard index < bytes.count else { throw unknown("Expected an object key or }.") }
+    let key: ArraySlice<UInt8>
+    switch bytes[index] {
+    case UInt8(ascii: "}"):
+      index += 1
+      depth -= 1
+      return nil
+    case UInt8(ascii: "\""), UInt8(ascii: "'"): key = try string()
+    case let byte where Self.isWord(byte): key = word()
+    default: throw failure("Expected an object key or }.")
+    }
+    skipSpace()
+    guard index < bytes.count, bytes[index] == UInt8(ascii: ":") else {
+      throw unknown("Expected : between key:value pair.")
+    }
+    index += 1
+    return key
+  }
+
+  /// Whether another value follows in an array, at which the cursor then stands.
+  mutating func element(isFirst: Bool) throws(StatusError) -> Bool {
+    skipSpace()
+    if !isFirst {
+      guard index < bytes.count,
+        bytes[index] == UInt8(ascii: ",") || bytes[index] == UInt8(ascii: "]")
+      else { throw unknown("Expected , or ] after array value.") }
+      if bytes[index] == UInt8(ascii: ",") { index += 1 }
+      skipSpace()
+    }
+    guard index < bytes.count, bytes[index] == UInt8(ascii: "]") else { return true }
+    index += 1
+    depth -= 1
+    return false
+  }
+
+  /// Checks that nothing follows the payload's value.
+  mutating func end() throws(StatusError) {
+    skipSpace()
+    guard index == bytes.count else { throw failure("Parsing terminated before end of input.") }
+  }
+
+  /// Passes over a value of any kind.
+  mutating func skip() throws(StatusError) {
+    switch try peek() {
+    case .object:
+      try beginObject()
+      var isFirst = true
+      while try key(isFirst: isFirst) != nil {
+        try skip()
+        isFirst = false
+      }
+    case .array:
+      try beginArray()
+      var isFirst = true
+      while try element(isFirst: isFirst) {
+        try skip()
+        isFirst = false
+      }
+    case .string: _ = try string()
+    case .number: _ = try number()
+    case .true, .false, .null: _ = word()
+    }
+  }
+
+  // MARK: Scalars
+
+  /// Reads `true`, `false`, `null` or a bare key.
+  mutating func word() -> ArraySlice<UInt8> {
+    let start = index
+    while index < bytes.count, Self.isWord(bytes[index]) || Self.isDigit(bytes[index]) {
+      index += 1
+    }
+    return bytes[start..<index]
+  }
+
+  /// Reads a number, as it is spelled.
+  mutating func number() throws(StatusError) -> String {
+    let start = index
+    while index < bytes.count, Self.isOfNumber(bytes[index]) { index += 1 }
+    let text = bytes[start..<index]
+    let digits = text.first == UInt8(ascii: "-") ? text.dropFirst() : text
+    func fail(_ words: String) -> StatusError {
+      index = start
+      return failure(words)
+    }
+    if digits.count > 1, digits.first == UInt8(ascii: "0"),
+      digits.dropFirst().first.map(Self.isDigit) == true
+    {
+      throw fail("Octal/hex numbers are not valid JSON values.")
+    }
+    let spelled = String(decoding: text, as: UTF8.self)
+    guard let first = digits.first, Self.isDigit(first), let value = Double(spelled) else {
+      throw fail("Unable to parse number.")
+    }
+    guard value.isFinite else { throw fail("Number exceeds the range of double.") }
+    return spelled
+  }
+
+  /// Reads a string's bytes in UTF-8.
+  mutating func string() throws(StatusError) -> ArraySlice<UInt8> {
+    let quote = bytes[index]
+    let start = index
+    index += 1
+    while index < bytes.count, bytes[index] != quote, bytes[index] != UInt8(ascii: "\\") {
+      index += 1
+    }
+    var text = bytes[(start + 1)..<index]
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte == quote {
+        index += 1
+        return text
+      }
+      index += 1
+      if byte == UInt8(ascii: "\\") {
+        text += try escaped()
+      } else {
+        text.append(byte)
+      }
+    }
+    index = start
+    throw failure("Expected a closing quote in string.")
+  }
+
+  private mutating func escaped() throws(StatusError) -> [UInt8] {
+    guard index < bytes.count else { return [] }
+    let byte = bytes[index]
+    index += 1
+    switch byte {
+    case UInt8(ascii: "b"): return [0x08]
+    case UInt8(ascii: "f"): return [0x0C]
+    case UInt8(ascii: "n"): return [0x0A]
+    case UInt8(ascii: "r"): return [0x0D]
+    case UInt8(ascii: "t"): return [0x09]
+    case UInt8(ascii: "v"): return [0x0B]
+    case UInt8(ascii: "u"): return try unicode()
+    default: return [byte]
+    }
+  }
+
+  private mutating func unicode() throws(StatusError) -> [UInt8] {
+    let start = index - 2
+    func fail(_ words: String) -> StatusError {
+      index = start
+      return failure(words)
+    }
+    guard let first = unit() else { throw fail("Illegal hex string.") }
+    var units = [first]
+    if UTF16.isLeadSurrogate(first) {
+      guard index + 1 < bytes.count, bytes[index] == UInt8(ascii: "\\"),
+        bytes[index + 1] == UInt8(ascii: "u")
+      else { throw fail("Invalid unicode code point.") }
+      index += 2
+      guard let second = unit() else { throw fail("Illegal hex string.") }
+      units.append(second)
+    }
+    guard let text = String(validating: units, as: UTF16.self) else {
+      throw fail("Invalid unicode code point.")
+    }
+    return Array(text.utf8)
+  }
+
+  /// Four hexadecimal digits.
+  private mutating func unit() -> UInt16? {
+    guard index + 4 <= bytes.count else { return nil }
+    var unit: UInt16 = 0
+    for byte in bytes[index..<index + 4] {
+      guard let digit = Character(UnicodeScalar(byte)).hexDigitValue else { return nil }
+      unit = unit << 4 | UInt16(digit)
+    }
+    index += 4
+    return unit
+  }
+
+  // MARK: Bytes
+
+  private mutating func skipSpace() {
+    while index < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[index]) { index += 1 }
+  }
+
+  private func stands(_ word: String) -> Bool { bytes[index...].starts(with: word.utf8) }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+  private static func isOfNumber(_ byte: UInt8) -> Bool {
+    isDigit(byte) || [0x2B, 0x2D, 0x2E, 0x45, 0x65].contains(byte)
+  }
+
+  private static func isWord(_ byte: UInt8) -> Bool {
+    (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x5F || byte == 0x24
+  }
+
+  private func unknown(_ words: String) -> StatusError {
+    failure(index == bytes.count ? "Unexpected end of string. \(words)" : words)
+  }
+
+  /// A complaint with what stands around the cursor and a mark below it.
+  private func failure(_ words: String) -> StatusError {
+    var begin = index
+    var end = index
+    // At the end of all, front ends have nothing left to show.
+    if index < bytes.count {
+      begin = max(0, index - Self.contextBytes)
+      end = min(bytes.count, index + Self.contextBytes)
+    }
+    let context = String(decoding: bytes[begin..<end], as: UTF8.self)
+    let mark = String(repeating: " ", count: index - begin) + "^"
+    return .invalidArgument("Invalid JSON payload received. \(words)\n\(context)\n\(mark)")
+  }
+}
