@@ -98,6 +98,7 @@ fuzz: needs
 
 differential: needs-python
 	$(VENV)/bin/python Tests/Compatibility/differential.py
+	$(VENV)/bin/python Tests/Compatibility/differential_queries.py
 
 bench: build
 	@sh $(SCRIPTS)/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt

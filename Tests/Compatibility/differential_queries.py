@@ -390,30 +390,11 @@ DEPARTURES = [
 # Where Hearth departs from production, or may: nobody has asked production about those marked.
 OWN = [
     Departure(
-        "it compares with values of any size; production refuses those above some 1500 bytes",
-        query(f"{C} where {{ {where('s', 'EQUAL', text('x' * 1501))} }}"),
-        refused_with("is too large to be used in a query")),
-    Departure(
-        "it filters and orders collection groups below a document; production does so at the root",
-        query('from_ { collection_id: "d" all_descendants: true } '
-              f"where {{ {where('n', 'EQUAL', integer(3))} }}", "~/c/a"),
-        refused_with("collection group queries are only allowed at the root parent")),
-    Departure(
         "it orders collection groups below a document by descending names; production lacks the "
         "index",
         query('from_ { collection_id: "d" all_descendants: true } '
               "order_by { field { field_path: '__name__' } direction: DESCENDING }", "~/c/a"),
         refused_with("collection group queries are only allowed if", "FAILED_PRECONDITION")),
-    Departure(
-        "it sums up what is anywhere below a document; production has no index of more after the "
-        "name",
-        total('from_ { collection_id: "d" all_descendants: true }', "~/c/a"),
-        refused_with("after __name__ and Firestore does not currently support such an index")),
-    Departure(
-        "it sums up what a filter of names leaves; production has no index of more after the name",
-        total(f"{C} where {{ {where('__name__', 'GREATER_THAN', Value(reference_value='~/c/a'))} }}"
-              ),
-        refused_with("after __name__ and Firestore does not currently support such an index")),
     Departure(
         "it sums up fields that are not selected (doubtful)",
         total(f"{C} select {{ fields {{ field_path: 'v' }} }}"),
