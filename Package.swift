@@ -415,8 +415,8 @@ func testSupport() -> [Target] {
       "Benchmarks",
       in: "Tests",
       [
-        "FirestoreProtos", "VectorIndex", "StorageEngine", "CKernels", "ArgumentParser", "NIOCore",
-        "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess", "SystemPackage",
+        "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels", "ArgumentParser",
+        "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess", "SystemPackage",
         "UnixSignals",
       ],
       exclude: ["README.md", "requirements.txt"]

@@ -1,6 +1,7 @@
 /// Changes that many listeners are told of.
 extension BenchmarkRun {
   private static let listeners = [1, 32, 128, 1000]
+  private static let webPages = [1, 32, 128]
   private static let idleListeners = 10_000
   /// Rounds before those that count, for what compiles or caches.
   private static let warmUpChanges = 50
@@ -16,11 +17,7 @@ extension BenchmarkRun {
       let firestore = FirestoreLoad(address: server.firestore, project: server.project)
       try await measureListeners(firestore, of: .hearth)
       let before = ProcessMemory.megabytes(server.processID)
-      let load = ListenLoad(
-        firestore: firestore,
-        listeners: Self.idleListeners,
-        areDifferent: false
-      )
+      let load = ListenLoad(firestore: firestore, listeners: Self.idleListeners)
       let after = try await load.hold { ProcessMemory.megabytes(server.processID) }
       if let before, let after {
         figures.record(
@@ -68,7 +65,7 @@ extension BenchmarkRun {
   /// Measures a change until its snapshot, for numbers of listeners that the server bears.
   func measureListeners(_ firestore: FirestoreLoad, of subject: Subject) async throws {
     try await measureFirstSnapshot(firestore, of: subject)
-    let load = ListenLoad(firestore: firestore, listeners: 1, areDifferent: false)
+    let load = ListenLoad(firestore: firestore, listeners: 1)
     try await load.prepare()
     for listeners in Self.listeners {
       for areDifferent in [false, true] {
@@ -92,6 +89,19 @@ extension BenchmarkRun {
         if listeners == 32, !areDifferent {
           figures.record(.documentsSentPerChange, of: subject, outcome.documentsSent)
         }
+      }
+    }
+    for pages in Self.webPages {
+      let load = ListenLoad(firestore: firestore, listeners: pages, areWebPages: true)
+      let changes = min(500, Self.seenChanges / pages / 4)
+      _ = try await load.measure(changes: min(changes, Self.warmUpChanges))
+      let outcome = try await load.measure(changes: changes)
+      for percentile in [50, 99] {
+        figures.record(
+          .webSnapshotMilliseconds(pages: pages, percentile: percentile),
+          of: subject,
+          outcome.delays.milliseconds(Double(percentile) / 100)
+        )
       }
     }
   }

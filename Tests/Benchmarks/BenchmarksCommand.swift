@@ -118,7 +118,9 @@ struct BenchmarksCommand: AsyncParsableCommand {
 
   private func scenarios() throws -> Set<Scenario> {
     // Writing so many vectors or documents takes longer than all the rest.
-    guard let only else { return Set(Scenario.allCases).subtracting([.vectors, .nearest, .million]) }
+    guard let only else {
+      return Set(Scenario.allCases).subtracting([.vectors, .nearest, .million])
+    }
     return try Set(
       only.split(separator: ",").map { name in
         guard let scenario = Scenario(rawValue: String(name)) else {

@@ -47,6 +47,7 @@ enum Metric: Hashable, Sendable {
   case nearestMilliseconds(isFiltered: Bool)
   case nearestMegabytes
   case snapshotMilliseconds(listeners: Int, areDifferent: Bool, percentile: Int)
+  case webSnapshotMilliseconds(pages: Int, percentile: Int)
   case documentsSentPerChange
   case idleListenersMegabytes
   case firstSnapshotMilliseconds
@@ -90,6 +91,8 @@ enum Metric: Hashable, Sendable {
     case .snapshotMilliseconds(let listeners, let areDifferent, let percentile):
       "snapshot p\(percentile), \(listeners) "
         + (areDifferent ? "queries, ms" : listeners == 1 ? "listener, ms" : "listeners, ms")
+    case .webSnapshotMilliseconds(let pages, let percentile):
+      "snapshot p\(percentile), \(pages) web \(pages == 1 ? "page" : "pages"), ms"
     case .documentsSentPerChange: "documents sent per one changed"
     case .idleListenersMegabytes: "memory of 10 000 idle listeners, MB"
     case .firstSnapshotMilliseconds: "first snapshot of 10 000 documents, ms"
@@ -124,7 +127,8 @@ enum Metric: Hashable, Sendable {
   var isLowerBetter: Bool {
     switch self {
     case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
-      .nearestMilliseconds, .nearestMegabytes, .snapshotMilliseconds, .documentsSentPerChange, .idleListenersMegabytes,
+      .nearestMilliseconds, .nearestMegabytes, .snapshotMilliseconds, .webSnapshotMilliseconds,
+      .documentsSentPerChange, .idleListenersMegabytes,
       .firstSnapshotMilliseconds, .resumptionMilliseconds,
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
@@ -271,6 +275,15 @@ struct Comparison {
             aim: .times(10)
           )
         }
+      }
+    }
+    + [1, 32, 128].flatMap { pages in
+      [50, 99].map { percentile in
+        Row(
+          metric: .webSnapshotMilliseconds(pages: pages, percentile: percentile),
+          peer: .official,
+          aim: .times(10)
+        )
       }
     }
     + [

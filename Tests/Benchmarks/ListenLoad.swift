@@ -8,7 +8,9 @@ struct ListenLoad: Sendable {
   var firestore: FirestoreLoad
   var listeners: Int
   /// Whether each listener has a query of its own.
-  var areDifferent: Bool
+  var areDifferent = false
+  /// Whether each is a web page with a channel of its own, and not a stream among others.
+  var areWebPages = false
 
   /// Documents that each listener has.
   static let documents = 50
@@ -31,7 +33,6 @@ struct ListenLoad: Sendable {
   /// Listens, changes a document so many times, each after the last was seen by all, and stops.
   func measure(changes: Int) async throws -> Outcome {
     let loop = Load.eventLoops.next()
-    let requests = try (0..<listeners).map(request)
     let body = try firestore.change(of: "listened/d0")
     return try await firestore.connectForCommits(on: loop).flatMap { commits in
       let promise = loop.makePromise(of: Outcome.self)
@@ -43,20 +44,10 @@ struct ListenLoad: Sendable {
         body: body,
         promise: promise
       )
-      let connections = stride(from: 0, to: listeners, by: Self.streamsOfConnection).map { first in
-        ListenConnection.connect(
-          to: firestore.address,
-          database: firestore.database,
-          on: loop,
-          requests: Array(requests[first..<min(first + Self.streamsOfConnection, listeners)])
-        ) { stream, reply in
-          watch.take(reply, of: first + stream)
-        }
-      }
-      return EventLoopFuture.whenAllSucceed(connections, on: loop).flatMap { connections in
+      return open(on: loop) { watch.take($1, of: $0) }.flatMap { closings in
         promise.futureResult.always { _ in
           watch.close()
-          for connection in connections { connection.close() }
+          for close in closings { close() }
         }
       }
     }.get()
@@ -65,28 +56,49 @@ struct ListenLoad: Sendable {
   /// Opens listeners of queries, and runs `body` once all are current.
   func hold<Output: Sendable>(_ body: @Sendable () async throws -> Output) async throws -> Output {
     let loop = Load.eventLoops.next()
-    let requests = try (0..<listeners).map(request)
     let promise = loop.makePromise(of: Void.self)
     promise.failing(at: .now() + Self.timeMax * 4)
     let count = CurrentCount(listeners, promise)
-    var connections: [ListenConnection] = []
-    for first in stride(from: 0, to: listeners, by: Self.streamsOfConnection) {
-      connections.append(
-        try await ListenConnection.connect(
-          to: firestore.address,
-          database: firestore.database,
-          on: loop,
-          requests: Array(requests[first..<min(first + Self.streamsOfConnection, listeners)])
-        ) { _, reply in count.take(reply) }.get()
-      )
-    }
+    let closings = try await open(on: loop) { _, reply in count.take(reply) }.get()
     try await promise.futureResult.get()
     let output = try await body()
-    for connection in connections { loop.execute { connection.close() } }
+    loop.execute { for close in closings { close() } }
     return output
   }
 
-  private func request(_ number: Int) throws -> ByteBuffer {
+  /// Opens the listeners; what comes back closes them, on the loop.
+  private func open(
+    on loop: any EventLoop,
+    _ report: @escaping @Sendable (Int, Result<ListenConnection.Reply, any Error>) -> Void
+  ) -> EventLoopFuture<[@Sendable () -> Void]> {
+    let connections: [EventLoopFuture<@Sendable () -> Void>]
+    if areWebPages {
+      connections = (0..<listeners).map { number in
+        loop.makeCompletedFuture { try request(number).jsonString() }.flatMap { request in
+          ChannelConnection.connect(to: firestore.address, on: loop, request: request) {
+            report(number, $0)
+          }.map { connection in { connection.close() } }
+        }
+      }
+    } else {
+      connections = stride(from: 0, to: listeners, by: Self.streamsOfConnection).map { first in
+        let numbers = first..<min(first + Self.streamsOfConnection, listeners)
+        return loop.makeCompletedFuture {
+          try numbers.map { ByteBuffer(bytes: try request($0).serializedBytes() as [UInt8]) }
+        }.flatMap { requests in
+          ListenConnection.connect(
+            to: firestore.address,
+            database: firestore.database,
+            on: loop,
+            requests: requests
+          ) { report(first + $0, $1) }.map { connection in { connection.close() } }
+        }
+      }
+    }
+    return EventLoopFuture.whenAllSucceed(connections, on: loop)
+  }
+
+  private func request(_ number: Int) -> Google_Firestore_V1_ListenRequest {
     var request = Google_Firestore_V1_ListenRequest()
     request.database = firestore.database
     request.addTarget.targetID = 2
@@ -99,8 +111,7 @@ struct ListenLoad: Sendable {
         $0.value.integerValue = -1 - Int64(number)
       }
     }
-    let bytes: [UInt8] = try request.serializedBytes()
-    return ByteBuffer(bytes: bytes)
+    return request
   }
 }
 
