@@ -416,7 +416,8 @@ func testSupport() -> [Target] {
       in: "Tests",
       [
         "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels", "ArgumentParser",
-        "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess", "SystemPackage",
+        "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess",
+        "SystemPackage",
         "UnixSignals",
       ],
       exclude: ["README.md", "requirements.txt"]

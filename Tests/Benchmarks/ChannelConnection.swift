@@ -16,18 +16,22 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
   private static let path = "/google.firestore.v1.Firestore/Listen/channel?VER=8&"
 
   private let authority: String
+  private let database: String
   private let request: String
   private let report: (Result<Reply, any Error>) -> Void
   private var context: ChannelHandlerContext?
   private var input = ByteBuffer()
-  private var hasSession = false
+  /// Its number, once the channel is open.
+  private var session: String?
 
   private init(
     authority: String,
+    database: String,
     request: String,
     report: @escaping (Result<Reply, any Error>) -> Void
   ) {
     self.authority = authority
+    self.database = database
     self.request = request
     self.report = report
   }
@@ -35,6 +39,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Opens a channel whose first message is `request` in JSON.
   static func connect(
     to address: Address,
+    database: String,
     on loop: any EventLoop,
     request: String,
     report: @escaping @Sendable (Result<Reply, any Error>) -> Void
@@ -45,6 +50,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
       .flatMapThrowing { channel in
         let connection = ChannelConnection(
           authority: "\(address)",
+          database: database,
           request: request,
           report: report
         )
@@ -56,7 +62,10 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    let body = "count=1&ofs=0&req0___data__=" + Self.escaped(request)
+    // Headers of the stream travel in the form, so that browsers ask for no permission.
+    let headers = "Authorization:Bearer owner\r\ngoogle-cloud-resource-prefix:\(database)\r\n"
+    let body =
+      "headers=\(Self.escaped(headers))&count=1&ofs=0&req0___data__=\(Self.escaped(request))"
     send(.POST, "RID=1&CVER=22&t=1", body)
   }
 
@@ -91,7 +100,8 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
         input.writeImmutableBuffer(bytes)
         while let chunk = readChunk() { try receive(chunk) }
       case .end:
-        guard hasSession else { throw BenchmarkError("A channel was not opened.") }
+        guard let session else { throw BenchmarkError("A channel was not opened.") }
+        send(.GET, "SID=\(session)&RID=rpc&CI=0&AID=0&TYPE=xmlhttp&t=1", "")
       }
     } catch {
       report(.failure(error))
@@ -117,12 +127,10 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
       for message in try parts.last.flatMap({ try jsonElements(of: $0) }) ?? [] {
         if message.first == UInt8(ascii: "{") {
           report(.success(try Reply(jsonUTF8Bytes: message)))
-        } else if !hasSession, let list = parts.last, let list = try jsonElements(of: list),
+        } else if session == nil, let list = parts.last, let list = try jsonElements(of: list),
           list.count > 1, list[0] == Array("\"c\"".utf8)
         {
-          hasSession = true
-          let session = String(decoding: list[1].dropFirst().dropLast(), as: UTF8.self)
-          send(.GET, "SID=\(session)&RID=rpc&CI=0&AID=0&TYPE=xmlhttp&t=1", "")
+          session = String(decoding: list[1].dropFirst().dropLast(), as: UTF8.self)
         }
       }
     }

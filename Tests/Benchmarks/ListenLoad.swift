@@ -75,9 +75,12 @@ struct ListenLoad: Sendable {
     if areWebPages {
       connections = (0..<listeners).map { number in
         loop.makeCompletedFuture { try request(number).jsonString() }.flatMap { request in
-          ChannelConnection.connect(to: firestore.address, on: loop, request: request) {
-            report(number, $0)
-          }.map { connection in { connection.close() } }
+          ChannelConnection.connect(
+            to: firestore.address,
+            database: firestore.database,
+            on: loop,
+            request: request
+          ) { report(number, $0) }.map { connection in { connection.close() } }
         }
       }
     } else {

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 import uuid
 
 import openai
@@ -95,6 +96,14 @@ def token(uid, **claims):
 
     payload = {"sub": uid, "user_id": uid, "aud": PROJECT, "iat": 0, "exp": 3600, **claims}
     return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(payload)}."
+
+
+def until(holds, complaint):
+    """Asks until it holds; after half a minute it never will."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, complaint
+        time.sleep(0.02)
 
 
 def start_openai_stub():

@@ -3,11 +3,10 @@
 import http.client
 import json
 import socket
-import time
 
 import pytest
 import requests
-from conftest import CONFIGURATION, PROJECT, ROOT, started, token
+from conftest import CONFIGURATION, PROJECT, ROOT, started, token, until
 
 INT64 = "type.googleapis.com/google.protobuf.Int64Value"
 UINT64 = "type.googleapis.com/google.protobuf.UInt64Value"
@@ -41,14 +40,6 @@ def events(reply):
 def connect(samples):
     host, port = samples.address("functions").split(":")
     return socket.create_connection((host, int(port)), timeout=30)
-
-
-def until(holds, complaint):
-    """Asks until it holds; after half a minute it never will."""
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end, complaint
-        time.sleep(0.02)
 
 
 def logged(samples, function, text):

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from conftest import client, hearth, started
+from conftest import client, hearth, started, until
 from google.api_core import exceptions
 from google.cloud.firestore_v1.base_query import FieldFilter
 
@@ -56,6 +56,31 @@ def test_what_queries_need_is_written_and_then_suffices(tmp_path):
         assert database.collection("chats").order_by("at").get() == []
         group = database.collection_group("chats").where(filter=FieldFilter("at", "==", 1))
         assert group.get() == []
+
+
+def test_a_changed_file_counts_and_a_broken_one_changes_nothing(tmp_path):
+    file = tmp_path / "firestore.indexes.json"
+    log = tmp_path / "log"
+    with log.open("w") as errors, started(
+            tmp_path, "--no-functions", "--strict-indexes", stderr=errors) as suite:
+        database = client(suite)
+        assert not is_answered(query(database))
+        needed = indexes(suite, tmp_path)
+        file.write_text(needed, encoding="utf-8")
+        until(lambda: is_answered(query(database)), "the file's index is not used")
+        file.write_text("{", encoding="utf-8")
+        until(lambda: "The former indexes stay" in log.read_text(encoding="utf-8"), "no word")
+        assert is_answered(query(database))
+        file.unlink()
+        until(lambda: not is_answered(query(database)), "the index is used for ever")
+
+
+def is_answered(a_query):
+    try:
+        a_query.get()
+    except exceptions.FailedPrecondition:
+        return False
+    return True
 
 
 def test_without_the_flag_every_query_is_answered(tmp_path):

@@ -233,7 +233,9 @@ struct DeclaredIndexesTests {
       by: runner
     )
     #expect(
-      exempted.hasPrefix("The query requires a COLLECTION_CONTAINS index for collection things and ")
+      exempted.hasPrefix(
+        "The query requires a COLLECTION_CONTAINS index for collection things and "
+      )
     )
 
     let search = FindNearest(field: Self.b, vector: [1, 2, 3], measure: .cosine, limit: 1)

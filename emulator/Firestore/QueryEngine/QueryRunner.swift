@@ -11,7 +11,7 @@ import Synchronization
 package final class QueryRunner: Sendable {
   let configuration: Configuration
   let logger: Logger
-  let state = Mutex(State())
+  let state: Mutex<State>
   let upkeep: IndexUpkeep
   /// Woken when a query asks for an index; read by `run`.
   let wakes: AsyncStream<Void>
@@ -39,7 +39,7 @@ package final class QueryRunner: Sendable {
     package var wastedCandidatesMax: Int
     /// Entries written since a query used an index after which its cost is looked at.
     package var idleWritesMax: Int
-    /// The indexes that a query must do with, as in production; nil when it needs none.
+    /// The indexes that a query must do with at first, as in production; nil when it needs none.
     package var declaredIndexes: DeclaredIndexes?
     /// Indexes asked for and not yet begun; further ones are asked for again by later queries.
     package var wishesMax: Int
@@ -85,6 +85,8 @@ package final class QueryRunner: Sendable {
     var suspects: Set<UInt64> = []
     /// The candidates that queries looked at in vain, by the index that would have spared them.
     var wasted: [IndexDefinition: Int] = [:]
+    /// The indexes that a query must do with; nil when it needs none.
+    var declared: DeclaredIndexes?
     /// The composite indexes that production would have needed.
     var needed: [DatabaseName: Set<CompositeIndex>] = [:]
   }
@@ -92,6 +94,7 @@ package final class QueryRunner: Sendable {
   /// A runner without indexes; `load` reads them and `run` builds them.
   package init(configuration: Configuration = .init(), logger: Logger) {
     self.configuration = configuration
+    state = Mutex(State(declared: configuration.declaredIndexes))
     self.logger = logger
     upkeep = IndexUpkeep(suspicion: configuration.idleWritesMax)
     // One wake is enough: the task it wakes looks at everything that is to be done.
@@ -121,6 +124,9 @@ package final class QueryRunner: Sendable {
     wake.yield()
   }
 
+  /// Sets the indexes that queries from now on must do with.
+  package func declare(_ indexes: DeclaredIndexes) { state.withLock { $0.declared = indexes } }
+
   /// Checks a query and makes its implied parts explicit.
   ///
   /// Throws `INVALID_ARGUMENT` in production's words, and `FAILED_PRECONDITION` for a query that the
@@ -140,7 +146,7 @@ package final class QueryRunner: Sendable {
 
   private func checkIndexes(of prepared: PreparedQuery) throws {
     let query = prepared.query
-    let declared = configuration.declaredIndexes
+    let declared = state.withLock { $0.declared }
     // Most queries are by name or of one field, for which every project has what it needs.
     guard
       declared != nil || query.filter != nil || query.orders.count > 1 || query.allDescendants

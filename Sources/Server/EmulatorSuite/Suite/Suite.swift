@@ -140,17 +140,28 @@ package final class Suite: Service {
           essential(StartSurvival(starts: parts.starts)),
           essential(deployment),
           essential(parts.fleet),
-        ],
+        ] + indexesFile(parts),
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
       )
     )
+  }
+
+  private func indexesFile(
+    _ parts: SuiteParts
+  ) -> [ServiceGroupConfiguration.ServiceConfiguration] {
+    guard let path = configuration.indexesFile else { return [] }
+    let logger = logger(for: "firestore")
+    return [essential(IndexesFile(path: path, queries: parts.queries, logger: logger))]
   }
 
   /// A service whose failure ends the others as a stop does: in order, and without noise.
   private func essential(
     _ service: any Service
   ) -> ServiceGroupConfiguration.ServiceConfiguration {
-    .init(service: service, failureTerminationBehavior: .gracefullyShutdownGroup)
+    .init(
+      service: StoppableService(body: service),
+      failureTerminationBehavior: .gracefullyShutdownGroup
+    )
   }
 
   private func essential(
@@ -191,6 +202,19 @@ package final class Suite: Service {
       openTo: doorPolicy.description,
       serverFile: ServerFile.path(folder: folder.path)
     )
+  }
+}
+
+/// A service that has not failed when a stop interrupts it.
+private struct StoppableService: Service {
+  let body: any Service
+
+  func run() async throws {
+    do {
+      try await body.run()
+    } catch let error as CancellationError {
+      guard Task.isCancelled || Task.isShuttingDownGracefully else { throw error }
+    }
   }
 }
 

@@ -54,7 +54,7 @@ struct SuiteParts {
     self.retention = retention
     let queries = QueryRunner(
       configuration: .init(
-        declaredIndexes: try configuration.indexesFile.map(Self.declaredIndexes)
+        declaredIndexes: try configuration.indexesFile.map(IndexesFile.read)
       ),
       logger: logger("firestore")
     )
@@ -102,15 +102,5 @@ struct SuiteParts {
       logger: logger("triggers")
     )
     starts = StartWatch(folder: folder.deployments, logger: logger("deployment"))
-  }
-
-  /// The indexes that a file declares; none when there is no file.
-  private static func declaredIndexes(_ path: String) throws -> DeclaredIndexes {
-    guard FileManager.default.fileExists(atPath: path) else { return DeclaredIndexes() }
-    do {
-      return try DeclaredIndexes(json: try Data(contentsOf: URL(filePath: path)))
-    } catch let error as StatusError {
-      throw StatusError(error.statusCode, "\(path): \(error.statusMessage)")
-    }
   }
 }

@@ -1,0 +1,47 @@
+import Foundation
+import Logging
+import QueryEngine
+import RuntimeSupport
+import ServiceLifecycle
+
+/// The file that declares the project's indexes, which may change while the suite runs.
+///
+/// Queries must do with what it declares from half a second after a change. A broken file leaves the
+/// former indexes, and the log says so.
+struct IndexesFile: Service {
+  let path: String
+  let queries: QueryRunner
+  let logger: Logger
+
+  private static let interval = Duration.milliseconds(500)
+
+  func run() async throws {
+    try await cancelWhenGracefulShutdown {
+      var contents = try? Data(contentsOf: URL(filePath: path))
+      while true {
+        try await Task.sleep(for: Self.interval)
+        let present = try? Data(contentsOf: URL(filePath: path))
+        guard present != contents else { continue }
+        contents = present
+        do {
+          queries.declare(try Self.read(path))
+          logger.notice("The declared indexes have changed", metadata: ["file": "\(path)"])
+        } catch let error as any StatusConvertible {
+          logger.error("\(error.statusMessage) The former indexes stay.")
+        }
+      }
+    }
+  }
+
+  /// The indexes that a file declares; none when there is no file.
+  ///
+  /// Throws `INVALID_ARGUMENT` that names the file and what is wrong.
+  static func read(_ path: String) throws -> DeclaredIndexes {
+    guard FileManager.default.fileExists(atPath: path) else { return DeclaredIndexes() }
+    do {
+      return try DeclaredIndexes(json: try Data(contentsOf: URL(filePath: path)))
+    } catch let error as StatusError {
+      throw StatusError(error.statusCode, "\(path): \(error.statusMessage)")
+    }
+  }
+}
