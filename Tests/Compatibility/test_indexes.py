@@ -58,6 +58,20 @@ def test_what_queries_need_is_written_and_then_suffices(tmp_path):
         assert group.get() == []
 
 
+def test_an_exempted_field_is_indexed_again_and_keeps_what_else_is_said(tmp_path):
+    file = tmp_path / "firestore.indexes.json"
+    exempted = {"collectionGroup": "chats", "fieldPath": "at", "ttl": True, "indexes": []}
+    file.write_text(json.dumps({"fieldOverrides": [exempted]}), encoding="utf-8")
+    with started(tmp_path, "--no-functions", "--strict-indexes") as suite:
+        ordered = client(suite).collection("chats").order_by("at")
+        assert not is_answered(ordered)
+        assert indexes(suite, tmp_path, "--write").startswith("1 added to")
+        until(lambda: is_answered(ordered), "the file's index is not used")
+    [override] = json.loads(file.read_text(encoding="utf-8"))["fieldOverrides"]
+    assert override["ttl"] is True
+    assert len(override["indexes"]) == 3
+
+
 def test_a_changed_file_counts_and_a_broken_one_changes_nothing(tmp_path):
     file = tmp_path / "firestore.indexes.json"
     log = tmp_path / "log"

@@ -315,7 +315,8 @@ struct StoreGame {
     let isCut = query.limit != nil || query.offset > 0
     var aggregations = [Aggregation(alias: "n", kind: .count(upTo: nil))]
     // A field that would follow the name in an index cannot be summed.
-    let sums = !isCut && !query.orders.contains { $0.path.isDocumentID }
+    let isBelow = query.allDescendants && !query.parent.segments.isEmpty
+    let sums = !isCut && !isBelow && !query.isByName
     if sums { aggregations.append(Aggregation(alias: "s", kind: .sum(FieldPath(["a"])))) }
     var evaluation = try AggregationEvaluation(aggregations, of: query)
     try await store.query(evaluation.baseQuery, asking: query, at: .latest, auth: .admin) {

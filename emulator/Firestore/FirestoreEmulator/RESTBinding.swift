@@ -2,6 +2,12 @@ import FirestoreProtos
 import RuntimeSupport
 import SwiftProtobuf
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 // Requests whose parts come from path and query parameters rather than from a body.
 
 extension Google_Firestore_V1_GetDocumentRequest {
@@ -9,13 +15,10 @@ extension Google_Firestore_V1_GetDocumentRequest {
     self.init()
     self.name = name
     if let paths = parameters.list("mask.fieldPaths") { mask.fieldPaths = paths }
-    let time = try parameters.time("readTime")
-    if let time { readTime = time }
-    if let bytes = try parameters.bytes("transaction") {
-      guard time == nil else {
-        throw RESTParameters.conflict(of: "consistency_selector", "transaction")
-      }
-      transaction = bytes
+    switch try parameters.consistency() {
+    case .transaction(let id): transaction = id
+    case .readTime(let time): readTime = time
+    case nil: break
     }
     try parameters.finish()
   }
@@ -34,13 +37,10 @@ extension Google_Firestore_V1_ListDocumentsRequest {
     pageToken = parameters.text("pageToken")
     orderBy = parameters.text("orderBy")
     if let paths = parameters.list("mask.fieldPaths") { mask.fieldPaths = paths }
-    let time = try parameters.time("readTime")
-    if let time { readTime = time }
-    if let bytes = try parameters.bytes("transaction") {
-      guard time == nil else {
-        throw RESTParameters.conflict(of: "consistency_selector", "transaction")
-      }
-      transaction = bytes
+    switch try parameters.consistency() {
+    case .transaction(let id): transaction = id
+    case .readTime(let time): readTime = time
+    case nil: break
     }
     showMissing = try parameters.flag("showMissing") ?? false
     try parameters.finish()
@@ -91,6 +91,19 @@ extension Google_Firestore_V1_DeleteDocumentRequest {
 }
 
 extension RESTParameters {
+  fileprivate enum Consistency {
+    case transaction(Data)
+    case readTime(Google_Protobuf_Timestamp)
+  }
+
+  /// The transaction or the time to read at, of which there can be one.
+  fileprivate mutating func consistency() throws(StatusError) -> Consistency? {
+    let time = try time("readTime")
+    guard let id = try bytes("transaction") else { return time.map { .readTime($0) } }
+    guard time == nil else { throw Self.conflict(of: "consistency_selector", "transaction") }
+    return .transaction(id)
+  }
+
   /// The precondition in `currentDocument.exists` or `currentDocument.updateTime`.
   fileprivate mutating func precondition() throws(StatusError) -> Google_Firestore_V1_Precondition?
   {

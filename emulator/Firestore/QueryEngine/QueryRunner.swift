@@ -154,14 +154,15 @@ package final class QueryRunner: Sendable {
         || query.orders.contains(where: { $0.path.isDocumentID && $0.descending })
     else { return }
     for need in IndexNeed.all(of: prepared) {
-      if need.isComposite {
+      let isServed = declared?.serve(need) ?? true
+      if need.isComposite || !isServed {
         let index = need.composite
         state.withLock { state in
           guard state.needed[query.database, default: []].count < Self.neededMax else { return }
           state.needed[query.database, default: []].insert(index)
         }
       }
-      if let declared, !declared.serve(need) {
+      guard isServed else {
         throw MissingIndexError(
           database: query.database,
           index: need.composite,

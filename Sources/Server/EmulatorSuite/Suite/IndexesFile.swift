@@ -18,6 +18,14 @@ struct IndexesFile: Service {
   func run() async throws {
     try await cancelWhenGracefulShutdown {
       var contents = try? Data(contentsOf: URL(filePath: path))
+      if contents == nil {
+        logger.warning("There is no \(path), so queries have the indexes of single fields only")
+      } else {
+        logger.notice(
+          "Queries have the indexes that a file declares",
+          metadata: ["file": "\(path)"]
+        )
+      }
       while true {
         try await Task.sleep(for: Self.interval)
         let present = try? Data(contentsOf: URL(filePath: path))

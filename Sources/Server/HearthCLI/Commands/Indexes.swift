@@ -87,11 +87,13 @@ struct Indexes: AsyncParsableCommand {
     let missing = (override["indexes"] as? [NSDictionary] ?? []).filter { !known.contains($0) }
     guard !missing.isEmpty else { return 0 }
     known += missing
-    overrides[place] = [
-      "collectionGroup": override["collectionGroup"] ?? "",
-      "fieldPath": override["fieldPath"] ?? "",
-      "indexes": known,
-    ]
+    // What else it says of the field, such as when its documents expire, stays.
+    let extended = NSMutableDictionary()
+    for (key, value) in overrides[place] {
+      if let key = key as? NSString { extended.setObject(value, forKey: key) }
+    }
+    extended.setObject(known, forKey: "indexes" as NSString)
+    overrides[place] = extended
     return 1
   }
 

@@ -42,6 +42,11 @@ package struct DeclaredIndexes: Sendable, Hashable {
     } catch {
       throw .invalidArgument("The indexes are malformed: \(error)")
     }
+    guard file.indexes != nil || file.fieldOverrides != nil else {
+      throw .invalidArgument(
+        "The indexes are malformed: the file has neither indexes nor fieldOverrides."
+      )
+    }
     composites = []
     overrides = [:]
     for index in file.indexes ?? [] { composites.append(try index.composite()) }
@@ -96,20 +101,16 @@ package struct DeclaredIndexes: Sendable, Hashable {
 
   private func has(_ index: CompositeIndex) -> Bool { composites.contains(index) }
 
-  /// Whether an index's last fields are in the need's order, or all in its reverse.
+  /// Whether an index's last fields are in the need's order; production reads none backwards.
   private static func gives(
     _ tail: ArraySlice<CompositeIndex.Field>,
     _ nameDescending: Bool,
     _ need: IndexNeed
   ) -> Bool {
-    guard tail.count == need.orders.count else { return false }
-    return [false, true].contains { reversed in
-      nameDescending == (need.nameDescending != reversed)
-        && zip(tail, need.orders).allSatisfy { field, order in
-          field.path == order.path
-            && field.kind == (order.descending != reversed ? .descending : .ascending)
-        }
-    }
+    tail.count == need.orders.count && nameDescending == need.nameDescending
+      && zip(tail, need.orders).allSatisfy { field, order in
+        field.path == order.path && field.kind == (order.descending ? .descending : .ascending)
+      }
   }
 
   /// Whether all fields are bound; the direction of one that has one value does not matter.
@@ -236,9 +237,10 @@ extension DeclaredIndexes {
     for index in indexes where index.isOverride {
       let field = index.overriddenField
       if let known = overrides.firstIndex(where: { $0.field == field }) {
-        overrides[known].indexes.append(index.groupIndex)
+        let more = index.overridingIndexes.filter { !overrides[known].indexes.contains($0) }
+        overrides[known].indexes += more
       } else {
-        overrides.append((field, CompositeIndex.usualIndexes + [index.groupIndex]))
+        overrides.append((field, index.overridingIndexes))
       }
     }
     return "{\n  \"indexes\": \(list(indexes.filter { !$0.isOverride }.map(\.json))),\n"
@@ -255,15 +257,13 @@ extension DeclaredIndexes {
 }
 
 extension CompositeIndex {
-  /// Whether it is declared as an override of its one field, as those of groups are.
-  package var isOverride: Bool {
-    scope == .group && isOfOneField
-  }
+  /// Whether it is declared as an override of its one field.
+  package var isOverride: Bool { isOfOneField }
 
   /// The index, or the override, as `firestore.indexes.json` declares it, on one line.
   package var json: String {
     guard !isOverride else {
-      let indexes = (Self.usualIndexes + [groupIndex]).joined(separator: ", ")
+      let indexes = overridingIndexes.joined(separator: ", ")
       return "{\(overriddenField), \"indexes\": [\(indexes)]}"
     }
     let fields = self.fields.map { field in
@@ -284,8 +284,11 @@ extension CompositeIndex {
       + #""fieldPath": \#(Self.quoted(fields[0].path.description))"#
   }
 
-  fileprivate var groupIndex: String {
-    #"{"queryScope": "COLLECTION_GROUP", \#(Self.kind(fields[0].kind))}"#
+  /// The indexes of the override that has this one.
+  fileprivate var overridingIndexes: [String] {
+    Self.usualIndexes
+      + (scope == .group
+        ? [#"{"queryScope": "COLLECTION_GROUP", \#(Self.kind(fields[0].kind))}"#] : [])
   }
 
   /// What production keeps for a field by itself, which an override has to repeat.
