@@ -44,6 +44,14 @@ struct JSONTranscoderTests {
       (#"{"doubleValue":"-Infinity"}"#, .doubleValue(-.infinity)),
       (#"{"doubleValue":"1.5"}"#, .doubleValue(1.5)),
       (#"{"stringValue":"\u00e9\ud83d\ude00\n\""}"#, .stringValue("é😀\n\"")),
+      (
+        #"{"timestampValue":"1970-01-01T14:00:00+14:00"}"#,
+        .timestampValue(.init())
+      ),
+      (
+        #"{"timestampValue":"1970-01-01T00:00:00-23:59"}"#,
+        .timestampValue(.with { $0.seconds = 86_340 })
+      ),
       (#"{"bytesValue":"-_8"}"#, .bytesValue(Data([0xFB, 0xFF]))),
       (#"{"bytesValue":"+/8="}"#, .bytesValue(Data([0xFB, 0xFF]))),
       (
@@ -129,6 +137,21 @@ struct JSONTranscoderTests {
       (
         write(#"{"integerValue":1.5}"#),
         "Invalid value at '\(write).integer_value' (TYPE_INT64), 1.5", "\(write).integer_value"
+      ),
+      (
+        write(#"{"integerValue":"0x10"}"#),
+        "Invalid value at '\(write).integer_value' (TYPE_INT64), \"0x10\"",
+        "\(write).integer_value"
+      ),
+      (
+        write(#"{"integerValue":9007199254740993.0}"#),
+        "Invalid value at '\(write).integer_value' (TYPE_INT64), 9007199254740993.0",
+        "\(write).integer_value"
+      ),
+      (
+        write(#"{"timestampValue":"9999-12-31T23:59:59-14:00"}"#),
+        "Invalid value at '\(write).timestamp_value' (type.googleapis.com/google.protobuf.Timestamp),"
+          + " Field 'timestampValue', Timestamp value exceeds limits", "\(write).timestamp_value"
       ),
       (
         write(#"{"stringValue":7}"#),
@@ -224,6 +247,16 @@ struct JSONTranscoderTests {
     #expect(violations.map(\.description) == lines.map(String.init))
   }
 
+  @Test("However much is wrong, the answer is small")
+  func bounds() throws {
+    let many = "{" + (0..<100_000).map { "\"x\($0)\":1" }.joined(separator: ",") + "}"
+    let long = String(repeating: "x", count: 1_000_000)
+    for json in [many, #"{"\#(long)":1}"#, #"{"writes":"\#(long)"}"#] {
+      let error = #expect(throws: StatusError.self) { try commit(json) }
+      #expect(try #require(error).statusMessage.utf8.count < 20_000)
+    }
+  }
+
   @Test("The place of a body within the request precedes all others")
   func root() {
     let error = #expect(throws: StatusError.self) {
@@ -249,6 +282,9 @@ struct JSONTranscoderTests {
       (
         #"{"writes":[{}{}]}"#,
         "Expected , or ] after array value.\n{\"writes\":[{}{}]}\n             ^"
+      ),
+      (
+        "{\"a\":trueish}", "Expected , or } after key:value pair.\n{\"a\":trueish}\n         ^"
       ),
       ("{} {}", "Parsing terminated before end of input.\n{} {}\n   ^"),
       ("{\"a\":01}", "Octal/hex numbers are not valid JSON values.\n{\"a\":01}\n     ^"),

@@ -135,14 +135,15 @@ struct JSONCursor {
       }
     case .string: _ = try string()
     case .number: _ = try number()
-    case .true, .false, .null: _ = word()
+    case .true, .null: index += 4
+    case .false: index += 5
     }
   }
 
   // MARK: Scalars
 
-  /// Reads `true`, `false`, `null` or a bare key.
-  mutating func word() -> ArraySlice<UInt8> {
+  /// Reads a bare key.
+  private mutating func word() -> ArraySlice<UInt8> {
     let start = index
     while index < bytes.count, Self.isWord(bytes[index]) || Self.isDigit(bytes[index]) {
       index += 1
@@ -178,40 +179,43 @@ struct JSONCursor {
     let quote = bytes[index]
     let start = index
     index += 1
-    while index < bytes.count, bytes[index] != quote, bytes[index] != UInt8(ascii: "\\") {
-      index += 1
-    }
+    passText(until: quote)
     var text = bytes[(start + 1)..<index]
     while index < bytes.count {
-      let byte = bytes[index]
-      if byte == quote {
+      if bytes[index] == quote {
         index += 1
         return text
       }
       index += 1
-      if byte == UInt8(ascii: "\\") {
-        text += try escaped()
-      } else {
-        text.append(byte)
-      }
+      try appendEscaped(to: &text)
+      let run = index
+      passText(until: quote)
+      text += bytes[run..<index]
     }
     index = start
     throw failure("Expected a closing quote in string.")
   }
 
-  private mutating func escaped() throws(StatusError) -> [UInt8] {
-    guard index < bytes.count else { return [] }
+  private mutating func passText(until quote: UInt8) {
+    while index < bytes.count, bytes[index] != quote, bytes[index] != UInt8(ascii: "\\") {
+      index += 1
+    }
+  }
+
+  /// Appends what a backslash stands for together with what follows it.
+  private mutating func appendEscaped(to text: inout ArraySlice<UInt8>) throws(StatusError) {
+    guard index < bytes.count else { return }
     let byte = bytes[index]
     index += 1
     switch byte {
-    case UInt8(ascii: "b"): return [0x08]
-    case UInt8(ascii: "f"): return [0x0C]
-    case UInt8(ascii: "n"): return [0x0A]
-    case UInt8(ascii: "r"): return [0x0D]
-    case UInt8(ascii: "t"): return [0x09]
-    case UInt8(ascii: "v"): return [0x0B]
-    case UInt8(ascii: "u"): return try unicode()
-    default: return [byte]
+    case UInt8(ascii: "b"): text.append(0x08)
+    case UInt8(ascii: "f"): text.append(0x0C)
+    case UInt8(ascii: "n"): text.append(0x0A)
+    case UInt8(ascii: "r"): text.append(0x0D)
+    case UInt8(ascii: "t"): text.append(0x09)
+    case UInt8(ascii: "v"): text.append(0x0B)
+    case UInt8(ascii: "u"): text += try unicode()
+    default: text.append(byte)
     }
   }
 
@@ -252,7 +256,12 @@ struct JSONCursor {
   // MARK: Bytes
 
   private mutating func skipSpace() {
-    while index < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[index]) { index += 1 }
+    while index < bytes.count {
+      switch bytes[index] {
+      case 0x20, 0x09, 0x0A, 0x0D: index += 1
+      default: return
+      }
+    }
   }
 
   private func stands(_ word: String) -> Bool { bytes[index...].starts(with: word.utf8) }
@@ -260,7 +269,12 @@ struct JSONCursor {
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
   private static func isOfNumber(_ byte: UInt8) -> Bool {
-    isDigit(byte) || [0x2B, 0x2D, 0x2E, 0x45, 0x65].contains(byte)
+    switch byte {
+    case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "E"),
+      UInt8(ascii: "e"):
+      true
+    default: isDigit(byte)
+    }
   }
 
   private static func isWord(_ byte: UInt8) -> Bool {

@@ -76,7 +76,10 @@ enum JSONScalar {
     case .number(let number): text = number
     case .boolean, .null: return nil
     }
-    return Number(text) ?? Double(text).flatMap { Number(exactly: $0) }
+    if let number = Number(text) { return number }
+    // Beyond these a double stands for other whole numbers, too.
+    guard let double = Self.decimal(text), abs(double) < 0x1p53 else { return nil }
+    return Number(exactly: double)
   }
 
   private var double: Double? {
@@ -88,12 +91,15 @@ enum JSONScalar {
       case "Infinity": return .infinity
       case "-Infinity": return -.infinity
       case let text:
-        // Swift knows hexadecimal and other names of infinity, too.
-        guard text.utf8.allSatisfy({ "0123456789+-.eE".utf8.contains($0) }) else { return nil }
-        return Double(text).flatMap { $0.isFinite ? $0 : nil }
+        return Self.decimal(text).flatMap { $0.isFinite ? $0 : nil }
       }
     case .boolean, .null: return nil
     }
+  }
+
+  /// A number in decimals; Swift knows hexadecimal ones and other names of infinity, too.
+  private static func decimal(_ text: String) -> Double? {
+    text.utf8.allSatisfy { "0123456789+-.eE".utf8.contains($0) } ? Double(text) : nil
   }
 
   private var flag: Bool? {
@@ -128,10 +134,22 @@ package enum TimestampFlaw: String, Error {
   case range = "Timestamp value exceeds limits"
 }
 
+/// Seconds of the years 0001 to 9999.
+private let secondsOfYears: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
+
 /// Reads a time in RFC 3339.
 package func timestamp(_ text: String) throws(TimestampFlaw) -> Google_Protobuf_Timestamp {
   let isPlain = !text.contains { $0 == "\"" || $0 == "\\" }
   if isPlain, let time = try? Google_Protobuf_Timestamp(jsonString: "\"\(text)\"") { return time }
+  if let offset = text.wholeMatch(of: /(.*T.*)([+-])(\d\d):(\d\d)/),
+    let hours = Int(offset.3), let minutes = Int(offset.4), hours < 24, minutes < 60,
+    isPlain, var time = try? Google_Protobuf_Timestamp(jsonString: "\"\(offset.1)Z\"")
+  {
+    // Offsets that the library does not know, such as that of the Line Islands.
+    time.seconds += Int64((offset.2 == "+" ? -60 : 60) * (hours * 60 + minutes))
+    guard secondsOfYears.contains(time.seconds) else { throw .range }
+    return time
+  }
   let year = text.prefix { $0.isASCII && $0.isNumber }
   let isDated = text.dropFirst(year.count).starts(with: /-\d\d-\d\dT/)
   throw isDated && (year.count > 4 || year == "0000") ? .range : .format

@@ -10,8 +10,9 @@ package import SwiftProtobuf
 /// Turns JSON into messages as Google's front ends do, and says what is wrong in their words.
 ///
 /// It accepts what they accept: both names of a field, numbers as strings, names of enumerations in
-/// any case, one value for a list, wrapped numbers with and without their object. All that is wrong
-/// with the values is told at once, each with its place; a mistake of syntax ends the reading. The
+/// any case, one value for a list, wrapped numbers with and without their object. What is wrong with
+/// the values is told at once, a hundred at most with their places; a mistake of syntax ends the
+/// reading. The
 /// source is protobuf's `ProtoStreamObjectWriter` and recorded answers.
 package struct JSONTranscoder {
   private let schema: MessageSchema
@@ -129,13 +130,15 @@ package struct JSONTranscoder {
     try cursor.beginArray()
     var index = 0
     while try cursor.element(isFirst: index == 0) {
-      path.append(Step(name: field.name, index: index))
-      index += 1
-      defer { path.removeLast() }
       let token = try cursor.peek()
+      defer { index += 1 }
       if token == .null, !Self.takesNull(field) {
         try cursor.skip()
-      } else if token == .array {
+        continue
+      }
+      path.append(Step(name: field.name, index: index))
+      defer { path.removeLast() }
+      if token == .array {
         refuse(name: spelled, "Proto field is not repeating, cannot start list.")
         try cursor.skip()
       } else {
@@ -286,12 +289,20 @@ package struct JSONTranscoder {
 
   // MARK: Complaints
 
+  /// Complaints that are told; a payload can have a million.
+  private static let violationsMax = 100
+  /// Characters of the payload in one complaint.
+  private static let quotedMax = 2000
+
   private mutating func refuse(_ type: String, _ words: String) {
-    violations.append(.invalidValue(at: place, type, words))
+    guard violations.count < Self.violationsMax else { return }
+    violations.append(.invalidValue(at: place, type, String(words.prefix(Self.quotedMax))))
   }
 
   private mutating func refuse(name: String, _ words: String) {
-    violations.append(.unknownName(name, at: place, words))
+    guard violations.count < Self.violationsMax else { return }
+    let name = String(name.prefix(Self.quotedMax))
+    violations.append(.unknownName(name, at: place, String(words.prefix(Self.quotedMax))))
   }
 
   /// Where the path leads, such as `writes[0].update`; nil at the root.

@@ -96,14 +96,14 @@ extension FirestoreService {
       let request = try Google_Firestore_V1_CreateDocumentRequest(
         parent: parent,
         collectionID: collectionID,
-        document: try JSONPayload.message(body, at: "document"),
+        document: try await JSONPayload.message(body, at: "document"),
         &parameters
       )
       return try await one(createDocument, request, auth)
     case .updateDocument(let name):
       let request = try Google_Firestore_V1_UpdateDocumentRequest(
         name: name,
-        document: try JSONPayload.message(body, at: "document"),
+        document: try await JSONPayload.message(body, at: "document"),
         &parameters
       )
       return try await one(updateDocument, request, auth)
@@ -172,7 +172,7 @@ extension FirestoreService {
     _ auth: AuthContext,
     _ bind: (inout Input) -> Void
   ) async throws -> Response {
-    var request: Input = try JSONPayload.message(body)
+    var request: Input = try await JSONPayload.message(body)
     bind(&request)
     return try await one(handler, request, auth)
   }
@@ -184,7 +184,7 @@ extension FirestoreService {
     _ auth: AuthContext,
     _ bind: (inout Input) -> Void
   ) async throws -> Response {
-    var request: Input = try JSONPayload.message(body)
+    var request: Input = try await JSONPayload.message(body)
     bind(&request)
     return JSONPayload.array(try await handler(request, auth))
   }

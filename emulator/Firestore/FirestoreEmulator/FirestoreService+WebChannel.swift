@@ -19,7 +19,7 @@ extension FirestoreService {
         switch method {
         case .listen:
           try await self.listen(
-            to: { try Self.message(try await stream.next()) },
+            to: { try await Self.message(try await stream.next()) },
             resourcePrefix: resourcePrefix,
             auth: auth
           ) {
@@ -27,7 +27,7 @@ extension FirestoreService {
           }
         case .write:
           try await self.write(
-            from: { try Self.message(try await stream.next()) },
+            from: { try await Self.message(try await stream.next()) },
             resourcePrefix: resourcePrefix,
             auth: auth
           ) {
@@ -56,8 +56,8 @@ extension FirestoreService {
     }
   }
 
-  private static func message<M: Message>(_ text: String) throws -> M {
-    try JSONPayload.message(ByteBuffer(string: text))
+  private static func message<M: Message>(_ text: String) async throws -> M {
+    try await JSONPayload.message(ByteBuffer(string: text))
   }
 
   /// The caller's identity; a page without a token is nobody.

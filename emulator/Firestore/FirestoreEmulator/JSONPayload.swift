@@ -1,3 +1,4 @@
+import DocumentStore
 import FirestoreProtos
 import HTTPSupport
 import HTTPTypes
@@ -16,6 +17,8 @@ import SwiftProtobuf
 
 /// Reads and writes messages as JSON, and says what is wrong with malformed JSON.
 enum JSONPayload {
+  /// A body that is read at once.
+  private static let shortBytes = 32 * 1024
   /// The size of an array's pieces, roughly, so that a large array is never whole in memory.
   private static let pieceBytes = 64 * 1024
 
@@ -31,9 +34,17 @@ enum JSONPayload {
 
   /// Reads a message; an empty body is an empty message, whatever its content type.
   ///
-  /// `root` is the message's place in the request.
-  static func message<M: Message>(_ body: ByteBuffer, at root: String? = nil) throws -> M {
-    try JSONTranscoder.message(Array(body.readableBytesView), at: root, of: try schema.get())
+  /// `root` is the message's place in the request. A large body is read at low priority.
+  static func message<M: Message>(_ body: ByteBuffer, at root: String? = nil) async throws -> M {
+    let schema = try schema.get()
+    guard body.readableBytes > shortBytes else {
+      return try JSONTranscoder.message(Array(body.readableBytesView), at: root, of: schema)
+    }
+    return try await withTaskExecutorPreference(LongWorkExecutor.shared) {
+      // To the end of the line.
+      await Task.yield()
+      return try JSONTranscoder.message(Array(body.readableBytesView), at: root, of: schema)
+    }
   }
 
   /// The JSON text of an error.
