@@ -47,6 +47,17 @@ struct FindNearestTests {
     }
   }
 
+  @Test(
+    "The cosine of huge and of tiny vectors is that of their directions",
+    arguments: [1e-200, 1e200]
+  )
+  func extremes(scale: Double) throws {
+    let vector = [3 * scale, 4 * scale]
+    #expect(try search(.cosine, vector).distance(of: [3, 4]).map { abs($0) < 1e-15 } == true)
+    #expect(try search(.cosine, [3, 4]).distance(of: vector).map { abs($0) < 1e-15 } == true)
+    #expect(try search(.cosine, [-4, 3]).distance(of: vector).map { abs($0 - 1) < 1e-15 } == true)
+  }
+
   @Test("The numbers that do not fill a step of the sum count, too", arguments: 1...9)
   func everyLength(count: Int) throws {
     let vector = (1...count).map(Double.init)

@@ -140,15 +140,32 @@ struct RESTDoorTests {
     }
   }
 
-  @Test("A client that may only send POST names the method in a header")
-  func methodOverride() async throws {
+  @Test("A header that names no method is refused, and nothing is written")
+  func invalidOverride() async throws {
+    try await withFirestore { firestore in
+      let refused = try await firestore.rest.send(
+        "POST",
+        "\(root)/c?documentId=a",
+        "{}",
+        headers: ["X-HTTP-Method-Override": "DEL ETE"]
+      )
+      #expect(refused.status == 400)
+      #expect(try await firestore.rest.send("GET", "\(root)/c/a").status == 404)
+    }
+  }
+
+  @Test(
+    "A client that may only send POST names the method in a header",
+    arguments: ["DELETE", "delete"]
+  )
+  func methodOverride(name: String) async throws {
     try await withFirestore { firestore in
       let created = try await firestore.rest.send("POST", "\(root)/c?documentId=a", "{}")
       #expect(created.status == 200)
       let deleted = try await firestore.rest.send(
         "POST",
         "\(root)/c/a",
-        headers: ["X-HTTP-Method-Override": "DELETE"]
+        headers: ["X-HTTP-Method-Override": name]
       )
       #expect(deleted.status == 200)
       #expect(try await firestore.rest.send("GET", "\(root)/c/a").status == 404)

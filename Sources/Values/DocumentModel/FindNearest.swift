@@ -48,15 +48,36 @@ package struct FindNearest: Sendable, Hashable {
     switch measure {
     case .euclidean: distance = sum(other) { ($0 - $1) * ($0 - $1) }.squareRoot()
     case .dotProduct: distance = sum(other) { $0 * $1 }
-    case .cosine:
-      let lengths =
-        sum(other) { own, _ in own * own }.squareRoot()
-        * sum(other) { _, other in other * other }.squareRoot()
-      guard lengths != 0 else { throw ZeroVectorError() }
-      distance = 1 - sum(other) { $0 * $1 } / lengths
+    case .cosine: distance = try 1 - cosine(of: other)
     }
     guard !distance.isNaN, threshold.map({ rank($0) < rank(distance) }) != true else { return nil }
     return distance
+  }
+
+  /// Squares of lengths beyond these have lost, or could lose, digits to overflow or underflow.
+  private static let exactSquares = 1e-250...1e250
+
+  private func cosine(of other: [Double]) throws(ZeroVectorError) -> Double {
+    let squares = (
+      own: sum(other) { own, _ in own * own }, other: sum(other) { _, other in other * other }
+    )
+    if Self.exactSquares.contains(squares.own), Self.exactSquares.contains(squares.other) {
+      return sum(other) { $0 * $1 } / (squares.own.squareRoot() * squares.other.squareRoot())
+    }
+    var scaled = self
+    scaled.vector = try Self.scaled(vector)
+    let direction = try Self.scaled(other)
+    let lengths =
+      scaled.sum(direction) { own, _ in own * own }.squareRoot()
+      * scaled.sum(direction) { _, other in other * other }.squareRoot()
+    return scaled.sum(direction) { $0 * $1 } / lengths
+  }
+
+  /// A vector of the same direction whose greatest number is 1 or −1.
+  private static func scaled(_ vector: [Double]) throws(ZeroVectorError) -> [Double] {
+    let greatest = vector.reduce(0) { max($0, $1.magnitude) }
+    guard greatest != 0 else { throw ZeroVectorError() }
+    return vector.map { $0 / greatest }
   }
 
   /// A number that is smaller for the distance of a nearer vector.

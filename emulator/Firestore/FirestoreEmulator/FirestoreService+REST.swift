@@ -28,11 +28,14 @@ extension FirestoreService {
   private func answer(_ request: Request) async -> Response {
     // For clients whose network lets through GET and POST alone.
     let override = request.method == .post ? Self.methodHeader.flatMap { request.headers[$0] } : nil
-    let method = override.flatMap { HTTPRequest.Method($0) } ?? request.method
+    guard let method = override.map({ HTTPRequest.Method($0.uppercased()) }) ?? request.method
+    else {
+      return .error(.invalidArgument, "The header X-HTTP-Method-Override names no method.")
+    }
     guard let route = RESTRoute(method: method, path: request.path) else {
       return .error(
         .notFound,
-        "The requested URL was not found on this server: \(request.method) \(request.path)"
+        "The requested URL was not found on this server: \(method) \(request.path)"
       )
     }
     do {

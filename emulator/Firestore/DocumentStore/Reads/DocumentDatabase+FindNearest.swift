@@ -35,8 +35,17 @@ extension DocumentDatabase {
     }
     guard var first else { throw StatusError(.internal, "A query has at least one page.") }
     first.scanned = scanned
+    var isHandedOut = false
     do {
-      try await handOut(nearest.inOrder, prepared, search, first, at: consistency, body)
+      try await handOut(nearest.inOrder, prepared, search, first, at: consistency) { page in
+        isHandedOut = true
+        try await body(page)
+      }
+    } catch let error as StatusError
+      where error == Self.tooOld && consistency == .latest && !isHandedOut
+    {
+      // The database was reset since the search.
+      try await find(search, in: prepared, asking: asked, at: consistency, auth: auth, body)
     } catch {
       if let id = first.newTransaction { abandon(id) }
       throw error
