@@ -103,6 +103,7 @@ func rooms() -> [Target] {
     room("DocumentModel", in: "Sources/Values"),
     room("JSONText", in: "Sources/Values"),
     room("RuntimeSupport", in: "Sources/Values"),
+    room("LinearRegex", in: "Sources/Values"),
     room(
       "FirestoreProtos",
       in: "Sources/Wire",
@@ -145,6 +146,11 @@ func rooms() -> [Target] {
       "VectorIndex",
       in: "emulator/Vectors",
       ["CKernels", "DocumentModel", "StorageEngine", "RuntimeSupport"]
+    ),
+    room(
+      "SecurityRules",
+      in: "emulator",
+      ["DocumentModel", "LinearRegex", "RuntimeSupport", "Crypto"]
     ),
     room(
       "HTTPSupport",
@@ -462,6 +468,7 @@ func testTargets() -> [Target] {
     tests("JSONTextTests"),
     tests("JSONTranscodingTests", and: ["FirestoreProtos"]),
     tests("JourneyTests", of: ["EmulatorSuite"], and: ["OutboundHTTP", "RuntimeSupport"]),
+    tests("LinearRegexTests"),
     tests("OpenAIStubTests"),
     tests("OutboundHTTPTests", and: ["NIOCore", "NIOPosix"]),
     tests(
@@ -472,6 +479,7 @@ func testTargets() -> [Target] {
     tests("QueryEngineTests", and: ["QueryModel"]),
     tests("RuntimeSupportTests"),
     tests("SchedulesTests"),
+    tests("SecurityRulesTests", exclude: ["expressions.json"]),
     tests("StorageConformance", of: ["StorageEngine", "SQLiteStorage"]),
     tests(
       "StoreModelTests",
@@ -583,7 +591,12 @@ func stranger(
 }
 
 /// The tests of one room, or of several; without a list the room is in the name.
-func tests(_ name: String, of tested: [String] = [], and others: [String] = []) -> Target {
+func tests(
+  _ name: String,
+  of tested: [String] = [],
+  and others: [String] = [],
+  exclude: [String] = []
+) -> Target {
   let tested = tested.isEmpty ? [String(name.dropLast("Tests".count))] : tested
   let known = rooms() + doors() + application() + testSupport()
   let inherited = known.filter { tested.contains($0.name) }.flatMap(\.dependencies).map(\.name)
@@ -592,6 +605,7 @@ func tests(_ name: String, of tested: [String] = [], and others: [String] = []) 
     name: name,
     dependencies: edges(all.sorted()),
     path: "Tests/\(name)",
+    exclude: exclude,
     swiftSettings: strict()
   )
 }

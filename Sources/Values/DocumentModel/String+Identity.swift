@@ -10,7 +10,7 @@ extension String {
 
 extension [String] {
   /// Whether both hold the same UTF-8 bytes, segment by segment.
-  func areIdentical(to other: [String]) -> Bool {
+  package func areIdentical(to other: [String]) -> Bool {
     count == other.count && zip(self, other).allSatisfy { $0.isIdentical(to: $1) }
   }
 }

@@ -1,0 +1,87 @@
+import LinearRegex
+import Testing
+
+/// What the official emulator answered to each of these is what is expected here.
+@Suite("Replacing and splitting")
+struct ReplacingAndSplittingTests {
+  @Test(
+    "Replaces as the official emulator does",
+    arguments: [
+      ("abc", "(b)", "[$1]", "a[b]c"), ("abc", "(b)", #"\0\1"#, "a01c"),
+      ("abc", "b", #"\$1"#, "a$1c"), ("abc", "b", #"\\"#, #"a\c"#), ("abc", "b", #"\"#, #"a\c"#),
+      ("abc", "b", "$", "a$c"), ("abc", "b", "$x", "a$xc"), ("abc", "b", "$0$0", "abbc"),
+      ("abc", "(b)", "$12", "ab2c"), ("abc", "z", "$1", "abc"), ("abc", "z", "${", "abc"),
+      ("abc", "(?P<n>b)", "<${n}>", "a<b>c"), ("abc", "(?<n>b)", "<${n}>", "a<b>c"),
+      ("abc", "(?P<n>z)?b", "<${n}>", "a<null>c"), ("abc", "(z)?b", "<$1>", "a<>c"),
+      ("aaa", "a*", "x", "xx"), ("baaac", "a*", "x", "xbxxcx"), ("abc", "", "-", "-a-b-c-"),
+      ("", "", "x", "x"), ("aaa", "^a", "b", "baa"), ("aXbX", "X$", "y", "aXby"),
+      ("aaa", "a{2}", "x", "xa"), ("😀", ".", "x", "x"), ("banana", "a|an", "<$0>", "b<a>n<a>n<a>"),
+      ("banana", "an|a", "<$0>", "b<an><an><a>"), ("aaa", "a+?", "<$0>", "<a><a><a>"),
+      ("aaa", "a??", "x", "xaxaxax"), ("aaa", "(?U)a+", "<$0>", "<a><a><a>"),
+      ("abc", "(a)|(b)|c", "<$1$2>", "<a><b><>"), ("abab", "(a|b)*", "<$1>", "<b><>"),
+      ("ab", "(a|ab)(c|bcd|b*)", "<$1,$2>", "<a,b>"), ("xay", "(|a)*", "<$1>", "<>x<>a<>y<>"),
+      ("xay", "(|a)+", "<$0>", "<>x<>a<>y<>"), ("aab", "(a*)*", "<$1>", "<aa><>b<>"),
+      ("aab", "(a*)+", "<$1>", "<aa><>b<>"), ("b", "(a|b)??", "<$1>", "<>b<>"),
+      ("a\nb", "(?m)^", ">", ">a\n>b"), ("a\nb\n", "(?m)$", "<", "a<\nb<\n<"),
+      ("a\nb\n", "$", "<", "a\nb\n<"),
+    ]
+  )
+  func replaces(text: String, pattern: String, template: String, expected: String) throws {
+    let regex = try LinearRegex(pattern)
+
+    #expect(regex.replacingAll(in: text, with: template) == expected)
+  }
+
+  @Test(
+    "A template that is malformed or names an unknown group is refused",
+    arguments: ["$1", "${", "${}", "${n", "${n }", "${n}", "x$9"]
+  )
+  func refusesTemplate(template: String) throws {
+    let regex = try LinearRegex("b")
+
+    #expect(regex.replacingAll(in: "abc", with: template) == nil)
+    #expect(regex.replacingAll(in: "xyz", with: template) == "xyz")
+  }
+
+  @Test("A template may not refer far into the groups of a large pattern")
+  func boundsCaptures() throws {
+    let regex = try LinearRegex(String(repeating: "(a?)", count: 10_000))
+
+    #expect(regex.replacingAll(in: "a", with: "$1") == "a")
+    #expect(regex.replacingAll(in: "a", with: "$10000") == nil)
+  }
+
+  @Test(
+    "Splits as the official emulator does",
+    arguments: [
+      ("a,b,,c,", ",", ["a", "b", "", "c"]), ("a,b,,c,,,", ",", ["a", "b", "", "c"]),
+      (",a", ",", ["", "a"]), (",,,", ",", [""]), ("", ",", [""]), ("", "", [""]),
+      ("", "a*", [""]), ("abc", "", ["", "a", "b", "c"]), ("abc", "b*", ["", "a", "", "c"]),
+      ("a1b2", "([0-9])", ["a", "b"]), ("a1b2c", "[0-9]", ["a", "b", "c"]),
+      ("aXbxc", "(?i)x", ["a", "b", "c"]), ("a.b", ".", [""]), ("a.b", "[.]", ["a", "b"]),
+      ("abc", "^", ["", "abc"]), ("abc", "$", ["abc"]), ("abc", "z", ["abc"]),
+      ("foobar", #"\b"#, ["", "foobar"]), ("foo bar", #"\b"#, ["", "foo", " ", "bar"]),
+      ("aaaa", "aa", [""]),
+    ]
+  )
+  func splits(text: String, pattern: String, expected: [String]) throws {
+    let regex = try LinearRegex(pattern)
+
+    #expect(regex.split(text) == expected)
+  }
+
+  @Test("A scalar outside the basic plane is never cut in two, unlike in the official emulator")
+  func keepsScalarsWhole() throws {
+    let regex = try LinearRegex("")
+
+    #expect(regex.split("a😀b") == ["", "a", "😀", "b"])
+    #expect(regex.replacingAll(in: "😀😀", with: "-") == "-😀-😀-")
+  }
+
+  @Test("A grapheme cluster is several scalars")
+  func worksOnScalars() throws {
+    let regex = try LinearRegex(".")
+
+    #expect(regex.replacingAll(in: "e\u{301}\r\n", with: "x") == "xxx\n")
+  }
+}

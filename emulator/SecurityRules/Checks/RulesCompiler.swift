@@ -1,0 +1,411 @@
+import LinearRegex
+
+/// Looks up the names of a rules file and says what is wrong with it.
+struct RulesCompiler {
+  /// Bounds of the language, as the documentation of security rules gives them.
+  private enum Limits {
+    static let parametersMax = 7
+    static let letsMax = 10
+    static let callDepthMax = 20
+    /// The outermost match, of all documents, not counted.
+    static let matchDepthMax = 10
+    static let segmentsMax = 100
+    static let capturesMax = 20
+  }
+
+  /// What names mean at one place of the file.
+  private struct Scope {
+    /// Wildcards of the matches around, outermost first.
+    var captures: [String] = []
+    /// Functions by name, outermost block first.
+    var functions: [[String: Int]] = []
+    /// Parameters and `let`s by name.
+    var locals: [String: Int] = [:]
+    var matchDepth = 0
+    var segments = 0
+
+    func function(_ name: String) -> Int? {
+      for block in functions.reversed() { if let number = block[name] { return number } }
+      return nil
+    }
+  }
+
+  private struct Declaration {
+    var syntax: FunctionSyntax
+    var compiled: CompiledFunction?
+    var calls: Set<Int> = []
+    var isUsed = false
+  }
+
+  private let version: Int
+  private let service: Ruleset.Service
+  private(set) var issues: [RulesIssue] = []
+  private var declarations: [Declaration] = []
+  /// The function whose body is being compiled.
+  private var current: Int?
+  private var usedLocals: Set<String> = []
+
+  init(version: Int, service: Ruleset.Service) {
+    self.version = version
+    self.service = service
+  }
+
+  /// The functions of the file in the order of their numbers.
+  var functions: [CompiledFunction] { declarations.compactMap(\.compiled) }
+
+  /// Compiles one service with the functions beside it.
+  mutating func compile(_ file: FileSyntax, _ service: ServiceSyntax) -> [CompiledMatch] {
+    if version == 1 {
+      warn(
+        "Ruleset uses old version (version [1]). Please update to the latest version (version [2]).",
+        SourceRange(line: 1, column: 1, offset: 0, endOffset: 0)
+      )
+    }
+    var scope = Scope()
+    declare(file.functions, &scope)
+    declare(service.functions, &scope)
+    let matches = service.matches.map { compile($0, scope) }
+    refuseRecursion()
+    for declaration in declarations where !declaration.isUsed {
+      warn("Unused function: \(declaration.syntax.name).", declaration.syntax.range)
+    }
+    return matches
+  }
+
+  private mutating func fail(_ description: String, _ range: SourceRange) {
+    issues.append(RulesIssue(severity: .error, range: range, description: description))
+  }
+
+  private mutating func warn(_ description: String, _ range: SourceRange) {
+    issues.append(RulesIssue(severity: .warning, range: range, description: description))
+  }
+
+  // MARK: Blocks
+
+  private mutating func compile(_ match: MatchSyntax, _ outer: Scope) -> CompiledMatch {
+    var scope = outer
+    scope.matchDepth += 1
+    scope.segments += match.path.count
+    var globs = 0
+    for (place, part) in match.path.enumerated() {
+      guard let (name, range) = part.wildcard else { continue }
+      refusePackage(name, range)
+      if case .glob = part {
+        globs += 1
+        if version == 1, place != match.path.count - 1 {
+          fail(
+            "Invalid glob match expression. Glob matches are permitted as the last segment in a "
+              + "match declaration path.",
+            range
+          )
+        }
+      }
+      if scope.captures.dropFirst(outer.captures.count).contains(name) {
+        fail("Variable \(name) already exists in the PathTemplate.", range)
+      }
+      scope.captures.append(name)
+    }
+    if globs > 1 {
+      fail(
+        "Invalid glob match expression. Only one glob match is permitted in a match declaration "
+          + "path.",
+        match.range
+      )
+    }
+    if scope.matchDepth > Limits.matchDepthMax + 1 {
+      fail(
+        "Maximum allowed resource rule depth of \(Limits.matchDepthMax) is reached.",
+        match.range
+      )
+    }
+    if scope.segments > Limits.segmentsMax {
+      fail("Maximum allowed path length of \(Limits.segmentsMax) is reached.", match.range)
+    }
+    if scope.captures.count > Limits.capturesMax {
+      fail(
+        "Maximum allowed amount of \(Limits.capturesMax) match field variables is reached.",
+        match.range
+      )
+    }
+    declare(match.functions, &scope)
+    let allows = match.allows.map { allow in
+      CompiledAllow(
+        methods: allow.methods,
+        condition: allow.condition.map { compile($0, scope) },
+        range: allow.range
+      )
+    }
+    return CompiledMatch(
+      path: match.path,
+      allows: allows,
+      matches: match.matches.map { compile($0, scope) }
+    )
+  }
+
+  /// Words that name packages, and therefore no variable.
+  private static let packages: Set<String> = [
+    "duration", "hashing", "latlng", "math", "timestamp", "firestore",
+  ]
+
+  private mutating func refusePackage(_ name: String, _ range: SourceRange) {
+    guard Self.packages.contains(name), name != "firestore" else { return }
+    fail("\(name) is a package and cannot be used as variable name", range)
+  }
+
+  /// Makes the functions of a block known and compiles them.
+  private mutating func declare(_ functions: [FunctionSyntax], _ scope: inout Scope) {
+    var names: [String: Int] = [:]
+    let first = declarations.count
+    for function in functions {
+      if names[function.name] != nil {
+        fail("Function \(function.name) is already defined.", function.range)
+      }
+      names[function.name] = declarations.count
+      declarations.append(Declaration(syntax: function))
+    }
+    scope.functions.append(names)
+    for (index, function) in functions.enumerated() {
+      declarations[first + index].compiled = compile(function, first + index, scope)
+    }
+  }
+
+  private mutating func compile(
+    _ function: FunctionSyntax,
+    _ number: Int,
+    _ outer: Scope
+  ) -> CompiledFunction {
+    (current, usedLocals) = (number, [])
+    defer { current = nil }
+    var scope = outer
+    scope.locals = [:]
+    if function.parameters.count > Limits.parametersMax {
+      fail(
+        "Maximum allowed function arguments of \(Limits.parametersMax) for function "
+          + "\(function.name) is reached.",
+        function.range
+      )
+    }
+    if version == 1, let first = function.lets.first {
+      fail("Let bindings are not allowed in rules_version=\"1\";.", first.range)
+    }
+    if function.lets.count > Limits.letsMax {
+      fail("A function can have at most \(Limits.letsMax) variables.", function.range)
+    }
+    for parameter in function.parameters { bind(parameter.name, parameter.range, &scope) }
+    var lets: [Expression] = []
+    for binding in function.lets {
+      let value = compile(binding.value, scope)
+      lets.append(value)
+      bind(binding.name, binding.range, &scope)
+    }
+    let result = compile(function.result, scope)
+    for binding in function.lets where !usedLocals.contains(binding.name) {
+      warn("Unused variable: \(binding.name).", binding.range)
+    }
+    return CompiledFunction(
+      name: function.name,
+      parameterCount: function.parameters.count,
+      lets: lets,
+      result: result
+    )
+  }
+
+  private mutating func bind(_ name: String, _ range: SourceRange, _ scope: inout Scope) {
+    refusePackage(name, range)
+    if scope.locals[name] != nil {
+      fail("The identifier [\(name)] is already bound in the current scope.", range)
+    }
+    scope.locals[name] = scope.locals.count
+  }
+
+  private mutating func refuseRecursion() {
+    // 0: not seen, 1: on the way, 2: done.
+    var states = Array(repeating: 0, count: declarations.count)
+    var refused: [Int] = []
+    var depths = states
+    func visit(_ number: Int, _ declarations: [Declaration]) {
+      // A way of calls and what is still to be visited at each step; recursion could be too deep.
+      var way = [(number: number, rest: Array(declarations[number].calls).sorted())]
+      states[number] = 1
+      while var last = way.popLast() {
+        guard let next = last.rest.popLast() else {
+          states[last.number] = 2
+          let below = declarations[last.number].calls.map { depths[$0] }.max() ?? -1
+          depths[last.number] = below + 1
+          continue
+        }
+        way.append(last)
+        if states[next] == 1 { refused.append(next) }
+        if states[next] == 0 {
+          states[next] = 1
+          way.append((next, Array(declarations[next].calls).sorted()))
+        }
+      }
+    }
+    for number in declarations.indices where states[number] == 0 { visit(number, declarations) }
+    for number in Set(refused).sorted() {
+      fail("Recursive call is not allowed.", declarations[number].syntax.range)
+    }
+    guard refused.isEmpty else { return }
+    for number in declarations.indices where depths[number] > Limits.callDepthMax {
+      fail(
+        "Maximum allowed call depth of \(Limits.callDepthMax) is reached for "
+          + "[\(declarations[number].syntax.name)] call stack.",
+        declarations[number].syntax.range
+      )
+    }
+  }
+
+  // MARK: Expressions
+
+  private mutating func compile(_ syntax: Syntax, _ scope: Scope) -> Expression {
+    Expression(kind(syntax, scope), syntax.range)
+  }
+
+  private mutating func kind(_ syntax: Syntax, _ scope: Scope) -> Expression.Kind {
+    switch syntax.kind {
+    case .literal(let value): return .literal(value)
+    case .name(let name): return variable(name, syntax.range, scope)
+    case .list(let elements): return .list(elements.map { compile($0, scope) })
+    case .map(let entries):
+      return .map(entries.map { (compile($0.key, scope), compile($0.value, scope)) })
+    case .path(let parts):
+      return .path(
+        parts.map { part in
+          switch part {
+          case .text(let text): .text(text)
+          case .value(let value): .value(compile(value, scope))
+          }
+        }
+      )
+    case .not(let operand): return .not(compile(operand, scope))
+    case .negative(let operand): return .negative(compile(operand, scope))
+    case .binary(let operation, let left, let right):
+      return .binary(operation, compile(left, scope), compile(right, scope))
+    case .and(let operands): return .and(operands.map { compile($0, scope) })
+    case .or(let operands): return .or(operands.map { compile($0, scope) })
+    case .typeTest(let operand, let type):
+      if !RuleTypes.names.contains(type) {
+        fail(
+          "An unsupported type identifier was used with the 'is' operator. Received \(type). "
+            + "Expected one of \(RuleTypes.names.sorted().joined(separator: ",")).",
+          syntax.range
+        )
+      }
+      return .typeTest(compile(operand, scope), type)
+    case .choice(let condition, let first, let second):
+      return .choice(compile(condition, scope), compile(first, scope), compile(second, scope))
+    case .member(let object, let name): return .member(compile(object, scope), name)
+    case .call(let receiver, let name, let arguments):
+      return call(receiver, name, arguments, syntax.range, scope)
+    case .index(let object, let index): return .index(compile(object, scope), compile(index, scope))
+    case .slice(let object, let from, let to):
+      return .slice(
+        compile(object, scope),
+        from: from.map { compile($0, scope) },
+        to: to.map { compile($0, scope) }
+      )
+    }
+  }
+
+  private mutating func variable(
+    _ name: String,
+    _ range: SourceRange,
+    _ scope: Scope
+  ) -> Expression.Kind {
+    if let place = scope.locals[name] {
+      usedLocals.insert(name)
+      return .local(place)
+    }
+    if let place = scope.captures.lastIndex(of: name) { return .capture(place) }
+    if Self.packages.contains(name) { refusePackage(name, range) }
+    switch name {
+    case "request": return .request
+    case "resource": return .resource
+    default:
+      warn("Invalid variable name: \(name).", range)
+      return .unknownName(name)
+    }
+  }
+
+  private mutating func call(
+    _ receiver: Syntax?,
+    _ name: String,
+    _ arguments: [Syntax],
+    _ range: SourceRange,
+    _ scope: Scope
+  ) -> Expression.Kind {
+    let compiled = arguments.map { compile($0, scope) }
+    if let receiver {
+      if case .name(let package) = receiver.kind, Self.packages.contains(package),
+        scope.locals[package] == nil, !scope.captures.contains(package),
+        package != "firestore" || service == .storage
+      {
+        return packaged(package, name, compiled, range)
+      }
+      if RuleMethods.isUnknown(name) { warn("Invalid function name: \(name).", range) }
+      if name == "matches" || name == "split",
+        case .literal(.string(let text)) = arguments.first?.kind
+      {
+        do { _ = try LinearRegex(text) } catch {
+          fail(
+            "Invalid regular expression pattern. Pattern: \(text). (\(error.message))",
+            arguments[0].range
+          )
+        }
+      }
+      return .method(compile(receiver, scope), name, compiled)
+    }
+    if let number = scope.function(name) {
+      declarations[number].isUsed = true
+      if let current { declarations[current].calls.insert(number) }
+      let wanted = declarations[number].syntax.parameters.count
+      guard wanted == arguments.count else {
+        warn("Incorrect number of arguments supplied to function: \(name).", range)
+        return .unknownFunction(name)
+      }
+      return .call(number, compiled)
+    }
+    guard let function = GlobalFunction(rawValue: name) else {
+      warn("Invalid function name: \(name).", range)
+      return .unknownFunction(name)
+    }
+    guard compiled.count == 1 || function == .debug && !compiled.isEmpty else {
+      warn("Incorrect number of arguments supplied to function: \(name).", range)
+      return .unknownFunction(name)
+    }
+    return .global(function, compiled)
+  }
+
+  private mutating func packaged(
+    _ package: String,
+    _ name: String,
+    _ arguments: [Expression],
+    _ range: SourceRange
+  ) -> Expression.Kind {
+    if package == "firestore", let function = GlobalFunction(rawValue: name),
+      function == .get || function == .exists, arguments.count == 1
+    {
+      return .global(function, arguments)
+    }
+    switch PackageFunctions.argumentCount(package, name) {
+    case nil:
+      warn("Invalid function name: \(package).\(name).", range)
+      return .unknownFunction("\(package).\(name)")
+    case arguments.count: return .packaged(package, name, arguments)
+    default:
+      warn("Incorrect number of arguments supplied to function: \(package).\(name).", range)
+      return .unknownFunction("\(package).\(name)")
+    }
+  }
+}
+
+extension PatternPart {
+  /// The name that the segment binds, if it does.
+  var wildcard: (name: String, range: SourceRange)? {
+    switch self {
+    case .text: nil
+    case .capture(let name, let range), .glob(let name, let range): (name, range)
+    }
+  }
+}

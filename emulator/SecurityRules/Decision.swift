@@ -1,0 +1,123 @@
+/// What the rules say to a request, and why.
+package struct Decision: Sendable {
+  package var isAllowed: Bool
+  /// The rules that were asked, in the order of the file; those after one that allows were not.
+  package var answers: [Answer]
+
+  /// What one `allow` says.
+  package struct Answer: Sendable {
+    /// Where the `allow` stands.
+    package var range: SourceRange
+    package var outcome: Outcome
+    /// For a refusal, what decided; empty for a permission.
+    package var reasons: [Reason]
+  }
+
+  /// How a condition came out.
+  package enum Outcome: Sendable, Hashable {
+    case isTrue, isFalse
+    case failed(message: String, SourceRange)
+  }
+
+  /// A part of a condition that made it false, or made it fail.
+  package struct Reason: Sendable, Hashable {
+    package var range: SourceRange
+    /// As it stands in the file.
+    package var text: String
+    /// The parts of the expression and their values, as the file would write them.
+    package var operands: [Operand]
+    /// Why it has no value; nil where it is false.
+    package var failure: String?
+  }
+
+  /// A part of an expression with its value.
+  package struct Operand: Sendable, Hashable {
+    package var text: String
+    package var value: String
+  }
+
+  /// The refusal as Firebase's emulator words it, from one line for each rule.
+  package func message(for method: AccessMethod) -> String {
+    let lines = answers.map { answer in
+      switch answer.outcome {
+      case .isTrue: "true for '\(method.rawValue)' @ L\(answer.range.line)"
+      case .isFalse: "false for '\(method.rawValue)' @ L\(answer.range.line)"
+      case .failed(let message, let range):
+        message.hasPrefix("Property ") || message.hasPrefix("Null ")
+          ? "\(message) for '\(method.rawValue)' @ L\(answer.range.line)"
+          : "evaluation error at L\(range.line):\(range.column) for '\(method.rawValue)' "
+            + "@ L\(answer.range.line)"
+      }
+    }
+    guard !lines.isEmpty else { return "No matching allow statements" }
+    return "\n" + lines.joined(separator: ", ")
+  }
+}
+
+extension Ruleset {
+  /// Asks the rules; `ledger` counts the documents that they look at for the whole request.
+  ///
+  /// A query is allowed when each alternative of its filter is. Reasons are found for refusals only.
+  package func decide(
+    _ request: RulesRequest,
+    documents: any RulesDocuments,
+    ledger: AccessLedger,
+    coverage: Coverage? = nil
+  ) -> Decision {
+    let found = PatternSearch.allows(for: request, in: self)
+    var answers: [Decision.Answer] = []
+    let alternatives: [QueryConstraints?] =
+      request.constraints.isEmpty ? [nil] : request.constraints
+    for constraints in alternatives {
+      var isAllowed = false
+      for candidate in found {
+        let record = coverage.map { _ in CoverageRecord() }
+        let evaluation = Evaluation(
+          self,
+          request,
+          constraints: constraints,
+          documents: documents,
+          ledger: ledger,
+          coverage: record
+        )
+        evaluation.captures = candidate.captures
+        let answer = evaluation.answer(candidate.allow)
+        if let coverage, let record { coverage.add(record) }
+        if answers.count < Self.answersMax { answers.append(answer) }
+        if answer.outcome == .isTrue {
+          isAllowed = true
+          break
+        }
+      }
+      if !isAllowed { return Decision(isAllowed: false, answers: answers.filter { !$0.isTrue }) }
+    }
+    return Decision(isAllowed: true, answers: answers)
+  }
+
+  /// Answers that a decision keeps.
+  private static let answersMax = 100
+}
+
+extension Decision.Answer {
+  fileprivate var isTrue: Bool { outcome == .isTrue }
+}
+
+extension Evaluation {
+  fileprivate func answer(_ allow: CompiledAllow) -> Decision.Answer {
+    guard let condition = allow.condition else {
+      return Decision.Answer(range: allow.range, outcome: .isTrue, reasons: [])
+    }
+    do {
+      if try holds(condition) {
+        return Decision.Answer(range: allow.range, outcome: .isTrue, reasons: [])
+      }
+      return Decision.Answer(range: allow.range, outcome: .isFalse, reasons: reasons(condition))
+    } catch {
+      return Decision.Answer(
+        range: allow.range,
+        outcome: .failed(message: error.message, error.range),
+        reasons: reasons(condition)
+      )
+    }
+  }
+}

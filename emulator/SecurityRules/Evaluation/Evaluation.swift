@@ -1,0 +1,592 @@
+/// Why an expression has no value.
+struct RuleError: Error {
+  var message: String
+  /// The expression that failed.
+  var range: SourceRange
+}
+
+/// What a request asks of the rules.
+package struct RulesRequest: Sendable {
+  package var method: AccessMethod
+  /// From `databases` on for Firestore, from `b` on for Storage.
+  package var path: [PathStep]
+  package var time: RuleTimestamp
+  /// Null, or a map with `uid` and `token`.
+  package var auth: RuleValue
+  /// What is there before the request; null where nothing is, nil where it is undefined.
+  package var resource: RuleValue?
+  /// What will be there after it; nil where it is undefined.
+  package var newResource: RuleValue?
+  /// Limit, offset and order of a query.
+  package var query: RuleValue?
+  /// The alternatives of a query's filter, each of which the rules must allow.
+  package var constraints: [QueryConstraints]
+
+  /// One segment of the path that is asked for.
+  package enum PathStep: Sendable, Hashable {
+    case known(String)
+    /// One segment that a query leaves open.
+    case unknown
+    /// Any number of segments that a query leaves open.
+    case anyStretch
+  }
+
+  /// A request; a query has constraints, and no other request does.
+  package init(
+    method: AccessMethod,
+    path: [PathStep],
+    time: RuleTimestamp,
+    auth: RuleValue,
+    resource: RuleValue? = nil,
+    newResource: RuleValue? = nil,
+    query: RuleValue? = nil,
+    constraints: [QueryConstraints] = []
+  ) {
+    self.method = method
+    self.path = path
+    self.time = time
+    self.auth = auth
+    self.resource = resource
+    self.newResource = newResource
+    self.query = query
+    self.constraints = constraints
+  }
+}
+
+/// Where rules look up documents; valid during one request.
+package protocol RulesDocuments {
+  /// The document at a path below `databases`, before the request or after it; nil without one.
+  func document(_ path: RulePath, after: Bool) throws -> RuleValue?
+}
+
+/// The documents that the rules have looked at for one request, which are bounded.
+package final class AccessLedger {
+  /// A document that was looked at, and its value.
+  struct Key: Hashable {
+    var path: RulePath
+    var after: Bool
+  }
+
+  fileprivate let totalMax: Int
+  fileprivate var values: [Key: RuleValue] = [:]
+  /// Documents that count, whether they were looked at before or after the request.
+  fileprivate var paths: Set<RulePath> = []
+
+  /// The bound of a request with one document is 10, of others 20, and 10 for each document.
+  package init(isSingle: Bool) { totalMax = isSingle ? 10 : 20 }
+}
+
+/// What one look at the rules needs and uses up.
+final class Evaluation {
+  /// Bounds of the language, as the documentation of security rules gives them.
+  private enum Limits {
+    static let expressionsMax = 1000
+    static let callDepthMax = 20
+    static let accessesMax = 10
+  }
+
+  /// The values of a function's parameters and variables, which are found when first used.
+  final class Frame {
+    enum Slot {
+      case value(Result<RuleValue, RuleError>)
+      case pending(Expression)
+    }
+
+    var slots: [Slot]
+
+    init(_ slots: [Slot] = []) { self.slots = slots }
+  }
+
+  let ruleset: Ruleset
+  let request: RulesRequest
+  let constraints: QueryConstraints?
+  private let documents: any RulesDocuments
+  private let ledger: AccessLedger
+  private var accesses: Set<RulePath> = []
+  /// The wildcards' values where the pattern has matched; nil for what a query leaves open.
+  var captures: [RuleValue?] = []
+  private var callDepth = 0
+  private var expressionCount = 0
+  private let coverage: CoverageRecord?
+  /// Called with what `debug` is given.
+  private let onDebug: (RuleValue, SourceRange) -> Void
+
+  init(
+    _ ruleset: Ruleset,
+    _ request: RulesRequest,
+    constraints: QueryConstraints?,
+    documents: any RulesDocuments,
+    ledger: AccessLedger,
+    coverage: CoverageRecord? = nil,
+    onDebug: @escaping (RuleValue, SourceRange) -> Void = { _, _ in }
+  ) {
+    self.ruleset = ruleset
+    self.request = request
+    self.constraints = constraints
+    self.documents = documents
+    self.ledger = ledger
+    self.coverage = coverage
+    self.onDebug = onDebug
+  }
+
+  /// The same evaluation from its beginning, without being counted anywhere else.
+  func repeated() -> Evaluation {
+    let other = Evaluation(
+      ruleset,
+      request,
+      constraints: constraints,
+      documents: documents,
+      ledger: ledger
+    )
+    other.captures = captures
+    other.accesses = accesses
+    // Each part is asked for more than once.
+    other.expressionCount = -100 * Limits.expressionsMax
+    return other
+  }
+
+  /// Whether a condition holds; a value that is not a `bool` is an error.
+  func holds(_ condition: Expression) throws(RuleError) -> Bool {
+    try bool(condition, Frame())
+  }
+
+  // MARK: Expressions
+
+  func value(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
+    guard let coverage else { return try plainValue(expression, frame) }
+    do {
+      let value = try plainValue(expression, frame)
+      coverage.add(expression, .success(value))
+      return value
+    } catch {
+      coverage.add(expression, .failure(error))
+      throw error
+    }
+  }
+
+  private func plainValue(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
+    expressionCount += 1
+    guard expressionCount <= Limits.expressionsMax else {
+      throw failure(
+        "Unable to evaluate the expression as the maximum of \(Limits.expressionsMax) expressions to "
+          + "evaluate has been reached.",
+        expression
+      )
+    }
+    switch expression.kind {
+    case .literal(let value): return value
+    case .request: return wholeRequest
+    case .resource:
+      guard let resource = request.resource else { throw undefined("resource", expression) }
+      return resource
+    case .capture(let place):
+      guard let value = captures[place] else {
+        throw failure("The path of a query's results is not known before it runs.", expression)
+      }
+      return value
+    case .local(let place): return try local(place, frame)
+    case .unknownName: throw failure("Null value error.", expression)
+    case .unknownFunction(let name):
+      throw failure("Function not found error: Name: [\(name)].", expression)
+    case .list(let elements):
+      var values: [RuleValue] = []
+      for element in elements { values.append(try known(element, frame)) }
+      return .list(values)
+    case .map(let entries):
+      var values: [String: RuleValue] = [:]
+      for entry in entries {
+        guard case .string(let key) = try known(entry.key, frame) else {
+          throw failure("A map's keys must be texts.", entry.key)
+        }
+        values[key] = try known(entry.value, frame)
+      }
+      return .map(.entries(values))
+    case .path(let parts): return .path(try path(parts, frame))
+    case .not(let operand): return .bool(try !bool(operand, frame))
+    case .negative(let operand): return try negated(try known(operand, frame), expression)
+    case .binary(let operation, let left, let right):
+      return try binary(operation, left, right, frame, expression)
+    case .and(let operands):
+      return .bool(try decide(operands, frame, expression, decisive: false))
+    case .or(let operands):
+      return .bool(try decide(operands, frame, expression, decisive: true))
+    case .typeTest(let operand, let type):
+      let value = try known(operand, frame)
+      guard let isOfType = RuleTypes.test(value, type) else {
+        throw failure("Unknown type: \(type).", expression)
+      }
+      return .bool(isOfType)
+    case .choice(let condition, let first, let second):
+      return try value(try bool(condition, frame) ? first : second, frame)
+    case .member(let object, let name):
+      if case .request = object.kind { return try requestMember(name, expression) }
+      return try member(try value(object, frame), name, expression)
+    case .call(let number, let arguments):
+      return try call(ruleset.functions[number], arguments, frame, expression)
+    case .global(let function, let arguments):
+      return try global(function, arguments[0], frame, expression)
+    case .packaged(let package, let name, let arguments):
+      let values = try self.known(arguments, frame)
+      do { return try PackageFunctions.call(package, name, values) } catch {
+        throw failure(error.message, expression)
+      }
+    case .method(let object, let name, let arguments):
+      let receiver = try known(object, frame)
+      let values = try self.known(arguments, frame)
+      do {
+        return try RuleMethods.call(name, on: receiver, values, ruleset.patterns)
+      } catch {
+        throw failure(error.message, expression)
+      }
+    case .index(let object, let index):
+      let base = try value(object, frame)
+      let index = try known(index, frame)
+      if case .queried = base, case .string(let name) = index {
+        return try member(base, name, expression)
+      }
+      do { return try RuleMethods.element(of: base, at: index) } catch {
+        throw failure(error.message, expression)
+      }
+    case .slice(let object, let from, let to):
+      let base = try known(object, frame)
+      var bounds: (from: RuleValue?, to: RuleValue?)
+      if let from { bounds.from = try known(from, frame) }
+      if let to { bounds.to = try known(to, frame) }
+      do { return try RuleMethods.slice(base, bounds.from, bounds.to) } catch {
+        throw failure(error.message, expression)
+      }
+    }
+  }
+
+  /// A value that does not depend on what a query has not said.
+  private func known(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
+    let value = try value(expression, frame)
+    if case .queried(let part) = value { throw unproven(part, expression) }
+    return value
+  }
+
+  private func known(_ expressions: [Expression], _ frame: Frame) throws(RuleError) -> [RuleValue] {
+    var values: [RuleValue] = []
+    for expression in expressions { values.append(try known(expression, frame)) }
+    return values
+  }
+
+  private func bool(_ expression: Expression, _ frame: Frame) throws(RuleError) -> Bool {
+    let value = try known(expression, frame)
+    guard case .bool(let bool) = value else {
+      throw failure(
+        "Type error. Received: [\(value.typeName)] Expected: [bool].",
+        expression
+      )
+    }
+    return bool
+  }
+
+  /// `&&` and `||`: a decisive operand decides even if another one fails.
+  private func decide(
+    _ operands: [Expression],
+    _ frame: Frame,
+    _ expression: Expression,
+    decisive: Bool
+  ) throws(RuleError) -> Bool {
+    // The operators between operands count as expressions, once more when they need their right.
+    expressionCount += operands.count - 2
+    var error: RuleError?
+    for (place, operand) in operands.enumerated() {
+      if place > 0 { expressionCount += 1 }
+      do {
+        if try bool(operand, frame) == decisive { return decisive }
+      } catch let failure {
+        error = error ?? failure
+      }
+    }
+    if let error { throw error }
+    return !decisive
+  }
+
+  private func local(_ place: Int, _ frame: Frame) throws(RuleError) -> RuleValue {
+    switch frame.slots[place] {
+    case .value(let known): return try known.get()
+    case .pending(let expression):
+      let result: Result<RuleValue, RuleError>
+      do throws(RuleError) {
+        result = .success(try value(expression, frame))
+      } catch {
+        result = .failure(error)
+      }
+      frame.slots[place] = .value(result)
+      return try result.get()
+    }
+  }
+
+  private func call(
+    _ function: CompiledFunction,
+    _ arguments: [Expression],
+    _ frame: Frame,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue {
+    guard callDepth < Limits.callDepthMax else {
+      throw failure("Maximum allowed call depth of \(Limits.callDepthMax) is reached.", expression)
+    }
+    callDepth += 1
+    defer { callDepth -= 1 }
+    return try value(function.result, self.frame(of: function, arguments, frame))
+  }
+
+  /// The frame of a call, whose arguments are evaluated first.
+  func frame(
+    of function: CompiledFunction,
+    _ arguments: [Expression],
+    _ frame: Frame
+  ) -> Frame {
+    let inner = Frame()
+    for argument in arguments {
+      // One that fails does so where it is used.
+      do throws(RuleError) {
+        inner.slots.append(.value(.success(try value(argument, frame))))
+      } catch {
+        inner.slots.append(.value(.failure(error)))
+      }
+    }
+    for binding in function.lets { inner.slots.append(.pending(binding)) }
+    return inner
+  }
+
+  // MARK: Operators
+
+  private func binary(
+    _ operation: BinaryOperator,
+    _ left: Expression,
+    _ right: Expression,
+    _ frame: Frame,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue {
+    let first = try value(left, frame)
+    let second = try value(right, frame)
+    switch (first, second) {
+    case (.queried(let part), .queried): throw unproven(part, left)
+    case (.queried(let part), let constant):
+      // Of a list of constants only an equality says whether it holds the field.
+      guard operation != .isIn, let proof = constraints?.proof(of: operation, part, constant) else {
+        throw unproven(part, left)
+      }
+      return .bool(proof)
+    case (let constant, .queried(let part)):
+      guard let turned = operation.turned,
+        let proof = constraints?.proof(of: turned, part, constant)
+      else { throw unproven(part, right) }
+      return .bool(proof)
+    default: break
+    }
+    do { return try RuleOperators.value(operation, first, second) } catch {
+      throw failure(error.message, expression)
+    }
+  }
+
+  private func negated(
+    _ value: RuleValue,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue {
+    do { return try RuleOperators.negated(value) } catch {
+      throw failure(error.message, expression)
+    }
+  }
+
+  private func path(_ parts: [Expression.Part], _ frame: Frame) throws(RuleError) -> RulePath {
+    var segments: [String] = []
+    for part in parts {
+      switch part {
+      case .text(let text): segments.append(text)
+      case .value(let expression):
+        switch try known(expression, frame) {
+        case .path(let path): segments += path.segments
+        case let other:
+          guard let text = RuleConversions.text(other) else {
+            throw failure(
+              "Unsupported operation error. Received: string(\(other.typeName)).",
+              expression
+            )
+          }
+          segments.append(text)
+        }
+      }
+    }
+    return RulePath(segments)
+  }
+
+  // MARK: Members
+
+  private func member(
+    _ object: RuleValue,
+    _ name: String,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue {
+    switch object {
+    case .map(let map):
+      guard let value = map[name] else { throw undefined(name, expression) }
+      return value
+    case .null: throw failure("Null value error.", expression)
+    case .queried(let part):
+      let inner = QueriedPart(names: part.names + [name])
+      guard inner.names[0] == "data" else { throw unproven(inner, expression) }
+      return constraints?.equalValue(of: inner) ?? .queried(inner)
+    default:
+      throw failure("Type error. Received: [\(object.typeName)] Expected: [map,path].", expression)
+    }
+  }
+
+  private func requestMember(
+    _ name: String,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue {
+    guard let value = requestValue(name) else { throw undefined(name, expression) }
+    return value
+  }
+
+  private func requestValue(_ name: String) -> RuleValue? {
+    switch name {
+    case "auth": request.auth
+    case "method": .string(request.method.rawValue)
+    case "time": .timestamp(request.time)
+    case "path":
+      request.path.contains { !$0.isKnown }
+        ? nil : .path(RulePath(request.path.compactMap(\.text)))
+    case "resource": request.newResource
+    case "query": request.query
+    default: nil
+    }
+  }
+
+  private var wholeRequest: RuleValue {
+    var members: [String: RuleValue] = [:]
+    for name in ["auth", "method", "time", "path", "resource", "query"] {
+      members[name] = requestValue(name)
+    }
+    return .map(.entries(members))
+  }
+
+  // MARK: Documents and conversions
+
+  private func global(
+    _ function: GlobalFunction,
+    _ argument: Expression,
+    _ frame: Frame,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue {
+    let value = try known(argument, frame)
+    switch function {
+    case .get, .getAfter:
+      if let found = try document(value, after: function == .getAfter, function, expression) {
+        return found
+      }
+      // What the request deletes is null after it.
+      guard function == .getAfter, request.method != .get, request.method != .list else {
+        throw serviceCallError(function, value, "There is no such document.", expression)
+      }
+      return .null
+    case .exists: return .bool(try document(value, after: false, function, expression) != nil)
+    case .existsAfter: return .bool(try document(value, after: true, function, expression) != nil)
+    case .debug:
+      onDebug(value, expression.range)
+      return value
+    case .int, .float, .string, .path:
+      do { return try RuleConversions.convert(value, to: function) } catch {
+        throw failure(error.message, expression)
+      }
+    }
+  }
+
+  private func document(
+    _ path: RuleValue,
+    after: Bool,
+    _ function: GlobalFunction,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue? {
+    guard case .path(let path) = path else {
+      throw failure(
+        "Unsupported operation error. Received: \(function.rawValue)(\(path.typeName)). "
+          + "Expected: \(function.rawValue)(path).",
+        expression
+      )
+    }
+    let key = AccessLedger.Key(path: path, after: after)
+    if let value = ledger.values[key], accesses.contains(path) { return value.isNull ? nil : value }
+    // The document that is asked for costs nothing.
+    if path.segments != request.path.compactMap(\.text) {
+      accesses.insert(path)
+      ledger.paths.insert(path)
+      guard accesses.count <= Limits.accessesMax, ledger.paths.count <= ledger.totalMax else {
+        throw serviceCallError(
+          function,
+          .path(path),
+          "The rules may look at \(Limits.accessesMax) documents for one, and at "
+            + "\(ledger.totalMax) for a request.",
+          expression
+        )
+      }
+    }
+    if let value = ledger.values[key] { return value.isNull ? nil : value }
+    let value: RuleValue?
+    do { value = try documents.document(path, after: after) } catch {
+      throw serviceCallError(function, .path(path), "\(error)", expression)
+    }
+    ledger.values[key] = value ?? .null
+    return value
+  }
+
+  private func serviceCallError(
+    _ function: GlobalFunction,
+    _ path: RuleValue,
+    _ reason: String,
+    _ expression: Expression
+  ) -> RuleError {
+    failure(
+      "Service call error. Function: [\(function.rawValue)], Argument: [\(path.literal)]. "
+        + reason,
+      expression
+    )
+  }
+
+  // MARK: Failures
+
+  private func failure(_ message: String, _ expression: Expression) -> RuleError {
+    RuleError(message: message, range: expression.range)
+  }
+
+  private func undefined(_ name: String, _ expression: Expression) -> RuleError {
+    failure("Property \(name) is undefined on object.", expression)
+  }
+
+  private func unproven(_ part: QueriedPart, _ expression: Expression) -> RuleError {
+    let name = (["resource"] + part.names).joined(separator: ".")
+    return failure(
+      "The query's filters do not say enough of \(name) to prove this for all results.",
+      expression
+    )
+  }
+}
+
+extension RulesRequest.PathStep {
+  var text: String? { if case .known(let text) = self { text } else { nil } }
+  var isKnown: Bool { text != nil }
+}
+
+extension RuleValue {
+  var isNull: Bool { if case .null = self { true } else { false } }
+}
+
+extension BinaryOperator {
+  /// The operator that says the same with its operands exchanged; nil without one.
+  fileprivate var turned: BinaryOperator? {
+    switch self {
+    case .less: .greater
+    case .lessOrEqual: .greaterOrEqual
+    case .greater: .less
+    case .greaterOrEqual: .lessOrEqual
+    case .equal, .notEqual: self
+    // `x in list of the document` is asked of the list.
+    case .isIn: .isIn
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import DocumentModel
+
+/// What one alternative of a query's filter says of every result.
+package struct QueryConstraints: Sendable {
+  /// One test that every result passes.
+  package struct Predicate: Sendable {
+    package enum Test: Sendable {
+      case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual, contains, notIn
+    }
+
+    /// The names of the field and of the maps around it.
+    package var path: [String]
+    package var test: Test
+    /// A list for `notIn`.
+    package var value: RuleValue
+
+    /// A test of a field.
+    package init(path: [String], test: Test, value: RuleValue) {
+      self.path = path
+      self.test = test
+      self.value = value
+    }
+  }
+
+  private let predicates: [Predicate]
+
+  /// All of these hold for every result.
+  package init(_ predicates: [Predicate]) { self.predicates = predicates }
+
+  private func predicates(of part: QueriedPart) -> [Predicate] {
+    predicates.filter { $0.path.areIdentical(to: Array(part.names.dropFirst())) }
+  }
+
+  /// The value that a field has in every result, if the query says so.
+  func equalValue(of part: QueriedPart) -> RuleValue? {
+    predicates(of: part).first { $0.test == .equal }?.value
+  }
+
+  /// Whether a comparison of a field, at its left, is true or false for every result.
+  ///
+  /// With `isIn` the field is the list, at the right. Nil when the query does not say.
+  func proof(of operation: BinaryOperator, _ part: QueriedPart, _ constant: RuleValue) -> Bool? {
+    let known = predicates(of: part)
+    switch operation {
+    case .equal: return known.contains { $0.excludes(constant) } ? false : nil
+    case .notEqual: return known.contains { $0.excludes(constant) } ? true : nil
+    case .isIn:
+      return known.contains { $0.test == .contains && $0.value.equals(constant) } ? true : nil
+    case .greater, .greaterOrEqual, .less, .lessOrEqual:
+      for predicate in known {
+        if let proof = predicate.proof(of: operation, constant) { return proof }
+      }
+      return nil
+    default: return nil
+    }
+  }
+}
+
+extension QueryConstraints.Predicate {
+  /// Whether no value that passes the test equals the constant.
+  fileprivate func excludes(_ constant: RuleValue) -> Bool {
+    switch test {
+    case .equal: return !value.equals(constant)
+    // What has no value, or null, is not found by an inequality either.
+    case .notEqual: return value.equals(constant) || constant.isNull
+    case .notIn:
+      guard case .list(let values) = value else { return false }
+      return constant.isNull || values.contains { $0.equals(constant) }
+    case .contains:
+      return constant.isNull
+    case .less, .lessOrEqual, .greater, .greaterOrEqual:
+      if constant.isNull { return true }
+      return proof(of: .equal, constant) == false
+    }
+  }
+
+  /// Whether the test of a range proves or refutes a comparison with the constant.
+  fileprivate func proof(of operation: BinaryOperator, _ constant: RuleValue) -> Bool? {
+    guard let order = RuleOperators.order(value, constant) else { return nil }
+    let isAtLeast = order != .less
+    let isAtMost = order != .greater
+    switch test {
+    case .greater:
+      switch operation {
+      case .greater, .greaterOrEqual: return isAtLeast ? true : nil
+      case .less, .lessOrEqual, .equal: return isAtLeast ? false : nil
+      default: return nil
+      }
+    case .greaterOrEqual:
+      switch operation {
+      case .greaterOrEqual: return isAtLeast ? true : nil
+      case .greater: return order == .greater ? true : nil
+      case .less: return isAtLeast ? false : nil
+      case .lessOrEqual, .equal: return order == .greater ? false : nil
+      default: return nil
+      }
+    case .less:
+      switch operation {
+      case .less, .lessOrEqual: return isAtMost ? true : nil
+      case .greater, .greaterOrEqual, .equal: return isAtMost ? false : nil
+      default: return nil
+      }
+    case .lessOrEqual:
+      switch operation {
+      case .lessOrEqual: return isAtMost ? true : nil
+      case .less: return order == .less ? true : nil
+      case .greater: return isAtMost ? false : nil
+      case .greaterOrEqual, .equal: return order == .less ? false : nil
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+}

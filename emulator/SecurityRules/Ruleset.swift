@@ -1,0 +1,79 @@
+/// A rules file that was read and checked, for one service.
+package struct Ruleset: Sendable {
+  /// The product whose data the rules guard.
+  package enum Service: String, Sendable {
+    case firestore = "cloud.firestore"
+    case storage = "firebase.storage"
+  }
+
+  /// Why a file is not taken; at least one issue is an error.
+  package struct Rejection: Error {
+    package var issues: [RulesIssue]
+  }
+
+  /// The largest file, in bytes of UTF-8.
+  package static let bytesMax = 256 << 10
+
+  /// What the compiler warns of.
+  package let issues: [RulesIssue]
+  let source: SourceText
+  let version: Int
+  let matches: [CompiledMatch]
+  let functions: [CompiledFunction]
+  let service: Service
+  let patterns = PatternCache()
+
+  /// The file's name, and its text.
+  package var file: (name: String, content: String) {
+    (
+      source.name,
+      source.text(SourceRange(line: 1, column: 1, offset: 0, endOffset: source.scalars.count))
+    )
+  }
+
+  /// Reads a file and checks it; throws all that is wrong with it.
+  package init(
+    name: String,
+    content: String,
+    service: Service = .firestore
+  ) throws(Rejection) {
+    source = SourceText(name: name, content: content)
+    self.service = service
+    guard content.utf8.count <= Self.bytesMax else {
+      throw Rejection(
+        issues: [
+          RulesIssue(
+            severity: .error,
+            range: source.range(0, 0),
+            description: "A rules file can have at most \(Self.bytesMax) bytes; this one has "
+              + "\(content.utf8.count)."
+          )
+        ]
+      )
+    }
+    let file: FileSyntax
+    do { file = try Parser.parse(source) } catch { throw Rejection(issues: [error]) }
+    let services = file.services.filter { $0.name == service.rawValue }
+    guard let only = services.first, services.count == 1 else {
+      let what = services.isEmpty ? "no" : "more than one"
+      throw Rejection(
+        issues: [
+          RulesIssue(
+            severity: .error,
+            range: services.last?.range ?? source.range(0, 0),
+            description: "There is \(what) 'service \(service.rawValue)' in this file."
+          )
+        ]
+      )
+    }
+    var compiler = RulesCompiler(version: file.version, service: service)
+    let matches = compiler.compile(file, only)
+    issues = compiler.issues.sorted { $0.range.offset < $1.range.offset }
+    guard !issues.contains(where: { $0.severity == .error }) else {
+      throw Rejection(issues: issues)
+    }
+    version = file.version
+    self.matches = matches
+    functions = compiler.functions
+  }
+}

@@ -1,0 +1,240 @@
+/// The smallest part of a rules file that has a meaning.
+enum Token: Equatable {
+  case identifier(String)
+  /// At most the magnitude of the smallest number.
+  case int(UInt64)
+  case float(Double)
+  case string(String)
+  case bytes([UInt8])
+  /// An operator, a bracket or another sign.
+  case sign(String)
+  case end
+
+  /// The token as a message quotes it.
+  var quoted: String {
+    switch self {
+    case .identifier(let name): name
+    case .int(let value): String(value)
+    case .float(let value): String(value)
+    case .string(let text): "\"\(text)\""
+    case .bytes: "b'…'"
+    case .sign(let text): text
+    case .end: "<EOF>"
+    }
+  }
+}
+
+/// Reads a rules file token by token, from wherever its parser says.
+///
+/// A slash is a path's beginning or a division by where it stands, which the parser knows: it reads
+/// a path's segments by itself.
+struct Lexer {
+  let source: SourceText
+  /// The offset of the next scalar.
+  var offset = 0
+
+  init(_ source: SourceText) { self.source = source }
+
+  private var scalars: [Unicode.Scalar] { source.scalars }
+
+  func peek(_ distance: Int = 0) -> Unicode.Scalar? {
+    let index = offset + distance
+    return index < scalars.count ? scalars[index] : nil
+  }
+
+  /// Passes over white space and comments.
+  mutating func skipSpace() throws(RulesIssue) {
+    while let scalar = peek() {
+      if scalar.properties.isWhitespace || scalar == "\u{FEFF}" {
+        offset += 1
+      } else if scalar == "/", peek(1) == "/" {
+        while let next = peek(), next != "\n" { offset += 1 }
+      } else if scalar == "/", peek(1) == "*" {
+        let start = offset
+        offset += 2
+        while !(peek() == "*" && peek(1) == "/") {
+          guard peek() != nil else { throw issue("This comment has no end.", from: start) }
+          offset += 1
+        }
+        offset += 2
+      } else {
+        return
+      }
+    }
+  }
+
+  /// The next token; `start` is its first scalar's offset.
+  mutating func next() throws(RulesIssue) -> (token: Token, start: Int) {
+    try skipSpace()
+    let start = offset
+    guard let first = peek() else { return (.end, start) }
+    if Self.isLetter(first) {
+      if first == "b" || first == "B", peek(1) == "'" || peek(1) == "\"" {
+        offset += 1
+        return (.bytes(try bytes()), start)
+      }
+      return (.identifier(word()), start)
+    }
+    if Self.isDigit(first) || first == "." && peek(1).map(Self.isDigit) == true {
+      return (try number(), start)
+    }
+    if first == "'" || first == "\"" { return (.string(try string()), start) }
+    let pair = peek(1).map { "\(first)\($0)" } ?? ""
+    if Self.pairs.contains(pair) {
+      offset += 2
+      return (.sign(pair), start)
+    }
+    guard Self.signs.contains(first) else {
+      throw issue("Unexpected '\(first)'.", from: start, to: start + 1)
+    }
+    offset += 1
+    return (.sign(String(first)), start)
+  }
+
+  private static let pairs: Set<String> = ["==", "!=", "<=", ">=", "&&", "||"]
+  private static let signs: Set<Unicode.Scalar> = [
+    "{", "}", "(", ")", "[", "]", ":", ";", ",", ".", "?", "=", "<", ">", "+", "-", "*", "/", "%",
+    "!", "$",
+  ]
+
+  static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
+    ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || scalar == "_"
+  }
+
+  static func isDigit(_ scalar: Unicode.Scalar) -> Bool { ("0"..."9").contains(scalar) }
+
+  /// Letters, digits and underscores from here on.
+  mutating func word() -> String {
+    var view = String.UnicodeScalarView()
+    while let scalar = peek(), Self.isLetter(scalar) || Self.isDigit(scalar) {
+      view.append(scalar)
+      offset += 1
+    }
+    return String(view)
+  }
+
+  private mutating func number() throws(RulesIssue) -> Token {
+    let start = offset
+    var isFloat = false
+    var digits = ""
+    while let scalar = peek() {
+      if Self.isDigit(scalar) {
+        digits.unicodeScalars.append(scalar)
+      } else if scalar == ".", !isFloat {
+        isFloat = true
+        digits += "."
+      } else {
+        break
+      }
+      offset += 1
+    }
+    if let next = peek(), Self.isLetter(next) {
+      let start = offset
+      throw issue("Unexpected '\(word())'.", from: start)
+    }
+    guard isFloat else {
+      // The smallest number has its sign before it; see the parser.
+      guard let value = UInt64(digits), value <= 1 << 63, digits == String(value) else {
+        throw issue("Invalid number literal \(digits).", from: start)
+      }
+      return .int(value)
+    }
+    if digits.hasPrefix("0"), digits.dropFirst().first?.isNumber == true {
+      throw issue("Invalid number literal \(digits).", from: start)
+    }
+    if digits.hasPrefix(".") { digits = "0" + digits }
+    if digits.hasSuffix(".") { digits += "0" }
+    guard let value = Double(digits) else {
+      throw issue("'\(digits)' is not a number.", from: start)
+    }
+    return .float(value)
+  }
+
+  /// The parts of a text up to its closing quote.
+  private mutating func text(_ take: (Escaped) -> Void) throws(RulesIssue) {
+    let start = offset
+    guard let quote = peek() else { throw issue("A text is missing.", from: start) }
+    offset += 1
+    while true {
+      guard let scalar = peek(), scalar != "\n", scalar != "\r" else {
+        throw issue("Missing a closing \(quote)", from: start)
+      }
+      offset += 1
+      if scalar == quote { return }
+      guard scalar == "\\" else {
+        take(.scalar(scalar))
+        continue
+      }
+      guard let escape = peek() else { throw issue("Missing a closing \(quote)", from: start) }
+      offset += 1
+      if let plain = Self.escapes[escape] {
+        take(.scalar(plain))
+      } else if escape == "x" {
+        take(.byte(UInt8(truncatingIfNeeded: try number(2, radix: 16))))
+      } else if escape == "u" {
+        take(.unit(UInt16(truncatingIfNeeded: try number(4, radix: 16))))
+      } else if ("0"..."3").contains(escape) {
+        offset -= 1
+        take(.byte(UInt8(truncatingIfNeeded: try number(3, radix: 8))))
+      } else {
+        throw issue("'\\\(escape)' is not an escape of a text.", from: offset - 2)
+      }
+    }
+  }
+
+  /// A part of a text: a character, or a number that stands for one, or for a byte.
+  private enum Escaped {
+    case scalar(Unicode.Scalar)
+    case unit(UInt16)
+    case byte(UInt8)
+  }
+
+  private mutating func string() throws(RulesIssue) -> String {
+    // Pairs of `\\u` escapes are one character.
+    var units: [UInt16] = []
+    try text { part in
+      switch part {
+      case .scalar(let scalar): units += UTF16.encode(scalar).map(Array.init) ?? []
+      case .unit(let unit): units.append(unit)
+      case .byte(let byte): units.append(UInt16(byte))
+      }
+    }
+    return String(decoding: units, as: UTF16.self)
+  }
+
+  private mutating func bytes() throws(RulesIssue) -> [UInt8] {
+    let start = offset
+    var bytes: [UInt8] = []
+    var isValid = true
+    try text { part in
+      switch part {
+      case .scalar(let scalar): bytes += Array(String(scalar).utf8)
+      case .unit: isValid = false
+      case .byte(let byte): bytes.append(byte)
+      }
+    }
+    guard isValid else { throw issue("Invalid bytes literal.", from: start) }
+    return bytes
+  }
+
+  private static let escapes: [Unicode.Scalar: Unicode.Scalar] = [
+    "\\": "\\", "'": "'", "\"": "\"", "n": "\n", "r": "\r", "t": "\t", "b": "\u{8}", "f": "\u{C}",
+  ]
+
+  private mutating func number(_ width: Int, radix: Int) throws(RulesIssue) -> UInt32 {
+    let digits = scalars[offset..<min(offset + width, scalars.count)].map(String.init).joined()
+    guard digits.count == width, let value = UInt32(digits, radix: radix) else {
+      throw issue("'\(digits)' is not the number of a character.", from: offset)
+    }
+    offset += width
+    return value
+  }
+
+  func issue(_ description: String, from start: Int, to end: Int? = nil) -> RulesIssue {
+    RulesIssue(
+      severity: .error,
+      range: source.range(start, end ?? offset),
+      description: description
+    )
+  }
+}

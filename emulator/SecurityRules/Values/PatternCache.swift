@@ -1,0 +1,22 @@
+import LinearRegex
+import Synchronization
+
+/// Regular expressions that were read before, a bounded number of them.
+final class PatternCache: Sendable {
+  private static let patternsMax = 256
+
+  private let patterns = Mutex<[String: LinearRegex]>([:])
+
+  func pattern(_ text: String) throws(OperationError) -> LinearRegex {
+    if let known = patterns.withLock({ $0[text] }) { return known }
+    let pattern: LinearRegex
+    do { pattern = try LinearRegex(text) } catch {
+      throw OperationError(message: "Invalid regular expression '\(text)': \(error.message).")
+    }
+    patterns.withLock { patterns in
+      if patterns.count >= Self.patternsMax { patterns.removeAll() }
+      patterns[text] = pattern
+    }
+    return pattern
+  }
+}

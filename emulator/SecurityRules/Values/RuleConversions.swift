@@ -1,0 +1,86 @@
+/// `int()`, `float()`, `string()` and `path()`.
+enum RuleConversions {
+  static func convert(
+    _ value: RuleValue,
+    to function: GlobalFunction
+  ) throws(OperationError) -> RuleValue {
+    switch (function, value) {
+    case (.int, .int): return value
+    case (.int, .float(let number)): return .int(whole(number))
+    case (.int, .string(let text)):
+      guard let number = Int64(text) else { break }
+      return .int(number)
+    case (.float, .float): return value
+    case (.float, .int(let number)): return .float(Double(number))
+    case (.float, .string(let text)):
+      guard
+        text.utf8.allSatisfy({ "+-.0123456789eE".utf8.contains($0) })
+          || ["NaN", "Infinity", "+Infinity", "-Infinity"].contains(text),
+        let number = Double(text)
+      else { break }
+      return .float(number)
+    case (.path, .string(let text)): return .path(try RulePath(template: text))
+    case (.string, _):
+      guard let text = text(value) else { break }
+      return .string(text)
+    default: break
+    }
+    throw .unsupported("\(function.rawValue)(\(value.typeName))")
+  }
+
+  /// A number without its fraction; the nearest one there is for those too large, 0 for no number.
+  static func whole(_ number: Double) -> Int64 {
+    if number.isNaN { return 0 }
+    if number >= 0x1p63 { return .max }
+    return number < -0x1p63 ? .min : Int64(number)
+  }
+
+  /// A value as text, as paths and `join` have it, too; nil for a type that has none.
+  static func text(_ value: RuleValue) -> String? {
+    switch value {
+    case .string(let text): text
+    case .bool(let bool): String(bool)
+    case .int(let number): String(number)
+    case .float(let number): text(number)
+    case .null: "null"
+    case .path(let path): path.segments.isEmpty ? "/" : path.text
+    default: nil
+    }
+  }
+
+  /// A number as Java writes it: with an exponent from ten millions on, and below a thousandth.
+  private static func text(_ number: Double) -> String {
+    if number.isNaN { return "NaN" }
+    if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
+    if number == 0 || (1e-3..<1e7).contains(number.magnitude) { return String(number) }
+    // The digits of Swift's text, the point moved behind the first.
+    let parts = String(number.magnitude).split(separator: "e")
+    let plain = parts[0].split(separator: ".")
+    var exponent = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
+    var digits = String(plain[0]) + (plain.count > 1 && plain[1] != "0" ? plain[1] : "")
+    exponent += plain[0].count - 1
+    while digits.hasPrefix("0") {
+      digits.removeFirst()
+      exponent -= 1
+    }
+    while digits.count > 1, digits.hasSuffix("0") { digits.removeLast() }
+    let rest = digits.dropFirst()
+    return (number < 0 ? "-" : "") + digits.prefix(1) + "." + (rest.isEmpty ? "0" : rest)
+      + "E\(exponent)"
+  }
+}
+
+extension RulePath {
+  /// The path that a text spells, with or without a slash before it.
+  fileprivate init(template text: String) throws(OperationError) {
+    var rest = text[...]
+    if rest.first == "/" { rest = rest.dropFirst() }
+    let parts = rest.split(separator: "/", omittingEmptySubsequences: false)
+    guard !parts.contains(where: \.isEmpty) else {
+      throw OperationError(
+        message: "Invalid Path Template \(text). Empty segment is not allowed."
+      )
+    }
+    self.init(parts.map(String.init))
+  }
+}

@@ -1,0 +1,269 @@
+package import DocumentModel
+
+/// A value of the rules language.
+///
+/// Maps of documents are converted member by member when they are looked at.
+package indirect enum RuleValue: Sendable {
+  case null
+  case bool(Bool)
+  case int(Int64)
+  case float(Double)
+  case string(String)
+  case bytes([UInt8])
+  case timestamp(RuleTimestamp)
+  case duration(RuleDuration)
+  case latlng(GeoPoint)
+  /// Numbers that belong together, of which rules know nothing but whether they are the same.
+  case vector([Double])
+  case path(RulePath)
+  case list([RuleValue])
+  case map(RuleMap)
+  case set(RuleSet)
+  case mapDiff(RuleMapDiff)
+  /// What a query says, or does not say, of a field of its results; see `QueryConstraints`.
+  case queried(QueriedPart)
+
+  /// The name by which `is` and messages know the value's type.
+  var typeName: String {
+    switch self {
+    case .null: "null"
+    case .bool: "bool"
+    case .int: "int"
+    case .float: "float"
+    case .string: "string"
+    case .bytes: "bytes"
+    case .timestamp: "timestamp"
+    case .duration: "duration"
+    case .latlng: "latlng"
+    case .vector: "vector"
+    case .path: "path"
+    case .list: "list"
+    case .map: "map"
+    case .set: "set"
+    case .mapDiff: "map_diff"
+    case .queried: "constraint"
+    }
+  }
+}
+
+/// A part of the documents that a query would find, none of which is known yet.
+package struct QueriedPart: Sendable, Hashable {
+  /// The names from `resource` on; empty for the resource itself.
+  var names: [String]
+}
+
+/// A point in time with nanoseconds.
+package struct RuleTimestamp: Sendable, Hashable, Comparable {
+  package var seconds: Int64
+  /// 0 to 999 999 999.
+  package var nanos: Int32
+
+  init(seconds: Int64, nanos: Int32) {
+    self.seconds = seconds
+    self.nanos = nanos
+  }
+
+  /// A time as documents have it.
+  package init(_ timestamp: Timestamp) {
+    self.init(seconds: timestamp.seconds, nanos: timestamp.nanoseconds)
+  }
+
+  package static func < (left: RuleTimestamp, right: RuleTimestamp) -> Bool {
+    left.seconds == right.seconds ? left.nanos < right.nanos : left.seconds < right.seconds
+  }
+}
+
+/// A span of time with nanoseconds, which may be negative.
+package struct RuleDuration: Sendable, Hashable, Comparable {
+  /// All of it; 315 576 000 000 seconds fit many times over.
+  var totalNanos: Int128
+
+  package static func < (left: RuleDuration, right: RuleDuration) -> Bool {
+    left.totalNanos < right.totalNanos
+  }
+
+  /// The longest span, as protobuf's: ten thousand years.
+  static let secondsMax: Int128 = 315_576_000_000
+}
+
+/// Segments of a path; some may be placeholders that `bind` fills, or have a name.
+package struct RulePath: Sendable, Hashable {
+  package var segments: [String]
+
+  /// A path of raw segments.
+  package init(_ segments: [String]) { self.segments = segments }
+
+  /// With a slash before each segment.
+  package var text: String { segments.map { "/" + $0 }.joined() }
+}
+
+/// A map of the rules language.
+package enum RuleMap: Sendable {
+  /// Of a document, not converted yet.
+  case fields(MapValue)
+  case entries([String: RuleValue])
+
+  package subscript(key: String) -> RuleValue? {
+    switch self {
+    case .fields(let fields): fields[key].map(RuleValue.init)
+    case .entries(let entries): entries[key]
+    }
+  }
+
+  var count: Int {
+    switch self {
+    case .fields(let fields): fields.count
+    case .entries(let entries): entries.count
+    }
+  }
+
+  /// In the order of their bytes.
+  var keys: [String] {
+    switch self {
+    case .fields(let fields): fields.keys
+    case .entries(let entries):
+      entries.keys.sorted { ValueOrder.compareText($0, $1) == .less }
+    }
+  }
+}
+
+/// Different elements, in the order in which they came.
+package struct RuleSet: Sendable {
+  private(set) var elements: [RuleValue] = []
+  private var places: [RuleValueKey: [Int]] = [:]
+
+  /// Whether `1` and `1.0` are one element, as in the sets of rules but not in their lists.
+  private let unifiesNumbers: Bool
+
+  init(_ elements: some Sequence<RuleValue>, unifyingNumbers: Bool = true) {
+    unifiesNumbers = unifyingNumbers
+    for element in elements { insert(element) }
+  }
+
+  private mutating func insert(_ element: RuleValue) {
+    guard !contains(element) else { return }
+    places[RuleValueKey(element), default: []].append(elements.count)
+    elements.append(element)
+  }
+
+  func contains(_ element: RuleValue) -> Bool {
+    places[RuleValueKey(element)]?.contains { place in
+      unifiesNumbers ? elements[place].equals(element) : elements[place].isSame(as: element)
+    } ?? false
+  }
+
+  var count: Int { elements.count }
+}
+
+/// What equal values share, so that sets find them quickly.
+private struct RuleValueKey: Hashable {
+  private var text: String?
+  private var number: Double?
+  private var kind = 0
+
+  init(_ value: RuleValue) {
+    switch value {
+    case .string(let value): text = value
+    case .int(let value): number = Double(value)
+    case .float(let value): number = value
+    case .bool(let value): kind = value ? 1 : 2
+    case .null: kind = 3
+    case .list(let elements): (kind, number) = (4, Double(elements.count))
+    case .map(let map): (kind, number) = (5, Double(map.count))
+    default: kind = 6
+    }
+  }
+}
+
+/// How one map differs from another, by their own keys.
+package struct RuleMapDiff: Sendable {
+  var added: [String] = []
+  var removed: [String] = []
+  var changed: [String] = []
+  var unchanged: [String] = []
+
+  init(_ new: RuleMap, from old: RuleMap) {
+    for key in new.keys {
+      guard let value = new[key] else { continue }
+      if let before = old[key] {
+        if value.equals(before) || Self.isExactlyEqual(new, old, key) {
+          unchanged.append(key)
+        } else {
+          changed.append(key)
+        }
+      } else {
+        added.append(key)
+      }
+    }
+    removed = old.keys.filter { new[$0] == nil }
+  }
+
+  /// What is no number has not changed when it still is none.
+  private static func isExactlyEqual(_ new: RuleMap, _ old: RuleMap, _ key: String) -> Bool {
+    guard case .fields(let new) = new, case .fields(let old) = old else { return false }
+    return new[key] == old[key]
+  }
+}
+
+extension RuleValue {
+  /// A stored value as rules see it.
+  package init(_ value: FirestoreValue) {
+    switch value {
+    case .null: self = .null
+    case .boolean(let value): self = .bool(value)
+    case .integer(let value): self = .int(value)
+    case .double(let value): self = .float(value)
+    case .timestamp(let value): self = .timestamp(RuleTimestamp(value))
+    case .string(let value): self = .string(value)
+    case .bytes(let value): self = .bytes(value)
+    case .reference(let name): self = .path(RulePath(name))
+    case .geoPoint(let value): self = .latlng(value)
+    case .array(let values): self = .list(values.map(RuleValue.init))
+    case .vector(let numbers): self = .vector(numbers)
+    case .map(let fields): self = .map(.fields(fields))
+    }
+  }
+
+  /// Equality as `==` has it: an `int` equals a `float` by value, but not within lists and maps.
+  func equals(_ other: RuleValue) -> Bool {
+    switch (self, other) {
+    case (.int(let a), .float(let b)), (.float(let b), .int(let a)): Double(a) == b
+    default: isSame(as: other)
+    }
+  }
+
+  /// Equality of elements: like `equals`, but numbers must be of one type.
+  func isSame(as other: RuleValue) -> Bool {
+    switch (self, other) {
+    case (.null, .null): true
+    case (.bool(let a), .bool(let b)): a == b
+    case (.int(let a), .int(let b)): a == b
+    case (.float(let a), .float(let b)): a == b
+    case (.vector(let a), .vector(let b)): a == b
+    case (.string(let a), .string(let b)): a.isIdentical(to: b)
+    case (.bytes(let a), .bytes(let b)): a == b
+    case (.timestamp(let a), .timestamp(let b)): a == b
+    case (.duration(let a), .duration(let b)): a == b
+    case (.latlng(let a), .latlng(let b)): a == b
+    case (.path(let a), .path(let b)): a.segments.areIdentical(to: b.segments)
+    case (.list(let a), .list(let b)):
+      a.count == b.count && zip(a, b).allSatisfy { $0.isSame(as: $1) }
+    case (.map(let a), .map(let b)):
+      a.count == b.count
+        && a.keys.allSatisfy { key in
+          guard let left = a[key], let right = b[key] else { return false }
+          return left.isSame(as: right)
+        }
+    case (.set(let a), .set(let b)):
+      a.count == b.count && a.elements.allSatisfy(b.contains)
+    default: false
+    }
+  }
+}
+
+extension RulePath {
+  /// A document's path as rules spell it: without the project.
+  package init(_ name: DocumentName) {
+    self.init(["databases", name.database.database, "documents"] + name.path.segments)
+  }
+}
