@@ -217,8 +217,8 @@ func rooms() -> [Target] {
       [
         "DocumentModel", "DocumentStore", "FirestoreProtos", "FirestoreWire", "HTTP2Server",
         "HTTPSupport", "Identity", "Invocation", "JSONText", "JSONTranscoding", "QueryEngine",
-        "RuntimeSupport", "SwiftProtobuf", "WebChannel", "HTTPTypes", "NIOCore", "NIOHPACK",
-        "Logging",
+        "RuntimeSupport", "SecurityRules", "SwiftProtobuf", "WebChannel", "HTTPTypes", "NIOCore",
+        "NIOHPACK", "Logging",
       ]
     ),
     room(
@@ -290,7 +290,8 @@ func rooms() -> [Target] {
         "DataExport", "Deployment", "DocumentModel", "DocumentStore", "EventLog", "Events",
         "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsGateway", "HTTP2Server",
         "HTTPSupport", "Identity", "Invocation", "JSONText", "QueryEngine", "RuntimeSupport",
-        "SQLiteStorage", "StorageEngine", "TaskQueues", "TriggerDelivery", "VectorEmulator",
+        "SQLiteStorage", "SecurityRules", "StorageEngine", "TaskQueues", "TriggerDelivery",
+        "VectorEmulator",
         "VectorIndex", "WorkerPool", "HTTPTypes", "NIOCore", "ServiceLifecycle",
         "SwiftProtobuf", "Logging",
       ]

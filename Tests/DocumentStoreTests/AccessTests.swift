@@ -31,12 +31,9 @@ struct AccessTests {
       throw Self.denied
     }
 
-    func authorizeCollectionList(
-      _ parent: ResourcePath,
-      in database: DatabaseName,
-      auth: AuthContext,
-      view: AccessView
-    ) throws {
+    func isOpen(_ database: DatabaseName) -> Bool { false }
+
+    func authorize(_ request: AdministrativeRequest, in database: DatabaseName) throws {
       throw Self.denied
     }
 

@@ -5,11 +5,14 @@ package final class Coverage: Sendable {
   /// An expression's values and how often it had each.
   struct Node: Sendable {
     var counts: [(outcome: CoverageOutcome, count: Int)] = []
+    /// Of all values, those that are not told as well.
+    private(set) var total = 0
 
     mutating func add(_ outcome: CoverageOutcome) {
+      total += 1
       if let place = counts.firstIndex(where: { $0.outcome == outcome }) {
         counts[place].count += 1
-      } else if counts.count < Coverage.outcomesMax {
+      } else if counts.count < Coverage.outcomesMax || outcome.isBool {
         counts.append((outcome, 1))
       }
     }
@@ -48,9 +51,11 @@ final class CoverageRecord {
 
 /// A value as coverage tells it: what is large is told by its kind alone.
 enum CoverageOutcome: Hashable, Sendable {
-  case null, bool(Bool), int(Int64), float(Double), string(String)
+  case null, bool(Bool), int(Int64), float(Double), string(String), path([String])
   case kind(String)
   case failed(String, SourceRange)
+
+  var isBool: Bool { if case .bool = self { true } else { false } }
 
   /// Characters of a text that are told.
   private static let textMax = 100
@@ -63,7 +68,7 @@ enum CoverageOutcome: Hashable, Sendable {
     case .success(.float(let value)): self = .float(value)
     case .success(.string(let text)):
       self = .string(text.utf8.count <= Self.textMax ? text : String(text.prefix(Self.textMax)))
-    case .success(.path(let path)): self = .string(path.text)
+    case .success(.path(let path)): self = .path(path.segments)
     case .success(let value): self = .kind(value.typeName)
     case .failure(let error): self = .failed(error.message, error.range)
     }

@@ -7,6 +7,9 @@ package import Identity
 /// and before preconditions. It runs inside a storage read, so it must neither wait nor take long.
 /// It refuses by throwing, as a rule `PERMISSION_DENIED`.
 package protocol AccessPolicy: Sendable {
+  /// Whether everybody may do everything in a database.
+  func isOpen(_ database: DatabaseName) -> Bool
+
   /// Whether one document, existing or not, may be read.
   func authorizeRead(
     _ name: DocumentName,
@@ -18,16 +21,16 @@ package protocol AccessPolicy: Sendable {
   /// Whether a query or a list may run; it is not asked again for single results.
   func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws
 
-  /// Whether the ids of the collections below a document or the root may be listed.
-  func authorizeCollectionList(
-    _ parent: ResourcePath,
-    in database: DatabaseName,
-    auth: AuthContext,
-    view: AccessView
-  ) throws
+  /// Whether a request may be made that no rule can allow, but only the administrator.
+  func authorize(_ request: AdministrativeRequest, in database: DatabaseName) throws
 
   /// Whether all writes of a commit may be made; `view` also shows the state after them.
   func authorizeWrites(_ writes: [AccessWrite], auth: AuthContext, view: AccessView) throws
+}
+
+/// Requests that ask for more than documents that a rule could allow.
+package enum AdministrativeRequest: Sendable, Hashable {
+  case listCollections, listMissingDocuments, batchWrite, partition, explain
 }
 
 /// One write as a policy sees it.
@@ -40,28 +43,43 @@ package struct AccessWrite: Sendable {
 }
 
 /// What a policy may look at while it decides; valid only during the call.
+///
+/// What it looks at is noted, because a listener loses access when it changes.
 package struct AccessView {
+  /// The documents that were looked at.
+  final class Notes {
+    var names: Set<DocumentName> = []
+  }
+
   /// The request's time, equal to that of its server timestamps.
   package let requestTime: Timestamp
   private let stored: (DocumentName) throws -> FirestoreDocument?
   private let written: (DocumentName) throws -> FirestoreDocument?
 
+  private let notes: Notes?
+
   init(
     requestTime: Timestamp,
+    notes: Notes? = nil,
     stored: @escaping (DocumentName) throws -> FirestoreDocument?,
     written: ((DocumentName) throws -> FirestoreDocument?)? = nil
   ) {
     self.requestTime = requestTime
+    self.notes = notes
     self.stored = stored
     self.written = written ?? stored
   }
 
   /// A document as the request finds it.
-  package func document(_ name: DocumentName) throws -> FirestoreDocument? { try stored(name) }
+  package func document(_ name: DocumentName) throws -> FirestoreDocument? {
+    notes?.names.insert(name)
+    return try stored(name)
+  }
 
   /// A document as the whole commit would leave it; the same as `document` for reads.
   package func documentAfter(_ name: DocumentName) throws -> FirestoreDocument? {
-    try written(name)
+    notes?.names.insert(name)
+    return try written(name)
   }
 }
 
@@ -69,6 +87,9 @@ package struct AccessView {
 package struct OpenAccess: AccessPolicy {
   /// The policy of a store without rules.
   package init() {}
+
+  /// Always.
+  package func isOpen(_ database: DatabaseName) -> Bool { true }
 
   /// Allows every read.
   package func authorizeRead(
@@ -81,13 +102,8 @@ package struct OpenAccess: AccessPolicy {
   /// Allows every query.
   package func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) {}
 
-  /// Allows every list of collections.
-  package func authorizeCollectionList(
-    _ parent: ResourcePath,
-    in database: DatabaseName,
-    auth: AuthContext,
-    view: AccessView
-  ) {}
+  /// Allows every request of an administrator.
+  package func authorize(_ request: AdministrativeRequest, in database: DatabaseName) {}
 
   /// Allows every write.
   package func authorizeWrites(_ writes: [AccessWrite], auth: AuthContext, view: AccessView) {}

@@ -18,7 +18,7 @@ extension FirestoreService {
     _ send: (StreamReplies<QueryReply>) async throws -> Void
   ) async throws {
     let (query, consistency) = try queryRequest(request)
-    var explanation = try explanation(request.hasExplainOptions, of: query)
+    var explanation = try explanation(request.hasExplainOptions, of: query, auth)
     if explanation == nil || request.explainOptions.analyze {
       try await store.query(query, at: consistency, auth: auth) { page in
         explanation?.add(page)
@@ -35,7 +35,7 @@ extension FirestoreService {
     auth: AuthContext
   ) async throws -> StreamReplies<QueryReply> {
     let (query, consistency) = try queryRequest(request)
-    guard var explanation = try explanation(request.hasExplainOptions, of: query) else {
+    guard var explanation = try explanation(request.hasExplainOptions, of: query, auth) else {
       return Self.replies(with: try await store.query(query, at: consistency, auth: auth))
     }
     guard request.explainOptions.analyze else { return Self.reply(with: explanation) }
@@ -44,8 +44,12 @@ extension FirestoreService {
     return Self.replies(with: page, explanation: explanation)
   }
 
-  private func explanation(_ isWanted: Bool, of query: Query) throws -> QueryExplanation? {
-    isWanted ? QueryExplanation(plan: try store.plan(query)) : nil
+  private func explanation(
+    _ isWanted: Bool,
+    of query: Query,
+    _ auth: AuthContext
+  ) throws -> QueryExplanation? {
+    isWanted ? QueryExplanation(plan: try store.plan(query, auth: auth)) : nil
   }
 
   private static func reply(with explanation: QueryExplanation) -> StreamReplies<QueryReply> {
@@ -125,7 +129,7 @@ extension FirestoreService {
       case nil: .latest
       }
     var evaluation = try AggregationEvaluation(aggregations, of: query)
-    var explanation = try explanation(request.hasExplainOptions, of: evaluation.baseQuery)
+    var explanation = try explanation(request.hasExplainOptions, of: evaluation.baseQuery, auth)
     if let explanation, !request.explainOptions.analyze {
       return StreamReplies(count: 1) { _ in .with { $0.explainMetrics = explanation.metrics } }
     }

@@ -59,6 +59,11 @@ extension FirestoreService {
     case .reset(let database):
       try await store.reset(database)
       return .json("{}")
+    case .readRules(let scope): return try rulesText(scope)
+    case .loadRules(let scope):
+      let body = try await request.wholeBody(upTo: Self.rulesBytesMax)
+      return try loadRules(scope, body)
+    case .coverage(let project, let isPage): return try coverage(project, isPage: isPage)
     case .export(let project):
       let auth = try authenticate(authorization: request.headers[.authorization])
       let body = try await request.wholeBody(upTo: Self.grpcConfiguration.requestBytesMax)
@@ -82,7 +87,7 @@ extension FirestoreService {
     _ auth: AuthContext
   ) async throws -> Response {
     switch route {
-    case .liveness, .reset, .export, .channel:
+    case .liveness, .reset, .export, .channel, .readRules, .loadRules, .coverage:
       // These routes are answered before the body is read.
       throw StatusError(.internal, "Internal error.")
     case .getDocument(let name):

@@ -17,6 +17,7 @@ package final class FirestoreService: Sendable {
   let makeID: @Sendable () -> String
   let logger: Logger
   let exporter: Exporter?
+  let rules: RulesPolicy?
   let webChannels = WebChannels()
   private let project: String
   private let credentials: CredentialReader
@@ -26,13 +27,15 @@ package final class FirestoreService: Sendable {
   ///
   /// Every project's documents are kept apart and any may be used, but a project other than the
   /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
-  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`.
+  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`. `rules` are those of the store's policy,
+  /// which clients may then replace.
   package init(
     store: DocumentDatabase,
     project: String,
     credentials: CredentialReader = CredentialReader(mode: .emulator),
     makeID: @escaping @Sendable () -> String = { RandomID.make() },
     exporter: Exporter? = nil,
+    rules: RulesPolicy? = nil,
     logger: Logger
   ) {
     self.store = store
@@ -40,6 +43,7 @@ package final class FirestoreService: Sendable {
     self.credentials = credentials
     self.makeID = makeID
     self.exporter = exporter
+    self.rules = rules
     self.logger = logger
   }
 

@@ -7,6 +7,11 @@ enum RESTRoute: Hashable {
   case liveness
   case reset(DatabaseName)
   case export(project: String)
+  /// The security rules of a project, or of one of its databases, as text.
+  case readRules(RulesPolicy.Scope)
+  case loadRules(RulesPolicy.Scope)
+  /// What the rules of a project have been asked so far.
+  case coverage(project: String, isPage: Bool)
   /// The requests of a stream's WebChannel.
   case channel(ChannelMethod)
   /// The name is as the path spells it, unchecked.
@@ -66,6 +71,10 @@ enum RESTRoute: Hashable {
         self = .export(project: String(segments[3].dropLast(Self.exportSuffix.count)))
         return
       }
+      if let route = RESTRoute(rules: segments, method) {
+        self = route
+        return
+      }
       guard method == .delete, segments.count == 7, segments[6] == "documents",
         let database = DatabaseName(segments[2..<6].joined(separator: "/"))
       else { return nil }
@@ -102,6 +111,30 @@ enum RESTRoute: Hashable {
   }
 
   private static let exportSuffix = ":export"
+
+  /// The route for the rules of a project or a database, by the segments from `emulator` on.
+  private init?(rules segments: [String], _ method: HTTPRequest.Method) {
+    guard segments.count == 4 || segments.count == 6, segments[2] == "projects",
+      let last = segments.last, let colon = last.lastIndex(of: ":")
+    else { return nil }
+    let id = String(last[..<colon])
+    let scope: RulesPolicy.Scope
+    if segments.count == 4 {
+      scope = .project(id)
+    } else {
+      guard segments[4] == "databases" else { return nil }
+      scope = .database(DatabaseName(project: segments[3], database: id))
+    }
+    switch (last[last.index(after: colon)...], method) {
+    case ("securityRules", .put): self = .loadRules(scope)
+    case ("securityRules", .get): self = .readRules(scope)
+    case ("ruleCoverage", .get) where segments.count == 4:
+      self = .coverage(project: id, isPage: false)
+    case ("ruleCoverage.html", .get) where segments.count == 4:
+      self = .coverage(project: id, isPage: true)
+    default: return nil
+    }
+  }
 
   /// The route for a path from `projects` on, with segments after `documents`.
   private init?(method: HTTPRequest.Method, documentPath segments: [String]) {

@@ -177,6 +177,7 @@ final class Evaluation {
     case .literal(let value): return value
     case .request: return wholeRequest
     case .resource:
+      if constraints != nil { return .queried(QueriedPart(names: [])) }
       guard let resource = request.resource else { throw undefined("resource", expression) }
       return resource
     case .capture(let place):
@@ -231,8 +232,14 @@ final class Evaluation {
         throw failure(error.message, expression)
       }
     case .method(let object, let name, let arguments):
-      let receiver = try known(object, frame)
+      let receiver = try value(object, frame)
       let values = try self.known(arguments, frame)
+      if case .queried(let part) = receiver {
+        guard let proof = constraints?.proof(ofMethod: name, part, values) else {
+          throw unproven(part, object)
+        }
+        return .bool(proof)
+      }
       do {
         return try RuleMethods.call(name, on: receiver, values, ruleset.patterns)
       } catch {

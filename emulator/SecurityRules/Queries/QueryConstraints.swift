@@ -27,6 +27,25 @@ package struct QueryConstraints: Sendable {
   /// All of these hold for every result.
   package init(_ predicates: [Predicate]) { self.predicates = predicates }
 
+  /// Whether every result has a field, because only then it passes some test.
+  private func has(_ key: String, in part: QueriedPart) -> Bool {
+    let path = Array(part.names.dropFirst()) + [key]
+    return predicates.contains { Array($0.path.prefix(path.count)).areIdentical(to: path) }
+  }
+
+  /// Whether `hasAny` or `hasAll` of a list is true for every result; nil when the query does not say.
+  func proof(ofMethod name: String, _ part: QueriedPart, _ arguments: [RuleValue]) -> Bool? {
+    guard case .list(let wanted) = arguments.first, arguments.count == 1 else { return nil }
+    let contained = predicates(of: part).filter { $0.test == .contains }.map(\.value)
+    guard !contained.isEmpty else { return nil }
+    func isContained(_ element: RuleValue) -> Bool { contained.contains { $0.isSame(as: element) } }
+    switch name {
+    case "hasAny": return wanted.contains(where: isContained) ? true : nil
+    case "hasAll": return wanted.allSatisfy(isContained) ? true : nil
+    default: return nil
+    }
+  }
+
   private func predicates(of part: QueriedPart) -> [Predicate] {
     predicates.filter { $0.path.areIdentical(to: Array(part.names.dropFirst())) }
   }
@@ -40,12 +59,21 @@ package struct QueryConstraints: Sendable {
   ///
   /// With `isIn` the field is the list, at the right. Nil when the query does not say.
   func proof(of operation: BinaryOperator, _ part: QueriedPart, _ constant: RuleValue) -> Bool? {
+    // The document itself, with its fields, is always there.
+    if part.names.count < 2, constant.isNull {
+      switch operation {
+      case .equal: return false
+      case .notEqual: return true
+      default: return nil
+      }
+    }
     let known = predicates(of: part)
     switch operation {
     case .equal: return known.contains { $0.excludes(constant) } ? false : nil
     case .notEqual: return known.contains { $0.excludes(constant) } ? true : nil
     case .isIn:
-      return known.contains { $0.test == .contains && $0.value.equals(constant) } ? true : nil
+      if case .string(let key) = constant, has(key, in: part) { return true }
+      return known.contains { $0.test == .contains && $0.value.isSame(as: constant) } ? true : nil
     case .greater, .greaterOrEqual, .less, .lessOrEqual:
       for predicate in known {
         if let proof = predicate.proof(of: operation, constant) { return proof }

@@ -24,6 +24,7 @@ extension Suite {
         let path = "\(base)\(request.directory)/\(request.name)"
         return try await transfer.exporter.export(request.database, to: path).path
       },
+      rules: parts.rules,
       logger: logger(for: "firestore")
     )
     return service.httpService(

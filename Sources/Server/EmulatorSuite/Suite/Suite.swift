@@ -140,18 +140,22 @@ package final class Suite: Service {
           essential(StartSurvival(starts: parts.starts)),
           essential(deployment),
           essential(parts.fleet),
-        ] + indexesFile(parts),
+        ] + followedFiles(parts),
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
       )
     )
   }
 
-  private func indexesFile(
+  /// The project's files that may change while the suite runs.
+  private func followedFiles(
     _ parts: SuiteParts
   ) -> [ServiceGroupConfiguration.ServiceConfiguration] {
-    guard let path = configuration.indexesFile else { return [] }
-    let logger = logger(for: "firestore")
-    return [essential(IndexesFile(path: path, queries: parts.queries, logger: logger))]
+    let indexes = configuration.indexesFile.map { path in
+      essential(
+        IndexesFile(path: path, queries: parts.queries, logger: logger(for: "firestore"))
+      )
+    }
+    return [indexes, parts.rulesFile.map { essential($0) }].compactMap(\.self)
   }
 
   /// A service whose failure ends the others as a stop does: in order, and without noise.

@@ -40,6 +40,10 @@ package struct SuiteConfiguration: Sendable {
   ///
   /// It need not exist. Nil when queries need none.
   package var indexesFile: String?
+  /// The file of Firestore's security rules, as an absolute path.
+  ///
+  /// It need not exist. Nil allows everything.
+  package var rulesFile: String?
   /// An export that is imported before anyone is served, as an absolute path.
   package var importFolder: String?
   /// Where an export is written when the suite stops, as an absolute path.
@@ -85,6 +89,7 @@ package struct SuiteConfiguration: Sendable {
     functions: Functions? = nil,
     isOrdered: Bool = true,
     indexesFile: String? = nil,
+    rulesFile: String? = nil,
     importFolder: String? = nil,
     exportFolder: String? = nil,
     environment: [String: String] = [:],
@@ -100,6 +105,7 @@ package struct SuiteConfiguration: Sendable {
     self.functions = functions
     self.isOrdered = isOrdered
     self.indexesFile = indexesFile
+    self.rulesFile = rulesFile
     self.importFolder = importFolder
     self.exportFolder = exportFolder
     self.environment = environment

@@ -3,6 +3,7 @@ import Deployment
 import DocumentModel
 import DocumentStore
 import EventLog
+import FirestoreEmulator
 import Foundation
 import Invocation
 import Logging
@@ -19,6 +20,8 @@ struct SuiteParts {
   let tailer: EventTailer
   let retention: EventRetention
   let queries: QueryRunner
+  let rules: RulesPolicy
+  let rulesFile: RulesFile?
   let documents: DocumentDatabase
   let vectors: VectorCatalogue
   let transfer: DataTransfer
@@ -60,16 +63,24 @@ struct SuiteParts {
     )
     self.queries = queries
     try await queries.load(from: storage)
-    documents = DocumentDatabase(
+    let rules = RulesPolicy(logger: logger("rules"))
+    self.rules = rules
+    let documents = DocumentDatabase(
       storage: storage,
       queryRunner: queries,
       tailer: tailer,
+      accessPolicy: rules,
       now: now,
       clock: ContinuousClock(),
       longReads: longReads,
       exceededCursor: { retention.exceeded },
       logger: logger("firestore")
     )
+    self.documents = documents
+    rulesFile = configuration.rulesFile.map { path in
+      RulesFile(path: path, policy: rules, store: documents, logger: logger("rules"))
+    }
+    try rulesFile?.load()
     vectors = VectorCatalogue(storage: storage)
     try await vectors.loadIndexes()
     // An import writes records, so it waits until the stored ones are loaded; a usual start does

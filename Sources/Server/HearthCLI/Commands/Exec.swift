@@ -81,6 +81,7 @@ struct Exec: AsyncParsableCommand {
       ports: Dictionary(uniqueKeysWithValues: SuiteService.allCases.map { ($0, 0) }),
       isEphemeral: true,
       functions: functions.configuration(files, isWatched: false),
+      rulesFile: files.firestoreRules,
       importFolder: importFolder.map(absolutePath),
       environment: ProcessInfo.processInfo.environment,
       version: Version.current

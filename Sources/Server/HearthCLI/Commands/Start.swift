@@ -162,6 +162,7 @@ struct Start: AsyncParsableCommand {
       functions: functions.configuration(files, isWatched: watch),
       isOrdered: !unorderedEvents,
       indexesFile: strictIndexes ? files.firestoreIndexes : nil,
+      rulesFile: files.firestoreRules,
       importFolder: importFolder.map(absolutePath),
       exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
       environment: ProcessInfo.processInfo.environment,

@@ -12,6 +12,9 @@ struct ProjectFiles {
   var functionsConfiguration: FunctionsOptions.BuildConfiguration?
   /// The file of Firestore's indexes, absolute; it need not exist.
   var firestoreIndexes: String
+  /// The file of Firestore's security rules, absolute; nil when `firebase.json` names none and there
+  /// is no `firestore.rules`.
+  var firestoreRules: String?
   /// The default project of `.firebaserc`.
   var defaultProject: String?
 
@@ -25,6 +28,7 @@ struct ProjectFiles {
       if let path = firebase.firestore?.only?.indexes {
         firestoreIndexes = Self.absolute(path, in: folder)
       }
+      firestoreRules = firebase.firestore?.only?.rules.map { Self.absolute($0, in: folder) }
       functionsProduct = functions?.product
       if let name = functions?.configuration {
         guard let known = FunctionsOptions.BuildConfiguration(rawValue: name) else {
@@ -34,6 +38,10 @@ struct ProjectFiles {
         }
         functionsConfiguration = known
       }
+    }
+    let usual = Self.absolute("firestore.rules", in: folder)
+    if firestoreRules == nil, FileManager.default.fileExists(atPath: usual) {
+      firestoreRules = usual
     }
     let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
     defaultProject = firebaserc?.projects?["default"]
@@ -67,6 +75,7 @@ struct ProjectFiles {
 
   private struct Firestore: Decodable {
     var indexes: String?
+    var rules: String?
   }
 
   private struct Functions: Decodable {

@@ -62,6 +62,15 @@ extension Response {
     )
   }
 
+  /// A page for a browser.
+  package static func html(_ text: String) -> Response {
+    Response(
+      status: .ok,
+      headers: [.contentType: "text/html; charset=utf-8"],
+      body: .whole(ByteBuffer(string: text))
+    )
+  }
+
   /// The JSON error body for a status, as Google's REST services answer.
   ///
   /// Its form is `{"error":{"code":404,"message":"…","status":"NOT_FOUND"}}`. The HTTP status is

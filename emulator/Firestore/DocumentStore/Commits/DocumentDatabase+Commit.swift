@@ -56,6 +56,7 @@ extension DocumentDatabase {
       )
     }
     for write in writes { try WriteValidation.check(write, in: database) }
+    try authorize(.batchWrite, in: database, auth)
     return try await withThrowingTaskGroup(of: (Int, Result<WriteOutcome, any Error>).self) {
       group in
       var results = writes.map { _ in Result<WriteOutcome, any Error>.success(WriteOutcome()) }

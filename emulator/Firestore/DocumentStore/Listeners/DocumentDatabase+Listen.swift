@@ -108,17 +108,18 @@ extension DocumentDatabase {
     var attempts = 0
     while session.wants(id) {
       attempts += 1
+      try await authorize(target, id, auth)
       do {
         let isJoined =
           switch target {
           case .results(let query):
             if let resumeTime {
-              try await resume(session, id, query, from: resumeTime, expectedCount, auth)
+              try await resume(session, id, query, from: resumeTime, expectedCount)
             } else {
               try await listen(session, id, query, auth)
             }
           case .window(let query):
-            try await listen(session, id, toWindow: query, resumeTime, expectedCount, auth)
+            try await listen(session, id, toWindow: query, resumeTime, expectedCount)
           case .documents(let names, _):
             try await listen(session, id, names, resumeTime, expectedCount, auth)
           }
@@ -221,10 +222,8 @@ extension DocumentDatabase {
     _ id: ListenTable.SubscriptionID,
     _ query: PreparedQuery,
     from time: Timestamp,
-    _ expectedCount: Int?,
-    _ auth: AuthContext
+    _ expectedCount: Int?
   ) async throws -> Bool {
-    try await authorize(query, auth)
     let (changes, sequence, readTime) = try await changes(since: time, in: query)
     var results: [ListenedChange] = []
     // By how much the number of results has grown since.
@@ -252,17 +251,46 @@ extension DocumentDatabase {
     return try await join(id, results, readAt: sequence, readTime, count: count)
   }
 
-  /// Throws the policy's refusal.
-  private func authorize(_ query: PreparedQuery, _ auth: AuthContext) async throws {
+  /// Throws the policy's refusal; otherwise notes on which documents the permission depends.
+  func authorize(
+    _ target: PreparedTarget,
+    _ id: ListenTable.SubscriptionID,
+    _ auth: AuthContext
+  ) async throws {
     guard auth != .admin else { return }
-    try await storage.read { snapshot in
-      try self.accessPolicy.authorizeQuery(
-        query.query,
-        auth: auth,
-        view: self.accessView(SnapshotReader(snapshot))
-      )
+    while true {
+      let (names, sequence) = try await dependencies(of: target, auth)
+      // A commit that the hub took meanwhile has found nothing to recheck.
+      let isNoted = hub.withTable { table in
+        table.depend(id, on: names)
+        return table.sequence <= sequence
+      }
+      if isNoted { return }
     }
   }
+
+  private func dependencies(
+    of target: PreparedTarget,
+    _ auth: AuthContext
+  ) async throws -> (names: Set<DocumentName>, sequence: UInt64) {
+    try await storage.read { snapshot in
+      let reader = SnapshotReader(snapshot)
+      let notes = AccessView.Notes()
+      let view = self.accessView(reader, notes: notes)
+      switch target {
+      case .results(let query), .window(let query):
+        try self.accessPolicy.authorizeQuery(query.query, auth: auth, view: view)
+      case .documents(let names, _):
+        for name in names {
+          try self.accessPolicy.authorizeRead(name, view.document(name), auth: auth, view: view)
+        }
+      }
+      return (notes.names, snapshot.sequence)
+    }
+  }
+
+  /// Asks all listeners again, after the policy has changed.
+  package func recheckListeners() { hub.withTable { $0.recheckAll() } }
 
   /// What was changed in a query's collections since a time, each document once.
   private func changes(
@@ -328,11 +356,9 @@ extension DocumentDatabase {
     _ id: ListenTable.SubscriptionID,
     toWindow query: PreparedQuery,
     _ resumeTime: Timestamp?,
-    _ expectedCount: Int?,
-    _ auth: AuthContext
+    _ expectedCount: Int?
   ) async throws -> Bool {
     var join = ListenTable.Join(subscription: id)
-    try await authorize(query, auth)
     if let resumeTime {
       var names = query.query
       names.projection = [.documentID]

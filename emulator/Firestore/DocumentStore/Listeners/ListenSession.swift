@@ -60,6 +60,8 @@ package final class ListenSession: Sendable {
     case current(SubscriptionID, Timestamp)
     case failure(SubscriptionID, StatusError)
     case reset(SubscriptionID)
+    /// Whether the client may still listen is to be asked before more is told.
+    case recheck(SubscriptionID)
     case commit(ListenedCommit)
     case time(Timestamp)
   }
@@ -353,6 +355,8 @@ package final class ListenSession: Sendable {
 
   func deliver(resetOf id: SubscriptionID) { enqueue(.reset(id)) }
 
+  func deliver(recheckOf id: SubscriptionID) { enqueue(.recheck(id)) }
+
   /// Tells that nothing has changed up to a time, unless something else will tell it.
   func deliver(_ time: Timestamp) {
     state.withLock { state in
@@ -392,7 +396,7 @@ package final class ListenSession: Sendable {
       var resets = Set(state.targets.filter(\.value.isTold).keys)
       for item in state.items {
         switch item {
-        case .event, .failure: kept.append(item)
+        case .event, .failure, .recheck: kept.append(item)
         case .reset(let id): resets.insert(id)
         case .results, .current, .commit, .time: continue
         }
@@ -428,6 +432,7 @@ package final class ListenSession: Sendable {
         store.hub.withTable { table in for id in taken.ended { table.unsubscribe(id) } }
       }
       if taken.isClosed { return nil }
+      if let id = taken.recheck { await recheck(id) }
       if !taken.events.isEmpty { return taken.events }
       await waitForItems()
     }
@@ -475,14 +480,35 @@ package final class ListenSession: Sendable {
     var anew: [(target: Target, old: SubscriptionID)] = []
     /// Subscriptions that have served.
     var ended: [SubscriptionID] = []
+    /// A subscription that is to be asked about before anything else is taken.
+    var recheck: SubscriptionID?
     var roomWaiters: [CheckedContinuation<Bool, Never>] = []
     var isClosed = false
+  }
+
+  /// Ends a target that the client may no longer listen to.
+  private func recheck(_ id: SubscriptionID) async {
+    guard let target = state.withLock({ $0.targets[id]?.prepared }) else { return }
+    do {
+      try await store.authorize(target, id, auth)
+    } catch {
+      let told = store.told(error)
+      state.withLock { $0.items.prepend(.failure(id, told)) }
+      store.hub.withTable { $0.unsubscribe(id) }
+    }
   }
 
   private func take() -> Taken {
     state.withLock { state in
       var taken = Taken()
       while taken.events.count < Self.eventsMax, let item = state.items.first {
+        if case .recheck(let id) = item {
+          // What was taken before is told first.
+          guard taken.events.isEmpty else { break }
+          taken.recheck = id
+          state.items.removeFirst()
+          break
+        }
         if case .commit(let commit) = item {
           guard let (changes, lost) = changes(of: commit, state) else { break }
           state.commitBytes -= commit.bytes
@@ -505,7 +531,7 @@ package final class ListenSession: Sendable {
     switch item {
     case .event(let event): taken.events.append(event)
     case .time(let time): tell(time, &state, &taken)
-    case .commit: break
+    case .commit, .recheck: break
     case .results(let id, let results):
       state.resultBytes -= results.bytes
       guard let target = state.reset(id, &taken.events) else { return }
@@ -594,7 +620,7 @@ package final class ListenSession: Sendable {
       for change in only {
         var fate = DocumentFate()
         fate.add(change, target)
-        taken.events.append(fate.event(change.name, at: time))
+        taken.events.append(fate.event(change.name, at: time, hidesFormer: hidesFormer))
       }
       return
     }
@@ -607,9 +633,13 @@ package final class ListenSession: Sendable {
       }
     }
     for name in names {
-      if let fate = fates[name] { taken.events.append(fate.event(name, at: time)) }
+      guard let fate = fates[name] else { continue }
+      taken.events.append(fate.event(name, at: time, hidesFormer: hidesFormer))
     }
   }
+
+  /// Whether what no longer belongs to a target may be what the client must not see.
+  private var hidesFormer: Bool { auth != .admin && !store.accessPolicy.isOpen(database) }
 
   private func token(_ time: Timestamp) -> [UInt8] { store.hub.token(time, of: database) }
 
@@ -639,10 +669,10 @@ private struct DocumentFate {
     }
   }
 
-  func event(_ name: DocumentName, at time: Timestamp) -> ListenEvent {
+  func event(_ name: DocumentName, at time: Timestamp, hidesFormer: Bool) -> ListenEvent {
     let (targets, removedTargets) = (targets.sorted(), removedTargets.sorted())
     if isDeleted { return .deleted(name, removedTargets: removedTargets, readTime: time) }
-    guard let document else {
+    guard let document, !(hidesFormer && targets.isEmpty) else {
       return .departed(name, removedTargets: removedTargets, readTime: time)
     }
     return .document(document, targets: targets, removedTargets: removedTargets)

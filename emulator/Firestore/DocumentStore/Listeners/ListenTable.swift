@@ -116,6 +116,11 @@ struct ListenTable: Sendable {
   private var viewIDs: [Subject: ViewID] = [:]
   private var index = ViewIndex()
   private var subscriptions: [SubscriptionID: Subscription] = [:]
+  /// The documents on which it depends whether a subscriber may listen, of those not the
+  /// administrator's.
+  private var dependencies: [SubscriptionID: Set<DocumentName>] = [:]
+  /// The same, by document.
+  private var dependents: [DocumentName: Set<SubscriptionID>] = [:]
   private var nextID: UInt64 = 1
   /// Whether no more records will be taken.
   private var isEnded = false
@@ -213,7 +218,34 @@ struct ListenTable: Sendable {
     return id
   }
 
+  /// Notes on which documents it depends that a subscriber may listen.
+  mutating func depend(_ id: SubscriptionID, on names: Set<DocumentName>) {
+    guard subscriptions[id] != nil else { return }
+    forgetDependencies(of: id)
+    dependencies[id] = names
+    for name in names { dependents[name, default: []].insert(id) }
+  }
+
+  private mutating func forgetDependencies(of id: SubscriptionID) {
+    for name in dependencies.removeValue(forKey: id) ?? [] {
+      dependents[name]?.remove(id)
+      if dependents[name]?.isEmpty == true { dependents[name] = nil }
+    }
+  }
+
+  /// Every subscriber but the administrator's is to be asked again whether it may listen.
+  mutating func recheckAll() { recheck(Set(dependencies.keys)) }
+
+  private mutating func recheck(_ ids: Set<SubscriptionID>) {
+    for id in ids.sorted() {
+      guard let session = subscriptions[id]?.session else { continue }
+      session.deliver(recheckOf: id)
+      wake(session)
+    }
+  }
+
   mutating func unsubscribe(_ id: SubscriptionID) {
+    forgetDependencies(of: id)
     guard let subscription = subscriptions.removeValue(forKey: id) else { return }
     views[subscription.view]?.subscribers.remove(id)
     windows[subscription.view]?.joiners.removeAll { $0.subscription == id }
@@ -368,6 +400,10 @@ struct ListenTable: Sendable {
   }
 
   private mutating func tell(_ record: CommitRecord, bytes: Int) {
+    if !dependents.isEmpty {
+      // Before they are told anything of this commit.
+      recheck(record.changes.reduce(into: []) { $0.formUnion(dependents[$1.name] ?? []) })
+    }
     var affected: [ViewID: [DocumentChange]] = [:]
     var documents: [DocumentName: ListenedDocument] = [:]
     for change in record.changes {
@@ -534,6 +570,7 @@ struct ListenTable: Sendable {
   private mutating func reset(_ id: ViewID) {
     guard let view = views[id] else { return }
     for subscriber in view.subscribers.sorted() {
+      forgetDependencies(of: subscriber)
       guard let session = subscriptions.removeValue(forKey: subscriber)?.session else { continue }
       session.deliver(resetOf: subscriber)
       wake(session)

@@ -68,6 +68,7 @@ extension DocumentDatabase {
       let page = try await self.page(listing, collectionID, after: token, consistency, auth)
       return (page.documents.map { $0.masked(by: mask) }, page.next?.encoded(for: list))
     }
+    if showMissing { try authorize(.listMissingDocuments, in: database, auth) }
     let result = try await read(ReadSet(ranges: [range]), database, at: consistency) { reader in
       if auth != .admin {
         try self.accessPolicy.authorizeQuery(
@@ -94,6 +95,7 @@ extension DocumentDatabase {
     auth: AuthContext
   ) async throws -> (collectionIDs: [String], nextPageToken: String?) {
     try NameValidation.check(parent: parent, in: database)
+    try authorize(.listCollections, in: database, auth)
     // Production takes the token of another parent's list.
     let list = "collections"
     var after: String?
@@ -108,15 +110,7 @@ extension DocumentDatabase {
     )
     let count = pageLimit(pageSize)
     let result = try await read(ReadSet(ranges: [range]), database, at: consistency) { reader in
-      if auth != .admin {
-        try self.accessPolicy.authorizeCollectionList(
-          parent,
-          in: database,
-          auth: auth,
-          view: self.accessView(reader)
-        )
-      }
-      return try self.collectionIDs(database, parent, after: after, limit: count + 1, reader)
+      try self.collectionIDs(database, parent, after: after, limit: count + 1, reader)
     }
     let ids = Array(result.answer.prefix(count))
     guard result.answer.count > count, let last = ids.last else { return (ids, nil) }

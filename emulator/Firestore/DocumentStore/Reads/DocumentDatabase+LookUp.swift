@@ -67,9 +67,22 @@ extension DocumentDatabase {
     for path in mask ?? [] where !path.isDocumentID { try WriteValidation.check(path) }
   }
 
-  func accessView(_ reader: SnapshotReader) -> AccessView {
+  func accessView(_ reader: SnapshotReader, notes: AccessView.Notes? = nil) -> AccessView {
     let time = sequencer.withClock { $0.latest(now: $1) }
-    return AccessView(requestTime: time.flooredToMillisecond, stored: reader.document)
+    return AccessView(
+      requestTime: time.flooredToMillisecond,
+      notes: notes,
+      stored: reader.document
+    )
+  }
+
+  /// Refuses a request that only the administrator may make, unless everybody may do everything.
+  func authorize(
+    _ request: AdministrativeRequest,
+    in database: DatabaseName,
+    _ auth: AuthContext
+  ) throws {
+    if auth != .admin { try accessPolicy.authorize(request, in: database) }
   }
 }
 

@@ -26,6 +26,7 @@ extension DocumentDatabase {
       throw StatusError.invalidArgument("Page size must be nonnegative.")
     }
     try checkPartitioned(query)
+    try authorize(.partition, in: query.database, auth)
     let list =
       "partitions \(query.database) \(query.parent) \(query.collectionID ?? "") \(count)"
     var first = 0

@@ -59,7 +59,8 @@ extension DocumentDatabase {
   }
 
   /// The indexes by which production would serve a query; throws what running it would throw at once.
-  package func plan(_ query: Query) throws -> [CompositeIndex] {
+  package func plan(_ query: Query, auth: AuthContext) throws -> [CompositeIndex] {
+    try authorize(.explain, in: query.database, auth)
     try NameValidation.check(parent: query.parent, in: query.database)
     return IndexNeed.all(of: try queryRunner.prepare(query)).flatMap(\.used)
   }

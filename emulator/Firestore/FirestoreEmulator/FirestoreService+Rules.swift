@@ -1,0 +1,136 @@
+import DocumentModel
+import DocumentStore
+import Foundation
+import HTTPSupport
+import HTTPTypes
+import Invocation
+import NIOCore
+import RuntimeSupport
+import SecurityRules
+
+extension FirestoreService {
+  /// The largest body with rules: a file with everything in it escaped.
+  static let rulesBytesMax = 4 << 20
+
+  /// `PUT /emulator/v1/projects/P:securityRules`: puts rules in force for a project or a database.
+  ///
+  /// What the compiler warns of is the answer. Rules with an error are refused with all that is wrong
+  /// with them, and the former ones stay; with `ignore_errors` the issues are answered with 200.
+  func loadRules(_ scope: RulesPolicy.Scope, _ body: ByteBuffer) throws -> Response {
+    guard let rules else { throw StatusError(.unimplemented, "This store takes no rules.") }
+    // A decoding error is always the sender's fault.
+    guard let sent = try? JSONDecoder().decode(RulesBody.self, from: Data(body.readableBytesView)),
+      let file = sent.rules.files.first, sent.rules.files.count == 1
+    else {
+      throw StatusError.invalidArgument(
+        "The body must be {\"rules\": {\"files\": [{\"name\": \"firestore.rules\", "
+          + "\"content\": \"…\"}]}} with one file."
+      )
+    }
+    let name = file.name ?? "firestore.rules"
+    do {
+      let ruleset = try Ruleset(name: name, content: file.content)
+      rules.load(ruleset, for: scope)
+      store.recheckListeners()
+      return try answer(ruleset.issues, name)
+    } catch let rejection as Ruleset.Rejection {
+      if sent.ignoreErrors == true || sent.ignoreErrorsField == true {
+        return try answer(rejection.issues, name)
+      }
+      throw StatusError.invalidArgument(
+        "Error compiling rules:\n"
+          + rejection.issues.map { "L\($0.range.line):\($0.range.column) \($0.description)" }
+          .joined(separator: "\n")
+      )
+    }
+  }
+
+  /// `GET /emulator/v1/projects/P:securityRules`: the rules in force.
+  func rulesText(_ scope: RulesPolicy.Scope) throws -> Response {
+    let found = try found(scope)
+    return try .json(
+      encoding: RulesBody(
+        rules: .init(files: [
+          .init(name: found.ruleset.file.name, content: found.ruleset.file.content)
+        ])
+      )
+    )
+  }
+
+  /// `GET /emulator/v1/projects/P:ruleCoverage`, and `.html` for people.
+  func coverage(_ project: String, isPage: Bool) throws -> Response {
+    let found = try found(.project(project))
+    return isPage
+      ? .html(found.ruleset.coverageHTML(found.coverage))
+      : .json(found.ruleset.coverageJSON(found.coverage))
+  }
+
+  private func found(_ scope: RulesPolicy.Scope) throws -> RulesPolicy.Rules {
+    let database =
+      switch scope {
+      case .database(let name): name
+      case .project(let project): DatabaseName(project: project)
+      case .everything: DatabaseName(project: "")
+      }
+    guard let found = rules?.rules(of: database) else {
+      throw StatusError(.notFound, "No rules are loaded, so everything is allowed.")
+    }
+    return found
+  }
+
+  private func answer(_ issues: [RulesIssue], _ name: String) throws -> Response {
+    guard !issues.isEmpty else { return .json("{}") }
+    return try .json(encoding: IssuesReply(issues: issues.map { IssueReply($0, name) }))
+  }
+}
+
+private struct RulesBody: Codable {
+  struct Rules: Codable {
+    var files: [File]
+  }
+
+  struct File: Codable {
+    var name: String?
+    var content: String
+  }
+
+  var rules: Rules
+  var ignoreErrors: Bool?
+  /// The same, as protobuf's fields are named.
+  var ignoreErrorsField: Bool?
+
+  enum CodingKeys: String, CodingKey {
+    case rules, ignoreErrors
+    case ignoreErrorsField = "ignore_errors"
+  }
+}
+
+private struct IssuesReply: Encodable {
+  var issues: [IssueReply]
+}
+
+private struct IssueReply: Encodable {
+  struct Position: Encodable {
+    var fileName: String
+    var line: Int
+    var column: Int
+    var currentOffset: Int
+    var endOffset: Int
+  }
+
+  var sourcePosition: Position
+  var description: String
+  var severity: String
+
+  init(_ issue: RulesIssue, _ name: String) {
+    sourcePosition = Position(
+      fileName: name,
+      line: issue.range.line,
+      column: issue.range.column,
+      currentOffset: issue.range.offset,
+      endOffset: issue.range.endOffset
+    )
+    description = issue.description
+    severity = issue.severity.rawValue
+  }
+}

@@ -1,0 +1,98 @@
+import JSONText
+
+extension Ruleset {
+  /// The coverage as Firebase's emulator reports it, in JSON.
+  ///
+  /// One tree for each condition, in the order of the file, then one for each `let` and each result
+  /// of its functions. A node has `values` once the expression, or one around it, was evaluated; a
+  /// value `{}` counts how often the expression was passed over. Literals have no node. Lists, maps
+  /// and the like are told by their kind alone: `{"mapValue": {}}`.
+  package func coverageJSON(_ coverage: Coverage) -> String {
+    let (name, content) = file
+    var json = "{\"rules\":{\"files\":[{\"name\":\(jsonQuoted(name)),"
+    json += "\"content\":\(jsonQuoted(content))}]}"
+    let roots = (allows.compactMap(\.condition) + functionBodies)
+      .filter { !$0.isLiteral }
+      .map { node($0, in: coverage, visits: nil) }
+    if !roots.isEmpty { json += ",\"report\":[\(roots.joined(separator: ","))]" }
+    return json + "}"
+  }
+
+  /// The rules of the file in their order.
+  var allows: [CompiledAllow] {
+    func below(_ match: CompiledMatch) -> [CompiledAllow] {
+      match.allows + match.matches.flatMap(below)
+    }
+    return matches.flatMap(below).sorted { $0.range.offset < $1.range.offset }
+  }
+
+  /// What the functions of the file evaluate, in its order.
+  var functionBodies: [Expression] {
+    functions.flatMap { $0.lets + [$0.result] }.sorted { $0.range.offset < $1.range.offset }
+  }
+
+  /// `visits` says how often the expression around was reached; nil for the root of a tree.
+  private func node(
+    _ expression: Expression,
+    in coverage: Coverage,
+    visits outerVisits: Int?
+  ) -> String {
+    let seen = coverage.node(expression)
+    var values = (seen?.counts ?? []).map { (json($0.outcome), $0.count) }
+    let total = seen?.total ?? 0
+    let visits = max(total, outerVisits ?? 0)
+    if visits > total { values.append(("{}", visits - total)) }
+    var members = ["\"sourcePosition\":\(json(expression.range))"]
+    if !values.isEmpty {
+      let list = values.map { "{\"value\":\($0.0),\"count\":\($0.1)}" }
+      members.append("\"values\":[\(list.joined(separator: ","))]")
+    }
+    let children = expression.children.filter { !$0.isLiteral }
+    if !children.isEmpty {
+      let list = children.map { node($0, in: coverage, visits: visits) }
+      members.append("\"children\":[\(list.joined(separator: ","))]")
+    }
+    return "{\(members.joined(separator: ","))}"
+  }
+
+  private func json(_ range: SourceRange) -> String {
+    "{\"fileName\":\(jsonQuoted(source.name)),\"line\":\(range.line),\"column\":\(range.column),"
+      + "\"currentOffset\":\(range.offset),\"endOffset\":\(range.endOffset)}"
+  }
+
+  private func json(_ outcome: CoverageOutcome) -> String {
+    switch outcome {
+    case .null: return "{\"nullValue\":null}"
+    case .bool(let value): return "{\"boolValue\":\(value)}"
+    case .int(let value): return "{\"intValue\":\"\(value)\"}"
+    case .float(let value): return "{\"floatValue\":\(json(value))}"
+    case .string(let text): return "{\"stringValue\":\(jsonQuoted(text))}"
+    case .path(let segments):
+      let steps = segments.map { "{\"simple\":\(jsonQuoted($0))}" }
+      return "{\"pathValue\":{\"segments\":[\(steps.joined(separator: ","))]}}"
+    case .kind(let type): return "{\(jsonQuoted(Self.tag(of: type))):{}}"
+    case .failed(let message, let range):
+      return "{\"undefined\":{\"sourcePosition\":\(json(range)),"
+        + "\"causeMessage\":\(jsonQuoted(message))}}"
+    }
+  }
+
+  /// JSON has no words for the numbers that are none; protobuf's JSON has texts for them.
+  private func json(_ number: Double) -> String {
+    if number.isNaN { return "\"NaN\"" }
+    if number.isInfinite { return number < 0 ? "\"-Infinity\"" : "\"Infinity\"" }
+    return String(number)
+  }
+
+  /// The member that holds a value of a type: `mapDiffValue` for `map_diff`.
+  private static func tag(of type: String) -> String {
+    let words = type.split(separator: "_")
+    let rest = words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }
+    return (words.prefix(1).map(String.init) + rest).joined() + "Value"
+  }
+}
+
+extension Expression {
+  /// Literals are always what they are: coverage says nothing of them.
+  var isLiteral: Bool { if case .literal = kind { true } else { false } }
+}
