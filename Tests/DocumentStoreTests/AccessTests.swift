@@ -18,13 +18,12 @@ struct AccessTests {
       guard document.fields["owner"] == .string(user.uid) else { throw Self.denied }
     }
 
-    func authorizeRead(
-      _ name: DocumentName,
-      _ document: FirestoreDocument?,
+    func authorizeReads(
+      _ documents: [(name: DocumentName, document: FirestoreDocument?)],
       auth: AuthContext,
       view: AccessView
     ) throws {
-      try require(document, auth)
+      for (_, document) in documents { try require(document, auth) }
     }
 
     func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws {

@@ -54,21 +54,32 @@ package struct Ruleset: Sendable {
     let file: FileSyntax
     do { file = try Parser.parse(source) } catch { throw Rejection(issues: [error]) }
     let services = file.services.filter { $0.name == service.rawValue }
-    guard let only = services.first, services.count == 1 else {
-      let what = services.isEmpty ? "no" : "more than one"
+    if services.count > 1 {
       throw Rejection(
         issues: [
           RulesIssue(
             severity: .error,
-            range: services.last?.range ?? source.range(0, 0),
-            description: "There is \(what) 'service \(service.rawValue)' in this file."
+            range: services[1].range,
+            description: "There is more than one 'service \(service.rawValue)' in this file."
           )
         ]
       )
     }
     var compiler = RulesCompiler(version: file.version, service: service)
-    let matches = compiler.compile(file, only)
-    issues = compiler.issues.sorted { $0.range.offset < $1.range.offset }
+    let matches = services.first.map { compiler.compile(file, $0) } ?? []
+    var found = compiler.issues.sorted { $0.range.offset < $1.range.offset }
+    if services.isEmpty {
+      // As in production, nobody may do anything then.
+      found.append(
+        RulesIssue(
+          severity: .warning,
+          range: source.range(0, 0),
+          description:
+            "There is no 'service \(service.rawValue)' in this file, so nothing is allowed."
+        )
+      )
+    }
+    issues = found
     guard !issues.contains(where: { $0.severity == .error }) else {
       throw Rejection(issues: issues)
     }

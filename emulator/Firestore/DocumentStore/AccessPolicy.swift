@@ -10,10 +10,9 @@ package protocol AccessPolicy: Sendable {
   /// Whether everybody may do everything in a database.
   func isOpen(_ database: DatabaseName) -> Bool
 
-  /// Whether one document, existing or not, may be read.
-  func authorizeRead(
-    _ name: DocumentName,
-    _ document: FirestoreDocument?,
+  /// Whether all documents of one request, existing or not, may be read.
+  func authorizeReads(
+    _ documents: [(name: DocumentName, document: FirestoreDocument?)],
     auth: AuthContext,
     view: AccessView
   ) throws
@@ -92,9 +91,8 @@ package struct OpenAccess: AccessPolicy {
   package func isOpen(_ database: DatabaseName) -> Bool { true }
 
   /// Allows every read.
-  package func authorizeRead(
-    _ name: DocumentName,
-    _ document: FirestoreDocument?,
+  package func authorizeReads(
+    _ documents: [(name: DocumentName, document: FirestoreDocument?)],
     auth: AuthContext,
     view: AccessView
   ) {}

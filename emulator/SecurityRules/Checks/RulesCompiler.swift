@@ -23,6 +23,7 @@ struct RulesCompiler {
     var locals: [String: Int] = [:]
     var matchDepth = 0
     var segments = 0
+    var globs = 0
 
     func function(_ name: String) -> Int? {
       for block in functions.reversed() { if let number = block[name] { return number } }
@@ -105,7 +106,8 @@ struct RulesCompiler {
       }
       scope.captures.append(name)
     }
-    if globs > 1 {
+    scope.globs += globs
+    if scope.globs > 1, globs > 0 {
       fail(
         "Invalid glob match expression. Only one glob match is permitted in a match declaration "
           + "path.",
@@ -129,7 +131,8 @@ struct RulesCompiler {
     }
     declare(match.functions, &scope)
     let allows = match.allows.map { allow in
-      CompiledAllow(
+      for word in allow.unknownMethods { warn("Invalid method name: \(word).", allow.range) }
+      return CompiledAllow(
         methods: allow.methods,
         condition: allow.condition.map { compile($0, scope) },
         range: allow.range
@@ -189,7 +192,10 @@ struct RulesCompiler {
       fail("Let bindings are not allowed in rules_version=\"1\";.", first.range)
     }
     if function.lets.count > Limits.letsMax {
-      fail("A function can have at most \(Limits.letsMax) variables.", function.range)
+      warn(
+        "A function can have at most \(Limits.letsMax) variables, by the documentation.",
+        function.range
+      )
     }
     for parameter in function.parameters { bind(parameter.name, parameter.range, &scope) }
     var lets: [Expression] = []

@@ -235,6 +235,12 @@ final class Evaluation {
       let receiver = try value(object, frame)
       let values = try self.known(arguments, frame)
       if case .queried(let part) = receiver {
+        if name == "get", case .string(let key) = values.first, values.count == 2,
+          !part.names.isEmpty,
+          let value = constraints?.equalValue(of: QueriedPart(names: part.names + [key]))
+        {
+          return value
+        }
         guard let proof = constraints?.proof(ofMethod: name, part, values) else {
           throw unproven(part, object)
         }
@@ -332,7 +338,7 @@ final class Evaluation {
     _ frame: Frame,
     _ expression: Expression
   ) throws(RuleError) -> RuleValue {
-    guard callDepth < Limits.callDepthMax else {
+    guard callDepth <= Limits.callDepthMax else {
       throw failure("Maximum allowed call depth of \(Limits.callDepthMax) is reached.", expression)
     }
     callDepth += 1
@@ -455,13 +461,18 @@ final class Evaluation {
     case "auth": request.auth
     case "method": .string(request.method.rawValue)
     case "time": .timestamp(request.time)
-    case "path":
-      request.path.contains { !$0.isKnown }
-        ? nil : .path(RulePath(request.path.compactMap(\.text)))
+    case "path": knownPath.map { .path(RulePath($0)) }
     case "resource": request.newResource
     case "query": request.query
     default: nil
     }
+  }
+
+  /// The path of the document, or of the collection in which a query looks.
+  private var knownPath: [String]? {
+    let path = request.path.last == .unknown ? request.path.dropLast() : request.path[...]
+    let known = path.compactMap(\.text)
+    return known.count == path.count ? known : nil
   }
 
   private var wholeRequest: RuleValue {

@@ -117,6 +117,9 @@ struct Parser {
     while try skip(".") { name += "." + (try identifier("the name of a service")) }
     var service = ServiceSyntax(name: name, range: range(from: start))
     try expect("{")
+    guard !isAt("}") else {
+      throw issue("The 'service' body must contain at least one declaration.", from: self.start)
+    }
     while try !skip("}") {
       if isAt(word: "function") {
         service.functions.append(try function())
@@ -164,9 +167,9 @@ struct Parser {
       let start = lexer.offset
       guard lexer.peek() == "{" else {
         let text = pathText()
-        // A slash before the block's brace ends the pattern.
-        if text.isEmpty, !parts.isEmpty, lexer.peek() != "/" { break }
-        guard !text.isEmpty else { throw issue("A path's segment is missing.", from: start) }
+        guard !text.isEmpty else {
+          throw issue("Forward slash '/' found where identifier or binding expected.", from: start)
+        }
         parts.append(.text(text))
         continue
       }
@@ -193,11 +196,16 @@ struct Parser {
     let start = start
     try advance()
     var methods: Set<AccessMethod> = []
+    var unknownMethods: [String] = []
     repeat {
-      guard case .identifier(let word) = token, let named = AccessMethod.named(word) else {
+      guard case .identifier(let word) = token else {
         throw unexpected("'read', 'write', 'get', 'list', 'create', 'update' or 'delete'")
       }
-      methods.formUnion(named)
+      if let named = AccessMethod.named(word) {
+        methods.formUnion(named)
+      } else {
+        unknownMethods.append(word)
+      }
       try advance()
     } while try skip(",")
     var condition: Syntax?
@@ -209,8 +217,14 @@ struct Parser {
       condition = try expression()
     }
     let place = range(from: start)
-    if try !skip(";"), !isAt("}") { throw unexpected("';'") }
-    return AllowSyntax(methods: methods, condition: condition, range: place)
+    let isEnded = try skip(";") || isAt("}") || isAt(word: "allow") || isAt(word: "match")
+    guard isEnded || isAt(word: "function") else { throw unexpected("';'") }
+    return AllowSyntax(
+      methods: methods,
+      unknownMethods: unknownMethods,
+      condition: condition,
+      range: place
+    )
   }
 
   private mutating func function() throws(RulesIssue) -> FunctionSyntax {
@@ -224,6 +238,7 @@ struct Parser {
       let parameter = try identifier("the name of a parameter")
       parameters.append((parameter, range(from: place)))
       guard try skip(",") else { break }
+      if isAt(")") { throw unexpected("the name of a parameter") }
     }
     try expect(")")
     let place = range(from: start)

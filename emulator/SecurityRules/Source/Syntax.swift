@@ -115,6 +115,8 @@ enum PatternPart: Sendable, Hashable {
 
 struct AllowSyntax: Sendable {
   var methods: Set<AccessMethod>
+  /// Words that stand for no method, and so allow nothing.
+  var unknownMethods: [String]
   /// Nil for a rule that always allows.
   var condition: Syntax?
   var range: SourceRange

@@ -281,9 +281,8 @@ extension DocumentDatabase {
       case .results(let query), .window(let query):
         try self.accessPolicy.authorizeQuery(query.query, auth: auth, view: view)
       case .documents(let names, _):
-        for name in names {
-          try self.accessPolicy.authorizeRead(name, view.document(name), auth: auth, view: view)
-        }
+        let found = try names.map { (name: $0, document: try view.document($0)) }
+        try self.accessPolicy.authorizeReads(found, auth: auth, view: view)
       }
       return (notes.names, snapshot.sequence)
     }

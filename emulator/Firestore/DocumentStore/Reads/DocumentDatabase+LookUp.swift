@@ -40,18 +40,11 @@ extension DocumentDatabase {
     try Self.check(mask: mask)
     let reads = ReadSet(documents: Set(names.map(DocumentKeys.key)))
     let result = try await read(reads, database, at: consistency) { reader in
-      let documents = try names.map { name in
-        let document = try reader.document(name)
-        if auth != .admin {
-          try self.accessPolicy.authorizeRead(
-            name,
-            document,
-            auth: auth,
-            view: self.accessView(reader)
-          )
-        }
-        return document?.masked(by: mask)
+      let found = try names.map { (name: $0, document: try reader.document($0)) }
+      if auth != .admin {
+        try self.accessPolicy.authorizeReads(found, auth: auth, view: self.accessView(reader))
       }
+      let documents = found.map { $0.document?.masked(by: mask) }
       return (documents: documents, sequence: reader.snapshot.sequence)
     }
     return LookUpResult(

@@ -65,27 +65,26 @@ package final class RulesPolicy: AccessPolicy {
 
   package func isOpen(_ database: DatabaseName) -> Bool { rules(of: database) == nil }
 
-  package func authorizeRead(
-    _ name: DocumentName,
-    _ document: FirestoreDocument?,
+  package func authorizeReads(
+    _ documents: [(name: DocumentName, document: FirestoreDocument?)],
     auth: AuthContext,
     view: AccessView
   ) throws {
-    guard let rules = rules(of: name.database) else { return }
-    let request = RulesRequest(
-      method: .get,
-      path: Self.path(name),
-      time: RuleTimestamp(view.requestTime),
-      auth: value(auth),
-      resource: Self.resource(document)
-    )
-    try decide(
-      request,
-      about: name.path.description,
-      by: rules,
-      ViewedDocuments(view: view, database: name.database),
-      AccessLedger(isSingle: true)
-    )
+    guard let database = documents.first?.name.database, let rules = rules(of: database) else {
+      return
+    }
+    let viewed = ViewedDocuments(view: view, database: database)
+    let ledger = AccessLedger(isSingle: documents.count == 1)
+    for (name, document) in documents {
+      let request = RulesRequest(
+        method: .get,
+        path: Self.path(name),
+        time: RuleTimestamp(view.requestTime),
+        auth: value(auth),
+        resource: Self.resource(document)
+      )
+      try decide(request, about: name.path.description, by: rules, viewed, ledger)
+    }
   }
 
   package func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws {
