@@ -150,7 +150,7 @@ func rooms() -> [Target] {
     room(
       "SecurityRules",
       in: "emulator",
-      ["DocumentModel", "LinearRegex", "RuntimeSupport", "Crypto"]
+      ["DocumentModel", "JSONText", "LinearRegex", "Crypto"]
     ),
     room(
       "HTTPSupport",
@@ -307,7 +307,8 @@ func doors() -> [Target] {
       in: "Sources/Server",
       [
         "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
-        "OutboundHTTP", "RuntimeSupport", "ArgumentParser", "ServiceLifecycle", "UnixSignals",
+        "OutboundHTTP", "RuntimeSupport", "SecurityRules", "ArgumentParser", "ServiceLifecycle",
+        "UnixSignals",
         "Subprocess", "Logging",
       ],
       // What `init` writes; its sources are targets of their own as well, so that they are tested.

@@ -150,7 +150,7 @@ def client(suite):
 
 @pytest.fixture(scope="session")
 def suite():
-    with started(ROOT, "--no-build", "--configuration", CONFIGURATION) as suite:
+    with started(ROOT, "--no-build", "--no-rules", "--configuration", CONFIGURATION) as suite:
         yield suite
 
 

@@ -213,6 +213,8 @@ private struct CoveragePage {
     )
     guard !expression.isLiteral else { return inner }
     let seen = coverage.node(expression)
+    // The members of `request` are looked up without the whole of it.
+    if seen == nil, case .request = expression.kind { return inner }
     var classes = [isWhole ? "whole" : "part"]
     if let verdict = colour(seen) { classes.append(verdict.rawValue) }
     return "<span class=\"\(classes.joined(separator: " "))\" title=\"\(escaped(title(seen)))\">"

@@ -13,7 +13,7 @@ extension Ruleset {
     json += "\"content\":\(jsonQuoted(content))}]}"
     let roots = (allows.compactMap(\.condition) + functionBodies)
       .filter { !$0.isLiteral }
-      .map { node($0, in: coverage, visits: nil) }
+      .map { node($0, in: coverage, outer: nil) }
     if !roots.isEmpty { json += ",\"report\":[\(roots.joined(separator: ","))]" }
     return json + "}"
   }
@@ -31,16 +31,21 @@ extension Ruleset {
     functions.flatMap { $0.lets + [$0.result] }.sorted { $0.range.offset < $1.range.offset }
   }
 
-  /// `visits` says how often the expression around was reached; nil for the root of a tree.
+  /// The tree of an expression; `outer` says how often the one around it was reached and evaluated.
   private func node(
     _ expression: Expression,
     in coverage: Coverage,
-    visits outerVisits: Int?
+    outer: (visits: Int, total: Int)?
   ) -> String {
     let seen = coverage.node(expression)
     var values = (seen?.counts ?? []).map { (json($0.outcome), $0.count) }
-    let total = seen?.total ?? 0
-    let visits = max(total, outerVisits ?? 0)
+    var total = seen?.total ?? 0
+    if total == 0, case .request = expression.kind, let outer, outer.total > 0 {
+      // The members of `request` are looked up without the whole of it.
+      values = [(json(.kind("map")), outer.total)]
+      total = outer.total
+    }
+    let visits = max(total, outer?.visits ?? 0)
     if visits > total { values.append(("{}", visits - total)) }
     var members = ["\"sourcePosition\":\(json(expression.range))"]
     if !values.isEmpty {
@@ -49,7 +54,7 @@ extension Ruleset {
     }
     let children = expression.children.filter { !$0.isLiteral }
     if !children.isEmpty {
-      let list = children.map { node($0, in: coverage, visits: visits) }
+      let list = children.map { node($0, in: coverage, outer: (visits, total)) }
       members.append("\"children\":[\(list.joined(separator: ","))]")
     }
     return "{\(members.joined(separator: ","))}"

@@ -8,7 +8,7 @@ extension Decision {
         let operands = reason.operands.map { "\($0.text) = \($0.value)" }
         let values = operands.isEmpty ? "" : " (\(operands.joined(separator: ", ")))"
         return
-          "`\(reason.text)` \(reason.failure.map { "has no value: \($0)" } ?? "decided")\(values)"
+          "`\(reason.text)` \(reason.failure.map { "has no value: \($0)" } ?? "decides")\(values)"
       }
       return "\(place) \(reasons.joined(separator: "; "))"
     }.joined(separator: " | ")

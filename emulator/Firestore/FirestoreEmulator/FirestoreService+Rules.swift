@@ -70,7 +70,6 @@ extension FirestoreService {
       switch scope {
       case .database(let name): name
       case .project(let project): DatabaseName(project: project)
-      case .everything: DatabaseName(project: "")
       }
     guard let found = rules?.rules(of: database) else {
       throw StatusError(.notFound, "No rules are loaded, so everything is allowed.")

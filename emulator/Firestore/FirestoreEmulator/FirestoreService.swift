@@ -99,7 +99,7 @@ package final class FirestoreService: Sendable {
     logger.warning(
       """
       Requests for project \(database.project); this suite serves \(project). What is written \
-      there fires no functions. Correct the client's project, or start with --project.
+      there fires no functions and is open to everybody. Correct the client's project, or start with --project.
       """
     )
   }

@@ -331,7 +331,9 @@ struct Parser {
         guard let operation = BinaryOperator(rawValue: name) else {
           throw unexpected("an operator")
         }
-        left = try made(.binary(operation, left, try binary(row + 1)), from: start)
+        // Before `made`, which would else see where its operator ended.
+        let right = try binary(row + 1)
+        left = try made(.binary(operation, left, right), from: start)
       }
     }
   }
@@ -372,10 +374,8 @@ struct Parser {
         }
         try advance()
         if isAt("(") {
-          value = try made(
-            .call(receiver: value, name: name, arguments: try arguments()),
-            from: start
-          )
+          let arguments = try arguments()
+          value = try made(.call(receiver: value, name: name, arguments: arguments), from: start)
         } else {
           value = try made(.member(value, name), from: start)
         }
@@ -424,7 +424,8 @@ struct Parser {
     case .identifier:
       let name = try identifier("an expression")
       guard isAt("(") else { return try made(.name(name), from: start) }
-      return try made(.call(receiver: nil, name: name, arguments: try arguments()), from: start)
+      let arguments = try arguments()
+      return try made(.call(receiver: nil, name: name, arguments: arguments), from: start)
     case .sign("("):
       try advance()
       let value = try expression()

@@ -73,6 +73,13 @@ package struct RuleTimestamp: Sendable, Hashable, Comparable {
   }
 }
 
+extension RuleTimestamp: CustomStringConvertible {
+  /// RFC 3339, to the microsecond.
+  package var description: String {
+    Timestamp(microseconds: Int64(totalNanos / 1000)).description
+  }
+}
+
 /// A span of time with nanoseconds, which may be negative.
 package struct RuleDuration: Sendable, Hashable, Comparable {
   /// All of it; 315 576 000 000 seconds fit many times over.

@@ -2,6 +2,7 @@ import Deployment
 import DocumentModel
 import DocumentStore
 import Events
+import FirestoreEmulator
 import Foundation
 import HTTPSupport
 import HTTPTypes
@@ -31,6 +32,7 @@ struct ControlAPI: Sendable {
   let roster: ConnectionRoster
   let documents: DocumentDatabase
   let queries: QueryRunner
+  let rules: RulesPolicy
   let fleet: WorkerFleet
   let logs: FunctionLogStore
   let deliveries: DeliveryService

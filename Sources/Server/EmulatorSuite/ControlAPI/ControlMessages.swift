@@ -228,3 +228,17 @@ package struct ClockDescription: Codable, Sendable, Hashable {
   /// How far the time has jumped ahead of the machine's.
   package var aheadSeconds: Double
 }
+
+/// What the security rules said to one request.
+package struct RuleDecisionDescription: Codable, Sendable, Hashable {
+  /// In RFC 3339.
+  package var time: String
+  package var method: String
+  /// The document, or what a query looks for.
+  package var path: String
+  /// The caller as a rules file would write it.
+  package var auth: String
+  package var isAllowed: Bool
+  /// The rules that were asked, and what decided.
+  package var text: String
+}

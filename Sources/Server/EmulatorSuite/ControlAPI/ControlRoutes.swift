@@ -137,6 +137,12 @@ extension ControlAPI {
     ControlRoute(.post, "hearth/v1/export") { try await $0.transfer.export($1.request) },
     ControlRoute(.post, "hearth/v1/import") { try await $0.transfer.import($1.request) },
     ControlRoute(.get, "hearth/v1/indexes") { api, request in api.indexes(request.query) },
+    ControlRoute(.get, "hearth/v1/rules/decisions") { api, request in
+      try .json(encoding: api.ruleDecisions(request.query))
+    },
+    ControlRoute(.get, "hearth/v1/rules/coverage") { api, request in
+      try api.ruleCoverage(request.query)
+    },
     ControlRoute(.post, "hearth/v1/settle") { try await $0.settle($1.query) },
     ControlRoute(.get, "hearth/v1/clock") { api, _ in try .json(encoding: api.clock()) },
     ControlRoute(.post, "hearth/v1/clock") { try await $0.advanceClock($1.request) },

@@ -11,6 +11,8 @@ import ServiceLifecycle
 /// former rules, and the log says what is wrong. Without a file everything is allowed.
 struct RulesFile: Service {
   let path: String
+  /// The project whose requests the rules decide; others' documents are open.
+  let project: String
   let policy: RulesPolicy
   let store: DocumentDatabase
   let logger: Logger
@@ -57,7 +59,7 @@ struct RulesFile: Service {
     do {
       let ruleset = try Ruleset(name: URL(filePath: path).lastPathComponent, content: content)
       for issue in ruleset.issues { logger.warning("\(path):\(issue.text)") }
-      policy.load(ruleset, for: .everything)
+      policy.load(ruleset, for: .project(project))
       logger.notice("Security rules decide on Firestore's requests", metadata: ["file": "\(path)"])
     } catch {
       throw RulesFileError(

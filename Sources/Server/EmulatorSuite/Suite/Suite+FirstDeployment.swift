@@ -97,6 +97,7 @@ extension Suite {
       roster: roster,
       documents: parts.documents,
       queries: parts.queries,
+      rules: parts.rules,
       fleet: parts.fleet,
       logs: parts.logs,
       deliveries: parts.deliveries,

@@ -78,7 +78,13 @@ struct SuiteParts {
     )
     self.documents = documents
     rulesFile = configuration.rulesFile.map { path in
-      RulesFile(path: path, policy: rules, store: documents, logger: logger("rules"))
+      RulesFile(
+        path: path,
+        project: configuration.project,
+        policy: rules,
+        store: documents,
+        logger: logger("rules")
+      )
     }
     try rulesFile?.load()
     vectors = VectorCatalogue(storage: storage)

@@ -59,6 +59,17 @@ struct Start: AsyncParsableCommand {
   )
   var strictIndexes = false
 
+  @Flag(
+    help: ArgumentHelp(
+      "Allow everybody everything in Firestore, whatever the security rules say.",
+      discussion: """
+        Without this, the rules of firestore.rules, or of the file that firebase.json names, decide \
+        on the project's requests. See `hearth rules`.
+        """
+    )
+  )
+  var noRules = false
+
   @Option(
     name: .customLong("import"),
     help: ArgumentHelp(
@@ -162,7 +173,7 @@ struct Start: AsyncParsableCommand {
       functions: functions.configuration(files, isWatched: watch),
       isOrdered: !unorderedEvents,
       indexesFile: strictIndexes ? files.firestoreIndexes : nil,
-      rulesFile: files.firestoreRules,
+      rulesFile: noRules ? nil : files.firestoreRules,
       importFolder: importFolder.map(absolutePath),
       exportFolder: exportOnExit.map { absolutePath($0.isEmpty ? importFolder ?? "" : $0) },
       environment: ProcessInfo.processInfo.environment,

@@ -15,6 +15,8 @@ struct ProjectFiles {
   /// The file of Firestore's security rules, absolute; nil when `firebase.json` names none and there
   /// is no `firestore.rules`.
   var firestoreRules: String?
+  /// The file of Cloud Storage's security rules, likewise.
+  var storageRules: String?
   /// The default project of `.firebaserc`.
   var defaultProject: String?
 
@@ -29,6 +31,7 @@ struct ProjectFiles {
         firestoreIndexes = Self.absolute(path, in: folder)
       }
       firestoreRules = firebase.firestore?.only?.rules.map { Self.absolute($0, in: folder) }
+      storageRules = firebase.storage?.only?.rules.map { Self.absolute($0, in: folder) }
       functionsProduct = functions?.product
       if let name = functions?.configuration {
         guard let known = FunctionsOptions.BuildConfiguration(rawValue: name) else {
@@ -39,12 +42,15 @@ struct ProjectFiles {
         functionsConfiguration = known
       }
     }
-    let usual = Self.absolute("firestore.rules", in: folder)
-    if firestoreRules == nil, FileManager.default.fileExists(atPath: usual) {
-      firestoreRules = usual
-    }
+    firestoreRules = firestoreRules ?? Self.existing("firestore.rules", in: folder)
+    storageRules = storageRules ?? Self.existing("storage.rules", in: folder)
     let firebaserc: FirebaseRC? = try Self.read(".firebaserc", in: folder)
     defaultProject = firebaserc?.projects?["default"]
+  }
+
+  private static func existing(_ name: String, in folder: String) -> String? {
+    let path = absolute(name, in: folder)
+    return FileManager.default.fileExists(atPath: path) ? path : nil
   }
 
   private static func absolute(_ path: String, in folder: String) -> String {
@@ -71,10 +77,15 @@ struct ProjectFiles {
   private struct FirebaseJSON: Decodable {
     var functions: OneOrMany<Functions>?
     var firestore: OneOrMany<Firestore>?
+    var storage: OneOrMany<Storage>?
   }
 
   private struct Firestore: Decodable {
     var indexes: String?
+    var rules: String?
+  }
+
+  private struct Storage: Decodable {
     var rules: String?
   }
 

@@ -9,6 +9,8 @@ package struct RecentDecision: Sendable {
   /// The caller, as a rules file would write it.
   package var auth: String
   package var decision: Decision
+  /// The rules that decided.
+  package var ruleset: Ruleset
 }
 
 /// The last decisions, of bounded number.

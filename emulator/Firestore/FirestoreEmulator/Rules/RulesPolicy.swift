@@ -22,7 +22,6 @@ package final class RulesPolicy: AccessPolicy {
 
   /// Whose requests some rules decide.
   package enum Scope: Sendable, Hashable {
-    case everything
     case project(String)
     case database(DatabaseName)
   }
@@ -54,7 +53,6 @@ package final class RulesPolicy: AccessPolicy {
   package func rules(of database: DatabaseName) -> Rules? {
     state.withLock { state in
       state.rules[.database(database)] ?? state.rules[.project(database.project)]
-        ?? state.rules[.everything]
     }
   }
 
@@ -183,7 +181,8 @@ package final class RulesPolicy: AccessPolicy {
           method: request.method,
           path: title,
           auth: request.auth.literal,
-          decision: decision
+          decision: decision,
+          ruleset: rules.ruleset
         )
       )
     }

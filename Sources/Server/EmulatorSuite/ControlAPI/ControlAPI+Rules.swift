@@ -1,0 +1,35 @@
+import DocumentModel
+import FirestoreEmulator
+import HTTPSupport
+import Invocation
+import RuntimeSupport
+import SecurityRules
+
+extension ControlAPI {
+  /// `GET /hearth/v1/rules/decisions?denied=true&limit=N`: the last decisions of the security rules.
+  func ruleDecisions(_ query: QueryParameters) throws -> [RuleDecisionDescription] {
+    let limit = query["limit"].flatMap { Int($0) } ?? 20
+    let all = rules.decisions.filter { query["denied"] != "true" || !$0.decision.isAllowed }
+    return all.prefix(max(0, limit)).map { recent in
+      RuleDecisionDescription(
+        time: recent.time.description,
+        method: recent.method.rawValue,
+        path: recent.path,
+        auth: recent.auth,
+        isAllowed: recent.decision.isAllowed,
+        text: recent.decision.text(for: recent.method, in: recent.ruleset)
+      )
+    }
+  }
+
+  /// `GET /hearth/v1/rules/coverage?format=html&database=(default)`: what the rules have been asked.
+  func ruleCoverage(_ query: QueryParameters) throws -> Response {
+    let database = DatabaseName(project: project, database: query["database"] ?? "(default)")
+    guard let rules = rules.rules(of: database) else {
+      throw StatusError(.notFound, "No rules are loaded, so everything is allowed.")
+    }
+    return query["format"] == "html"
+      ? .html(rules.ruleset.coverageHTML(rules.coverage))
+      : .json(rules.ruleset.coverageJSON(rules.coverage))
+  }
+}

@@ -1,0 +1,200 @@
+import ArgumentParser
+import EmulatorSuite
+import Foundation
+import OutboundHTTP
+import SecurityRules
+
+/// `hearth rules`: developing the project's security rules.
+struct Rules: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Check, test and explain the project's security rules.",
+    discussion: """
+      `hearth start` loads firestore.rules, or the file that firebase.json names, and follows it \
+      while it runs: a change is in force half a second later, and a broken file leaves the former \
+      rules. What is refused is logged with the part of the rule that was false and its values.
+
+        hearth rules check                   what is wrong with the file
+        hearth rules test cases.json         ask it cases, without a suite
+        hearth rules explain --denied        the last refusals of the running suite, and why
+        hearth rules coverage --html out.html
+      """,
+    subcommands: [Check.self, Test.self, Explain.self, Coverage.self]
+  )
+
+  /// The rules file that a command is about.
+  struct File: ParsableArguments {
+    @Option(
+      name: .customLong("rules"),
+      help: ArgumentHelp(
+        "The rules file; by default the one of firebase.json.",
+        valueName: "file"
+      )
+    )
+    var path: String?
+
+    @Flag(help: "Read the rules of Cloud Storage instead of Firestore's.")
+    var storage = false
+
+    /// Reads the file and prints its warnings; throws what is wrong with it.
+    func read() throws -> Ruleset {
+      let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
+      let usual = storage ? files.storageRules : files.firestoreRules
+      guard let path = path ?? usual else {
+        throw CommandFailure(
+          "There is no rules file here; name one with --rules, or in firebase.json."
+        )
+      }
+      let content: String
+      do { content = try String(contentsOf: URL(filePath: path), encoding: .utf8) } catch {
+        throw CommandFailure("\(path) cannot be read: \(error.localizedDescription)")
+      }
+      do {
+        let ruleset = try Ruleset(
+          name: URL(filePath: path).lastPathComponent,
+          content: content,
+          service: storage ? .storage : .firestore
+        )
+        for issue in ruleset.issues { Terminal.note("\(path):\(issue.text)") }
+        return ruleset
+      } catch {
+        throw CommandFailure(error.issues.map { "\(path):\($0.text)" }.joined(separator: "\n"))
+      }
+    }
+  }
+
+  struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Say what is wrong with the rules file, with lines and columns."
+    )
+
+    @OptionGroup var file: File
+
+    func run() throws {
+      let ruleset = try file.read()
+      Terminal.print("\(ruleset.file.name) is in order.")
+    }
+  }
+
+  struct Test: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Ask the rules the cases of a file, without a running suite.",
+      discussion: """
+        The file has documents that are there, and cases:
+
+          {"documents": {"notes/1": {"owner": "alice"}},
+           "cases": [
+             {"name": "hers", "expect": "allow", "auth": {"uid": "alice"},
+              "method": "get", "path": "notes/1"},
+             {"name": "not his", "expect": "deny", "auth": {"uid": "bob"},
+              "method": "update", "path": "notes/1", "merge": {"owner": "bob"}}]}
+
+        Methods are get, list, create, update and delete. A list has a "query" with "where": \
+        [["owner", "==", "alice"]], "orderBy" and "limit". Exit code 1: a case came out otherwise.
+        """
+    )
+
+    @OptionGroup var file: File
+
+    @Argument(help: "The file of cases.")
+    var cases: String
+
+    @Option(
+      help: ArgumentHelp("Write a page that shows what the cases have asked.", valueName: "file")
+    )
+    var coverage: String?
+
+    func run() throws {
+      let ruleset = try file.read()
+      let data: Data
+      do { data = try Data(contentsOf: URL(filePath: cases)) } catch {
+        throw CommandFailure("\(cases) cannot be read: \(error.localizedDescription)")
+      }
+      let table: RulesTestFile
+      do { table = try RulesTestFile(json: Array(data)) } catch {
+        throw CommandFailure("\(cases): \(error)")
+      }
+      let seen = SecurityRules.Coverage()
+      let results = table.run(ruleset, coverage: seen)
+      for result in results where !result.isAsExpected {
+        Terminal.print("FAILED  \(result.name): expected \(result.expected.rawValue)")
+        let text = result.decision.text(for: result.method, in: ruleset)
+        Terminal.print(text.split(separator: "\n").map { "        \($0)" }.joined(separator: "\n"))
+      }
+      if let coverage {
+        let page = ruleset.coverageHTML(seen)
+        do { try page.write(toFile: coverage, atomically: true, encoding: .utf8) } catch {
+          throw CommandFailure("\(coverage) cannot be written: \(error.localizedDescription)")
+        }
+      }
+      let failed = results.count { !$0.isAsExpected }
+      Terminal.print("\(results.count - failed) of \(results.count) cases are as expected.")
+      guard failed == 0 else { throw ExitCode.failure }
+    }
+  }
+
+  struct Explain: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show what the running suite's rules decided, the latest first, and why."
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Flag(help: "Only what was refused.")
+    var denied = false
+
+    @Option(help: "At most so many decisions, of the last 200.")
+    var limit = 10
+
+    @Flag(help: "Print the decisions as JSON.")
+    var json = false
+
+    func run() async throws {
+      let client = try await suite.connect()
+      let path = "/hearth/v1/rules/decisions?denied=\(denied)&limit=\(limit)"
+      if json {
+        return Terminal.print(String(decoding: try await client.data("GET", path), as: UTF8.self))
+      }
+      let decisions = try await client.get(path, as: [RuleDecisionDescription].self)
+      guard !decisions.isEmpty else {
+        return Terminal.print(denied ? "Nothing was refused." : "The rules were not asked yet.")
+      }
+      for decision in decisions {
+        let word = decision.isAllowed ? "allowed" : "denied"
+        Terminal.print("\(decision.time)  \(decision.method) \(decision.path)  \(word)")
+        Terminal.print("  request.auth = \(decision.auth)")
+        Terminal.print(
+          decision.text.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
+        )
+      }
+    }
+  }
+
+  struct Coverage: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show what the running suite's rules have been asked since they were loaded.",
+      discussion: "By default as Firebase's JSON; as a page with --html."
+    )
+
+    @OptionGroup var suite: SuiteLocation
+
+    @Option(help: "The database's id.")
+    var database = "(default)"
+
+    @Option(help: ArgumentHelp("Write a page that people can read.", valueName: "file"))
+    var html: String?
+
+    func run() async throws {
+      let client = try await suite.connect()
+      let format = html == nil ? "json" : "html"
+      let body = try await client.data(
+        "GET",
+        "/hearth/v1/rules/coverage?format=\(format)&database=\(OutboundURL.encode(database))"
+      )
+      guard let html else { return Terminal.print(String(decoding: body, as: UTF8.self)) }
+      do { try Data(body).write(to: URL(filePath: html), options: .atomic) } catch {
+        throw CommandFailure("\(html) cannot be written: \(error.localizedDescription)")
+      }
+      Terminal.print("Written to \(html).")
+    }
+  }
+}

@@ -1,0 +1,68 @@
+extension Decision {
+  /// Characters of an expression that are shown.
+  private static let excerptMax = 160
+
+  /// What the rules said and why, over several lines, as a terminal shows it.
+  ///
+  /// Each rule that was asked has a line, `firestore.rules:12:5 allow update: false`; below it
+  /// stands what decided, and the values that it had. It ends without a line's end.
+  package func text(for method: AccessMethod, in ruleset: Ruleset) -> String {
+    let file = ruleset.file.name
+    guard !answers.isEmpty else {
+      return Self.printable("\(file): no rule for \(method.rawValue) matches this path")
+    }
+    return answers.flatMap { Self.lines($0, method, file) }.map(Self.printable)
+      .joined(separator: "\n")
+  }
+
+  private static func lines(
+    _ answer: Answer,
+    _ method: AccessMethod,
+    _ file: String
+  ) -> [String] {
+    let outcome =
+      switch answer.outcome {
+      case .isTrue: "true"
+      case .isFalse: "false"
+      case .failed: "error"
+      }
+    let place = "\(file):\(answer.range.line):\(answer.range.column)"
+    var lines = ["\(place) allow \(method.rawValue): \(outcome)"]
+    for reason in answer.reasons {
+      // A function's line may be far from the rule's.
+      let isElsewhere = reason.range.line != answer.range.line
+      let elsewhere = isElsewhere ? "  (\(Self.place(reason.range)))" : ""
+      lines.append("  \(excerpt(reason.text))\(elsewhere)")
+      if let failure = reason.failure { lines.append("    error: \(failure)") }
+      lines += reason.operands.map { "    \(excerpt($0.text)) = \($0.value)" }
+    }
+    if case .failed(let message, let range) = answer.outcome,
+      !answer.reasons.contains(where: { $0.failure == message })
+    {
+      lines.append("  error: \(message)  (\(Self.place(range)))")
+    }
+    return lines
+  }
+
+  private static func place(_ range: SourceRange) -> String {
+    "line \(range.line), column \(range.column)"
+  }
+
+  /// An expression in one line, cut where it is long.
+  private static func excerpt(_ text: String) -> String {
+    let line = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    return line.count <= excerptMax ? line : line.prefix(excerptMax) + "…"
+  }
+
+  /// A line in which control characters, which could command the terminal, are spelled out.
+  private static func printable(_ line: String) -> String {
+    guard line.unicodeScalars.contains(where: isControl) else { return line }
+    return line.unicodeScalars.map { scalar in
+      isControl(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
+    }.joined()
+  }
+
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
+  }
+}

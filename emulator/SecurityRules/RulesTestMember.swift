@@ -1,0 +1,251 @@
+import DocumentModel
+import Foundation
+import JSONText
+
+/// A value of a file of cases with its place, which mistakes name.
+struct RulesTestMember {
+  typealias Mistake = RulesTestFile.Mistake
+
+  /// What JSON can say.
+  private indirect enum JSON {
+    case null
+    case boolean(Bool)
+    case number(JSONNumber)
+    case string(String)
+    case array([JSON])
+    case object([(String, JSON)])
+
+    var kind: String {
+      switch self {
+      case .null: "null"
+      case .boolean(let flag): String(flag)
+      case .number: "a number"
+      case .string: "a text"
+      case .array: "a list"
+      case .object: "an object"
+      }
+    }
+  }
+
+  private struct Builder: JSONBuilder {
+    func null() -> JSON { .null }
+    func boolean(_ flag: Bool) -> JSON { .boolean(flag) }
+    func number(_ number: JSONNumber) -> JSON? { number.double.isFinite ? .number(number) : nil }
+    func string(_ text: String) -> JSON { .string(text) }
+    func array(_ elements: [JSON]) -> JSON { .array(elements) }
+    func object(_ members: [(String, JSON)]) -> JSON { .object(members) }
+  }
+
+  /// Such as `cases[3].auth.uid`; empty for the whole file.
+  let place: String
+  private let json: JSON
+
+  private init(_ place: String, _ json: JSON) {
+    self.place = place
+    self.json = json
+  }
+
+  /// A whole file.
+  init(json text: [UInt8]) throws(Mistake) {
+    var parser = JSONParser(Builder())
+    do throws(JSONSyntaxError) { self.init("", try parser.parse(text)) } catch {
+      let before = text.prefix(error.offset)
+      let line = before.count { $0 == UInt8(ascii: "\n") } + 1
+      let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count + 1
+      throw Mistake(
+        place: "",
+        reason: "is not JSON: \(error.reason) at line \(line), column \(column)"
+      )
+    }
+  }
+
+  func mistake(_ reason: String) -> Mistake { Mistake(place: place, reason: reason) }
+
+  private func expected(_ what: String) -> Mistake {
+    mistake("must be \(what), and is \(json.kind)")
+  }
+
+  var isNull: Bool { if case .null = json { true } else { false } }
+
+  // MARK: Parts
+
+  /// The members of an object by their names, in the file's order.
+  func members() throws(Mistake) -> [(name: String, member: RulesTestMember)] {
+    guard case .object(let object) = json else { throw expected("an object") }
+    var members: [(name: String, member: RulesTestMember)] = []
+    var names: Set<[UInt8]> = []
+    for (name, json) in object {
+      let member = RulesTestMember(Self.place(of: name, in: place), json)
+      guard names.insert(Array(name.utf8)).inserted else { throw member.mistake("stands twice") }
+      members.append((name, member))
+    }
+    return members
+  }
+
+  /// The members of an object that can have only these.
+  func object(_ known: [String]) throws(Mistake) -> [String: RulesTestMember] {
+    var members: [String: RulesTestMember] = [:]
+    for (name, member) in try self.members() {
+      guard known.contains(name) else {
+        throw member.mistake("is none of \(known.joined(separator: ", "))")
+      }
+      members[name] = member
+    }
+    return members
+  }
+
+  private static func place(of name: String, in outer: String) -> String {
+    let isPlain =
+      !name.isEmpty
+      && name.unicodeScalars.allSatisfy { Lexer.isLetter($0) || Lexer.isDigit($0) || $0 == "$" }
+    guard isPlain else { return "\(outer)[\(jsonQuoted(name))]" }
+    return outer.isEmpty ? name : "\(outer).\(name)"
+  }
+
+  func list() throws(Mistake) -> [RulesTestMember] {
+    guard case .array(let elements) = json else { throw expected("a list") }
+    return elements.enumerated().map { RulesTestMember("\(place)[\($0)]", $1) }
+  }
+
+  // MARK: Plain values
+
+  func text() throws(Mistake) -> String {
+    guard case .string(let text) = json else { throw expected("a text") }
+    guard !text.isEmpty else { throw mistake("must not be empty") }
+    return text
+  }
+
+  func flag() throws(Mistake) -> Bool {
+    guard case .boolean(let flag) = json else { throw expected("true or false") }
+    return flag
+  }
+
+  /// One of a few words.
+  func word<Word: RawRepresentable & CaseIterable>(
+    _ type: Word.Type
+  ) throws(Mistake) -> Word where Word.RawValue == String {
+    let all = Word.allCases.map(\.rawValue).joined(separator: ", ")
+    guard case .string(let text) = json else { throw expected("one of \(all)") }
+    guard let word = Word(rawValue: text) else {
+      throw mistake("must be one of \(all), and is \(jsonQuoted(text))")
+    }
+    return word
+  }
+
+  /// A whole number.
+  func count(from least: Int64) throws(Mistake) -> RuleValue {
+    guard case .number(.integer(let count)) = json, count >= least else {
+      throw mistake("must be a whole number from \(least) on")
+    }
+    return .int(count)
+  }
+
+  func timestamp() throws(Mistake) -> Timestamp {
+    guard let timestamp = Timestamp(try text()) else {
+      throw mistake("must be a time as RFC 3339 spells it, such as 2026-01-31T12:00:00Z")
+    }
+    return timestamp
+  }
+
+  /// The path that a text of this member, or its name, spells.
+  func path(_ text: String) throws(Mistake) -> ResourcePath {
+    let path = ResourcePath(slashSeparated: text)
+    for (place, id) in path.segments.enumerated() {
+      switch ResourceID.flaw(of: id, isCollection: place.isMultiple(of: 2)) {
+      case nil: continue
+      case .isEmpty: throw mistake("has a slash too many; a path begins with a collection's name")
+      default: throw mistake("\(jsonQuoted(id)) cannot be a part of a path")
+      }
+    }
+    return path
+  }
+
+  func fieldPath() throws(Mistake) -> FieldPath {
+    guard let path = FieldPath(try text()) else {
+      throw mistake("must be a field's name; an unusual one stands in `backticks`")
+    }
+    return path
+  }
+
+  // MARK: Stored values
+
+  func fields() throws(Mistake) -> MapValue {
+    var fields = MapValue()
+    for (name, member) in try members() {
+      guard !name.isEmpty, !ResourceID.isReserved(name) else {
+        throw member.mistake("is not a name that a field can have")
+      }
+      fields[name] = try member.value()
+    }
+    return fields
+  }
+
+  func value() throws(Mistake) -> FirestoreValue {
+    switch json {
+    case .null: return .null
+    case .boolean(let flag): return .boolean(flag)
+    case .string(let text): return .string(text)
+    case .number(.integer(let number)): return .integer(number)
+    case .number(.double(let number)): return .double(number)
+    case .number(.unsigned):
+      throw mistake("does not fit in 64 bits; {\"$double\": …} holds it less exactly")
+    case .array:
+      var values: [FirestoreValue] = []
+      for element in try list() {
+        if case .array = element.json { throw element.mistake("a list cannot stand in a list") }
+        values.append(try element.value())
+      }
+      return .array(values)
+    case .object(let members):
+      if members.count == 1, members[0].0.hasPrefix("$"),
+        let (name, member) = try self.members().first
+      {
+        return try member.special(name)
+      }
+      return .map(try fields())
+    }
+  }
+
+  /// The value that an object of one member stands for; this is the member.
+  private func special(_ name: String) throws(Mistake) -> FirestoreValue {
+    switch name {
+    case "$timestamp": return .timestamp(try timestamp())
+    case "$bytes":
+      guard case .string(let text) = json, let bytes = Data(base64Encoded: text) else {
+        throw mistake("must be a text in base64")
+      }
+      return .bytes(Array(bytes))
+    case "$reference":
+      let path = try path(try text())
+      guard path.isDocument else {
+        throw mistake("must be the path of a document, such as users/alice")
+      }
+      return .reference(DocumentName(database: RulesTestFile.database, path: path))
+    case "$geopoint":
+      let numbers = try numbers()
+      guard numbers.count == 2, (-90...90).contains(numbers[0]), (-180...180).contains(numbers[1])
+      else { throw mistake("must be a latitude and a longitude, such as [52.5, 13.4]") }
+      return .geoPoint(GeoPoint(latitude: numbers[0], longitude: numbers[1]))
+    case "$double": return .double(try double())
+    case "$vector": return .vector(try numbers())
+    default:
+      throw mistake("is none of $timestamp, $bytes, $reference, $geopoint, $double, $vector")
+    }
+  }
+
+  private func numbers() throws(Mistake) -> [Double] {
+    var numbers: [Double] = []
+    for element in try list() { numbers.append(try element.double()) }
+    return numbers
+  }
+
+  private func double() throws(Mistake) -> Double {
+    switch json {
+    case .number(let number): return number.double
+    case .string("NaN"): return .nan
+    case .string("Infinity"): return .infinity
+    case .string("-Infinity"): return -.infinity
+    default: throw expected("a number, or \"NaN\", \"Infinity\" or \"-Infinity\"")
+    }
+  }
+}
