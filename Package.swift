@@ -325,8 +325,8 @@ func doors() -> [Target] {
       [
         "DocumentModel", "DocumentStore", "EventLog", "Events", "FirestoreClient",
         "FirestoreEmulator", "FirestoreProtos", "FirestoreWire", "FunctionsRuntime", "HTTPSupport",
-        "Identity", "Invocation", "OutboundHTTP", "QueryEngine", "RuntimeSupport", "StorageEngine",
-        "TriggerDelivery", "HTTPTypes", "NIOCore", "ServiceLifecycle", "Logging",
+        "Identity", "Invocation", "OutboundHTTP", "QueryEngine", "RuntimeSupport", "SecurityRules",
+        "StorageEngine", "TriggerDelivery", "HTTPTypes", "NIOCore", "ServiceLifecycle", "Logging",
       ]
     ),
   ]

@@ -1,4 +1,5 @@
 import Events
+import FirestoreEmulator
 import FunctionsRuntime
 import Identity
 import Invocation
@@ -11,6 +12,7 @@ import TriggerDelivery
 /// A running suite: its services, its functions and what they did.
 final class SuiteCore: Sendable {
   let world: FunctionsWorld
+  let rules: RulesPolicy
   let recorder = RunRecorder()
   let deliveries: DeliveryService
   let invoker: RecordingInvoker
@@ -52,6 +54,7 @@ final class SuiteCore: Sendable {
     }
     functions = Dictionary(app.functions.map { ($0.name, $0) }) { first, _ in first }
     world = parts.world
+    rules = parts.rules
     time = parts.time
     isFaulty = faults != nil
     order = Mutex(faults.map { FaultyOrder($0) })

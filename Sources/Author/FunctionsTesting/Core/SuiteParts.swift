@@ -13,6 +13,7 @@ struct SuiteParts {
   let storage: any OrderedStorage
   let tailer: EventTailer
   let store: DocumentDatabase
+  let rules: RulesPolicy
   let time: VirtualTime
   let world: FunctionsWorld
 
@@ -28,19 +29,22 @@ struct SuiteParts {
     let tailer = EventTailer(storage: storage, logger: logger)
     let engine = QueryRunner(logger: logger)
     try await engine.load(from: storage)
+    let rules = RulesPolicy(logger: logger)
     let store = DocumentDatabase(
       storage: storage,
       queryRunner: engine,
       tailer: tailer,
+      accessPolicy: rules,
       now: { time.now },
       // Locks and transactions end in real time, because a jump to a retry must not end them.
       clock: ContinuousClock(),
       logger: logger
     )
-    let service = FirestoreService(store: store, project: project, logger: logger)
+    let service = FirestoreService(store: store, project: project, rules: rules, logger: logger)
     self.storage = storage
     self.tailer = tailer
     self.store = store
+    self.rules = rules
     self.time = time
     world = FunctionsWorld(
       firestore: Firestore(project: project, transport: DirectTransport(service: service)),

@@ -21,6 +21,10 @@ public struct FunctionsTestingError: Error, Sendable, CustomStringConvertible {
     case invalidEvent
     /// Functions ran more or less often than a test expected.
     case unexpectedRuns
+    /// Security rules cannot be loaded.
+    case invalidRules
+    /// Security rules allowed, or refused, what a test expected otherwise.
+    case unexpectedAccess
     /// The suite itself failed, which is a bug in Hearth.
     case suiteFailed
   }

@@ -1,0 +1,243 @@
+"""Security rules of a running suite: loading them, listeners that lose access, and what developers are told."""
+
+import json
+import queue
+import subprocess
+
+import conftest
+import grpc
+import pytest
+import requests
+from google.cloud.firestore_v1.types import firestore, query
+
+DATABASE = f"projects/{conftest.PROJECT}/databases/(default)"
+DOCUMENTS = f"{DATABASE}/documents"
+RULES = """
+rules_version = '2';
+service cloud.firestore {
+  match /databases/{database}/documents {
+    match /notes/{id} {
+      allow read: if resource.data.owner == request.auth.uid;
+      allow write: if request.auth.uid == 'alice';
+    }
+    match /rooms/{room}/messages/{message} {
+      allow read: if request.auth.uid in get(/databases/$(database)/documents/rooms/$(room)).data.members;
+    }
+  }
+}
+"""
+
+
+def value(plain):
+    if isinstance(plain, list):
+        return {"arrayValue": {"values": [value(element) for element in plain]}}
+    return {"stringValue": plain}
+
+
+class Rules:
+    """A suite with a rules file of its own."""
+
+    def __init__(self, suite, folder):
+        self.suite = suite
+        self.file = folder / "firestore.rules"
+        self.origin = f"http://{suite.address('firestore')}"
+        self.channel = grpc.insecure_channel(suite.address("firestore"))
+
+    def put(self, path, **fields):
+        body = {"fields": {name: value(field) for name, field in fields.items()}}
+        reply = requests.patch(
+            f"{self.origin}/v1/{DOCUMENTS}/{path}", json=body, timeout=10,
+            headers={"Authorization": "Bearer owner"})
+        assert reply.status_code == 200, reply.text
+
+    def get(self, path, uid):
+        headers = {"Authorization": f"Bearer {conftest.token(uid)}"}
+        return requests.get(
+            f"{self.origin}/v1/{DOCUMENTS}/{path}", headers=headers, timeout=10).status_code
+
+    def upload(self, content):
+        return requests.put(
+            f"{self.origin}/emulator/v1/projects/{conftest.PROJECT}:securityRules", timeout=10,
+            json={"rules": {"files": [{"name": "firestore.rules", "content": content}]}})
+
+    def listen(self, uid, target):
+        return Listener(self.channel, uid, target)
+
+
+class Listener:
+    """One target of a user; `wait` reads until something has happened."""
+
+    def __init__(self, channel, uid, target):
+        self.requests = queue.SimpleQueue()
+        target.target_id = 2
+        self.requests.put(firestore.ListenRequest(database=DATABASE, add_target=target))
+        call = channel.stream_stream(
+            "/google.firestore.v1.Firestore/Listen", firestore.ListenRequest.serialize,
+            firestore.ListenResponse.deserialize)
+        self.replies = call(
+            iter(self.requests.get, None), timeout=30,
+            metadata=[("authorization", f"Bearer {conftest.token(uid)}")])
+        self.seen = []
+
+    def wait(self, holds):
+        for reply in self.replies:
+            self.seen.append(reply)
+            if holds(reply):
+                return reply
+        raise AssertionError("the stream has ended")
+
+    def current(self):
+        kind = firestore.TargetChange.TargetChangeType.CURRENT
+        return self.wait(lambda reply: reply.target_change.target_change_type == kind)
+
+    def refusal(self):
+        reply = self.wait(lambda reply: reply.target_change.cause.code)
+        return reply.target_change.cause.code
+
+    def close(self):
+        self.requests.put(None)
+
+
+def document(path):
+    return firestore.Target(
+        documents=firestore.Target.DocumentsTarget(documents=[f"{DOCUMENTS}/{path}"]))
+
+
+def collection(parent, name, **equal):
+    filters = [
+        query.StructuredQuery.Filter(field_filter=query.StructuredQuery.FieldFilter(
+            field=query.StructuredQuery.FieldReference(field_path=path), op="EQUAL",
+            value={"string_value": given}))
+        for path, given in equal.items()]
+    asked = query.StructuredQuery(
+        from_=[query.StructuredQuery.CollectionSelector(collection_id=name)])
+    if filters:
+        asked.where = filters[0]
+    return firestore.Target(query=firestore.Target.QueryTarget(
+        parent=f"{DOCUMENTS}/{parent}" if parent else DOCUMENTS, structured_query=asked))
+
+
+DENIED = grpc.StatusCode.PERMISSION_DENIED.value[0]
+
+
+@pytest.fixture
+def rules(tmp_path):
+    (tmp_path / "firestore.rules").write_text(RULES, encoding="utf-8")
+    with conftest.started(tmp_path, "--no-functions") as suite:
+        yield Rules(suite, tmp_path)
+
+
+def test_a_listener_of_a_document_loses_it_before_it_is_told_what_it_became(rules):
+    rules.put("notes/1", owner="alice", text="mine")
+    listener = rules.listen("alice", document("notes/1"))
+    listener.current()
+    rules.put("notes/1", owner="bob", text="secret")
+    assert listener.refusal() == DENIED
+    texts = [
+        reply.document_change.document.fields["text"].string_value for reply in listener.seen
+        if reply.document_change.document.name]
+    assert texts == ["mine"]
+    listener.close()
+
+
+def test_what_leaves_a_query_is_not_told_to_whom_it_no_longer_belongs(rules):
+    rules.put("notes/1", owner="alice", text="mine")
+    listener = rules.listen("alice", collection("", "notes", owner="alice"))
+    listener.current()
+    rules.put("notes/1", owner="bob", text="secret")
+    listener.wait(lambda reply: reply.document_remove.document or reply.document_change.removed_target_ids)
+    assert "secret" not in str(listener.seen)
+    listener.close()
+
+
+def test_a_listener_loses_access_with_the_document_that_gave_it(rules):
+    rules.put("rooms/r", members=["alice", "bob"])
+    rules.put("rooms/r/messages/1", text="hello")
+    listener = rules.listen("alice", collection("rooms/r", "messages"))
+    listener.current()
+    rules.put("rooms/r", members=["bob"])
+    rules.put("rooms/r/messages/2", text="secret")
+    assert listener.refusal() == DENIED
+    assert "secret" not in str(listener.seen)
+    listener.close()
+
+
+def test_a_listener_keeps_what_a_change_leaves_it(rules):
+    rules.put("rooms/r", members=["alice", "bob"])
+    listener = rules.listen("alice", collection("rooms/r", "messages"))
+    listener.current()
+    rules.put("rooms/r", members=["alice"])
+    rules.put("rooms/r/messages/2", text="news")
+    listener.wait(lambda reply: "news" in str(reply))
+    listener.close()
+
+
+def test_a_listener_loses_access_when_rules_are_uploaded(rules):
+    rules.put("notes/1", owner="alice")
+    listener = rules.listen("alice", document("notes/1"))
+    listener.current()
+    closed = RULES.replace("resource.data.owner == request.auth.uid", "false")
+    assert rules.upload(closed).status_code == 200
+    assert listener.refusal() == DENIED
+    listener.close()
+
+
+def test_a_changed_file_is_in_force_and_a_broken_one_is_not(rules):
+    rules.put("notes/1", owner="alice")
+    assert rules.get("notes/1", "alice") == 200 and rules.get("notes/1", "bob") == 403
+    rules.file.write_text(RULES.replace("== request.auth.uid", "!= 'x'"), encoding="utf-8")
+    conftest.until(lambda: rules.get("notes/1", "bob") == 200, "the change is not taken")
+    rules.file.write_text("service cloud.firestore {", encoding="utf-8")
+    rules.file.write_text(RULES + "\n// again", encoding="utf-8")
+    conftest.until(lambda: rules.get("notes/1", "bob") == 403, "the file is not read again")
+
+
+def test_an_upload_with_a_mistake_says_where_and_leaves_the_former_rules(rules):
+    rules.put("notes/1", owner="alice")
+    reply = rules.upload("rules_version = '2';\nservice cloud.firestore {\n  match /a { allow get: if ; }\n}")
+    assert reply.status_code == 400
+    assert "L3:28 Missing conditional expression after 'if'." in reply.json()["error"]["message"]
+    assert rules.get("notes/1", "alice") == 200 and rules.get("notes/1", "bob") == 403
+
+
+def test_a_suite_does_not_start_without_the_rules_that_were_meant(tmp_path):
+    (tmp_path / "firestore.rules").write_text("service cloud.firestore {", encoding="utf-8")
+    ended = subprocess.run(
+        [conftest.hearth(), "start", "--ephemeral", "--no-functions", "--hub-port", "0",
+         "--firestore-port", "0", "--vectors-port", "0", "--functions-port", "0", "--tasks-port", "0"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "firestore.rules:1:26: error: Unexpected '<EOF>'." in ended.stderr
+
+
+def test_a_refusal_is_explained_with_the_values_that_decided(rules):
+    rules.put("notes/1", owner="alice")
+    assert rules.get("notes/1", "bob") == 403
+    told = rules.suite.cli("rules", "explain", "--denied").stdout
+    assert "get notes/1  denied" in told
+    assert "resource.data.owner = 'alice'" in told and "request.auth.uid = 'bob'" in told
+
+
+def test_coverage_counts_what_was_asked(rules):
+    rules.put("notes/1", owner="alice")
+    for uid in ("alice", "bob", "bob"):
+        rules.get("notes/1", uid)
+    reply = requests.get(
+        f"{rules.origin}/emulator/v1/projects/{conftest.PROJECT}:ruleCoverage", timeout=10)
+    counts = {
+        json.dumps(entry["value"]): entry["count"] for entry in reply.json()["report"][0]["values"]}
+    assert counts == {'{"boolValue": true}': 1, '{"boolValue": false}': 2}
+    page = requests.get(reply.url + ".html", timeout=10)
+    assert page.headers["content-type"].startswith("text/html") and "allow write" in page.text
+
+
+def test_only_the_administrator_lists_collections_and_writes_batches(rules):
+    headers = {"Authorization": f"Bearer {conftest.token('alice')}"}
+    for verb in (":listCollectionIds", ":batchWrite", ":partitionQuery"):
+        body = {"structuredQuery": {
+            "from": [{"collectionId": "notes", "allDescendants": True}],
+            "orderBy": [{"field": {"fieldPath": "__name__"}}]},
+            "partitionCount": 2} if verb == ":partitionQuery" else {}
+        reply = requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}{verb}", json=body, headers=headers, timeout=10)
+        assert reply.status_code == 403, (verb, reply.text)
