@@ -401,7 +401,8 @@ func testSupport() -> [Target] {
       [
         "DocumentModel", "DocumentStore", "EventLog", "FirestoreEmulator", "FirestoreProtos",
         "FirestoreWire", "HTTPSupport", "Identity", "Invocation", "QueryEngine", "RuntimeSupport",
-        "StorageEngine", "TestSupport", "HTTPTypes", "Logging", "NIOCore", "SwiftProtobuf",
+        "SecurityRules", "StorageEngine", "TestSupport", "HTTPTypes", "Logging", "NIOCore",
+        "SwiftProtobuf",
       ],
       exclude: ["corpus.base64"]
     ),

@@ -13,14 +13,15 @@ import Logging
 import NIOCore
 import QueryEngine
 import RuntimeSupport
+import SecurityRules
 import StorageEngine
 import SwiftProtobuf
 import Synchronization
 import TestSupport
 
-/// Firestore's doors, to which any bytes can be given.
+/// Firestore's doors and the rules' compiler, to which any bytes can be given.
 ///
-/// The first byte of an input chooses the door. A call's message follows it; the messages of a stream
+/// The first byte of an input chooses the door; 255 stands for security rules. A call's message follows it; the messages of a stream
 /// are each preceded by their length in two bytes, the high one first; a request over HTTP is its
 /// method, a space, its target, a line end, and its body.
 package final class FuzzTarget: Sendable {
@@ -28,6 +29,9 @@ package final class FuzzTarget: Sendable {
   package enum Door: UInt8, CaseIterable {
     case commit, batchWrite, runQuery, runAggregationQuery, batchGetDocuments, listDocuments
     case listen, write, http, listenChannel, writeChannel
+
+    /// The door of an input: by the remainder of its first byte.
+    init?(_ first: UInt8) { self.init(rawValue: first % UInt8(Self.allCases.count)) }
   }
 
   /// Inputs that reach all the code that any known ones reach; found by `make fuzz`.
@@ -82,9 +86,11 @@ package final class FuzzTarget: Sendable {
 
   /// Gives an input to its door; returns why the server is at fault, or nil.
   package func take(_ input: [UInt8]) async -> String? {
-    guard let first = input.first,
-      let door = Door(rawValue: first % UInt8(Door.allCases.count))
-    else { return nil }
+    guard let first = input.first, let door = Door(first) else { return nil }
+    if first == Self.rulesByte {
+      judge(Array(input.dropFirst()))
+      return nil
+    }
     do {
       try await take(Array(input.dropFirst()), at: door)
     } catch is BinaryDecodingError {
@@ -98,6 +104,39 @@ package final class FuzzTarget: Sendable {
       }
     }
     return log.entries(atLeast: .error).first.map { "\(door): \($0.message) \($0.metadata)" }
+  }
+
+  /// The first byte of security rules, which are loaded and then asked for a document and a query.
+  private static let rulesByte: UInt8 = 255
+
+  /// What has no document at all, so that rules which look for one find none.
+  private struct NoDocuments: RulesDocuments {
+    func document(_ path: RulePath, after: Bool) -> RuleValue? { nil }
+  }
+
+  private func judge(_ bytes: [UInt8]) {
+    // What is wrong with rules is said by an error, never by an end of the process.
+    guard let rules = try? Ruleset(name: "f", content: String(decoding: bytes, as: UTF8.self))
+    else { return }
+    let path = ["databases", "(default)", "documents", "a"].map { RulesRequest.PathStep.known($0) }
+    for (method, last) in [(AccessMethod.get, RulesRequest.PathStep.known("b")), (.list, .unknown)]
+    {
+      _ = rules.decide(
+        RulesRequest(
+          method: method,
+          path: path + [last],
+          time: RuleTimestamp(Timestamp(microseconds: 0)),
+          auth: .map(.entries(["uid": .string("u"), "token": .map(.fields(["n": .integer(1)]))])),
+          resource: .map(.entries(["data": .map(.fields(["a": .array([.string("b")])]))])),
+          query: .map(.entries(["limit": .int(1)])),
+          constraints: method == .list
+            ? [QueryConstraints([.init(path: ["a"], test: .equal, value: .int(1))])] : []
+        ),
+        documents: NoDocuments(),
+        ledger: AccessLedger(isSingle: true),
+        coverage: Coverage()
+      )
+    }
   }
 
   private func take(_ bytes: [UInt8], at door: Door) async throws {

@@ -104,9 +104,9 @@ struct BacktrackingMatcherTests {
     var random = SplitMix64(state: seed)
     for _ in 0..<1_000 {
       let pattern = NaivePattern.random(random.next(below: 4), &random)
-      let regex = try LinearRegex(pattern.source)
+      let regex = try LinearPattern(pattern.source)
       // The word boundaries at no place make the general machine run instead of bit sets.
-      let general = try LinearRegex("(?:\(pattern.source))|c\\bc")
+      let general = try LinearPattern("(?:\(pattern.source))|c\\bc")
       for _ in 0..<5 {
         let text = Self.text(&random)
         let expected = pattern.match(text, 0) { $0 == text.count }
@@ -123,7 +123,7 @@ struct BacktrackingMatcherTests {
     var random = SplitMix64(state: seed)
     for _ in 0..<1_000 {
       let pattern = NaivePattern.random(random.next(below: 4), &random)
-      let regex = try LinearRegex("(?s)" + "^(.*?)(\(pattern.source))(.*)$")
+      let regex = try LinearPattern("(?s)" + "^(.*?)(\(pattern.source))(.*)$")
       for _ in 0..<3 {
         let text = Self.text(&random)
         let expected = Self.firstMatch(of: pattern, in: text) ?? String(text)

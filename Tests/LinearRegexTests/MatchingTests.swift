@@ -52,7 +52,7 @@ struct MatchingTests {
     ]
   )
   func takesOneAndRefusesTheOther(pattern: String, taken: String, refused: String) throws {
-    let regex = try LinearRegex(pattern)
+    let regex = try LinearPattern(pattern)
 
     #expect(regex.matchesWhole(taken))
     #expect(!regex.matchesWhole(refused))
@@ -67,7 +67,7 @@ struct MatchingTests {
     ]
   )
   func foldsCase(pattern: String, text: String) throws {
-    let regex = try LinearRegex("(?i)" + pattern)
+    let regex = try LinearPattern("(?i)" + pattern)
 
     #expect(regex.matchesWhole(text))
   }
@@ -77,14 +77,14 @@ struct MatchingTests {
     arguments: [("i", "İ"), ("ı", "I"), ("[^k]", "\u{212A}"), ("ß", "ss"), (#"\W"#, "ſ")]
   )
   func keepsCase(pattern: String, text: String) throws {
-    let regex = try LinearRegex("(?i)" + pattern)
+    let regex = try LinearPattern("(?i)" + pattern)
 
     #expect(!regex.matchesWhole(text))
   }
 
   @Test("Large programs and small ones agree", arguments: [10, 63, 64, 65, 300])
   func largeAndSmallAgree(count: Int) throws {
-    let regex = try LinearRegex("(?:a{\(count)}|b\\b)")
+    let regex = try LinearPattern("(?:a{\(count)}|b\\b)")
 
     #expect(regex.matchesWhole(String(repeating: "a", count: count)))
     #expect(!regex.matchesWhole(String(repeating: "a", count: count - 1)))
@@ -97,7 +97,7 @@ struct MatchingTests {
   )
   func hostilePatternsEnd(pattern: String) throws {
     let text = String(repeating: "a", count: 20_000)
-    let regex = try LinearRegex(pattern)
+    let regex = try LinearPattern(pattern)
 
     #expect(regex.matchesWhole(text) == (pattern == "(a|aa)+$"))
     #expect(regex.replacingAll(in: text, with: "") == (pattern == "(a|aa)+$" ? "" : text))

@@ -45,7 +45,7 @@ struct PatternErrorTests {
     ]
   )
   func tellsTheMistake(pattern: String, message: String, offset: Int) {
-    let error = #expect(throws: PatternError.self) { try LinearRegex(pattern) }
+    let error = #expect(throws: PatternError.self) { try LinearPattern(pattern) }
 
     #expect(error?.message == message)
     #expect(error?.offset == offset)
@@ -55,7 +55,7 @@ struct PatternErrorTests {
   func boundsNesting(head: String) throws {
     let depth = 100_000
     let deep = String(repeating: head, count: depth) + String(repeating: ")", count: depth)
-    let error = #expect(throws: PatternError.self) { try LinearRegex(deep) }
+    let error = #expect(throws: PatternError.self) { try LinearPattern(deep) }
 
     let expected = head == "(?P<n>" ? "duplicate capture group name" : "expression nests too deeply"
     #expect(error?.message == expected)
@@ -64,7 +64,7 @@ struct PatternErrorTests {
   @Test("A thousand nested loops compile and match")
   func compilesNestedLoops() throws {
     let pattern = String(repeating: "(", count: 1_000) + "a" + String(repeating: ")*", count: 1_000)
-    let regex = try LinearRegex(pattern)
+    let regex = try LinearPattern(pattern)
 
     #expect(regex.matchesWhole("aaa"))
     #expect(!regex.matchesWhole("ab"))
@@ -80,14 +80,14 @@ struct PatternErrorTests {
     ]
   )
   func boundsSteps(pattern: String) {
-    let error = #expect(throws: PatternError.self) { try LinearRegex(pattern) }
+    let error = #expect(throws: PatternError.self) { try LinearPattern(pattern) }
 
     #expect(error?.message == "pattern too large - compile failed")
   }
 
   @Test("A program just below the bound compiles")
   func compilesLargeProgram() throws {
-    let regex = try LinearRegex(String(repeating: "a{1000}", count: 99))
+    let regex = try LinearPattern(String(repeating: "a{1000}", count: 99))
 
     #expect(regex.matchesWhole(String(repeating: "a", count: 99_000)))
   }
@@ -102,7 +102,7 @@ struct PatternErrorTests {
       let length = random.next(below: 12)
       let pattern = String((0..<length).map { _ in alphabet[random.next(below: alphabet.count)] })
       do {
-        let regex = try LinearRegex(pattern)
+        let regex = try LinearPattern(pattern)
         _ = regex.matchesWhole("a1")
         compiled += 1
       } catch {

@@ -27,7 +27,7 @@ struct ReplacingAndSplittingTests {
     ]
   )
   func replaces(text: String, pattern: String, template: String, expected: String) throws {
-    let regex = try LinearRegex(pattern)
+    let regex = try LinearPattern(pattern)
 
     #expect(regex.replacingAll(in: text, with: template) == expected)
   }
@@ -37,7 +37,7 @@ struct ReplacingAndSplittingTests {
     arguments: ["$1", "${", "${}", "${n", "${n }", "${n}", "x$9"]
   )
   func refusesTemplate(template: String) throws {
-    let regex = try LinearRegex("b")
+    let regex = try LinearPattern("b")
 
     #expect(regex.replacingAll(in: "abc", with: template) == nil)
     #expect(regex.replacingAll(in: "xyz", with: template) == "xyz")
@@ -45,7 +45,7 @@ struct ReplacingAndSplittingTests {
 
   @Test("A template may not refer far into the groups of a large pattern")
   func boundsCaptures() throws {
-    let regex = try LinearRegex(String(repeating: "(a?)", count: 10_000))
+    let regex = try LinearPattern(String(repeating: "(a?)", count: 10_000))
 
     #expect(regex.replacingAll(in: "a", with: "$1") == "a")
     #expect(regex.replacingAll(in: "a", with: "$10000") == nil)
@@ -65,14 +65,14 @@ struct ReplacingAndSplittingTests {
     ]
   )
   func splits(text: String, pattern: String, expected: [String]) throws {
-    let regex = try LinearRegex(pattern)
+    let regex = try LinearPattern(pattern)
 
     #expect(regex.split(text) == expected)
   }
 
   @Test("A scalar outside the basic plane is never cut in two, unlike in the official emulator")
   func keepsScalarsWhole() throws {
-    let regex = try LinearRegex("")
+    let regex = try LinearPattern("")
 
     #expect(regex.split("a😀b") == ["", "a", "😀", "b"])
     #expect(regex.replacingAll(in: "😀😀", with: "-") == "-😀-😀-")
@@ -80,7 +80,7 @@ struct ReplacingAndSplittingTests {
 
   @Test("A grapheme cluster is several scalars")
   func worksOnScalars() throws {
-    let regex = try LinearRegex(".")
+    let regex = try LinearPattern(".")
 
     #expect(regex.replacingAll(in: "e\u{301}\r\n", with: "x") == "xxx\n")
   }

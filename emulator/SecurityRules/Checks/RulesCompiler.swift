@@ -353,7 +353,7 @@ struct RulesCompiler {
       if name == "matches" || name == "split",
         case .literal(.string(let text)) = arguments.first?.kind
       {
-        do { _ = try LinearRegex(text) } catch {
+        do { _ = try LinearPattern(text) } catch {
           fail(
             "Invalid regular expression pattern. Pattern: \(text). (\(error.message))",
             arguments[0].range

@@ -5,12 +5,12 @@ import Synchronization
 final class PatternCache: Sendable {
   private static let patternsMax = 256
 
-  private let patterns = Mutex<[String: LinearRegex]>([:])
+  private let patterns = Mutex<[String: LinearPattern]>([:])
 
-  func pattern(_ text: String) throws(OperationError) -> LinearRegex {
+  func pattern(_ text: String) throws(OperationError) -> LinearPattern {
     if let known = patterns.withLock({ $0[text] }) { return known }
-    let pattern: LinearRegex
-    do { pattern = try LinearRegex(text) } catch {
+    let pattern: LinearPattern
+    do { pattern = try LinearPattern(text) } catch {
       throw OperationError(message: "Invalid regular expression '\(text)': \(error.message).")
     }
     patterns.withLock { patterns in

@@ -4,7 +4,7 @@
 /// input: nothing backtracks or recurses, and a program has at most
 /// 100 000 steps. One match costs at most the product of the steps and the length of the text, in
 /// Unicode scalars; replacing and splitting search anew after each match.
-package struct LinearRegex: Sendable {
+package struct LinearPattern: Sendable {
   private let program: Program
   private let automaton: PositionAutomaton?
 
