@@ -70,32 +70,34 @@ extension Ruleset {
       request.constraints.isEmpty ? [nil] : request.constraints
     for constraints in alternatives {
       var isAllowed = false
+      let record = coverage.map { _ in CoverageRecord() }
+      // One for all rules: what one of them uses up, the others lack.
+      let evaluation = Evaluation(
+        self,
+        request,
+        constraints: constraints,
+        documents: documents,
+        ledger: ledger,
+        coverage: record
+      )
       for candidate in found {
-        let record = coverage.map { _ in CoverageRecord() }
-        let evaluation = Evaluation(
-          self,
-          request,
-          constraints: constraints,
-          documents: documents,
-          ledger: ledger,
-          coverage: record
-        )
         evaluation.captures = candidate.captures
-        let answer = evaluation.answer(candidate.allow)
-        if let coverage, let record { coverage.add(record) }
-        if answers.count < Self.answersMax { answers.append(answer) }
+        let isTold = answers.count < Self.answersMax
+        let answer = evaluation.answer(candidate.allow, explains: isTold)
+        if isTold { answers.append(answer) }
         if answer.outcome == .isTrue {
           isAllowed = true
           break
         }
       }
+      if let coverage, let record { coverage.add(record) }
       if !isAllowed { return Decision(isAllowed: false, answers: answers.filter { !$0.isTrue }) }
     }
     return Decision(isAllowed: true, answers: answers)
   }
 
   /// Answers that a decision keeps.
-  private static let answersMax = 100
+  private static let answersMax = 20
 }
 
 extension Decision.Answer {
@@ -103,7 +105,7 @@ extension Decision.Answer {
 }
 
 extension Evaluation {
-  fileprivate func answer(_ allow: CompiledAllow) -> Decision.Answer {
+  fileprivate func answer(_ allow: CompiledAllow, explains: Bool) -> Decision.Answer {
     guard let condition = allow.condition else {
       return Decision.Answer(range: allow.range, outcome: .isTrue, reasons: [])
     }
@@ -111,12 +113,16 @@ extension Evaluation {
       if try holds(condition) {
         return Decision.Answer(range: allow.range, outcome: .isTrue, reasons: [])
       }
-      return Decision.Answer(range: allow.range, outcome: .isFalse, reasons: reasons(condition))
+      return Decision.Answer(
+        range: allow.range,
+        outcome: .isFalse,
+        reasons: explains ? reasons(condition) : []
+      )
     } catch {
       return Decision.Answer(
         range: allow.range,
         outcome: .failed(message: error.message, error.range),
-        reasons: reasons(condition)
+        reasons: explains ? reasons(condition) : []
       )
     }
   }

@@ -89,7 +89,9 @@ extension RuleValue {
   /// The value as a rules file would write it, cut where it is long.
   package var literal: String {
     let text = written(depth: 0)
-    return text.count <= Self.shownMax ? text : text.prefix(Self.shownMax) + "…"
+    let scalars = text.unicodeScalars
+    return scalars.count <= Self.shownMax
+      ? text : String(String.UnicodeScalarView(scalars.prefix(Self.shownMax))) + "…"
   }
 
   private func written(depth: Int) -> String {
@@ -105,7 +107,10 @@ extension RuleValue {
     case .float(let value): return String(value)
     case .string(let text):
       return "'"
-        + text.prefix(Self.shownMax).replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
+        + String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.shownMax))).replacing(
+          "\\",
+          with: "\\\\"
+        ).replacing("'", with: "\\'") + "'"
     case .bytes(let bytes): return "bytes of \(bytes.count)"
     case .timestamp(let time):
       return "timestamp.value(\(time.seconds * 1000 + Int64(time.nanos) / 1_000_000))"

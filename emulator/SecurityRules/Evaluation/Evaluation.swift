@@ -74,6 +74,14 @@ package final class AccessLedger {
 
   /// The bound of a request with one document is 10, of others 20, and 10 for each document.
   package init(isSingle: Bool) { totalMax = isSingle ? 10 : 20 }
+
+  /// The same documents, to look at more of them without counting them for the request.
+  fileprivate func copy() -> AccessLedger {
+    let other = AccessLedger(isSingle: totalMax == 10)
+    other.values = values
+    other.paths = paths
+    return other
+  }
 }
 
 /// What one look at the rules needs and uses up.
@@ -83,6 +91,10 @@ final class Evaluation {
     static let expressionsMax = 1000
     static let callDepthMax = 20
     static let accessesMax = 10
+    /// Expressions within expressions, those of called functions included; the stack is finite.
+    static let depthMax = 250
+    /// Values and bytes of text that are made; see `RuleValue.weight`.
+    static let madeWeightMax = 8 << 20
   }
 
   /// The values of a function's parameters and variables, which are found when first used.
@@ -107,6 +119,8 @@ final class Evaluation {
   var captures: [RuleValue?] = []
   private var callDepth = 0
   private var expressionCount = 0
+  private var depth = 0
+  private var madeWeight = 0
   private let coverage: CoverageRecord?
   /// Called with what `debug` is given.
   private let onDebug: (RuleValue, SourceRange) -> Void
@@ -136,7 +150,7 @@ final class Evaluation {
       request,
       constraints: constraints,
       documents: documents,
-      ledger: ledger
+      ledger: ledger.copy()
     )
     other.captures = captures
     other.accesses = accesses
@@ -173,6 +187,11 @@ final class Evaluation {
         expression
       )
     }
+    guard depth < Limits.depthMax else {
+      throw failure("Expression is too complex to evaluate safely.", expression)
+    }
+    depth += 1
+    defer { depth -= 1 }
     switch expression.kind {
     case .literal(let value): return value
     case .request: return wholeRequest
@@ -192,16 +211,16 @@ final class Evaluation {
     case .list(let elements):
       var values: [RuleValue] = []
       for element in elements { values.append(try known(element, frame)) }
-      return .list(values)
+      return try bounded(.list(values), expression)
     case .map(let entries):
-      var values: [String: RuleValue] = [:]
+      var values = RuleMembers()
       for entry in entries {
         guard case .string(let key) = try known(entry.key, frame) else {
           throw failure("A map's keys must be texts.", entry.key)
         }
         values[key] = try known(entry.value, frame)
       }
-      return .map(.entries(values))
+      return try bounded(.map(.members(values)), expression)
     case .path(let parts): return .path(try path(parts, frame))
     case .not(let operand): return .bool(try !bool(operand, frame))
     case .negative(let operand): return try negated(try known(operand, frame), expression)
@@ -246,11 +265,13 @@ final class Evaluation {
         }
         return .bool(proof)
       }
+      let result: RuleValue
       do {
-        return try RuleMethods.call(name, on: receiver, values, ruleset.patterns)
+        result = try RuleMethods.call(name, on: receiver, values, ruleset.patterns)
       } catch {
         throw failure(error.message, expression)
       }
+      return try bounded(result, expression)
     case .index(let object, let index):
       let base = try value(object, frame)
       let index = try known(index, frame)
@@ -378,6 +399,10 @@ final class Evaluation {
     let second = try value(right, frame)
     switch (first, second) {
     case (.queried(let part), .queried): throw unproven(part, left)
+    case (.queried(let part), .null) where part.names.count < 2 && operation.isEquality,
+      (.null, .queried(let part)) where part.names.count < 2 && operation.isEquality:
+      // Every result exists, and has data.
+      return .bool(operation == .notEqual)
     case (.queried(let part), let constant):
       // Of a list of constants only an equality says whether it holds the field.
       guard operation != .isIn, let proof = constraints?.proof(of: operation, part, constant) else {
@@ -391,9 +416,25 @@ final class Evaluation {
       return .bool(proof)
     default: break
     }
-    do { return try RuleOperators.value(operation, first, second) } catch {
+    let result: RuleValue
+    do { result = try RuleOperators.value(operation, first, second) } catch {
       throw failure(error.message, expression)
     }
+    return try bounded(result, expression)
+  }
+
+  /// A value that was made, of which one evaluation may not make too much.
+  ///
+  /// Each expression could double what the one before it has made.
+  private func bounded(
+    _ value: RuleValue,
+    _ expression: Expression
+  ) throws(RuleError) -> RuleValue {
+    madeWeight += value.weight(atMost: Limits.madeWeightMax)
+    guard madeWeight <= Limits.madeWeightMax else {
+      throw failure("The values of the rules have become too large.", expression)
+    }
+    return value
   }
 
   private func negated(
@@ -476,11 +517,11 @@ final class Evaluation {
   }
 
   private var wholeRequest: RuleValue {
-    var members: [String: RuleValue] = [:]
+    var members = RuleMembers()
     for name in ["auth", "method", "time", "path", "resource", "query"] {
       members[name] = requestValue(name)
     }
-    return .map(.entries(members))
+    return .map(.members(members))
   }
 
   // MARK: Documents and conversions
@@ -530,10 +571,11 @@ final class Evaluation {
     let key = AccessLedger.Key(path: path, after: after)
     if let value = ledger.values[key], accesses.contains(path) { return value.isNull ? nil : value }
     // The document that is asked for costs nothing.
-    if path.segments != request.path.compactMap(\.text) {
-      accesses.insert(path)
-      ledger.paths.insert(path)
-      guard accesses.count <= Limits.accessesMax, ledger.paths.count <= ledger.totalMax else {
+    if path != RulePath(request.path.compactMap(\.text)) {
+      // What is refused is not counted: what was looked at before stays free.
+      guard accesses.contains(path) || accesses.count < Limits.accessesMax,
+        ledger.paths.contains(path) || ledger.paths.count < ledger.totalMax
+      else {
         throw serviceCallError(
           function,
           .path(path),
@@ -542,6 +584,8 @@ final class Evaluation {
           expression
         )
       }
+      accesses.insert(path)
+      ledger.paths.insert(path)
     }
     if let value = ledger.values[key] { return value.isNull ? nil : value }
     let value: RuleValue?
@@ -594,6 +638,8 @@ extension RuleValue {
 }
 
 extension BinaryOperator {
+  fileprivate var isEquality: Bool { self == .equal || self == .notEqual }
+
   /// The operator that says the same with its operands exchanged; nil without one.
   fileprivate var turned: BinaryOperator? {
     switch self {

@@ -72,7 +72,9 @@ package struct QueryConstraints: Sendable {
     case .equal: return known.contains { $0.excludes(constant) } ? false : nil
     case .notEqual: return known.contains { $0.excludes(constant) } ? true : nil
     case .isIn:
-      if case .string(let key) = constant, has(key, in: part) { return true }
+      if part.names.first == "data", case .string(let key) = constant, has(key, in: part) {
+        return true
+      }
       return known.contains { $0.test == .contains && $0.value.isSame(as: constant) } ? true : nil
     case .greater, .greaterOrEqual, .less, .lessOrEqual:
       for predicate in known {
@@ -87,13 +89,15 @@ package struct QueryConstraints: Sendable {
 extension QueryConstraints.Predicate {
   /// Whether no value that passes the test equals the constant.
   fileprivate func excludes(_ constant: RuleValue) -> Bool {
+    guard value.isExactlyComparable(to: constant) else { return false }
     switch test {
     case .equal: return !value.equals(constant)
     // What has no value, or null, is not found by an inequality either.
     case .notEqual: return value.equals(constant) || constant.isNull
     case .notIn:
       guard case .list(let values) = value else { return false }
-      return constant.isNull || values.contains { $0.equals(constant) }
+      return constant.isNull
+        || values.contains { $0.isExactlyComparable(to: constant) && $0.equals(constant) }
     case .contains:
       return constant.isNull
     case .less, .lessOrEqual, .greater, .greaterOrEqual:
@@ -104,7 +108,8 @@ extension QueryConstraints.Predicate {
 
   /// Whether the test of a range proves or refutes a comparison with the constant.
   fileprivate func proof(of operation: BinaryOperator, _ constant: RuleValue) -> Bool? {
-    guard let order = RuleOperators.order(value, constant) else { return nil }
+    guard value.isExactlyComparable(to: constant), let order = RuleOperators.order(value, constant)
+    else { return nil }
     let isAtLeast = order != .less
     let isAtMost = order != .greater
     switch test {
@@ -137,6 +142,22 @@ extension QueryConstraints.Predicate {
       default: return nil
       }
     default: return nil
+    }
+  }
+}
+
+extension RuleValue {
+  /// Whether queries and rules compare the two alike.
+  ///
+  /// Queries compare numbers of both types exactly, rules as `float`s, which are whole only up to
+  /// here: a query for what is not 2⁵³ + 1 finds 2⁵³, and the rules hold the two for equal.
+  fileprivate func isExactlyComparable(to other: RuleValue) -> Bool {
+    [self, other].allSatisfy { value in
+      switch value {
+      case .int(let number): number.magnitude < 1 << 53
+      case .float(let number): !(number.magnitude >= 0x1p53)
+      default: true
+      }
     }
   }
 }

@@ -223,7 +223,9 @@ struct Lexer {
 
   private mutating func number(_ width: Int, radix: Int) throws(RulesIssue) -> UInt32 {
     let digits = scalars[offset..<min(offset + width, scalars.count)].map(String.init).joined()
-    guard digits.count == width, let value = UInt32(digits, radix: radix) else {
+    guard digits.count == width, digits.allSatisfy(\.isHexDigit),
+      let value = UInt32(digits, radix: radix)
+    else {
       throw issue("'\(digits)' is not the number of a character.", from: offset)
     }
     offset += width

@@ -73,14 +73,16 @@ enum RuleConversions {
 extension RulePath {
   /// The path that a text spells, with or without a slash before it.
   fileprivate init(template text: String) throws(OperationError) {
-    var rest = text[...]
-    if rest.first == "/" { rest = rest.dropFirst() }
-    let parts = rest.split(separator: "/", omittingEmptySubsequences: false)
+    // By bytes: a slash and a mark that follows it are one `Character`.
+    let slash = UInt8(ascii: "/")
+    var rest = Array(text.utf8)[...]
+    if rest.first == slash { rest = rest.dropFirst() }
+    let parts = rest.split(separator: slash, omittingEmptySubsequences: false)
     guard !parts.contains(where: \.isEmpty) else {
       throw OperationError(
         message: "Invalid Path Template \(text). Empty segment is not allowed."
       )
     }
-    self.init(parts.map(String.init))
+    self.init(parts.map { String(decoding: $0, as: UTF8.self) })
   }
 }

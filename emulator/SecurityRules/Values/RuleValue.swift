@@ -102,83 +102,14 @@ package struct RulePath: Sendable, Hashable {
 
   /// With a slash before each segment.
   package var text: String { segments.map { "/" + $0 }.joined() }
-}
 
-/// A map of the rules language.
-package enum RuleMap: Sendable {
-  /// Of a document, not converted yet.
-  case fields(MapValue)
-  case entries([String: RuleValue])
-
-  package subscript(key: String) -> RuleValue? {
-    switch self {
-    case .fields(let fields): fields[key].map(RuleValue.init)
-    case .entries(let entries): entries[key]
-    }
+  /// Whether the segments are the same bytes; others may look alike.
+  package static func == (left: RulePath, right: RulePath) -> Bool {
+    left.segments.areIdentical(to: right.segments)
   }
 
-  var count: Int {
-    switch self {
-    case .fields(let fields): fields.count
-    case .entries(let entries): entries.count
-    }
-  }
-
-  /// In the order of their bytes.
-  var keys: [String] {
-    switch self {
-    case .fields(let fields): fields.keys
-    case .entries(let entries):
-      entries.keys.sorted { ValueOrder.compareText($0, $1) == .less }
-    }
-  }
-}
-
-/// Different elements, in the order in which they came.
-package struct RuleSet: Sendable {
-  private(set) var elements: [RuleValue] = []
-  private var places: [RuleValueKey: [Int]] = [:]
-
-  /// Whether `1` and `1.0` are one element, as in the sets of rules but not in their lists.
-  private let unifiesNumbers: Bool
-
-  init(_ elements: some Sequence<RuleValue>, unifyingNumbers: Bool = true) {
-    unifiesNumbers = unifyingNumbers
-    for element in elements { insert(element) }
-  }
-
-  private mutating func insert(_ element: RuleValue) {
-    guard !contains(element) else { return }
-    places[RuleValueKey(element), default: []].append(elements.count)
-    elements.append(element)
-  }
-
-  func contains(_ element: RuleValue) -> Bool {
-    places[RuleValueKey(element)]?.contains { place in
-      unifiesNumbers ? elements[place].equals(element) : elements[place].isSame(as: element)
-    } ?? false
-  }
-
-  var count: Int { elements.count }
-}
-
-/// What equal values share, so that sets find them quickly.
-private struct RuleValueKey: Hashable {
-  private var text: String?
-  private var number: Double?
-  private var kind = 0
-
-  init(_ value: RuleValue) {
-    switch value {
-    case .string(let value): text = value
-    case .int(let value): number = Double(value)
-    case .float(let value): number = value
-    case .bool(let value): kind = value ? 1 : 2
-    case .null: kind = 3
-    case .list(let elements): (kind, number) = (4, Double(elements.count))
-    case .map(let map): (kind, number) = (5, Double(map.count))
-    default: kind = 6
-    }
+  package func hash(into hasher: inout Hasher) {
+    for segment in segments { hasher.combine(ExactText(segment)) }
   }
 }
 
@@ -252,7 +183,7 @@ extension RuleValue {
     case (.timestamp(let a), .timestamp(let b)): a == b
     case (.duration(let a), .duration(let b)): a == b
     case (.latlng(let a), .latlng(let b)): a == b
-    case (.path(let a), .path(let b)): a.segments.areIdentical(to: b.segments)
+    case (.path(let a), .path(let b)): a == b
     case (.list(let a), .list(let b)):
       a.count == b.count && zip(a, b).allSatisfy { $0.isSame(as: $1) }
     case (.map(let a), .map(let b)):

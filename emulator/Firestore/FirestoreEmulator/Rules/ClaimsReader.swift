@@ -18,7 +18,7 @@ enum ClaimsReader {
     }
 
     mutating func object(_ members: [(String, RuleValue)]) -> RuleValue {
-      .map(.entries(Dictionary(members) { $1 }))
+      .map(RuleMap(members))
     }
   }
 

@@ -1,0 +1,81 @@
+import DocumentModel
+
+/// Different elements, in the order in which they came.
+package struct RuleSet: Sendable {
+  private(set) var elements: [RuleValue] = []
+  /// The places of elements by what equal ones have in common.
+  private var places: [Int: [Int]] = [:]
+
+  /// Whether `1` and `1.0` are one element, as in the sets of rules but not in their lists.
+  private let unifiesNumbers: Bool
+
+  init(_ elements: some Sequence<RuleValue>, unifyingNumbers: Bool = true) {
+    unifiesNumbers = unifyingNumbers
+    for element in elements { insert(element) }
+  }
+
+  private mutating func insert(_ element: RuleValue) {
+    // What equals nothing, not even itself, is an element each time and is never found.
+    guard let key = element.equalityHash else { return elements.append(element) }
+    guard !contains(element, key) else { return }
+    places[key, default: []].append(elements.count)
+    elements.append(element)
+  }
+
+  func contains(_ element: RuleValue) -> Bool {
+    element.equalityHash.map { contains(element, $0) } ?? false
+  }
+
+  private func contains(_ element: RuleValue, _ key: Int) -> Bool {
+    places[key]?.contains { place in
+      unifiesNumbers ? elements[place].equals(element) : elements[place].isSame(as: element)
+    } ?? false
+  }
+
+  var count: Int { elements.count }
+}
+
+extension RuleValue {
+  /// A number that equal values share; nil for what equals nothing.
+  fileprivate var equalityHash: Int? {
+    var hasher = Hasher()
+    return combine(into: &hasher) ? hasher.finalize() : nil
+  }
+
+  /// Whether something may equal the value.
+  private func combine(into hasher: inout Hasher) -> Bool {
+    switch self {
+    case .null: hasher.combine(0)
+    case .bool(let value): hasher.combine(value)
+    // The numbers of both types may be one.
+    case .int(let number): hasher.combine(Double(number))
+    case .float(let number):
+      guard !number.isNaN else { return false }
+      hasher.combine(number)
+    case .string(let text): hasher.combine(ExactText(text))
+    case .bytes(let bytes): hasher.combine(bytes)
+    case .timestamp(let time): hasher.combine(time)
+    case .duration(let span): hasher.combine(span)
+    case .latlng(let point):
+      guard !point.latitude.isNaN, !point.longitude.isNaN else { return false }
+      hasher.combine(point)
+    case .vector(let numbers):
+      guard !numbers.contains(where: \.isNaN) else { return false }
+      hasher.combine(numbers)
+    case .path(let path): hasher.combine(path)
+    case .list(let elements):
+      hasher.combine(elements.count)
+      return elements.allSatisfy { $0.combine(into: &hasher) }
+    case .map(let map):
+      hasher.combine(map.count)
+      return map.keys.allSatisfy { key in
+        hasher.combine(ExactText(key))
+        return map[key]?.combine(into: &hasher) ?? false
+      }
+    // Their order does not count.
+    case .set(let set): hasher.combine(set.count)
+    case .mapDiff, .queried: return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,53 @@
+import DocumentModel
+
+extension RuleValue {
+  /// How many values and bytes of text this is, counted no further than to a bound.
+  ///
+  /// A value that stands at two places counts twice, as it is compared twice.
+  func weight(atMost bound: Int) -> Int {
+    var weight = 0
+    add(to: &weight, bound)
+    return weight
+  }
+
+  private func add(to weight: inout Int, _ bound: Int) {
+    weight += 1
+    guard weight <= bound else { return }
+    switch self {
+    case .null, .bool, .int, .float, .timestamp, .duration, .latlng, .queried: break
+    case .string(let text): weight += text.utf8.count
+    case .bytes(let bytes): weight += bytes.count
+    case .vector(let numbers): weight += numbers.count
+    case .path(let path): weight += path.segments.reduce(0) { $0 + 1 + $1.utf8.count }
+    case .list(let elements):
+      for element in elements where weight <= bound { element.add(to: &weight, bound) }
+    case .set(let set):
+      for element in set.elements where weight <= bound { element.add(to: &weight, bound) }
+    case .map(.fields(let fields)):
+      for field in fields where weight <= bound { field.value.add(to: &weight, bound) }
+    case .map(.members(let members)):
+      for key in members.keys where weight <= bound {
+        weight += key.utf8.count
+        members[key]?.add(to: &weight, bound)
+      }
+    case .mapDiff(let diff):
+      weight += diff.added.count + diff.removed.count + diff.changed.count + diff.unchanged.count
+    }
+  }
+}
+
+extension FirestoreValue {
+  fileprivate func add(to weight: inout Int, _ bound: Int) {
+    weight += 1
+    guard weight <= bound else { return }
+    switch self {
+    case .array(let elements):
+      for element in elements where weight <= bound { element.add(to: &weight, bound) }
+    case .map(let fields):
+      for field in fields where weight <= bound { field.value.add(to: &weight, bound) }
+    case .string(let text): weight += text.utf8.count
+    case .bytes(let bytes): weight += bytes.count
+    default: break
+    }
+  }
+}
