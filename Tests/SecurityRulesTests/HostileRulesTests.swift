@@ -40,7 +40,7 @@ struct HostileRulesTests {
     #expect(ruleset.issues.count >= 4000)
   }
 
-  /// What the rules say on a thread with as little stack as those of macOS's pools have.
+  /// What the rules say on a thread with the stack that Linux gives to each.
   private static func isAllowed(
     _ text: String,
     data: MapValue = [:],
@@ -145,7 +145,7 @@ struct HostileRulesTests {
   ]
 
   @Test(
-    "A client's long list does not take long",
+    "A client's long list is judged to its end",
     arguments: crowds,
     ["hasOnly(['a'])", "toSet().size() == 0", "hasAny(resource.data.l)"]
   )
