@@ -152,4 +152,98 @@ struct AccessTests {
     #expect(fixture.store.transactions.withLock { $0.openCount } == 0)
     #expect(fixture.store.locks.isEmpty)
   }
+
+  @Test("A refused read in a transaction holds no locks", arguments: [false, true])
+  func refusedReadInTransaction(isQuery: Bool) async throws {
+    let fixture = StoreFixture(access: OwnerPolicy())
+    try await fixture.commit(set("c/d", mine))
+    let transaction = try await fixture.begin()
+
+    let outcome = await code {
+      if isQuery {
+        return try await fixture.store.query(
+          all("c"),
+          at: .transaction(transaction),
+          auth: stranger
+        ).documents.count
+      }
+      return try await fixture.store.lookUp(
+        [name("c/d")],
+        mask: nil,
+        at: .transaction(transaction),
+        auth: stranger
+      ).documents.count
+    }
+
+    #expect(outcome == .permissionDenied)
+    #expect(fixture.store.locks.isEmpty)
+    // The transaction can still read what it may.
+    _ = try await fixture.store.lookUp(
+      [name("c/d")],
+      mask: nil,
+      at: .transaction(transaction),
+      auth: user
+    )
+  }
+
+  @Test("A reader who loses the permission while waiting for locks is refused and holds none")
+  func refusedAfterWait() async throws {
+    let fixture = StoreFixture(access: MemberPolicy())
+    try await fixture.commit(set("members/u1", [:]), set("c/d", mine))
+    let (first, second) = (try await fixture.begin(), try await fixture.begin())
+    _ = try await fixture.get("c/d", at: .transaction(first))
+    async let write = fixture.commit(set("c/d", mine))
+    await fixture.waitForLockWaiters(1)
+    // Behind a writer that waits, readers wait too.
+    async let refused = code {
+      try await fixture.store.lookUp(
+        [name("c/d")],
+        mask: nil,
+        at: .transaction(second),
+        auth: user
+      )
+    }
+    await fixture.waitForLockWaiters(2)
+
+    try await fixture.commit(delete("members/u1"))
+    try await fixture.store.rollback(first, database: database)
+
+    _ = try await write
+    #expect(await refused == .permissionDenied)
+    #expect(fixture.store.locks.isEmpty)
+  }
+}
+
+/// Lets a user read everything while there is a document `members/{uid}`, and everybody write.
+final class MemberPolicy: AccessPolicy {
+  /// Called before each decision.
+  let willDecide = Mutex<(@Sendable () -> Void)?>(nil)
+  /// Refuses everything.
+  let isShut = Mutex(false)
+
+  func isOpen(_ database: DatabaseName) -> Bool { false }
+
+  func authorizeReads(
+    _ documents: [(name: DocumentName, document: FirestoreDocument?)],
+    auth: AuthContext,
+    view: AccessView
+  ) throws {
+    try require(auth, view)
+  }
+
+  func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws {
+    try require(auth, view)
+  }
+
+  private func require(_ auth: AuthContext, _ view: AccessView) throws {
+    let isShut = isShut.withLock(\.self)
+    willDecide.withLock(\.self)?()
+    guard !isShut, case .user(let user) = auth,
+      try view.document(name("members/\(user.uid)")) != nil
+    else { throw AccessTests.OwnerPolicy.denied }
+  }
+
+  func authorize(_ request: AdministrativeRequest, in database: DatabaseName) throws {}
+
+  func authorizeWrites(_ writes: [AccessWrite], auth: AuthContext, view: AccessView) throws {}
 }

@@ -11,82 +11,6 @@ import Testing
 
 @Suite("Listeners")
 struct ListenTests {
-  /// A listener whose events a test takes one by one, as short texts.
-  private final class Phone: Sendable {
-    let session: ListenSession
-    private let queued = Mutex<[ListenEvent]>([])
-
-    init(_ session: ListenSession) {
-      self.session = session
-    }
-
-    deinit { session.close() }
-
-    func next() async throws -> ListenEvent {
-      while true {
-        if let event = queued.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return event }
-        let events = try #require(await session.next())
-        queued.withLock { $0 += events }
-      }
-    }
-
-    /// The events up to the next snapshot, which is left out, without times and tokens.
-    func toSnapshot() async throws -> [String] {
-      var texts: [String] = []
-      while true {
-        switch try await next() {
-        case .snapshot: return texts
-        case .added(let id): texts.append("added \(id)")
-        case .removed(let id, let cause):
-          texts.append("removed \(id)" + (cause.map { " \($0.statusCode.name)" } ?? ""))
-        case .reset(let id): texts.append("reset \(id)")
-        case .current(let id, _, _): texts.append("current \(id)")
-        case .document(let document, let members, let former):
-          texts.append(
-            "\(document.document.name.path) \(members)" + (former == [] ? "" : " -\(former)")
-          )
-        case .deleted(let name, let former, _): texts.append("deleted \(name.path) -\(former)")
-        case .departed(let name, let former, _): texts.append("departed \(name.path) -\(former)")
-        case .filter(let id, let count, _): texts.append("filter \(id) \(count)")
-        }
-      }
-    }
-
-    /// The cause of the next refusal.
-    func refusal() async throws -> StatusError? {
-      while true {
-        if case .removed(_, let cause) = try await next() { return cause }
-      }
-    }
-  }
-
-  /// Runs a test with a store whose listeners are told.
-  private func withStore(
-    _ fixture: StoreFixture = StoreFixture(),
-    _ body: (StoreFixture) async throws -> Void
-  ) async throws {
-    let telling = Task {
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await fixture.store.tailer.run() }
-        group.addTask { try await fixture.store.hub.run(for: fixture.store) }
-        try await group.waitForAll()
-      }
-    }
-    try await body(fixture)
-    telling.cancel()
-    _ = await telling.result
-  }
-
-  private func phone(
-    _ fixture: StoreFixture,
-    auth: AuthContext = .admin,
-    _ configuration: ListenSession.Configuration = .init()
-  ) -> Phone {
-    Phone(
-      fixture.store.openListener(database: database, auth: auth, configuration: configuration)
-    )
-  }
-
   private func numbers(_ comparison: Query.FieldOperator, _ number: Int64) -> Query {
     var query = all("c")
     query.filter = .field(path("n"), comparison, .integer(number))
@@ -95,9 +19,9 @@ struct ListenTests {
 
   @Test("A commit's documents come in one snapshot, each once for all targets that it concerns")
   func commits() async throws {
-    try await withStore { fixture in
+    try await withListeners { fixture in
       try await fixture.commit(set("c/a", ["n": .integer(1)]), set("c/b", ["n": .integer(5)]))
-      let phone = phone(fixture)
+      let phone = Phone(fixture)
       await phone.session.add(ListenRequest(.query(numbers(.lessThan, 3))), id: 2)
       #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
       await phone.session.add(ListenRequest(.query(numbers(.greaterThan, 3))), id: 4)
@@ -119,9 +43,9 @@ struct ListenTests {
 
   @Test("A window of a limit is filled again in the snapshot of the commit that took from it")
   func refill() async throws {
-    try await withStore { fixture in
+    try await withListeners { fixture in
       for index in 10..<60 { try await fixture.commit(set("c/d\(index)")) }
-      let phone = phone(fixture)
+      let phone = Phone(fixture)
       var query = all("c")
       query.limit = 2
       await phone.session.add(ListenRequest(.query(query)), id: 2)
@@ -147,9 +71,9 @@ struct ListenTests {
 
   @Test("A client that does not read is kept waiting in bounded memory and then begins anew")
   func slowClient() async throws {
-    try await withStore { fixture in
+    try await withListeners { fixture in
       try await fixture.commit(set("c/a"))
-      let phone = phone(fixture, .init(waitingCommitsMax: 5))
+      let phone = Phone(fixture, .init(waitingCommitsMax: 5))
       await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
       #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
 
@@ -164,9 +88,9 @@ struct ListenTests {
 
   @Test("A quiet import and a reset are told: by a new beginning, and as deletions")
   func discontinuity() async throws {
-    try await withStore { fixture in
+    try await withListeners { fixture in
       try await fixture.commit(set("c/a"))
-      let phone = phone(fixture)
+      let phone = Phone(fixture)
       await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
       _ = try await phone.toSnapshot()
 
@@ -179,9 +103,9 @@ struct ListenTests {
 
   @Test("A target is replaced by one of its id, is gone once told if asked, and may be named here")
   func targets() async throws {
-    try await withStore { fixture in
+    try await withListeners { fixture in
       try await fixture.commit(set("c/a"), set("d/b"))
-      let phone = phone(fixture)
+      let phone = Phone(fixture)
       await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
       _ = try await phone.toSnapshot()
       await phone.session.add(ListenRequest(.query(all("d")), isOnce: true), id: 2)
@@ -203,8 +127,8 @@ struct ListenTests {
 
   @Test("What is wrong with one target ends that target, and the others go on")
   func refusals() async throws {
-    try await withStore { fixture in
-      let phone = phone(fixture, .init(targetsMax: 1))
+    try await withListeners { fixture in
+      let phone = Phone(fixture, .init(targetsMax: 1))
       var invalid = numbers(.in, 1)
       await phone.session.add(ListenRequest(.query(invalid)), id: 2)
       #expect(try await phone.refusal()?.statusCode == .invalidArgument)
@@ -227,15 +151,15 @@ struct ListenTests {
 
   @Test("Access is decided for each listener, also when others share its view")
   func access() async throws {
-    try await withStore(StoreFixture(access: AccessTests.OwnerPolicy())) { fixture in
+    try await withListeners(StoreFixture(access: AccessTests.OwnerPolicy())) { fixture in
       try await fixture.commit(set("c/a", ["owner": .string("u1")]))
-      let admin = phone(fixture)
+      let admin = Phone(fixture)
       var window = all("c")
       window.limit = 3
       for query in [all("c"), window] {
         await admin.session.add(ListenRequest(.query(query)), id: 2)
         _ = try await admin.toSnapshot()
-        let user = phone(fixture, auth: AccessTests().user)
+        let user = Phone(fixture, auth: AccessTests().user)
         await user.session.add(ListenRequest(.query(query)), id: 2)
         #expect(try await user.refusal()?.statusCode == .permissionDenied)
         await user.session.add(ListenRequest(.documents([name("c/a")])), id: 4)
@@ -248,8 +172,8 @@ struct ListenTests {
 
   @Test("Listeners to whom nothing happens are told the time, and the time never goes back")
   func idle() async throws {
-    try await withStore { fixture in
-      let phone = phone(fixture)
+    try await withListeners { fixture in
+      let phone = Phone(fixture)
       await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
       _ = try await phone.toSnapshot()
       await fixture.clock.waitForSleepers(1)
@@ -280,7 +204,7 @@ struct ListenTests {
     await fixture.clock.waitForSleepers(1)
     // Nobody reads the log.
     try await fixture.commit(set("c/a"))
-    let phone = phone(fixture)
+    let phone = Phone(fixture)
     await phone.session.add(ListenRequest(.query(all("c"))), id: 2)
     while fixture.store.hub.withTable({ !$0.isWaiting }) { await Task.yield() }
     telling.cancel()
@@ -290,8 +214,8 @@ struct ListenTests {
 
   @Test("Nothing is left of a listener that is gone")
   func leftovers() async throws {
-    try await withStore { fixture in
-      let phone = phone(fixture)
+    try await withListeners { fixture in
+      let phone = Phone(fixture)
       var window = all("c")
       window.limit = 1
       let targets: [ListenTarget] = [

@@ -252,27 +252,41 @@ extension DocumentDatabase {
   }
 
   /// Throws the policy's refusal; otherwise notes on which documents the permission depends.
+  ///
+  /// Returns what decided: the documents, and the moment as of which it did.
+  @discardableResult
   func authorize(
     _ target: PreparedTarget,
     _ id: ListenTable.SubscriptionID,
     _ auth: AuthContext
-  ) async throws {
-    guard auth != .admin else { return }
+  ) async throws -> Permission {
+    guard auth != .admin else { return Permission() }
     while true {
-      let (names, sequence) = try await dependencies(of: target, auth)
-      // A commit that the hub took meanwhile has found nothing to recheck.
+      let policyVersion = hub.withTable(\.policyVersion)
+      var permission = try await permission(for: target, auth)
+      permission.policyVersion = policyVersion
+      // What the hub took meanwhile, a commit or another policy, has found nothing to recheck.
       let isNoted = hub.withTable { table in
-        table.depend(id, on: names)
-        return table.sequence <= sequence
+        table.depend(id, on: permission.names)
+        return table.sequence <= permission.sequence && table.policyVersion == policyVersion
       }
-      if isNoted { return }
+      if isNoted { return permission }
     }
   }
 
-  private func dependencies(
-    of target: PreparedTarget,
+  /// Why a subscriber may listen.
+  struct Permission: Sendable {
+    /// The documents that the policy has looked at.
+    var names: Set<DocumentName> = []
+    /// The commit whose state they showed.
+    var sequence: UInt64 = 0
+    var policyVersion: UInt64 = 0
+  }
+
+  private func permission(
+    for target: PreparedTarget,
     _ auth: AuthContext
-  ) async throws -> (names: Set<DocumentName>, sequence: UInt64) {
+  ) async throws -> Permission {
     try await storage.read { snapshot in
       let reader = SnapshotReader(snapshot)
       let notes = AccessView.Notes()
@@ -284,7 +298,33 @@ extension DocumentDatabase {
         let found = try names.map { (name: $0, document: try view.document($0)) }
         try self.accessPolicy.authorizeReads(found, auth: auth, view: view)
       }
-      return (notes.names, snapshot.sequence)
+      return Permission(names: notes.names, sequence: snapshot.sequence)
+    }
+  }
+
+  /// Throws the refusal of a subscriber who was to be asked again from a moment on; false when it may
+  /// listen now, but perhaps could not at some time since that moment.
+  ///
+  /// Runs behind short work: one commit can make thousands be asked.
+  func isStillAuthorized(
+    _ target: PreparedTarget,
+    _ id: ListenTable.SubscriptionID,
+    since moment: AccessMoment,
+    _ auth: AuthContext
+  ) async throws -> Bool {
+    try await withTaskExecutorPreference(LongWorkExecutor.shared) {
+      let permission = try await authorize(target, id, auth)
+      guard permission.policyVersion == moment.policyVersion else { return false }
+      guard permission.sequence > moment.sequence else { return true }
+      return try await storage.read { snapshot in
+        guard try isKept(moment.time, of: target.database, in: snapshot) else { return false }
+        return try permission.names.allSatisfy { name in
+          let key = DocumentKeys.key(name)
+          let written = try snapshot.get(DocumentKeys.keyspace, key)?.version ?? 0
+          return try written <= moment.sequence
+            && !PastVersions.isChanged(key, after: moment.time, in: snapshot)
+        }
+      }
     }
   }
 

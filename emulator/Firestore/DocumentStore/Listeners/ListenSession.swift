@@ -61,7 +61,7 @@ package final class ListenSession: Sendable {
     case failure(SubscriptionID, StatusError)
     case reset(SubscriptionID)
     /// Whether the client may still listen is to be asked before more is told.
-    case recheck(SubscriptionID)
+    case recheck(SubscriptionID, AccessMoment)
     case commit(ListenedCommit)
     case time(Timestamp)
   }
@@ -355,7 +355,9 @@ package final class ListenSession: Sendable {
 
   func deliver(resetOf id: SubscriptionID) { enqueue(.reset(id)) }
 
-  func deliver(recheckOf id: SubscriptionID) { enqueue(.recheck(id)) }
+  func deliver(recheckOf id: SubscriptionID, since moment: AccessMoment) {
+    enqueue(.recheck(id, moment))
+  }
 
   /// Tells that nothing has changed up to a time, unless something else will tell it.
   func deliver(_ time: Timestamp) {
@@ -432,7 +434,7 @@ package final class ListenSession: Sendable {
         store.hub.withTable { table in for id in taken.ended { table.unsubscribe(id) } }
       }
       if taken.isClosed { return nil }
-      if let id = taken.recheck { await recheck(id) }
+      if let (id, moment) = taken.recheck { await recheck(id, since: moment) }
       if !taken.events.isEmpty { return taken.events }
       await waitForItems()
     }
@@ -481,16 +483,19 @@ package final class ListenSession: Sendable {
     /// Subscriptions that have served.
     var ended: [SubscriptionID] = []
     /// A subscription that is to be asked about before anything else is taken.
-    var recheck: SubscriptionID?
+    var recheck: (SubscriptionID, AccessMoment)?
     var roomWaiters: [CheckedContinuation<Bool, Never>] = []
     var isClosed = false
   }
 
   /// Ends a target that the client may no longer listen to.
-  private func recheck(_ id: SubscriptionID) async {
+  ///
+  /// One of which it might have had no right to some of what is queued begins anew.
+  private func recheck(_ id: SubscriptionID, since moment: AccessMoment) async {
     guard let target = state.withLock({ $0.targets[id]?.prepared }) else { return }
     do {
-      try await store.authorize(target, id, auth)
+      if try await store.isStillAuthorized(target, id, since: moment, auth) { return }
+      state.withLock { $0.items.prepend(.reset(id)) }
     } catch {
       let told = store.told(error)
       state.withLock { $0.items.prepend(.failure(id, told)) }
@@ -502,10 +507,10 @@ package final class ListenSession: Sendable {
     state.withLock { state in
       var taken = Taken()
       while taken.events.count < Self.eventsMax, let item = state.items.first {
-        if case .recheck(let id) = item {
+        if case .recheck(let id, let moment) = item {
           // What was taken before is told first.
           guard taken.events.isEmpty else { break }
-          taken.recheck = id
+          taken.recheck = (id, moment)
           state.items.removeFirst()
           break
         }

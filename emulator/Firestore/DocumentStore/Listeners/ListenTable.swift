@@ -5,6 +5,15 @@ import Events
 import QueryEngine
 import RuntimeSupport
 
+/// From when on it has to be asked whether a subscriber may still listen.
+struct AccessMoment: Sendable {
+  /// The commit that has changed what the permission depends on, or the last one taken before the
+  /// policy was changed.
+  var sequence: UInt64
+  var time: Timestamp
+  var policyVersion: UInt64
+}
+
 /// Who listens to what, and what each commit means to them: a state machine without time.
 ///
 /// Subscribers of one and the same target share a view. A view of a query without limit keeps
@@ -121,6 +130,8 @@ struct ListenTable: Sendable {
   private var dependencies: [SubscriptionID: Set<DocumentName>] = [:]
   /// The same, by document.
   private var dependents: [DocumentName: Set<SubscriptionID>] = [:]
+  /// How often the policy was changed.
+  private(set) var policyVersion: UInt64 = 0
   private var nextID: UInt64 = 1
   /// Whether no more records will be taken.
   private var isEnded = false
@@ -234,12 +245,16 @@ struct ListenTable: Sendable {
   }
 
   /// Every subscriber but the administrator's is to be asked again whether it may listen.
-  mutating func recheckAll() { recheck(Set(dependencies.keys)) }
+  mutating func recheckAll() {
+    policyVersion += 1
+    recheck(Set(dependencies.keys), sequence, time)
+  }
 
-  private mutating func recheck(_ ids: Set<SubscriptionID>) {
+  private mutating func recheck(_ ids: Set<SubscriptionID>, _ sequence: UInt64, _ time: Timestamp) {
+    let moment = AccessMoment(sequence: sequence, time: time, policyVersion: policyVersion)
     for id in ids.sorted() {
       guard let session = subscriptions[id]?.session else { continue }
-      session.deliver(recheckOf: id)
+      session.deliver(recheckOf: id, since: moment)
       wake(session)
     }
   }
@@ -402,7 +417,8 @@ struct ListenTable: Sendable {
   private mutating func tell(_ record: CommitRecord, bytes: Int) {
     if !dependents.isEmpty {
       // Before they are told anything of this commit.
-      recheck(record.changes.reduce(into: []) { $0.formUnion(dependents[$1.name] ?? []) })
+      let ids = record.changes.reduce(into: Set()) { $0.formUnion(dependents[$1.name] ?? []) }
+      recheck(ids, record.sequence, record.commitTime)
     }
     var affected: [ViewID: [DocumentChange]] = [:]
     var documents: [DocumentName: ListenedDocument] = [:]

@@ -20,8 +20,10 @@ extension DocumentDatabase {
   struct ReadSet {
     var documents: Set<LockKey> = []
     var ranges: [QueryRange] = []
-
   }
+
+  /// Throws unless a read may be made, as a snapshot shows it.
+  typealias Authorization = (SnapshotReader) throws -> Void
 
   /// The locks for a transaction's read.
   ///
@@ -41,21 +43,28 @@ extension DocumentDatabase {
 
   /// Runs a short read with the consistency asked for, after taking the locks it needs.
   ///
-  /// `body` may run more than once.
+  /// `body` may run more than once, each time on a snapshot on which `authorize` has not thrown. A
+  /// read that is refused takes no locks and waits for none.
   func read<Answer: Sendable>(
     _ reads: ReadSet,
     _ database: DatabaseName,
     at consistency: ReadConsistency,
+    authorize: Authorization? = nil,
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
+    func authorizedBody(_ reader: SnapshotReader) throws -> Answer {
+      try authorize?(reader)
+      return try body(reader)
+    }
     switch consistency {
-    case .latest: return try await readLatest(body)
-    case .readTime(let time): return try await read(database, at: time, body)
-    case .transaction(let id): return try await read(reads, database, in: id, body)
+    case .latest: return try await readLatest(authorizedBody)
+    case .readTime(let time): return try await read(database, at: time, authorizedBody)
+    case .transaction(let id):
+      return try await read(reads, database, in: id, authorize: authorize, body)
     case .newTransaction(let options):
       let id = try await begin(options, database: database, auth: .admin)
       do {
-        var result = try await read(reads, database, in: id, body)
+        var result = try await read(reads, database, in: id, authorize: authorize, body)
         result.newTransaction = id
         return result
       } catch {
@@ -108,6 +117,7 @@ extension DocumentDatabase {
     _ reads: ReadSet,
     _ database: DatabaseName,
     in id: TransactionID,
+    authorize: Authorization?,
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
     let start = elapsed()
@@ -119,12 +129,22 @@ extension DocumentDatabase {
       transactions.withLock { $0.endCall(id, at: end) }
     }
     guard transaction.mode == .pessimistic else {
-      let result = try await readPinned(transaction, body)
+      let result = try await readPinned(transaction) { reader in
+        try authorize?(reader)
+        return try body(reader)
+      }
       if transaction.mode == .optimistic {
         let reads = OptimisticReads(documents: reads.documents, ranges: reads.ranges)
         transactions.withLock { $0.record(reads, for: id) }
       }
       return result
+    }
+    var authorized: UInt64?
+    if let authorize {
+      authorized = try await readLatest { reader in
+        try authorize(reader)
+        return reader.snapshot.sequence
+      }.answer
     }
     do {
       try await locks.acquire(
@@ -143,7 +163,17 @@ extension DocumentDatabase {
       locks.release(transaction.owner)
       throw TransactionTable.expired
     }
-    return try await readLatest(body)
+    return try await readLatest { reader in
+      if let authorize, reader.snapshot.sequence != authorized {
+        do { try authorize(reader) } catch {
+          // The permission was lost during the wait; the locks must not outlive it.
+          transactions.withLock { _ = $0.end(id, .aborted) }
+          locks.release(transaction.owner)
+          throw error
+        }
+      }
+      return try body(reader)
+    }
   }
 
   /// Reads at the time of the transaction's first read.

@@ -69,15 +69,13 @@ extension DocumentDatabase {
       return (page.documents.map { $0.masked(by: mask) }, page.next?.encoded(for: list))
     }
     if showMissing { try authorize(.listMissingDocuments, in: database, auth) }
-    let result = try await read(ReadSet(ranges: [range]), database, at: consistency) { reader in
-      if auth != .admin {
-        try self.accessPolicy.authorizeQuery(
-          listing.query(in: collectionID, limit: listing.count),
-          auth: auth,
-          view: self.accessView(reader)
-        )
-      }
-      return try self.page(listing, after: token, reader)
+    let result = try await read(
+      ReadSet(ranges: [range]),
+      database,
+      at: consistency,
+      authorize: authorization(of: listing.query(in: collectionID, limit: listing.count), auth)
+    ) { reader in
+      try self.page(listing, after: token, reader)
     }
     let documents = result.answer.documents.map { $0.masked(by: mask) }
     return (documents, result.answer.next?.encoded(for: list))

@@ -39,12 +39,13 @@ extension DocumentDatabase {
     }
     try Self.check(mask: mask)
     let reads = ReadSet(documents: Set(names.map(DocumentKeys.key)))
-    let result = try await read(reads, database, at: consistency) { reader in
-      let found = try names.map { (name: $0, document: try reader.document($0)) }
-      if auth != .admin {
-        try self.accessPolicy.authorizeReads(found, auth: auth, view: self.accessView(reader))
-      }
-      let documents = found.map { $0.document?.masked(by: mask) }
+    let result = try await read(
+      reads,
+      database,
+      at: consistency,
+      authorize: authorization(ofReading: names, auth)
+    ) { reader in
+      let documents = try names.map { try reader.document($0)?.masked(by: mask) }
       return (documents: documents, sequence: reader.snapshot.sequence)
     }
     return LookUpResult(
@@ -67,6 +68,27 @@ extension DocumentDatabase {
       notes: notes,
       stored: reader.document
     )
+  }
+
+  /// What has to be asked before documents are read; nil for the administrator.
+  private func authorization(
+    ofReading names: [DocumentName],
+    _ auth: AuthContext
+  ) -> Authorization? {
+    guard auth != .admin, let database = names.first?.database, !accessPolicy.isOpen(database)
+    else { return nil }
+    return { reader in
+      let found = try names.map { (name: $0, document: try reader.document($0)) }
+      try self.accessPolicy.authorizeReads(found, auth: auth, view: self.accessView(reader))
+    }
+  }
+
+  /// What has to be asked before a query runs; nil for the administrator.
+  func authorization(of query: Query, _ auth: AuthContext) -> Authorization? {
+    guard auth != .admin, !accessPolicy.isOpen(query.database) else { return nil }
+    return { reader in
+      try self.accessPolicy.authorizeQuery(query, auth: auth, view: self.accessView(reader))
+    }
   }
 
   /// Refuses a request that only the administrator may make, unless everybody may do everything.

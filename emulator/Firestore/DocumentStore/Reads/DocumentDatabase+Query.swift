@@ -94,10 +94,12 @@ extension DocumentDatabase {
       return try await find(search, in: prepared, asking: asked, at: consistency, auth: auth, body)
     }
     let reads = ReadSet(ranges: [QueryRange(prepared)])
-    let first = try await read(reads, query.database, at: consistency) { reader in
-      if auth != .admin {
-        try self.accessPolicy.authorizeQuery(asked, auth: auth, view: self.accessView(reader))
-      }
+    let first = try await read(
+      reads,
+      query.database,
+      at: consistency,
+      authorize: authorization(of: asked, auth)
+    ) { reader in
       var progress = QueryProgress(
         run: QueryRun(prepared, at: reader.past?.sequence),
         sequence: reader.snapshot.sequence

@@ -1,0 +1,126 @@
+import DocumentModel
+import Identity
+import RuntimeSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import DocumentStore
+@testable import EventLog
+
+@Suite("Listeners and access")
+struct ListenAccessTests {
+  private let user = AuthContext.user(UserIdentity(uid: "u1", claimsJSON: "{}"))
+
+  private func query(isLimited: Bool) -> ListenRequest {
+    var query = all("c")
+    if isLimited { query.limit = 10 }
+    return ListenRequest(.query(query))
+  }
+
+  /// Returns once the hub has told everybody of all commits.
+  private func waitForHub(_ fixture: StoreFixture) async throws {
+    let last = try await fixture.events().last?.sequence ?? 0
+    await withCheckedContinuation { continuation in
+      fixture.store.hub.withTable { table in
+        table.after(last) { $0.afterwards { continuation.resume() } }
+      }
+    }
+  }
+
+  @Test(
+    "A slow reader is never told what was there while it had no right",
+    arguments: [false, true]
+  )
+  func lostAndRegained(isLimited: Bool) async throws {
+    let fixture = StoreFixture(access: MemberPolicy())
+    try await withListeners(fixture) { fixture in
+      try await fixture.commit(set("members/u1", [:]), set("c/a", [:]))
+      let phone = Phone(fixture, auth: user)
+      await phone.session.add(query(isLimited: isLimited), id: 2)
+      #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
+
+      try await fixture.commit(delete("members/u1"))
+      try await fixture.commit(set("c/secret", [:]))
+      try await fixture.commit(delete("c/secret"))
+      try await fixture.commit(set("members/u1", [:]), set("c/b", [:]))
+      try await waitForHub(fixture)
+
+      #expect(
+        try await phone.toSnapshot() == ["reset 2", "c/a [2]", "c/b [2]", "current 2"]
+      )
+      try await fixture.commit(set("c/e", [:]))
+      #expect(try await phone.toSnapshot() == ["c/e [2]"])
+    }
+  }
+
+  @Test("A slow reader whose right did not change is told every change")
+  func unrelatedCommits() async throws {
+    let fixture = StoreFixture(access: MemberPolicy())
+    try await withListeners(fixture) { fixture in
+      try await fixture.commit(set("members/u1", [:]), set("c/a", [:]))
+      let phone = Phone(fixture, auth: user)
+      await phone.session.add(query(isLimited: false), id: 2)
+      _ = try await phone.toSnapshot()
+
+      try await fixture.commit(set("members/u1", ["since": .integer(1)]))
+      try await fixture.commit(set("c/b", [:]))
+      try await fixture.commit(delete("c/b"))
+      try await waitForHub(fixture)
+
+      #expect(try await phone.toSnapshot() == ["c/b [2]"])
+      #expect(try await phone.toSnapshot() == ["deleted c/b -[2]"])
+    }
+  }
+
+  @Test("A slow reader begins anew when the policy was closed and opened again")
+  func policyClosedAndOpened() async throws {
+    let policy = MemberPolicy()
+    let fixture = StoreFixture(access: policy)
+    try await withListeners(fixture) { fixture in
+      try await fixture.commit(set("members/u1", [:]), set("c/a", [:]))
+      let phone = Phone(fixture, auth: user)
+      await phone.session.add(query(isLimited: false), id: 2)
+      _ = try await phone.toSnapshot()
+
+      fixture.store.recheckListeners()
+      try await fixture.commit(set("c/secret", [:]))
+      try await fixture.commit(delete("c/secret"))
+      fixture.store.recheckListeners()
+      try await waitForHub(fixture)
+
+      #expect(try await phone.toSnapshot() == ["reset 2", "c/a [2]", "current 2"])
+    }
+  }
+
+  @Test(
+    "A listener is refused when the policy changes while it is taken on",
+    arguments: [false, true]
+  )
+  func policyChangesMeanwhile(isLimited: Bool) async throws {
+    let policy = MemberPolicy()
+    let fixture = StoreFixture(access: policy)
+    try await withListeners(fixture) { fixture in
+      try await fixture.commit(set("members/u1", [:]), set("c/a", [:]))
+      let times = Mutex(0)
+      policy.willDecide.withLock {
+        $0 = {
+          // The first decision is still the old policy's.
+          guard
+            times.withLock({
+              $0 += 1; return $0 == 1
+            })
+          else { return }
+          policy.isShut.withLock { $0 = true }
+          fixture.store.recheckListeners()
+        }
+      }
+      let phone = Phone(fixture, auth: user)
+      var request = query(isLimited: isLimited)
+      request.resumePoint = .readTime(try await fixture.store.readPosition().readTime)
+      await phone.session.add(request, id: 2)
+
+      #expect(try await phone.refusal()?.statusCode == .permissionDenied)
+    }
+  }
+}
