@@ -66,9 +66,9 @@ struct PatternErrorTests {
     let pattern = String(repeating: "(", count: 1_000) + "a" + String(repeating: ")*", count: 1_000)
     let regex = try LinearPattern(pattern)
 
-    #expect(regex.matchesWhole("aaa"))
-    #expect(!regex.matchesWhole("ab"))
-    #expect(regex.replacingAll(in: "ab", with: "<$1>") == "<a><>b<>")
+    #expect(try regex.matchesWhole("aaa"))
+    #expect(try !regex.matchesWhole("ab"))
+    #expect(try regex.replacingAll(in: "ab", with: "<$1>") == "<a><>b<>")
   }
 
   @Test(
@@ -89,7 +89,7 @@ struct PatternErrorTests {
   func compilesLargeProgram() throws {
     let regex = try LinearPattern(String(repeating: "a{1000}", count: 99))
 
-    #expect(regex.matchesWhole(String(repeating: "a", count: 99_000)))
+    #expect(try regex.matchesWhole(String(repeating: "a", count: 99_000)))
   }
 
   @Test("Any short text of special characters is compiled or refused")
@@ -101,9 +101,9 @@ struct PatternErrorTests {
     for _ in 0..<5_000 {
       let length = random.next(below: 12)
       let pattern = String((0..<length).map { _ in alphabet[random.next(below: alphabet.count)] })
-      do {
+      do throws(PatternError) {
         let regex = try LinearPattern(pattern)
-        _ = regex.matchesWhole("a1")
+        _ = try? regex.matchesWhole("a1")
         compiled += 1
       } catch {
         #expect(error.offset <= pattern.unicodeScalars.count, "\(pattern), seed \(seed)")

@@ -29,7 +29,7 @@ struct ReplacingAndSplittingTests {
   func replaces(text: String, pattern: String, template: String, expected: String) throws {
     let regex = try LinearPattern(pattern)
 
-    #expect(regex.replacingAll(in: text, with: template) == expected)
+    #expect(try regex.replacingAll(in: text, with: template) == expected)
   }
 
   @Test(
@@ -39,16 +39,16 @@ struct ReplacingAndSplittingTests {
   func refusesTemplate(template: String) throws {
     let regex = try LinearPattern("b")
 
-    #expect(regex.replacingAll(in: "abc", with: template) == nil)
-    #expect(regex.replacingAll(in: "xyz", with: template) == "xyz")
+    #expect(try regex.replacingAll(in: "abc", with: template) == nil)
+    #expect(try regex.replacingAll(in: "xyz", with: template) == "xyz")
   }
 
   @Test("A template may not refer far into the groups of a large pattern")
   func boundsCaptures() throws {
     let regex = try LinearPattern(String(repeating: "(a?)", count: 10_000))
 
-    #expect(regex.replacingAll(in: "a", with: "$1") == "a")
-    #expect(regex.replacingAll(in: "a", with: "$10000") == nil)
+    #expect(try regex.replacingAll(in: "a", with: "$1") == "a")
+    #expect(try regex.replacingAll(in: "a", with: "$10000") == nil)
   }
 
   @Test(
@@ -67,21 +67,50 @@ struct ReplacingAndSplittingTests {
   func splits(text: String, pattern: String, expected: [String]) throws {
     let regex = try LinearPattern(pattern)
 
-    #expect(regex.split(text) == expected)
+    #expect(try regex.split(text) == expected)
   }
 
   @Test("A scalar outside the basic plane is never cut in two, unlike in the official emulator")
   func keepsScalarsWhole() throws {
     let regex = try LinearPattern("")
 
-    #expect(regex.split("a😀b") == ["", "a", "😀", "b"])
-    #expect(regex.replacingAll(in: "😀😀", with: "-") == "-😀-😀-")
+    #expect(try regex.split("a😀b") == ["", "a", "😀", "b"])
+    #expect(try regex.replacingAll(in: "😀😀", with: "-") == "-😀-😀-")
   }
 
   @Test("A grapheme cluster is several scalars")
   func worksOnScalars() throws {
     let regex = try LinearPattern(".")
 
-    #expect(regex.replacingAll(in: "e\u{301}\r\n", with: "x") == "xxx\n")
+    #expect(try regex.replacingAll(in: "e\u{301}\r\n", with: "x") == "xxx\n")
+  }
+
+  @Test("What would take too much work, or become too long, is refused before it does")
+  func boundsWork() throws {
+    let text = String(repeating: "a", count: 20_000)
+    let costly = try LinearPattern(".*[a-z]{1,200}!")
+    for splits in [false, true] {
+      var work = 100_000
+      #expect(throws: LinearPattern.SearchError.tooMuchWork) {
+        if splits {
+          _ = try costly.split(text, work: &work)
+        } else {
+          _ = try costly.matchesWhole(text, work: &work)
+        }
+      }
+      // A place of the text is finished before the work is looked at.
+      #expect(work > -10_000)
+    }
+
+    let letter = try LinearPattern("a")
+    var work = Int.max
+    #expect(throws: LinearPattern.SearchError.tooLong) {
+      try letter.replacingAll(in: text, with: text, bytesMax: 50_000, work: &work)
+    }
+    #expect(Int.max - work < 1_000_000)
+    #expect(try letter.replacingAll(in: "aa", with: "é", bytesMax: 4, work: &work) == "éé")
+    #expect(throws: LinearPattern.SearchError.tooLong) {
+      try letter.replacingAll(in: "aa", with: "é", bytesMax: 3, work: &work)
+    }
   }
 }

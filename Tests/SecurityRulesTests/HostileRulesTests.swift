@@ -41,11 +41,11 @@ struct HostileRulesTests {
   }
 
   /// What the rules say on a thread with the stack that Linux gives to each.
-  private static func isAllowed(
+  private static func decision(
     _ text: String,
     data: MapValue = [:],
-    stackBytes: Int = 8 << 20
-  ) throws -> Bool {
+    workMax: Int = 1_000_000
+  ) throws -> Decision {
     let box = Box()
     let done = DispatchSemaphore(value: 0)
     let thread = Thread {
@@ -59,20 +59,24 @@ struct HostileRulesTests {
             resource: .map(.entries(["data": .map(.fields(data))]))
           ),
           documents: NoDocuments(),
-          ledger: AccessLedger(isSingle: true)
-        ).isAllowed
+          ledger: AccessLedger(isSingle: true, workMax: workMax)
+        )
       }
       done.signal()
     }
-    thread.stackSize = stackBytes
+    thread.stackSize = 8 << 20
     thread.start()
     done.wait()
-    return try box.result?.get() ?? false
+    return try #require(try box.result?.get())
+  }
+
+  private static func isAllowed(_ text: String, data: MapValue = [:]) throws -> Bool {
+    try decision(text, data: data).isAllowed
   }
 
   // Written by one thread, read by another after it has ended.
   private final class Box: @unchecked Sendable {
-    var result: Result<Bool, any Error>?
+    var result: Result<Decision, any Error>?
   }
 
   private struct NoDocuments: RulesDocuments {
@@ -154,5 +158,75 @@ struct HostileRulesTests {
       Self.file(if: "resource.data.l.\(test)"),
       data: ["l": .array(crowd)]
     )
+  }
+
+  /// What failed in the only rule.
+  private static func failure(_ condition: String, data: MapValue) throws -> String? {
+    let decision = try decision(file(if: condition), data: data)
+    guard case .failed(let message, _) = decision.answers.first?.outcome else { return nil }
+    return message
+  }
+
+  @Test(
+    "A text that would be too long is an error before it is made",
+    arguments: [
+      "resource.data.l.join(resource.data.s).size() > 0",
+      "resource.data.s.replace('a', resource.data.s).size() > 0",
+    ]
+  )
+  func longTexts(condition: String) throws {
+    let text = String(repeating: "a", count: 100_000)
+    let list = Array(repeating: FirestoreValue.string(""), count: 10_000)
+    #expect(
+      try Self.failure(condition, data: ["s": .string(text), "l": .array(list)])
+        == "The text has become too long."
+    )
+  }
+
+  @Test(
+    "What takes too long is an error, whatever it is that takes long",
+    arguments: [
+      "resource.data.s.matches('.*[a-z]{1,200}!')",
+      (0..<90).map { "resource.data.l != [\($0)]" }.joined(separator: " && "),
+      (0..<90).map { "resource.data.l.hasAll(['\($0)'])" }.joined(separator: " || "),
+      (0..<90).map { "[1, \($0)] in resource.data.l" }.joined(separator: " || "),
+      (0..<90).map { "resource.data.l.size() < \($0)" }.joined(separator: " || "),
+      Array(repeating: "resource.data.s != resource.data.s", count: 90).joined(separator: " || "),
+    ]
+  )
+  func longWork(condition: String) throws {
+    let text = String(repeating: "a", count: 20_000)
+    let list = (0..<13_000).map(FirestoreValue.integer)
+    let failure = try Self.failure(condition, data: ["s": .string(text), "l": .array(list)])
+    #expect(failure?.hasPrefix("The rules take too long") == true, "\(failure ?? "")")
+  }
+
+  @Test("Reasons evaluate each part once, within functions too")
+  func reasonsOnce() throws {
+    let calls = (0..<15).map { "function f\($0)() { return !!f\($0 + 1)(); }" }.joined()
+    let last = "function f15() { return resource.data.s.matches('[a-c]*x'); }"
+    let decision = try Self.decision(
+      Self.file("\(calls) \(last) match /a/{id} { allow get: if !!!!f0(); }"),
+      data: ["s": .string(String(repeating: "a", count: 150_000))]
+    )
+
+    #expect(decision.answers.first?.outcome == .isFalse)
+    #expect(decision.answers.first?.reasons.first?.text.hasPrefix("resource.data.s") == true)
+    #expect(decision.answers.first?.reasons.first?.failure == nil)
+  }
+
+  @Test(
+    "A message shows only the beginning of a client's data",
+    arguments: [
+      "resource.data[resource.data.s] == 1", "resource.data.s.matches('(' + resource.data.s)",
+      "duration.value(1, resource.data.s) == duration.value(1, 's')",
+      "'a'.replace('a', '$9' + resource.data.s) == 'a'",
+      "get(path('/databases/(default)/documents/a/' + resource.data.s)).data.b",
+    ]
+  )
+  func longMessages(condition: String) throws {
+    let text = String(repeating: "x", count: 500_000)
+    let failure = try #require(try Self.failure(condition, data: ["s": .string(text)]))
+    #expect(failure.utf8.count < 1000)
   }
 }

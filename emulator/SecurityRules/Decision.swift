@@ -80,18 +80,31 @@ extension Ruleset {
         ledger: ledger,
         coverage: record
       )
+      var refusals: [(candidate: PatternSearch.Candidate, answer: Decision.Answer)] = []
       for candidate in found {
         evaluation.captures = candidate.captures
-        let isTold = answers.count < Self.answersMax
-        let answer = evaluation.answer(candidate.allow, explains: isTold)
-        if isTold { answers.append(answer) }
+        let answer = evaluation.answer(candidate.allow)
         if answer.outcome == .isTrue {
           isAllowed = true
+          answers += refusals.map(\.answer) + [answer]
           break
         }
+        if answers.count + refusals.count < Self.answersMax { refusals.append((candidate, answer)) }
       }
       if let coverage, let record { coverage.add(record) }
-      if !isAllowed { return Decision(isAllowed: false, answers: answers.filter { !$0.isTrue }) }
+      if !isAllowed {
+        let again = evaluation.repeated()
+        return Decision(
+          isAllowed: false,
+          answers: refusals.map { candidate, answer in
+            var answer = answer
+            if let condition = candidate.allow.condition {
+              answer.reasons = again.reasons(condition, candidate.captures)
+            }
+            return answer
+          }
+        )
+      }
     }
     return Decision(isAllowed: true, answers: answers)
   }
@@ -100,30 +113,16 @@ extension Ruleset {
   private static let answersMax = 20
 }
 
-extension Decision.Answer {
-  fileprivate var isTrue: Bool { outcome == .isTrue }
-}
-
 extension Evaluation {
-  fileprivate func answer(_ allow: CompiledAllow, explains: Bool) -> Decision.Answer {
-    guard let condition = allow.condition else {
-      return Decision.Answer(range: allow.range, outcome: .isTrue, reasons: [])
-    }
-    do {
-      if try holds(condition) {
-        return Decision.Answer(range: allow.range, outcome: .isTrue, reasons: [])
+  fileprivate func answer(_ allow: CompiledAllow) -> Decision.Answer {
+    var outcome = Decision.Outcome.isTrue
+    if let condition = allow.condition {
+      do {
+        if try !holds(condition) { outcome = .isFalse }
+      } catch {
+        outcome = .failed(message: error.message, error.range)
       }
-      return Decision.Answer(
-        range: allow.range,
-        outcome: .isFalse,
-        reasons: explains ? reasons(condition) : []
-      )
-    } catch {
-      return Decision.Answer(
-        range: allow.range,
-        outcome: .failed(message: error.message, error.range),
-        reasons: explains ? reasons(condition) : []
-      )
     }
+    return Decision.Answer(range: allow.range, outcome: outcome, reasons: [])
   }
 }

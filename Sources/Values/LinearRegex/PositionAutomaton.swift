@@ -46,16 +46,23 @@ struct PositionAutomaton {
   }
 
   /// Whether the program that this was made of matches `text` as a whole.
-  func matchesWhole(_ text: String, in program: Program) -> Bool {
+  func matchesWhole(
+    _ text: String,
+    in program: Program,
+    work: inout Int
+  ) throws(LinearPattern.SearchError) -> Bool {
     var state = first
     var matches = acceptsEmpty
     for scalar in text.unicodeScalars {
+      guard work >= 0 else { throw .tooMuchWork }
       var live = state
       if scalar.isASCII {
         live &= ascii[Int(scalar.value)]
       } else {
         live &= Self.consuming(scalar.value, in: program, positions: positions)
+        work -= positions.count
       }
+      work -= 1 + live.nonzeroBitCount
       if live == 0 { return false }
       matches = live & accepting != 0
       state = 0

@@ -73,21 +73,20 @@ struct ReplacementTemplate {
     return value <= max ? value : nil
   }
 
-  /// Appends what one match is replaced with.
-  func append(match captures: [Int], of text: [UInt32], to output: inout [UInt32]) {
-    for part in parts {
+  /// What one match is replaced with.
+  func parts(for captures: [Int], of text: [UInt32]) -> [ArraySlice<UInt32>] {
+    parts.map { part in
       switch part {
-      case .literal(let literal): output += literal
+      case .literal(let literal): return literal[...]
       case .group(let number, let isNamed):
         let start = captures[2 * number]
         let end = captures[2 * number + 1]
-        if start >= 0, end >= 0 {
-          output += text[start..<end]
-        } else if isNamed {
-          // RE2/J appends Java's null for a named group that took no part.
-          output += "null".unicodeScalars.map(\.value)
-        }
+        if start >= 0, end >= 0 { return text[start..<end] }
+        // RE2/J appends Java's null for a named group that took no part.
+        return isNamed ? Self.null[...] : []
       }
     }
   }
+
+  private static let null = "null".unicodeScalars.map(\.value)
 }

@@ -40,23 +40,27 @@ struct SearchMachine {
   private var next: Threads
   private var captures: [Int]
   private var pending: [Pending] = []
+  /// The work that may still be done.
+  private(set) var work: Int
 
   /// Makes a machine that notes the first `captureCount` ends of groups, two for each.
-  init(program: Program, text: [UInt32], captureCount: Int) {
+  init(program: Program, text: [UInt32], captureCount: Int, work: Int) {
     self.program = program
     self.text = text
     self.captureCount = captureCount
+    self.work = work - program.instructions.count - text.count
     current = Threads(stepCount: program.instructions.count, captureCount: captureCount)
     next = current
     captures = Array(repeating: -1, count: captureCount)
   }
 
   /// Whether the program matches the text as a whole.
-  mutating func matchesWhole() -> Bool {
+  mutating func matchesWhole() throws(LinearPattern.SearchError) -> Bool {
     current.count = 0
     reach(0, at: 0, isNext: false)
     for position in text.indices {
       if current.count == 0 { return false }
+      guard work >= 0 else { throw .tooMuchWork }
       next.count = 0
       for place in 0..<current.count {
         let step = Int(current.steps[place])
@@ -70,10 +74,12 @@ struct SearchMachine {
   }
 
   /// The ends of the groups of the first match from `start` on, two for each, -1 where unset.
-  mutating func firstMatch(from start: Int) -> [Int]? {
+  mutating func firstMatch(from start: Int) throws(LinearPattern.SearchError) -> [Int]? {
     var result: [Int]?
     current.count = 0
     for position in start...text.count {
+      guard work >= 0 else { throw .tooMuchWork }
+      work -= 1
       if result == nil {
         for slot in captures.indices { captures[slot] = -1 }
         captures[0] = position
@@ -113,7 +119,8 @@ struct SearchMachine {
         in: program,
         into: &next,
         captures: &captures,
-        pending: &pending
+        pending: &pending,
+        work: &work
       )
     } else {
       Self.follow(
@@ -123,7 +130,8 @@ struct SearchMachine {
         in: program,
         into: &current,
         captures: &captures,
-        pending: &pending
+        pending: &pending,
+        work: &work
       )
     }
   }
@@ -136,10 +144,12 @@ struct SearchMachine {
     in program: Program,
     into threads: inout Threads,
     captures: inout [Int],
-    pending: inout [Pending]
+    pending: inout [Pending],
+    work: inout Int
   ) {
     pending.append(.step(first))
     while let entry = pending.popLast() {
+      work -= 1
       switch entry {
       case .restore(let slot, let value): captures[slot] = value
       case .step(let step):
@@ -159,6 +169,7 @@ struct SearchMachine {
           if assertion.holds(in: text, at: position) { pending.append(.step(step + 1)) }
         default:
           let base = step * captures.count
+          work -= captures.count
           for slot in captures.indices { threads.captures[base + slot] = captures[slot] }
         }
       }

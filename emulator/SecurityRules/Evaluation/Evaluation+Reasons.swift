@@ -6,11 +6,11 @@ extension Evaluation {
 
   /// The parts of a condition that made it false, or made it fail.
   ///
-  /// They are evaluated once more, with what was already looked up.
-  func reasons(_ condition: Expression) -> [Decision.Reason] {
-    let again = repeated()
+  /// They are evaluated once more, with what was already looked up; see `repeated`.
+  func reasons(_ condition: Expression, _ captures: [RuleValue?]) -> [Decision.Reason] {
+    beginOnce(captures)
     var reasons: [Decision.Reason] = []
-    again.explain(condition, Frame(), wants: true, into: &reasons)
+    explain(condition, Frame(), wants: true, into: &reasons)
     return Array(reasons.prefix(Self.reasonsMax))
   }
 
@@ -41,7 +41,7 @@ extension Evaluation {
       }
     case .call(let number, let arguments):
       let function = ruleset.functions[number]
-      let inner = self.frame(of: function, arguments, frame)
+      let inner = self.frame(of: expression, function, arguments, frame)
       explain(function.result, inner, wants: wanted, into: &reasons)
     default: reasons.append(reason(expression, frame))
     }

@@ -71,13 +71,23 @@ package final class AccessLedger {
   fileprivate var values: [Key: RuleValue] = [:]
   /// Documents that count, whether they were looked at before or after the request.
   fileprivate var paths: Set<RulePath> = []
+  /// What may still be done with large values, for all documents of the request.
+  fileprivate var work: Int
+  private let workMax: Int
 
   /// The bound of a request with one document is 10, of others 20, and 10 for each document.
-  package init(isSingle: Bool) { totalMax = isSingle ? 10 : 20 }
+  ///
+  /// `workMax` counts what is done with texts, lists and patterns, in the units of `LinearPattern` and
+  /// `RuleValue.weight`: the default is about a second of one core.
+  package init(isSingle: Bool, workMax: Int = 20_000_000) {
+    totalMax = isSingle ? 10 : 20
+    work = workMax
+    self.workMax = workMax
+  }
 
   /// The same documents, to look at more of them without counting them for the request.
-  fileprivate func copy() -> AccessLedger {
-    let other = AccessLedger(isSingle: totalMax == 10)
+  func copy() -> AccessLedger {
+    let other = AccessLedger(isSingle: totalMax == 10, workMax: workMax)
     other.values = values
     other.paths = paths
     return other
@@ -91,6 +101,8 @@ final class Evaluation {
     static let expressionsMax = 1000
     static let callDepthMax = 20
     static let accessesMax = 10
+    /// Characters of a failure's message, in which a client's data can stand.
+    static let messageMax = 400
     /// Expressions within expressions, those of called functions included; the stack is finite.
     static let depthMax = 250
     /// Values and bytes of text that are made; see `RuleValue.weight`.
@@ -109,6 +121,17 @@ final class Evaluation {
     init(_ slots: [Slot] = []) { self.slots = slots }
   }
 
+  /// An expression as one call of its function sees it.
+  private struct Part: Hashable {
+    let expression: ObjectIdentifier
+    let frame: ObjectIdentifier
+
+    init(_ expression: Expression, _ frame: Frame) {
+      self.expression = ObjectIdentifier(expression)
+      self.frame = ObjectIdentifier(frame)
+    }
+  }
+
   let ruleset: Ruleset
   let request: RulesRequest
   let constraints: QueryConstraints?
@@ -121,6 +144,10 @@ final class Evaluation {
   private var expressionCount = 0
   private var depth = 0
   private var madeWeight = 0
+  /// What parts of conditions were found to be, if each is to be evaluated once only.
+  private var found: [Part: Result<RuleValue, RuleError>]?
+  /// The frames of calls that were made then, which live as long as what was found.
+  private var calls: [Part: Frame] = [:]
   private let coverage: CoverageRecord?
   /// Called with what `debug` is given.
   private let onDebug: (RuleValue, SourceRange) -> Void
@@ -143,7 +170,9 @@ final class Evaluation {
     self.onDebug = onDebug
   }
 
-  /// The same evaluation from its beginning, without being counted anywhere else.
+  /// The same evaluation after it has ended, to look at the parts of its conditions once more.
+  ///
+  /// Nothing of it is counted for the request.
   func repeated() -> Evaluation {
     let other = Evaluation(
       ruleset,
@@ -152,11 +181,17 @@ final class Evaluation {
       documents: documents,
       ledger: ledger.copy()
     )
-    other.captures = captures
     other.accesses = accesses
-    // Each part is asked for more than once.
-    other.expressionCount = -100 * Limits.expressionsMax
+    // Also operands that were not needed are looked at, for each of the rules that are told.
+    other.expressionCount = -20 * Limits.expressionsMax
     return other
+  }
+
+  /// Takes up a rule of which each part will be evaluated once, however often it is asked for.
+  func beginOnce(_ captures: [RuleValue?]) {
+    self.captures = captures
+    found = [:]
+    calls = [:]
   }
 
   /// Whether a condition holds; a value that is not a `bool` is an error.
@@ -167,6 +202,7 @@ final class Evaluation {
   // MARK: Expressions
 
   func value(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
+    if found != nil { return try onceFound(expression, frame) }
     guard let coverage else { return try plainValue(expression, frame) }
     do {
       let value = try plainValue(expression, frame)
@@ -174,6 +210,19 @@ final class Evaluation {
       return value
     } catch {
       coverage.add(expression, .failure(error))
+      throw error
+    }
+  }
+
+  private func onceFound(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
+    let part = Part(expression, frame)
+    if let known = found?[part] { return try known.get() }
+    do {
+      let value = try plainValue(expression, frame)
+      found?[part] = .success(value)
+      return value
+    } catch {
+      found?[part] = .failure(error)
       throw error
     }
   }
@@ -189,6 +238,10 @@ final class Evaluation {
     }
     guard depth < Limits.depthMax else {
       throw failure("Expression is too complex to evaluate safely.", expression)
+    }
+    // Operands after the one that took too long are not looked at either.
+    guard ledger.work >= 0 else {
+      throw failure(OperationError.tooMuchWork.message, expression)
     }
     depth += 1
     defer { depth -= 1 }
@@ -267,7 +320,14 @@ final class Evaluation {
       }
       let result: RuleValue
       do {
-        result = try RuleMethods.call(name, on: receiver, values, ruleset.patterns)
+        try spend(receiver.work(ofCalling: name, values, atMost: ledger.work))
+        result = try RuleMethods.call(
+          name,
+          on: receiver,
+          values,
+          ruleset.patterns,
+          work: &ledger.work
+        )
       } catch {
         throw failure(error.message, expression)
       }
@@ -364,16 +424,19 @@ final class Evaluation {
     }
     callDepth += 1
     defer { callDepth -= 1 }
-    return try value(function.result, self.frame(of: function, arguments, frame))
+    return try value(function.result, self.frame(of: expression, function, arguments, frame))
   }
 
   /// The frame of a call, whose arguments are evaluated first.
   func frame(
-    of function: CompiledFunction,
+    of call: Expression,
+    _ function: CompiledFunction,
     _ arguments: [Expression],
     _ frame: Frame
   ) -> Frame {
+    if let known = calls[Part(call, frame)] { return known }
     let inner = Frame()
+    if found != nil { calls[Part(call, frame)] = inner }
     for argument in arguments {
       // One that fails does so where it is used.
       do throws(RuleError) {
@@ -417,10 +480,19 @@ final class Evaluation {
     default: break
     }
     let result: RuleValue
-    do { result = try RuleOperators.value(operation, first, second) } catch {
+    do {
+      try spend(first.work(of: operation, second, atMost: ledger.work))
+      result = try RuleOperators.value(operation, first, second)
+    } catch {
       throw failure(error.message, expression)
     }
     return try bounded(result, expression)
+  }
+
+  /// Takes from the work that may be done for the request.
+  private func spend(_ work: Int) throws(OperationError) {
+    ledger.work -= work
+    guard ledger.work >= 0 else { throw .tooMuchWork }
   }
 
   /// A value that was made, of which one evaluation may not make too much.
@@ -478,6 +550,10 @@ final class Evaluation {
     switch object {
     case .map(let map):
       guard let value = map[name] else { throw undefined(name, expression) }
+      if case .fields = map, case .list(let elements) = value {
+        // The document's own list was turned into one of the rules.
+        do { try spend(elements.count) } catch { throw failure(error.message, expression) }
+      }
       return value
     case .null: throw failure("Null value error.", expression)
     case .queried(let part):
@@ -612,7 +688,12 @@ final class Evaluation {
   // MARK: Failures
 
   private func failure(_ message: String, _ expression: Expression) -> RuleError {
-    RuleError(message: message, range: expression.range)
+    let scalars = message.unicodeScalars
+    guard scalars.count > Limits.messageMax else {
+      return RuleError(message: message, range: expression.range)
+    }
+    let start = String.UnicodeScalarView(scalars.prefix(Limits.messageMax))
+    return RuleError(message: String(start) + "…", range: expression.range)
   }
 
   private func undefined(_ name: String, _ expression: Expression) -> RuleError {

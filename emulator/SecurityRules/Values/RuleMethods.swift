@@ -16,17 +16,19 @@ enum RuleMethods {
     "latitude", "longitude", "distance", "bind",
   ]
 
+  /// Calls a method; what it does beyond looking at its operands once is taken from `work`.
   static func call(
     _ name: String,
     on receiver: RuleValue,
     _ arguments: [RuleValue],
-    _ patterns: PatternCache
+    _ patterns: PatternCache,
+    work: inout Int
   ) throws(OperationError) -> RuleValue {
     let result: RuleValue? =
       switch receiver {
-      case .string(let text): try string(name, text, arguments, patterns)
+      case .string(let text): try string(name, text, arguments, patterns, work: &work)
       case .bytes(let bytes): self.bytes(name, bytes, arguments)
-      case .list(let elements): list(name, elements, arguments)
+      case .list(let elements): try list(name, elements, arguments)
       case .set(let set): self.set(name, set, arguments)
       case .map(let map): self.map(name, map, arguments)
       case .mapDiff(let diff): mapDiff(name, diff, arguments)
@@ -111,7 +113,8 @@ enum RuleMethods {
     _ name: String,
     _ text: String,
     _ arguments: [RuleValue],
-    _ patterns: PatternCache
+    _ patterns: PatternCache,
+    work: inout Int
   ) throws(OperationError) -> RuleValue? {
     switch (name, arguments.count) {
     case ("size", 0): return .int(Int64(text.utf16.count))
@@ -119,23 +122,33 @@ enum RuleMethods {
     case ("upper", 0): return .string(mapped(text, "a"..."z") { $0 - 32 })
     case ("trim", 0): return .string(trimmed(text))
     case ("toUtf8", 0): return .bytes(Array(text.utf8))
-    case ("matches", 1):
-      guard case .string(let pattern) = arguments[0] else { return nil }
-      return .bool(try patterns.pattern(pattern).matchesWhole(text))
-    case ("split", 1):
-      guard case .string(let pattern) = arguments[0] else { return nil }
-      return .list(try patterns.pattern(pattern).split(text).map(RuleValue.string))
-    case ("replace", 2):
-      guard case .string(let pattern) = arguments[0], case .string(let by) = arguments[1] else {
-        return nil
+    case ("matches", 1), ("split", 1), ("replace", 2):
+      guard case .string(let expression) = arguments[0] else { return nil }
+      let pattern = try patterns.pattern(expression)
+      work -= pattern.stepCount
+      do {
+        switch name {
+        case "matches": return .bool(try pattern.matchesWhole(text, work: &work))
+        case "split": return .list(try pattern.split(text, work: &work).map(RuleValue.string))
+        default:
+          guard case .string(let template) = arguments[1] else { return nil }
+          return .string(
+            try pattern.replacingAll(
+              in: text,
+              with: template,
+              bytesMax: textBytesMax,
+              work: &work
+            )
+          )
+        }
+      } catch {
+        switch error {
+        case .tooMuchWork: throw .tooMuchWork
+        case .tooLong: throw tooLong
+        case .invalidTemplate:
+          throw OperationError(message: "Invalid replacement: \(arguments[1].literal).")
+        }
       }
-      guard let replaced = try patterns.pattern(pattern).replacingAll(in: text, with: by) else {
-        throw OperationError(message: "Invalid replacement: '\(by)'.")
-      }
-      guard replaced.utf8.count <= textBytesMax else {
-        throw OperationError(message: "The text has become too long.")
-      }
-      return .string(replaced)
     default: return nil
     }
   }
@@ -150,8 +163,9 @@ enum RuleMethods {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Texts that replacing may make, which could double and double again.
+  /// Texts that replacing and joining may make, which could double and double again.
   private static let textBytesMax = 4 << 20
+  private static let tooLong = OperationError(message: "The text has become too long.")
 
   private static func trimmed(_ text: String) -> String {
     let scalars = Array(text.unicodeScalars)
@@ -185,7 +199,7 @@ enum RuleMethods {
     _ name: String,
     _ elements: [RuleValue],
     _ arguments: [RuleValue]
-  ) -> RuleValue? {
+  ) throws(OperationError) -> RuleValue? {
     guard arguments.count <= 1 else { return nil }
     switch (name, arguments.first) {
     case ("size", nil): return .int(Int64(elements.count))
@@ -196,7 +210,11 @@ enum RuleMethods {
       return .list(elements.filter { !removed.contains($0) })
     case ("join", .string(let separator)):
       let texts = elements.compactMap(RuleConversions.text)
-      return texts.count == elements.count ? .string(texts.joined(separator: separator)) : nil
+      guard texts.count == elements.count else { return nil }
+      let separators = max(0, texts.count - 1).multipliedReportingOverflow(by: separator.utf8.count)
+      let bytes = texts.reduce(separators.partialValue) { $0 + $1.utf8.count }
+      guard !separators.overflow, bytes <= textBytesMax else { throw tooLong }
+      return .string(texts.joined(separator: separator))
     case ("hasAll", .list(let other)), ("hasAny", .list(let other)), ("hasOnly", .list(let other)):
       return compare(
         name,

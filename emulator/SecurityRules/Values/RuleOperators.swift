@@ -7,6 +7,10 @@ struct OperationError: Error {
   static func unsupported(_ received: String) -> OperationError {
     OperationError(message: "Unsupported operation error. Received: \(received).")
   }
+
+  static let tooMuchWork = OperationError(
+    message: "The rules take too long to evaluate: their texts, lists or patterns are too large."
+  )
 }
 
 /// The operators on values that are known.

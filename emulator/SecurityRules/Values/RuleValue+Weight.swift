@@ -10,6 +10,23 @@ extension RuleValue {
     return weight
   }
 
+  /// What a method has to look at of the value on which it is called, and of its arguments.
+  func work(ofCalling method: String, _ arguments: [RuleValue], atMost bound: Int) -> Int {
+    if method == "size" || method == "get" { return 1 }
+    return arguments.reduce(weight(atMost: bound)) { $0 + $1.weight(atMost: bound) }
+  }
+
+  /// What an operator has to look at of its operands.
+  func work(of operation: BinaryOperator, _ other: RuleValue, atMost bound: Int) -> Int {
+    switch (operation, self, other) {
+    case (.isIn, _, .list), (.isIn, _, .set): other.weight(atMost: bound)
+    case (_, .string, .string), (_, .bytes, .bytes), (_, .list, .list), (_, .set, .set),
+      (_, .map, .map), (_, .vector, .vector):
+      other.weight(atMost: weight(atMost: bound))
+    default: 1
+    }
+  }
+
   private func add(to weight: inout Int, _ bound: Int) {
     weight += 1
     guard weight <= bound else { return }
