@@ -231,6 +231,24 @@ def test_coverage_counts_what_was_asked(rules):
     assert page.headers["content-type"].startswith("text/html") and "allow write" in page.text
 
 
+def test_a_patch_answers_only_what_was_written_to_whom_may_not_read(rules):
+    rules.upload(RULES.replace("allow read: if resource.data.owner", "allow get: if resource.data.owner"))
+    rules.put("notes/n", owner="bob", secret="of bob")
+
+    def patch(uid):
+        return requests.patch(
+            f"{rules.origin}/v1/{DOCUMENTS}/notes/n?updateMask.fieldPaths=title", timeout=10,
+            json={"fields": {"title": value("new")}},
+            headers={"Authorization": f"Bearer {conftest.token(uid)}"})
+
+    reply = patch("alice")
+    assert reply.status_code == 200
+    assert reply.json()["fields"] == {"title": value("new")}
+    assert reply.json()["updateTime"]
+    rules.put("notes/n", owner="alice", secret="of alice")
+    assert set(patch("alice").json()["fields"]) == {"title", "owner", "secret"}
+
+
 def test_only_the_administrator_lists_collections_and_writes_batches(rules):
     headers = {"Authorization": f"Bearer {conftest.token('alice')}"}
     for verb in (":listCollectionIds", ":batchWrite", ":partitionQuery"):

@@ -166,4 +166,41 @@ struct DecisionTests {
   func semicolons(next: String) throws {
     #expect(try Self.isAllowed("match /a/{id} { allow get: if true \(next) }"))
   }
+
+  @Test(
+    "A query over all collections of a name needs a rule for each, those at the top too",
+    arguments: [(1, false), (2, true)]
+  )
+  func collectionGroups(version: Int, isAllowed: Bool) throws {
+    // In the first version a recursive wildcard stands for a segment at least.
+    let ruleset = try Ruleset(
+      name: "f.rules",
+      content: """
+        rules_version = '\(version)';
+        service cloud.firestore {
+          match /databases/{database}/documents {
+            match /{parents=**} { match /posts/{id} { allow list: if true; } }
+          }
+        }
+        """
+    )
+    let request = RulesRequest(
+      method: .list,
+      path: [
+        .known("databases"), .known("(default)"), .known("documents"), .anyStretch,
+        .known("posts"), .unknown,
+      ],
+      time: RuleTimestamp(Timestamp(microseconds: 0)),
+      auth: .null,
+      constraints: [QueryConstraints([])]
+    )
+
+    let decision = ruleset.decide(
+      request,
+      documents: EveryDocument(),
+      ledger: AccessLedger(isSingle: true)
+    )
+
+    #expect(decision.isAllowed == isAllowed)
+  }
 }

@@ -49,6 +49,8 @@ extension FirestoreService {
   }
 
   /// Updates a document, or creates it where no precondition forbids that.
+  ///
+  /// The answer to a user who may not `get` the document has only the fields of the update mask.
   package func updateDocument(
     _ request: Google_Firestore_V1_UpdateDocumentRequest,
     auth: AuthContext
@@ -70,15 +72,23 @@ extension FirestoreService {
       transaction: nil,
       auth: auth
     )
-    // The answer is the document as this commit left it, whatever came after. Whoever was allowed
-    // to write the document may see it.
-    let stored = try await store.lookUp(
-      [name],
-      mask: mask,
-      at: .readTime(result.commitTime),
-      auth: .admin
-    )
-    guard let document = stored.documents.first?.document else {
+    // The answer is the document as this commit left it, whatever came after.
+    func stored(_ auth: AuthContext, _ mask: [FieldPath]?) async throws -> FirestoreDocument? {
+      try await store.lookUp([name], mask: mask, at: .readTime(result.commitTime), auth: auth)
+        .documents.first?.document
+    }
+    let document: FirestoreDocument?
+    if case .update(_, _, .some(let written), _) = write.operation {
+      do { document = try await stored(auth, mask) } catch let error as StatusError
+        where error.statusCode == .permissionDenied
+      {
+        document = try await stored(.admin, written)?.masked(by: mask)
+      }
+    } else {
+      // All fields are the client's own.
+      document = try await stored(.admin, mask)
+    }
+    guard let document else {
       throw StatusError(.aborted, "The database was reset during the update.")
     }
     return WireFormat.proto(document)

@@ -60,7 +60,8 @@ struct PatternSearch {
       // From the longest to the shortest.
       for end in stride(from: path.endIndex, through: path.startIndex, by: -1) {
         let taken = path[path.startIndex..<end]
-        if taken.isEmpty, isFirstVersion { continue }
+        // A stretch that a query leaves open may be none.
+        if isFirstVersion, !taken.contains(where: { $0 != .anyStretch }) { continue }
         let value: RuleValue? =
           taken.allSatisfy(\.isKnown) ? .path(RulePath(taken.compactMap(\.text))) : nil
         look(match, rest, path[end...], captures + [value])

@@ -124,11 +124,12 @@ package final class RulesPolicy: AccessPolicy {
     }
     let documents = ViewedDocuments(view: view, database: database)
     let ledger = AccessLedger(isSingle: writes.count == 1)
-    var names: Set<DocumentName> = []
     // Several writes of one document are one change of it, from before the commit to after it.
+    let byName = Dictionary(grouping: writes, by: \.write.name)
+    var names: Set<DocumentName> = []
     for write in writes where names.insert(write.write.name).inserted {
       let name = write.write.name
-      let all = writes.filter { $0.write.name == name }
+      let all = byName[name] ?? []
       let before = write.before
       let after = all.last?.after
       var request = RulesRequest(
