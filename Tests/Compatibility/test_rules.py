@@ -200,6 +200,37 @@ def test_an_upload_with_a_mistake_says_where_and_leaves_the_former_rules(rules):
     assert rules.get("notes/1", "alice") == 200 and rules.get("notes/1", "bob") == 403
 
 
+def test_a_file_that_goes_away_is_told_once_and_its_rules_stay(tmp_path):
+    file = tmp_path / "firestore.rules"
+    file.write_text(RULES, encoding="utf-8")
+    log = tmp_path / "log"
+    complaint = "firestore.rules cannot be read. The former rules stay."
+    with log.open("w", encoding="utf-8") as output, conftest.started(
+            tmp_path, "--no-functions", stderr=output) as suite:
+        rules = Rules(suite, tmp_path)
+        rules.put("notes/1", owner="alice")
+        file.unlink()
+        conftest.until(lambda: complaint in log.read_text(encoding="utf-8"), "nobody is told")
+        assert rules.get("notes/1", "bob") == 403
+        file.write_text(RULES.replace("== request.auth.uid", "!= 'x'"), encoding="utf-8")
+        conftest.until(lambda: rules.get("notes/1", "bob") == 200, "the file is not read again")
+        file.write_bytes(RULES.encode("utf-16"))
+        conftest.until(
+            lambda: log.read_text(encoding="utf-8").count(complaint) == 2, "nobody is told")
+
+
+@pytest.mark.parametrize("content, expected", [
+    (RULES, "f.rules is in order."),
+    ("rules_version = '2';", "f.rules can be loaded, with the warning above."),
+])
+def test_check_says_whether_there_are_warnings(tmp_path, content, expected):
+    (tmp_path / "f.rules").write_text(content, encoding="utf-8")
+    ended = subprocess.run(
+        [conftest.hearth(), "rules", "check", "--rules", "f.rules"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.strip() == expected
+
+
 def test_a_suite_does_not_start_without_the_rules_that_were_meant(tmp_path):
     (tmp_path / "firestore.rules").write_text("service cloud.firestore {", encoding="utf-8")
     ended = subprocess.run(

@@ -47,11 +47,8 @@ package struct LinearPattern: Sendable {
   ///
   /// In the template `$1` and `${name}` stand for groups, `$0` for the match, and a backslash makes
   /// the next character a literal one. As in the official emulator, an empty match may follow
-  /// another match at once, and a template is not looked at where nothing matches.
-  ///
-  /// - Parameters:
-  ///   - bytesMax: What the new text may take, in UTF-8.
-  ///   - work: What the work is taken from.
+  /// another match at once, and a template is not looked at where nothing matches. The new text may
+  /// take `bytesMax` bytes of UTF-8. Takes the work from `work`.
   package func replacingAll(
     in text: String,
     with template: String,

@@ -34,9 +34,16 @@ struct RulesFile: Service {
     try await cancelWhenGracefulShutdown {
       // The file was read at the start; what cannot be read now is read again.
       var last = try? contents()
+      var isMissed = last == nil
       while true {
         try await Task.sleep(for: Self.interval)
-        guard let present = try? contents(), present != last else { continue }
+        guard let present = try? contents() else {
+          if !isMissed { logger.error("\(path) cannot be read. The former rules stay.") }
+          isMissed = true
+          continue
+        }
+        isMissed = false
+        guard present != last else { continue }
         last = present
         do {
           try load(present)

@@ -71,7 +71,12 @@ struct Rules: AsyncParsableCommand {
 
     func run() throws {
       let ruleset = try file.read()
-      Terminal.print("\(ruleset.file.name) is in order.")
+      let name = ruleset.file.name
+      switch ruleset.issues.count {
+      case 0: Terminal.print("\(name) is in order.")
+      case 1: Terminal.print("\(name) can be loaded, with the warning above.")
+      case let count: Terminal.print("\(name) can be loaded, with the \(count) warnings above.")
+      }
     }
   }
 
@@ -147,6 +152,10 @@ struct Rules: AsyncParsableCommand {
 
     @Flag(help: "Print the decisions as JSON.")
     var json = false
+
+    func validate() throws {
+      guard limit > 0 else { throw ValidationError("--limit is a number of decisions above 0.") }
+    }
 
     func run() async throws {
       let client = try await suite.connect()
