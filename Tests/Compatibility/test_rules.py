@@ -280,6 +280,27 @@ def test_a_patch_answers_only_what_was_written_to_whom_may_not_read(rules):
     assert set(patch("alice").json()["fields"]) == {"title", "owner", "secret"}
 
 
+def test_a_read_of_the_past_is_decided_by_the_documents_of_that_time(rules):
+    rules.put("rooms/r", members=["bob"])
+    rules.put("rooms/r/messages/m", text="then")
+    read_time = requests.post(
+        f"{rules.origin}/v1/{DOCUMENTS}:batchGet", timeout=10,
+        json={"documents": [f"{DOCUMENTS}/rooms/r"]},
+        headers={"Authorization": "Bearer owner"}).json()[0]["readTime"]
+    rules.put("rooms/r", members=["carol"])
+    rules.put("rooms/r/messages/m", text="now")
+
+    def read(uid, **params):
+        return requests.get(
+            f"{rules.origin}/v1/{DOCUMENTS}/rooms/r/messages/m", timeout=10, params=params,
+            headers={"Authorization": f"Bearer {conftest.token(uid)}"})
+
+    assert read("bob").status_code == 403
+    assert read("bob", readTime=read_time).json()["fields"] == {"text": value("then")}
+    assert read("carol").json()["fields"] == {"text": value("now")}
+    assert read("carol", readTime=read_time).status_code == 403
+
+
 def test_only_the_administrator_lists_collections_and_writes_batches(rules):
     headers = {"Authorization": f"Bearer {conftest.token('alice')}"}
     for verb in (":listCollectionIds", ":batchWrite", ":partitionQuery"):
