@@ -9,6 +9,8 @@ import grpc
 import pytest
 import requests
 from google.cloud.firestore_v1.types import firestore, query
+from phones import Ended
+from web_channels import WebChannelStream
 
 DATABASE = f"projects/{conftest.PROJECT}/databases/(default)"
 DOCUMENTS = f"{DATABASE}/documents"
@@ -170,6 +172,56 @@ def test_a_listener_keeps_what_a_change_leaves_it(rules):
     rules.put("rooms/r/messages/2", text="news")
     listener.wait(lambda reply: "news" in str(reply))
     listener.close()
+
+
+def test_a_web_page_listens_and_writes_as_its_user(rules):
+    rules.put("rooms/r", members=["bob"])
+    rules.put("rooms/r/messages/m", text="one")
+
+    def channel(method, response, uid):
+        return WebChannelStream(
+            rules.suite.address("firestore"), method, response.pb(),
+            token=conftest.token(uid) if uid else None)
+
+    def listen(uid):
+        stream = channel("Listen", firestore.ListenResponse, uid)
+        target = collection("rooms/r", "messages")
+        target.target_id = 2
+        stream.send(firestore.ListenRequest.pb(
+            firestore.ListenRequest(database=DATABASE, add_target=target)))
+        return stream
+
+    def until_removed(stream):
+        documents = []
+        while True:
+            message = stream.receive()
+            if message.HasField("document_change"):
+                documents.append(message.document_change.document.fields["text"].string_value)
+            if message.target_change.target_change_type == 2:
+                return documents, message.target_change.cause.code
+
+    assert until_removed(listen(None)) == ([], DENIED)
+    assert until_removed(listen("carol")) == ([], DENIED)
+    page = listen("bob")
+    while page.receive().target_change.target_change_type != 3:
+        pass
+    rules.put("rooms/r", members=["carol"])
+    rules.put("rooms/r/messages/m", text="two")
+    assert until_removed(page) == ([], DENIED)
+    page.cancel()
+
+    def write(uid):
+        stream = channel("Write", firestore.WriteResponse, uid)
+        stream.send(firestore.WriteRequest.pb(firestore.WriteRequest(database=DATABASE)))
+        token = stream.receive().stream_token
+        stream.send(firestore.WriteRequest.pb(firestore.WriteRequest(stream_token=token, writes=[
+            {"update": {"name": f"{DOCUMENTS}/notes/w", "fields": {"owner": {"string_value": uid}}}}
+        ])))
+        return stream.receive()
+
+    with pytest.raises(Ended, match="PERMISSION_DENIED"):
+        write("bob")
+    assert len(write("alice").write_results) == 1
 
 
 def test_a_listener_loses_access_when_rules_are_uploaded(rules):

@@ -60,8 +60,9 @@ class Chunks:
 class WebChannelStream(Stream):
     """A stream in both directions over plain requests, as `GRPCStream` is over gRPC."""
 
-    def __init__(self, address, method, response, rough=False):
+    def __init__(self, address, method, response, rough=False, token=None):
         super().__init__()
+        self.token = token
         self.address = address
         self.path = f"/google.firestore.v1.Firestore/{method}/channel"
         self.response = response
@@ -117,6 +118,8 @@ class WebChannelStream(Stream):
         self.sent += len(texts)
         if self.session is None:
             form["headers"] = "X-Goog-Api-Client:gl-js/ fire/12\r\nContent-Type:text/plain\r\n"
+            if self.token:
+                form["headers"] += f"Authorization:Bearer {self.token}\r\n"
             body = self._request(
                 "POST", {"VER": 8, "CVER": 22, "RID": self.requests, "t": 1}, form)
             [[number, [kind, self.session, _, version, *_]]] = list(Chunks().feed(body))
