@@ -299,6 +299,13 @@ def test_a_refusal_is_explained_with_the_values_that_decided(rules):
     told = rules.suite.cli("rules", "explain", "--denied").stdout
     assert "get notes/1  denied" in told
     assert "resource.data.owner = 'alice'" in told and "request.auth.uid = 'bob'" in told
+    other = DOCUMENTS.replace("(default)", "other")
+    reply = requests.get(
+        f"{rules.origin}/v1/{other}/notes/1", timeout=10,
+        headers={"Authorization": f"Bearer {conftest.token('bob')}"})
+    assert reply.status_code == 403
+    told = rules.suite.cli("rules", "explain", "--limit", "1").stdout
+    assert "get notes/1 in database other  denied" in told
 
 
 def test_coverage_counts_what_was_asked(rules):

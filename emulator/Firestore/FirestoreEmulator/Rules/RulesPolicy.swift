@@ -169,6 +169,9 @@ package final class RulesPolicy: AccessPolicy {
     _ documents: ViewedDocuments,
     _ ledger: AccessLedger
   ) throws {
+    let database = documents.database
+    let isDefault = database == DatabaseName(project: database.project)
+    let title = isDefault ? title : "\(title) in database \(database.database)"
     let decision = rules.ruleset.decide(
       request,
       documents: documents,
