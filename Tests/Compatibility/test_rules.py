@@ -321,6 +321,99 @@ def test_coverage_counts_what_was_asked(rules):
     assert page.headers["content-type"].startswith("text/html") and "allow write" in page.text
 
 
+def test_every_document_of_a_request_is_decided(rules):
+    rules.put("notes/hers", owner="alice")
+    rules.put("notes/his", owner="bob")
+
+    def batch_get(*names):
+        return requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:batchGet", timeout=10,
+            json={"documents": [f"{DOCUMENTS}/notes/{name}" for name in names]},
+            headers={"Authorization": f"Bearer {conftest.token('alice')}"}).status_code
+
+    assert batch_get("hers") == 200
+    assert batch_get("hers", "his") == 403
+    assert batch_get("his", "hers") == 403
+
+
+def test_writes_of_one_document_are_one_change_of_a_method(rules):
+    assert rules.upload("""
+rules_version = '2';
+service cloud.firestore {
+  match /databases/{database}/documents {
+    match /a/{id} { allow create, update: if request.resource.data.owner == 'bob'; }
+    match /created/{id} { allow create; }
+    match /updated/{id} { allow update; }
+  }
+}""").status_code == 200
+
+    def commit(*writes):
+        return requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:commit", timeout=10,
+            json={"writes": [
+                {"update": {"name": f"{DOCUMENTS}/{path}", "fields": {"owner": value(owner)}}} | more
+                for path, owner, more in writes]},
+            headers={"Authorization": f"Bearer {conftest.token('bob')}"}).status_code
+
+    # What counts is what is left, not what was there in between.
+    assert commit(("a/1", "bob", {}), ("a/1", "alice", {})) == 403
+    assert commit(("a/1", "alice", {}), ("a/1", "bob", {})) == 200
+    # A precondition says what is meant, whatever is stored.
+    is_there, is_not = ({"currentDocument": {"exists": exists}} for exists in (True, False))
+    assert commit(("created/1", "bob", is_there)) == 403
+    assert commit(("updated/1", "bob", is_there)) == 404
+    assert commit(("created/1", "bob", is_not)) == 200
+    assert commit(("created/1", "bob", {})) == 403
+    assert commit(("created/1", "bob", is_not)) == 409
+    rules.put("updated/1", owner="bob")
+    assert commit(("updated/1", "bob", is_not)) == 403
+    assert commit(("updated/1", "bob", {})) == 200
+
+
+def test_rules_see_the_commit_as_a_whole_and_what_was_before(rules):
+    assert rules.upload("""
+rules_version = '2';
+service cloud.firestore {
+  match /databases/{database}/documents {
+    match /posts/{id} {
+      allow create: if !exists(/databases/$(database)/documents/counts/$(id))
+        && getAfter(/databases/$(database)/documents/counts/$(id)).data.owner == 'bob';
+    }
+    match /counts/{id} { allow create; }
+  }
+}""").status_code == 200
+
+    def commit(*writes):
+        return requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:commit", timeout=10,
+            json={"writes": [
+                {"update": {"name": f"{DOCUMENTS}/{path}", "fields": {"owner": value(owner)}}}
+                for path, owner in writes]},
+            headers={"Authorization": f"Bearer {conftest.token('bob')}"}).status_code
+
+    assert commit(("posts/1", "bob")) == 403
+    assert commit(("posts/1", "bob"), ("counts/1", "alice")) == 403
+    assert commit(("posts/1", "bob"), ("counts/1", "bob")) == 200
+    rules.put("counts/2", owner="bob")
+    assert commit(("posts/2", "bob")) == 403
+
+
+def test_rules_of_a_database_go_before_those_of_its_project(rules):
+    reply = requests.put(
+        f"{rules.origin}/emulator/v1/{DATABASE}:securityRules", timeout=10,
+        json={"rules": {"files": [{"name": "f.rules", "content": RULES.replace("'alice'", "'bob'")}]}})
+    assert reply.status_code == 200, reply.text
+
+    def write(uid, database):
+        return requests.patch(
+            f"{rules.origin}/v1/{DOCUMENTS.replace('(default)', database)}/notes/1", timeout=10,
+            json={"fields": {"owner": value(uid)}},
+            headers={"Authorization": f"Bearer {conftest.token(uid)}"}).status_code
+
+    assert write("bob", "(default)") == 200 and write("alice", "(default)") == 403
+    assert write("bob", "other") == 403 and write("alice", "other") == 200
+
+
 def test_a_patch_answers_only_what_was_written_to_whom_may_not_read(rules):
     rules.upload(RULES.replace("allow read: if resource.data.owner", "allow get: if resource.data.owner"))
     rules.put("notes/n", owner="bob", secret="of bob")
