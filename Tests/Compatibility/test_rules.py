@@ -244,6 +244,16 @@ def test_a_changed_file_is_in_force_and_a_broken_one_is_not(rules):
     conftest.until(lambda: rules.get("notes/1", "bob") == 403, "the file is not read again")
 
 
+def test_a_listener_loses_access_when_the_file_changes(rules):
+    rules.put("notes/1", owner="alice")
+    listener = rules.listen("alice", document("notes/1"))
+    listener.current()
+    rules.file.write_text(
+        RULES.replace("resource.data.owner == request.auth.uid", "false"), encoding="utf-8")
+    assert listener.refusal() == DENIED
+    listener.close()
+
+
 def test_an_upload_with_a_mistake_says_where_and_leaves_the_former_rules(rules):
     rules.put("notes/1", owner="alice")
     reply = rules.upload("rules_version = '2';\nservice cloud.firestore {\n  match /a { allow get: if ; }\n}")
@@ -396,6 +406,103 @@ service cloud.firestore {
     assert commit(("posts/1", "bob"), ("counts/1", "bob")) == 200
     rules.put("counts/2", owner="bob")
     assert commit(("posts/2", "bob")) == 403
+
+
+@pytest.mark.parametrize("count, status", [(1, 200), (2, 200), (3, 403)])
+def test_rules_look_at_twenty_documents_for_a_request_of_several(rules, count, status):
+    looks = " && ".join(
+        f"!exists(/databases/$(database)/documents/looks/$(id + '{number}'))" for number in range(8))
+    assert rules.upload(f"""
+rules_version = '2';
+service cloud.firestore {{
+  match /databases/{{database}}/documents {{
+    match /many/{{id}} {{ allow read, write: if {looks}; }}
+  }}
+}}""").status_code == 200
+    names = [f"{DOCUMENTS}/many/m{number}" for number in range(count)]
+    headers = {"Authorization": f"Bearer {conftest.token('bob')}"}
+    for verb, body in [
+            ("batchGet", {"documents": names}),
+            ("commit", {"writes": [{"update": {"name": name}} for name in names]}),
+            ("batchGet", {"documents": names})]:
+        reply = requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:{verb}", json=body, headers=headers, timeout=10)
+        assert reply.status_code == status, (verb, reply.text)
+
+
+def test_rules_look_at_ten_documents_for_a_query_of_several_alternatives(rules):
+    rules.put("notes/1", owner="bob")
+    looks = " && ".join(
+        f"!exists(/databases/$(database)/documents/looks/$(resource.data.owner + '{number}'))"
+        for number in range(4))
+    assert rules.upload(RULES.replace("resource.data.owner == request.auth.uid", looks)).status_code == 200
+
+    def query_of(*owners):
+        return requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:runQuery", timeout=10,
+            headers={"Authorization": f"Bearer {conftest.token('bob')}"},
+            json={"structuredQuery": {
+                "from": [{"collectionId": "notes"}],
+                "where": {"fieldFilter": {
+                    "field": {"fieldPath": "owner"}, "op": "IN", "value": value(list(owners))}}}}).status_code
+
+    assert query_of("alice", "bob") == 200
+    assert query_of("alice", "bob", "carol") == 403
+
+
+def test_rules_of_a_collection_do_not_open_its_group(rules):
+    assert rules.upload("""
+rules_version = '2';
+service cloud.firestore {
+  match /databases/{database}/documents {
+    match /notes/{id} { allow read; }
+    match /{path=**}/logs/{id} { allow read; }
+  }
+}""").status_code == 200
+    rules.put("notes/1", owner="bob")
+    rules.put("rooms/r/notes/1", owner="alice")
+
+    def query_of(name, everywhere):
+        return requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:runQuery", timeout=10,
+            headers={"Authorization": f"Bearer {conftest.token('bob')}"},
+            json={"structuredQuery": {
+                "from": [{"collectionId": name, "allDescendants": everywhere}]}}).status_code
+
+    assert query_of("notes", False) == 200
+    assert query_of("notes", True) == 403
+    assert query_of("logs", False) == 200 and query_of("logs", True) == 200
+
+
+def test_rules_see_the_time_of_the_request(rules):
+    assert rules.upload("""
+rules_version = '2';
+service cloud.firestore {
+  match /databases/{database}/documents {
+    match /past/{id} { allow read, write: if request.time < timestamp.date(2020, 1, 1); }
+    match /now/{id} {
+      allow read, delete: if request.time > timestamp.date(2020, 1, 1);
+      allow create: if request.resource.data.at == request.time;
+    }
+  }
+}""").status_code == 200
+    headers = {"Authorization": f"Bearer {conftest.token('bob')}"}
+
+    def commit(path, *transforms):
+        return requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:commit", headers=headers, timeout=10,
+            json={"writes": [{
+                "update": {"name": f"{DOCUMENTS}/{path}"}, "updateTransforms": list(transforms)}]}).status_code
+
+    assert commit("past/1") == 403
+    assert rules.get("past/1", "bob") == 403
+    assert commit("now/1", {"fieldPath": "at", "setToServerValue": "REQUEST_TIME"}) == 200
+    assert rules.get("now/1", "bob") == 200
+    for collection_id, status in [("past", 403), ("now", 200)]:
+        reply = requests.post(
+            f"{rules.origin}/v1/{DOCUMENTS}:runQuery", headers=headers, timeout=10,
+            json={"structuredQuery": {"from": [{"collectionId": collection_id}]}})
+        assert reply.status_code == status
 
 
 def test_rules_of_a_database_go_before_those_of_its_project(rules):
