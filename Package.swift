@@ -424,7 +424,8 @@ func testSupport() -> [Target] {
       "Benchmarks",
       in: "Tests",
       [
-        "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels", "ArgumentParser",
+        "FirestoreProtos", "JSONText", "VectorIndex", "StorageEngine", "CKernels", "DocumentModel",
+        "Identity", "SecurityRules", "ArgumentParser",
         "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHPACK", "SwiftProtobuf", "Subprocess",
         "SystemPackage",
         "UnixSignals",

@@ -17,6 +17,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
 
   private let authority: String
   private let database: String
+  private let token: String
   private let request: String
   private let report: (Result<Reply, any Error>) -> Void
   private var context: ChannelHandlerContext?
@@ -27,11 +28,13 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
   private init(
     authority: String,
     database: String,
+    token: String,
     request: String,
     report: @escaping (Result<Reply, any Error>) -> Void
   ) {
     self.authority = authority
     self.database = database
+    self.token = token
     self.request = request
     self.report = report
   }
@@ -40,6 +43,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
   static func connect(
     to address: Address,
     database: String,
+    token: String,
     on loop: any EventLoop,
     request: String,
     report: @escaping @Sendable (Result<Reply, any Error>) -> Void
@@ -51,6 +55,7 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
         let connection = ChannelConnection(
           authority: "\(address)",
           database: database,
+          token: token,
           request: request,
           report: report
         )
@@ -63,7 +68,8 @@ final class ChannelConnection: ChannelInboundHandler, @unchecked Sendable {
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     // Headers of the stream travel in the form, so that browsers ask for no permission.
-    let headers = "Authorization:Bearer owner\r\ngoogle-cloud-resource-prefix:\(database)\r\n"
+    let headers =
+      "Authorization:Bearer \(token)\r\ngoogle-cloud-resource-prefix:\(database)\r\n"
     let body =
       "headers=\(Self.escaped(headers))&count=1&ofs=0&req0___data__=\(Self.escaped(request))"
     send(.POST, "RID=1&CVER=22&t=1", body)

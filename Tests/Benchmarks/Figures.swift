@@ -10,6 +10,7 @@ enum Subject: String, Sendable {
   case numPy = "NumPy scan"
   case withoutFaults = "without faults"
   case withoutReaders = "without readers"
+  case withoutRules = "without rules"
 }
 
 /// What costs the processors something.
@@ -20,11 +21,17 @@ enum Work: Hashable, Sendable {
   case queuedEvent
   /// From a request to its answer, with so many clients at once.
   case call(clients: Int)
+  /// A request that rules decide, 16 clients.
+  case ruled(RuledRequest)
+  /// A snapshot of a listener whom rules may refuse, of 32.
+  case ruledSnapshot
 
   var title: String {
     switch self {
     case .pacedEvent: "event with its write"
     case .queuedEvent: "queued event"
+    case .ruled(let request): "\(request.rawValue) under rules"
+    case .ruledSnapshot: "snapshot under rules"
     case .call(let clients): "call, \(clients == 1 ? "1 client" : "\(clients) clients")"
     }
   }
@@ -49,6 +56,9 @@ enum Metric: Hashable, Sendable {
   case snapshotMilliseconds(listeners: Int, areDifferent: Bool, percentile: Int)
   case webSnapshotMilliseconds(pages: Int, percentile: Int)
   case documentsSentPerChange
+  case ruleDecisionsPerSecond(RuledRequest)
+  case ruledPerSecond(RuledRequest)
+  case ruledSnapshotMilliseconds(percentile: Int)
   case idleListenersMegabytes
   case firstSnapshotMilliseconds
   case resumptionMilliseconds
@@ -93,6 +103,9 @@ enum Metric: Hashable, Sendable {
         + (areDifferent ? "queries, ms" : listeners == 1 ? "listener, ms" : "listeners, ms")
     case .webSnapshotMilliseconds(let pages, let percentile):
       "snapshot p\(percentile), \(pages) web \(pages == 1 ? "page" : "pages"), ms"
+    case .ruleDecisionsPerSecond(let request): "decisions/s in process, \(request.rawValue)"
+    case .ruledPerSecond(let request): "\(request.rawValue)/s under rules, 16 clients"
+    case .ruledSnapshotMilliseconds(let percentile): "snapshot p\(percentile) under rules, ms"
     case .documentsSentPerChange: "documents sent per one changed"
     case .idleListenersMegabytes: "memory of 10 000 idle listeners, MB"
     case .firstSnapshotMilliseconds: "first snapshot of 10 000 documents, ms"
@@ -128,7 +141,7 @@ enum Metric: Hashable, Sendable {
     switch self {
     case .startMilliseconds, .commitMilliseconds, .queryMilliseconds, .functionStartMilliseconds,
       .nearestMilliseconds, .nearestMegabytes, .snapshotMilliseconds, .webSnapshotMilliseconds,
-      .documentsSentPerChange, .idleListenersMegabytes,
+      .documentsSentPerChange, .ruledSnapshotMilliseconds, .idleListenersMegabytes,
       .firstSnapshotMilliseconds, .resumptionMilliseconds,
       .healthyStartMilliseconds,
       .processorMicroseconds, .contextSwitches, .searchableMilliseconds,
@@ -291,6 +304,19 @@ struct Comparison {
       Row(metric: .idleListenersMegabytes),
       Row(metric: .firstSnapshotMilliseconds, peer: .official),
       Row(metric: .resumptionMilliseconds),
+    ]
+    + RuledRequest.allCases.flatMap { request in
+      [
+        Row(metric: .ruleDecisionsPerSecond(request)),
+        Row(metric: .ruledPerSecond(request), peer: .official, aim: .times(2)),
+        underRules(.ruled(request)),
+      ]
+    }
+    + [50, 99].map {
+      Row(metric: .ruledSnapshotMilliseconds(percentile: $0), peer: .official, aim: .times(10))
+    }
+    + [
+      underRules(.ruledSnapshot),
       Row(metric: .functionStartMilliseconds(percentile: 50), aim: .atMost(0.7)),
       Row(metric: .functionStartMilliseconds(percentile: 99), aim: .atMost(3)),
       Row(metric: .eventsPerSecond, aim: .atLeast(5000)),
@@ -349,6 +375,11 @@ struct Comparison {
       Row(metric: .loadedMegabytes, peer: .official),
       Row(metric: .workerMegabytes),
     ]
+
+  /// What rules add to the processors' work: under a tenth.
+  private static func underRules(_ work: Work) -> Row {
+    Row(metric: .processorMicroseconds(work), peer: .withoutRules, aim: .times(1 / 1.1))
+  }
 
   /// The rows of what was measured.
   func printTable() {

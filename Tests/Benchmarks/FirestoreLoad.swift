@@ -7,6 +7,8 @@ import SwiftProtobuf
 struct FirestoreLoad: Sendable {
   var address: Address
   var project: String
+  /// Whose requests they are; the administrator's by default.
+  var token = "owner"
 
   /// Documents that gets choose from; more than any processor's cache holds of them.
   private static let storedDocuments = 2000
@@ -15,9 +17,9 @@ struct FirestoreLoad: Sendable {
 
   private static let replyTimeMax = TimeAmount.seconds(10)
 
-  private static let commit = "google.firestore.v1.Firestore/Commit"
+  static let commit = "google.firestore.v1.Firestore/Commit"
   private static let aggregate = "google.firestore.v1.Firestore/RunAggregationQuery"
-  private static let get = "google.firestore.v1.Firestore/GetDocument"
+  static let get = "google.firestore.v1.Firestore/GetDocument"
 
   /// Creates documents, one a commit, as the clients' `create()` does.
   func create(_ load: Load, collection: String) async throws -> Measurement {
@@ -114,9 +116,9 @@ struct FirestoreLoad: Sendable {
     try await commit([change(path)])
   }
 
-  /// The bytes of a commit that changes a document each time it is made.
-  func change(of path: String) throws -> ByteBuffer {
-    try encoded(commit([change(path)]))
+  /// The bytes of a commit that changes documents each time it is made.
+  func change(of paths: [String]) throws -> ByteBuffer {
+    try encoded(commit(paths.map(change)))
   }
 
   private func change(_ path: String) -> Google_Firestore_V1_Write {
@@ -151,7 +153,7 @@ struct FirestoreLoad: Sendable {
     }.get()
   }
 
-  private func commit(_ writes: [Google_Firestore_V1_Write]) -> Google_Firestore_V1_CommitRequest {
+  func commit(_ writes: [Google_Firestore_V1_Write]) -> Google_Firestore_V1_CommitRequest {
     var request = Google_Firestore_V1_CommitRequest()
     request.database = database
     request.writes = writes
@@ -187,7 +189,7 @@ struct FirestoreLoad: Sendable {
     _ method: String,
     on loop: any EventLoop
   ) -> EventLoopFuture<any LoadConnection> {
-    GRPCConnection.connect(to: address, method: method, on: loop)
+    GRPCConnection.connect(to: address, method: method, token: token, on: loop)
   }
 
   func encoded(_ message: some Message) throws -> ByteBuffer {
@@ -195,7 +197,7 @@ struct FirestoreLoad: Sendable {
     return ByteBuffer(bytes: bytes)
   }
 
-  private func name(_ path: String) -> String { "\(database)/documents/\(path)" }
+  func name(_ path: String) -> String { "\(database)/documents/\(path)" }
 
   var database: String { "projects/\(project)/databases/(default)" }
 }

@@ -44,6 +44,7 @@ struct FirstSnapshot: Sendable {
     let connection = try await ListenConnection.connect(
       to: firestore.address,
       database: firestore.database,
+      token: firestore.token,
       on: loop,
       requests: [ByteBuffer(bytes: bytes)]
     ) { _, reply in watch.take(reply) }.get()

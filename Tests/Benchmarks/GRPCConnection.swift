@@ -38,11 +38,11 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
   private var streamWindow = 65_535
   private var receivedBytes = 0
 
-  private init(method: String, authority: String) {
+  private init(method: String, authority: String, token: String) {
     headers = [
       (":method", "POST"), (":scheme", "http"), (":path", "/" + method),
       (":authority", authority), ("te", "trailers"), ("content-type", "application/grpc"),
-      ("user-agent", "hearth-benchmarks"), ("authorization", "Bearer owner"),
+      ("user-agent", "hearth-benchmarks"), ("authorization", "Bearer \(token)"),
     ]
   }
 
@@ -50,13 +50,14 @@ final class GRPCConnection: ChannelInboundHandler, LoadConnection, @unchecked Se
   static func connect(
     to address: Address,
     method: String,
+    token: String,
     on loop: any EventLoop
   ) -> EventLoopFuture<any LoadConnection> {
     ClientBootstrap(group: loop)
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .connect(host: address.host, port: address.port)
       .flatMapThrowing { channel in
-        let connection = GRPCConnection(method: method, authority: "\(address)")
+        let connection = GRPCConnection(method: method, authority: "\(address)", token: token)
         try channel.pipeline.syncOperations.addHandler(connection)
         return connection
       }

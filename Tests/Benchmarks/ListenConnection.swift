@@ -26,6 +26,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
   private init(
     authority: String,
     database: String,
+    token: String,
     requests: [ByteBuffer],
     report: @escaping (Int, Result<Reply, any Error>) -> Void
   ) {
@@ -33,7 +34,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
       (":method", "POST"), (":scheme", "http"),
       (":path", "/google.firestore.v1.Firestore/Listen"), (":authority", authority),
       ("te", "trailers"), ("content-type", "application/grpc"),
-      ("user-agent", "hearth-benchmarks"), ("authorization", "Bearer owner"),
+      ("user-agent", "hearth-benchmarks"), ("authorization", "Bearer \(token)"),
       ("google-cloud-resource-prefix", database),
     ]
     self.requests = requests
@@ -44,6 +45,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
   static func connect(
     to address: Address,
     database: String,
+    token: String,
     on loop: any EventLoop,
     requests: [ByteBuffer],
     report: @escaping @Sendable (Int, Result<Reply, any Error>) -> Void
@@ -55,6 +57,7 @@ final class ListenConnection: ChannelInboundHandler, @unchecked Sendable {
         let connection = ListenConnection(
           authority: "\(address)",
           database: database,
+          token: token,
           requests: requests,
           report: report
         )

@@ -11,6 +11,12 @@ struct ListenLoad: Sendable {
   var areDifferent = false
   /// Whether each is a web page with a channel of its own, and not a stream among others.
   var areWebPages = false
+  /// The listeners' token, where it is not that of the changes.
+  var token: String?
+  /// Where the documents are.
+  var collection = "listened"
+  /// Documents that each change writes besides the one that the listeners have.
+  var alsoChanged: [String] = []
 
   /// Documents that each listener has.
   static let documents = 50
@@ -27,13 +33,13 @@ struct ListenLoad: Sendable {
 
   /// Stores the documents.
   func prepare() async throws {
-    try await firestore.createAll((0..<Self.documents).map { "listened/d\($0)" })
+    try await firestore.createAll((0..<Self.documents).map { "\(collection)/d\($0)" })
   }
 
   /// Listens, changes a document so many times, each after the last was seen by all, and stops.
   func measure(changes: Int) async throws -> Outcome {
     let loop = Load.eventLoops.next()
-    let body = try firestore.change(of: "listened/d0")
+    let body = try firestore.change(of: ["\(collection)/d0"] + alsoChanged)
     return try await firestore.connectForCommits(on: loop).flatMap { commits in
       let promise = loop.makePromise(of: Outcome.self)
       promise.failing(at: .now() + Self.timeMax)
@@ -78,6 +84,7 @@ struct ListenLoad: Sendable {
           ChannelConnection.connect(
             to: firestore.address,
             database: firestore.database,
+            token: token ?? firestore.token,
             on: loop,
             request: request
           ) { report(number, $0) }.map { connection in { connection.close() } }
@@ -92,6 +99,7 @@ struct ListenLoad: Sendable {
           ListenConnection.connect(
             to: firestore.address,
             database: firestore.database,
+            token: token ?? firestore.token,
             on: loop,
             requests: requests
           ) { report(first + $0, $1) }.map { connection in { connection.close() } }
@@ -105,8 +113,12 @@ struct ListenLoad: Sendable {
     var request = Google_Firestore_V1_ListenRequest()
     request.database = firestore.database
     request.addTarget.targetID = 2
-    request.addTarget.query.parent = "\(firestore.database)/documents"
-    request.addTarget.query.structuredQuery.from = [.with { $0.collectionID = "listened" }]
+    let segments = collection.split(separator: "/").map(String.init)
+    request.addTarget.query.parent = ([firestore.database, "documents"] + segments.dropLast())
+      .joined(separator: "/")
+    request.addTarget.query.structuredQuery.from = [
+      .with { $0.collectionID = segments.last ?? "" }
+    ]
     if areDifferent {
       request.addTarget.query.structuredQuery.where.fieldFilter = .with {
         $0.field.fieldPath = "n"

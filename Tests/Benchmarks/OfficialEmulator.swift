@@ -14,15 +14,17 @@ struct OfficialEmulator: Sendable {
     self.executable = executable
   }
 
-  /// Starts it, with its own launcher, and stops it.
+  /// Starts it, with its own launcher and perhaps a file of rules, and stops it.
   func run<Result: Sendable>(
     in folder: String,
+    rules: String? = nil,
     body: @Sendable (ServedProcess, Address) async throws -> Result
   ) async throws -> Result {
     let address = Address(port: try Address.freePort())
     let command = ServedProcess.Command(
       executable: executable,
-      arguments: ["emulators", "firestore", "start", "--host-port=\(address)", "--quiet"],
+      arguments: ["emulators", "firestore", "start", "--host-port=\(address)", "--quiet"]
+        + (rules.map { ["--rules=\($0)"] } ?? []),
       folder: folder,
       // A Java and a Python program start one after the other.
       startTimeMax: .seconds(60)

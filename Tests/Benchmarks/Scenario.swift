@@ -2,7 +2,8 @@ import Foundation
 
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
-  case start, create, get, queries, readers, listen, trigger, drain, faults, callable, cold, search,
+  case start, create, get, queries, readers, listen, rules, trigger, drain, faults, callable, cold,
+    search,
     vectors
   case nearest, memory, million
 }
@@ -23,9 +24,9 @@ struct BenchmarkRun: Sendable {
   let figures = Figures()
 
   /// Caches and connections get ready within this.
-  private static let warmUp = Duration.milliseconds(500)
+  static let warmUp = Duration.milliseconds(500)
   /// A Java program that has not been compiled yet would be no fair neighbour.
-  private static let officialWarmUp = Duration.seconds(2)
+  static let officialWarmUp = Duration.seconds(2)
   private static let echoWarmUp = Duration.milliseconds(200)
   private static let startRepetitions = 5
   private static let coldRepetitions = 15
@@ -42,6 +43,7 @@ struct BenchmarkRun: Sendable {
     if has(.queries) { try await measureQueries() }
     if has(.readers) { try await measureReaders() }
     if has(.listen) { try await measureListeners() }
+    if has(.rules) { try await measureRules() }
     if has(.nearest) { try await measureNearest() }
     if has(.million) { try await measureMillion() }
     if has(.start, .create, .get, .queries, .listen, .memory) { try await measureOfficial() }
@@ -60,7 +62,7 @@ struct BenchmarkRun: Sendable {
 
   private func has(_ any: Scenario...) -> Bool { !scenarios.isDisjoint(with: any) }
 
-  private func load(_ clients: Int, warmUp: Duration = Self.warmUp) -> Load {
+  func load(_ clients: Int, warmUp: Duration = Self.warmUp) -> Load {
     Load(clients: clients, warmUp: warmUp, duration: duration)
   }
 

@@ -1,0 +1,102 @@
+import Foundation
+import Identity
+
+/// What Psst's security rules add to requests.
+extension BenchmarkRun {
+  private static let rulesClients = 16
+  private static let rulesListeners = 32
+  private static let rulesChanges = 300
+
+  /// Measures the same requests as a user, whom the rules let pass, and as the administrator.
+  func measureRules() async throws {
+    let file = URL(filePath: "firestore.rules").standardizedFileURL
+    guard let rules = try? String(contentsOf: file, encoding: .utf8) else {
+      throw BenchmarkError("There is no \(file.path); run the benchmarks in Hearth's own folder.")
+    }
+    let decisions = try RuleDecisions(rules: rules)
+    for request in RuledRequest.allCases {
+      figures.record(
+        .ruleDecisionsPerSecond(request),
+        try decisions.perSecond(request, for: duration),
+        note: "one thread"
+      )
+    }
+    let folder = hearth.folder + "/rules"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let copy = folder + "/firestore.rules"
+    try rules.write(toFile: copy, atomically: true, encoding: .utf8)
+    try await hearth.run(["--ephemeral", "--no-functions"], in: folder) { server in
+      let firestore = FirestoreLoad(address: server.firestore, project: server.project)
+      try await measureRules(firestore, of: .hearth, server.processID, warmUp: Self.warmUp)
+    }
+    guard let official else { return }
+    try await official.run(in: folder, rules: copy) { process, address in
+      let firestore = FirestoreLoad(address: address, project: "demo-psst")
+      try await measureRules(
+        firestore,
+        of: .official,
+        process.processID,
+        warmUp: Self.officialWarmUp
+      )
+    }
+  }
+
+  private func measureRules(
+    _ firestore: FirestoreLoad,
+    of subject: Subject,
+    _ processID: Int32,
+    warmUp: Duration
+  ) async throws {
+    try await RulesLoad(firestore: firestore).prepare()
+    var user = firestore
+    user.token = try UnsignedToken.mint(uid: RulesLoad.trainer, project: firestore.project)
+    for request in RuledRequest.allCases {
+      // The administrator's requests are those that no rules decide.
+      for isAdministrator in subject == .hearth ? [true, false] : [false] {
+        let requests = RulesLoad(firestore: isAdministrator ? firestore : user)
+        let clients = load(Self.rulesClients, warmUp: warmUp)
+        let (outcome, use) = try await ProcessorUse.counted(processID) {
+          try await requests.run(request, clients, round: isAdministrator ? "owner" : "user")
+        }
+        let whose = isAdministrator ? .withoutRules : subject
+        figures.record(.ruledPerSecond(request), of: whose, outcome)
+        guard subject == .hearth else { continue }
+        // Those of the warm-up cost something, too.
+        let share = (clients.warmUp + clients.duration) / clients.duration
+        let count = Int((Double(outcome.count) * share).rounded())
+        figures.record(use, for: .ruled(request), count: count, of: whose)
+      }
+    }
+    try await measureRuledSnapshots(firestore, user.token, of: subject, processID)
+  }
+
+  /// As in Psst, each change of a message changes its chat as well, which the rules look at.
+  private func measureRuledSnapshots(
+    _ firestore: FirestoreLoad,
+    _ token: String,
+    of subject: Subject,
+    _ processID: Int32
+  ) async throws {
+    var load = ListenLoad(firestore: firestore, listeners: Self.rulesListeners)
+    load.collection = "\(RulesLoad.chat)/messages"
+    load.alsoChanged = [RulesLoad.chat]
+    for isAdministrator in subject == .hearth ? [true, false] : [false] {
+      load.token = isAdministrator ? nil : token
+      _ = try await load.measure(changes: Self.rulesChanges / 6)
+      let (outcome, use) = try await ProcessorUse.counted(processID) {
+        try await load.measure(changes: Self.rulesChanges)
+      }
+      let whose = isAdministrator ? .withoutRules : subject
+      for percentile in [50, 99] {
+        figures.record(
+          .ruledSnapshotMilliseconds(percentile: percentile),
+          of: whose,
+          outcome.delays.milliseconds(Double(percentile) / 100)
+        )
+      }
+      guard subject == .hearth else { continue }
+      let count = Self.rulesChanges * Self.rulesListeners
+      figures.record(use, for: .ruledSnapshot, count: count, of: whose)
+    }
+  }
+}
