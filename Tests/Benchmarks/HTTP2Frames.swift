@@ -52,11 +52,22 @@ extension ByteBuffer {
     for (name, value) in headers {
       writeInteger(0x40 as UInt8)
       for text in [name, value] {
-        // Each is shorter than the 127 bytes from which a length needs a second byte.
-        writeInteger(UInt8(text.utf8.count))
+        writeLength(text.utf8.count)
         writeString(text)
       }
     }
+  }
+
+  /// A number as HPACK writes it behind one bit: what 7 bits do not hold follows, lowest bits first.
+  private mutating func writeLength(_ length: Int) {
+    guard length >= 127 else { return _ = writeInteger(UInt8(length)) }
+    writeInteger(127 as UInt8)
+    var rest = length - 127
+    while rest > 127 {
+      writeInteger(UInt8(rest & 127) | 128)
+      rest >>= 7
+    }
+    writeInteger(UInt8(rest))
   }
 
   mutating func writeFrame(

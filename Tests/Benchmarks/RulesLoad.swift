@@ -4,12 +4,12 @@ import SwiftProtobuf
 
 /// A request of a trainer in a chat with a client, which Psst's rules decide.
 enum RuledRequest: String, CaseIterable, Sendable {
-  /// The rules look at the chat.
-  case get = "get of a message"
-  /// The rules look at the chat, both people and their contact.
-  case create = "new message"
-  /// The rules look at the chat.
-  case query = "query of 20 messages"
+  /// Of a message; the rules look at the chat.
+  case get
+  /// Of a message; the rules look at the chat, both people and their contact.
+  case create
+  /// Of twenty messages; the rules look at the chat.
+  case query
 
   fileprivate var method: String {
     switch self {
