@@ -90,7 +90,7 @@ extension FunctionsSuite {
   }
 
   private static func text(_ recent: RecentDecision) -> String {
-    "\(recent.method.rawValue) \(recent.path) as \(recent.auth)\n"
+    "\(recent.method.rawValue) \(recent.path) as \(recent.auth.literal)\n"
       + recent.decision.text(for: recent.method, in: recent.ruleset)
   }
 }

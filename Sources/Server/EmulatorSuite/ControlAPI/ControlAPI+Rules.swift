@@ -15,7 +15,7 @@ extension ControlAPI {
         time: recent.time.description,
         method: recent.method.rawValue,
         path: recent.path,
-        auth: recent.auth,
+        auth: recent.auth.literal,
         isAllowed: recent.decision.isAllowed,
         text: recent.decision.text(for: recent.method, in: recent.ruleset)
       )

@@ -6,8 +6,8 @@ package struct RecentDecision: Sendable {
   package var method: AccessMethod
   /// The document's path, or what a query looks for.
   package var path: String
-  /// The caller, as a rules file would write it.
-  package var auth: String
+  /// The caller: null, or a map with `uid` and `token`.
+  package var auth: RuleValue
   package var decision: Decision
   /// The rules that decided.
   package var ruleset: Ruleset

@@ -184,7 +184,7 @@ package final class RulesPolicy: AccessPolicy {
           time: request.time,
           method: request.method,
           path: title,
-          auth: request.auth.literal,
+          auth: request.auth,
           decision: decision,
           ruleset: rules.ruleset
         )
