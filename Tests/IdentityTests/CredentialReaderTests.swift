@@ -142,4 +142,26 @@ struct UnsignedTokenTests {
     #expect(Base64URL.decode("ab=") == nil)
     #expect(Base64URL.decode("+/") == nil)
   }
+
+  @Test("A token that was decoded before stands for itself only")
+  func knownTokens() throws {
+    let reader = CredentialReader(mode: .emulator)
+    let alice = try UnsignedToken.mint(uid: "alice")
+    let bob = try UnsignedToken.mint(uid: "bob")
+    for _ in 0..<2 {
+      for (token, uid) in [(alice, "alice"), (bob, "bob")] {
+        guard case .user(let user) = try reader.authenticate(token: token) else {
+          Issue.record("no user")
+          continue
+        }
+        #expect(user.uid == uid)
+      }
+    }
+    // The Kelvin sign is a K to Swift's strings, and no character of base64.
+    let token = try UnsignedToken.mint(uid: "***")
+    let alike = token.replacing("K", with: "\u{212A}")
+    try #require(alike == token && Array(alike.utf8) != Array(token.utf8))
+    _ = try reader.authenticate(token: token)
+    #expect(throws: StatusError.self) { try reader.authenticate(token: alike) }
+  }
 }

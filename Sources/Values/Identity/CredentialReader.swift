@@ -18,6 +18,7 @@ package struct CredentialReader: Sendable {
   private let idTokens: TokenVerifier?
   private let appTokens: TokenVerifier?
   private let consumed = ConsumedTokens()
+  private let knownUsers = KnownUsers()
 
   /// A reader for one mode; the caller learns the mode from its configuration.
   ///
@@ -49,12 +50,18 @@ package struct CredentialReader: Sendable {
       throw DecodedToken.refused("Unsigned credentials are accepted by the emulator only.")
     }
     if token == "owner" { return .admin }
+    return .user(
+      try knownUsers.user(of: token) { () throws(StatusError) in try Self.user(of: token) }
+    )
+  }
+
+  private static func user(of token: String) throws(StatusError) -> UserIdentity {
     let decoded = try DecodedToken(token)
     let names = [decoded.claims.sub, decoded.claims.userID].compactMap(\.self)
     guard let uid = names.first(where: { !$0.isEmpty }) else {
       throw DecodedToken.refused("The token's payload needs a non-empty 'sub' or 'user_id'.")
     }
-    return .user(UserIdentity(uid: uid, claimsJSON: decoded.claimsJSON))
+    return UserIdentity(uid: uid, claimsJSON: decoded.claimsJSON)
   }
 
   /// The caller's identity in either mode; `production` verifies the token's signature and claims.
