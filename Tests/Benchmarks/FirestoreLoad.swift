@@ -13,7 +13,7 @@ struct FirestoreLoad: Sendable {
   /// Documents that gets choose from; more than any processor's cache holds of them.
   private static let storedDocuments = 2000
   /// Writes in one commit; production's old limit, which every server takes.
-  private static let writesInCommit = 500
+  static let writesInCommit = 500
 
   private static let replyTimeMax = TimeAmount.seconds(10)
 

@@ -45,9 +45,9 @@ struct RulesLoad: Sendable {
   /// Stores what the requests need; the administrator's to do.
   func prepare() async throws {
     try await firestore.commit(Self.people.map { firestore.create($0.path, $0.fields) })
-    for start in stride(from: 0, to: Self.storedMessages, by: 500) {
+    for start in stride(from: 0, to: Self.storedMessages, by: FirestoreLoad.writesInCommit) {
       try await firestore.commit(
-        (start..<start + 500).map {
+        (start..<min(start + FirestoreLoad.writesInCommit, Self.storedMessages)).map {
           firestore.create("\(Self.messages)/d\($0)", Self.message($0))
         }
       )

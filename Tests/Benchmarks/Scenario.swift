@@ -3,8 +3,7 @@ import Foundation
 /// The parts of a run, by the names that `--only` takes.
 enum Scenario: String, CaseIterable, Sendable {
   case start, create, get, queries, readers, listen, rules, trigger, drain, faults, callable, cold,
-    search,
-    vectors
+    search, vectors
   case nearest, memory, million
 }
 
