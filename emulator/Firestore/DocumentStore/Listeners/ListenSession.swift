@@ -541,15 +541,12 @@ package final class ListenSession: Sendable {
       state.resultBytes -= results.bytes
       guard let target = state.reset(id, &taken.events) else { return }
       state.partly.insert(id)
-      guard let count = results.count else {
-        return append([(target.id, results.changes)], at: results.time, to: &taken)
+      append([(target.id, results.changes)], at: results.time, to: &taken)
+      // The client compares the count with what it has by then: before the departures, one of them
+      // could stand in for a document that the client has lost.
+      if let count = results.count {
+        taken.events.append(.filter(target.id, count: count.count, names: count.names))
       }
-      // The client compares the count with what it has by then.
-      let members = results.changes.filter(\.isMember)
-      append([(target.id, members)], at: results.time, to: &taken)
-      taken.events.append(.filter(target.id, count: count.count, names: count.names))
-      let others = results.changes.filter { !$0.isMember }
-      append([(target.id, others)], at: results.time, to: &taken)
     case .current(let id, let time):
       guard let target = state.reset(id, &taken.events) else { return }
       state.partly.remove(id)
