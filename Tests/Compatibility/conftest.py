@@ -5,6 +5,8 @@ import contextlib
 import json
 import os
 import pathlib
+import random
+import socket
 import subprocess
 import time
 import uuid
@@ -96,6 +98,19 @@ def token(uid, **claims):
 
     payload = {"sub": uid, "user_id": uid, "aud": PROJECT, "iat": 0, "exp": 3600, **claims}
     return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(payload)}."
+
+
+def free_port():
+    """A port that stays free until the caller's server listens there.
+
+    It lies below the ports that the system hands out by itself: one of these may go to any other
+    test, or to the near end of a connection, a moment after it was found free.
+    """
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as candidate, contextlib.suppress(OSError):
+            candidate.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port from 20000 to 29999 is free")
 
 
 def until(holds, complaint):

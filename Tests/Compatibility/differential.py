@@ -18,6 +18,7 @@ import time
 import uuid
 
 import phones
+from conftest import free_port
 from phone_dialogues import DIALOGUES
 from phones import Conversation, GRPCTransport, restart_server
 
@@ -124,9 +125,7 @@ class Server:
 @contextlib.contextmanager
 def official():
     """The official emulator on a free port; skipped in words when it is not installed."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     command = ["gcloud", "emulators", "firestore", "start", f"--host-port={address}", "--quiet"]
     try:
         process = subprocess.Popen(

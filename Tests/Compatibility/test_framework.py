@@ -11,14 +11,13 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 
 import pytest
 import requests
 from cloudevents.core.bindings.http import to_binary_event, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
-from conftest import CONFIGURATION, ROOT
+from conftest import CONFIGURATION, ROOT, free_port
 
 BINARY = str(ROOT / ".build" / CONFIGURATION / "SampleFunctions")
 TIME = "2020-09-29T11:32:00Z"
@@ -43,9 +42,7 @@ class Worker:
 @contextlib.contextmanager
 def worker(folder, target=None, **settings):
     """A binary that listens on a port of its own, ended by SIGTERM."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     output = folder / "function_output.json"
     environment = {"PATH": os.environ["PATH"], "PORT": str(port), "SAMPLE_OUTPUT": str(output),
                    "LOG_LEVEL": "debug"}

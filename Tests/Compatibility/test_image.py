@@ -9,14 +9,13 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
 import pytest
 import requests
-from conftest import CONFIGURATION, ROOT
+from conftest import CONFIGURATION, ROOT, free_port
 
 TEMPLATES = ROOT / "Sources" / "Server" / "HearthCLI" / "Templates"
 PRODUCT = "SampleFunctions"
@@ -127,9 +126,7 @@ def test_every_shared_library_is_in_the_image(binary):
 
 
 def test_the_binary_serves_on_port_as_the_images_user(binary):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     user = int(arguments(stages()[1], "USER")[-1]) if os.getuid() == 0 else None
     [line] = arguments(stages()[1], "ENV")
     image = dict(setting.split("=") for setting in line.split())

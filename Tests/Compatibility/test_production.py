@@ -20,7 +20,7 @@ import urllib.parse
 import jwt
 import pytest
 import requests
-from conftest import CONFIGURATION, ROOT
+from conftest import CONFIGURATION, ROOT, free_port
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -190,9 +190,7 @@ class Worker:
     """Psst's function that records contacts, as Cloud Run would start it."""
 
     def __init__(self, google, log, **environment):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.address = f"http://127.0.0.1:{port}/"
         self.log = log
         with open(log, "wb") as output:

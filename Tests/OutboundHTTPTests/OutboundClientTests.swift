@@ -116,11 +116,13 @@ struct OutboundClientTests {
 
   @Test("A server that is not there cannot be connected to")
   func cannotConnect() async throws {
-    let port = try await RawServer.run({ _, _ in }) { server in server.port }
+    let port = try RefusingPort()
+    let request = OutboundRequest(url: "http://127.0.0.1:\(port.number)/secret?k=v")
 
     let error = await #expect(throws: OutboundHTTPError.self) {
-      try await OutboundClient().send(OutboundRequest(url: "http://127.0.0.1:\(port)/secret?k=v"))
+      try await OutboundClient().send(request)
     }
+    withExtendedLifetime(port) {}
     #expect(error?.kind == .cannotConnect)
     #expect(error?.message.contains("127.0.0.1") == true)
     #expect(error?.message.contains("secret") == false)
