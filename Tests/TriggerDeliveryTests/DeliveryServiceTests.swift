@@ -189,7 +189,7 @@ struct DeliveryServiceTests {
 
   @Test(
     "What no worker took is tried again soon and not counted",
-    arguments: [InvocationError.Kind.overloaded, .cannotStart, .drained]
+    arguments: [InvocationError.Kind.overloaded, .cannotStart, .placesTaken, .drained]
   )
   func deferred(kind: InvocationError.Kind) async throws {
     invoker.set("f") { $0 == 1 ? .error(kind) : .ok }

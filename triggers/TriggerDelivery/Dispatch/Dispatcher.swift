@@ -426,7 +426,7 @@ final class Dispatcher: Sendable {
       case .timedOut: return .outcome(.timedOut(error.message))
       case .crashed where error.isShared: return .suspect(error.message)
       case .crashed: return .outcome(.crashed(error.message))
-      case .overloaded, .cannotStart, .drained: return .notStarted(error)
+      case .overloaded, .cannotStart, .placesTaken, .drained: return .notStarted(error)
       case .failed: return .outcome(.handlerFailed(error.message, status: nil, advice: nil))
       }
     case .failure(is CancellationError): return .unfinished
