@@ -206,7 +206,9 @@ struct FunctionSchedulerTests {
     scheduler.placeMissing(now: .zero)
 
     #expect(
-      scheduler.advance(to: .seconds(1)) == [.fail(id(1), .placeless), .terminate(worker(1))]
+      scheduler.advance(to: .milliseconds(250)) == [
+        .fail(id(1), .placeless), .terminate(worker(1)),
+      ]
     )
     _ = scheduler.workerExited(worker(1), detail: "", now: .seconds(1))
     #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .seconds(2)).isEmpty == false)

@@ -70,7 +70,7 @@ extension FleetContext {
     let more = found.functions.count - Self.namesMax
     let names = found.functions.prefix(Self.namesMax).joined(separator: " ")
     logger.warning(
-      "Functions wait for a worker, because too few places are left; lower maxInstances of others",
+      "Functions wait for workers: too few places are left; lower the holders' maxInstances or timeout",
       metadata: [
         "functions": "\(names)\(more > 0 ? " and \(more) more" : "")",
         "places": "\(configuration.workersMax)", "holders": "\(found.holders)",
@@ -92,7 +92,7 @@ extension FleetContext {
     var parts = sorted.prefix(namesMax).map { "\($0.key) holds \($0.value)" }
     let rest = sorted.dropFirst(namesMax)
     if !rest.isEmpty {
-      parts.append("\(rest.count) others \(rest.reduce(0) { $0 + $1.value })")
+      parts.append("\(rest.count) others hold \(rest.reduce(0) { $0 + $1.value })")
     }
     return parts.joined(separator: ", ")
   }

@@ -159,6 +159,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
 
   /// First workers that would still wait when all workers that were asked to end have ended.
   var firstsUnpromised: Int {
+    guard shortage.first > 0 else { return 0 }
     let ending = owners.values.reduce(0) { $0 + ($1.isEnding ? $1.live - $1.leaving : 0) }
     return max(0, shortage.first - ending)
   }

@@ -27,7 +27,7 @@ extension WorkerFleet {
     package var queueTimeout: Duration
     /// How long a call waits for a place of a function without workers; Cloud Run's wait for one.
     package var placeTimeout: Duration
-    /// The same for what the event log sends, which waits there and not in the pool.
+    /// The same for what the event log sends: it waits there, as pending, and not in the pool.
     package var eventPlaceTimeout: Duration
     /// How long a replaced version finishes what it runs: longer than an event may take.
     package var replacedTimeMax: Duration
@@ -73,7 +73,7 @@ extension WorkerFleet {
       queueBytesMax: Int = 64 << 20,
       queueTimeout: Duration = .seconds(60),
       placeTimeout: Duration = .seconds(10),
-      eventPlaceTimeout: Duration = .seconds(1),
+      eventPlaceTimeout: Duration = .milliseconds(250),
       replacedTimeMax: Duration = .seconds(600),
       replacedGrace: Duration = .seconds(5),
       startTimeout: Duration = .seconds(30),
