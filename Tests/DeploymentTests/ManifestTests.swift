@@ -32,6 +32,27 @@ struct ManifestCheckTests {
 
   private let created = "google.cloud.firestore.document.v1.created"
 
+  @Test("minInstances beyond the places is refused in words, of one function and of all together")
+  func instancesKept() throws {
+    func refusal(_ counts: [String: Int]) -> String? {
+      let endpoints = counts.mapValues { count in endpoint { $0.minInstances = count } }
+      do {
+        try ManifestCheck.validate(FunctionManifest(endpoints: endpoints))
+        return nil
+      } catch {
+        return "\(error)"
+      }
+    }
+    let rule = "of this server's 200 worker places, minInstances can keep 100 in all."
+
+    #expect(refusal(["a": 50, "b": 50, "c": 0]) == nil)
+    #expect(refusal(["a": 101]) == "Function a has a minInstances of 101; \(rule) Lower it.")
+    #expect(
+      refusal(["a": 40, "b": 61])
+        == "The functions have a minInstances of 101 together (b 61, a 40); \(rule) Lower some."
+    )
+  }
+
   @Test("Sound functions are taken")
   func sound() throws {
     try ManifestCheck.validate(

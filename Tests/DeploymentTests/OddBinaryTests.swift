@@ -171,6 +171,23 @@ struct OddBinaryTests {
     #expect(Set(left) == ["current", "starting", record.id])
   }
 
+  @Test(
+    "A binary that writes without end instead of its manifest is ended, and its words are shown",
+    arguments: ["yes many words", "yes many words 1>&2", "cat /dev/zero"]
+  )
+  func floods(command: String) async throws {
+    let source = try script(command)
+    // The bound of its output ends it, not that of its time.
+    let error = await #expect(throws: DeploymentError.self) {
+      try await deploy(source, manifestTimeout: .seconds(240))
+    }
+
+    let message = error?.message ?? ""
+    #expect(message.contains("it wrote over 4 MiB of output while it was asked for its functions"))
+    #expect(message.contains("many words") == command.contains("many words"))
+    #expect(message.utf8.count < 70_000)
+  }
+
   @Test("A build that fails shows the compiler's error and keeps the old deployment")
   func buildFails() async throws {
     let record = try await deploy(try describing("f"))

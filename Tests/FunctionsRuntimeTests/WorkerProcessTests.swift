@@ -13,11 +13,12 @@ private final class SampleWorker: Sendable {
   private let input = Pipe()
   private let lines: AsyncStream<WorkerLogLine>
 
-  init(_ environment: [String: String] = [:]) throws {
+  init(_ environment: [String: String] = [:], arguments: [String] = []) throws {
     folder = try TemporaryFolder()
     socket = folder.path("w.sock")
     process = Process()
     process.executableURL = Self.executable
+    process.arguments = arguments
     process.environment = [
       "HEARTH_SOCKET": socket, "FUNCTIONS_EMULATOR": "true", "LOG_LEVEL": "debug",
       "PATH": "/usr/bin:/bin",
@@ -90,6 +91,18 @@ private func blocking<Result: Sendable>(
 
 @Suite("Worker process", .timeLimit(.minutes(1)))
 struct WorkerProcessTests {
+  @Test(
+    "Help ends the process with 0 and an unknown argument with 2, whatever it would serve",
+    arguments: [("--help", 0), ("-h", 0), ("--prot", 2), ("x", 2)] as [(String, Int32)]
+  )
+  func arguments(argument: String, status: Int32) async throws {
+    // No suite answers there, and help needs none.
+    let hub = status == 0 ? ["HEARTH_HUB": "127.0.0.1:1"] : [:]
+    let worker = try SampleWorker(hub, arguments: [argument])
+
+    #expect(await worker.exitStatus() == status)
+  }
+
   @Test("SIGTERM lets a running invocation finish and ends with 0; its log line carries its id")
   func drain() async throws {
     let worker = try SampleWorker(["FUNCTION_TARGET": "slowEcho"])

@@ -1,5 +1,6 @@
 import EventLog
 import Invocation
+import NIOCore
 import RuntimeSupport
 import StorageEngine
 import TestSupport
@@ -188,7 +189,7 @@ struct DeliveryServiceTests {
 
   @Test(
     "What no worker took is tried again soon and not counted",
-    arguments: [InvocationError.Kind.overloaded, .cannotStart, .drained]
+    arguments: [InvocationError.Kind.overloaded, .cannotStart, .placesTaken, .drained]
   )
   func deferred(kind: InvocationError.Kind) async throws {
     invoker.set("f") { $0 == 1 ? .error(kind) : .ok }
@@ -203,6 +204,48 @@ struct DeliveryServiceTests {
 
       let delivery = try #require(try await bench.service.administration.list().first)
       #expect(delivery.state == .succeeded && delivery.attempts == 1)
+    }
+  }
+
+  @Test("A success counts however long its body is, and though that does not end")
+  func longBody() async throws {
+    let (endless, pieces) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+    for _ in 0..<3 { pieces.yield(ByteBuffer(repeating: 0x78, count: 1 << 20)) }
+    invoker.set("whole") { _ in
+      .body(
+        AsyncThrowingStream { stream in
+          for _ in 0..<3 { stream.yield(ByteBuffer(repeating: 0x78, count: 1 << 20)) }
+          stream.finish()
+        }
+      )
+    }
+    invoker.set("breaks") { _ in
+      .body(
+        AsyncThrowingStream { stream in
+          for _ in 0..<3 { stream.yield(ByteBuffer(repeating: 0x78, count: 1 << 20)) }
+          stream.finish(throwing: InvocationError(.timedOut, "It did not finish."))
+        }
+      )
+    }
+    invoker.set("endless") { _ in .body(endless) }
+    let bench = DeliveryBench(storage: storage, invoker: invoker)
+    try bench.service.updateFunctions(
+      Dictionary(
+        uniqueKeysWithValues: ["whole", "breaks", "endless"].map { ($0, .created("things/{id}")) }
+      )
+    )
+    try await bench.run { bench in
+      try await bench.create("things/a")
+      await invoker.waitForRuns(3)
+      var deliveries: [Delivery] = []
+      // The rest of the endless body is read for ten seconds, which may begin at any moment.
+      repeat {
+        bench.clock.advance(by: .seconds(1))
+        await Task.yield()
+        deliveries = try await bench.service.administration.list()
+      } while deliveries.contains { $0.state == .pending }
+      #expect(deliveries.map(\.state) == [.succeeded, .succeeded, .succeeded])
+      pieces.finish()
     }
   }
 

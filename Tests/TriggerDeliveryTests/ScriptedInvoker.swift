@@ -21,6 +21,8 @@ final class ScriptedInvoker: FunctionInvoker {
     case ok
     case failure(String, advice: RetryAdvice? = nil)
     case error(InvocationError.Kind)
+    /// A success whose body comes in pieces.
+    case body(AsyncThrowingStream<ByteBuffer, any Error>)
   }
 
   private struct State {
@@ -93,6 +95,8 @@ final class ScriptedInvoker: FunctionInvoker {
       var head = HTTPResponse(status: .internalServerError)
       head.headerFields[RetryAdvice.header] = advice?.headerValue
       return InvocationReply(head: head, body: .whole(ByteBuffer(string: text)))
+    case .body(let pieces):
+      return InvocationReply(head: HTTPResponse(status: .ok), body: .stream(pieces))
     case .error(let kind):
       throw InvocationError(kind, "ended as scripted.")
     }

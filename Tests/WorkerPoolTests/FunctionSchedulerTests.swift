@@ -181,6 +181,103 @@ struct FunctionSchedulerTests {
     )
   }
 
+  @Test("Without a place for the first worker the wait is short, and ends when there is one")
+  func placeless() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    scheduler.placeMissing(now: .seconds(1))
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .seconds(5))
+    _ = scheduler.submit(id(3), timeout: .seconds(2), now: .seconds(5))
+
+    #expect(scheduler.advance(to: .seconds(7)) == [.fail(id(3), .placeless)])
+    let actions = scheduler.advance(to: .seconds(11))
+    #expect(actions == [.fail(id(1), .placeless), .giveUpStart])
+    scheduler.workerLaunched(worker(1), now: .seconds(14))
+    #expect(scheduler.advance(to: .seconds(16)) == [], "The place came in time")
+    #expect(
+      scheduler.workerReady(worker(1), now: .seconds(17)) == [.run(id(2), on: worker(1))]
+    )
+  }
+
+  @Test("An event without a place goes back to its queue at once, and takes its worker with it")
+  func placelessEvent() {
+    var scheduler = scheduler(isTask: true)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    scheduler.placeMissing(now: .zero)
+
+    #expect(
+      scheduler.advance(to: .milliseconds(250)) == [
+        .fail(id(1), .placeless), .terminate(worker(1)),
+      ]
+    )
+    _ = scheduler.workerExited(worker(1), detail: "", now: .seconds(1))
+    #expect(scheduler.submit(id(2), timeout: .seconds(60), now: .seconds(2)).isEmpty == false)
+    #expect(scheduler.advance(to: .seconds(50)) == [], "Nobody has said that places are gone")
+  }
+
+  @Test("A worker that must wait for its place in a deployment is reported once")
+  func givesUpStart() {
+    var scheduler = scheduler(isTask: true)
+    _ = scheduler.warmUp(now: .zero)
+    scheduler.placeMissing(now: .seconds(1))
+    scheduler.placeMissing(now: .seconds(9))
+
+    #expect(scheduler.wake == .seconds(11))
+    #expect(scheduler.advance(to: .seconds(11)) == [.giveUpStart])
+    #expect(scheduler.wake == nil)
+    #expect(scheduler.workerStarted(worker(1), now: .seconds(20)) == [], "It has kept its turn")
+    #expect(scheduler.workerCounts.ready == 1)
+  }
+
+  @Test("A function with a worker is not short of a first place")
+  func hasPlace() {
+    var scheduler = ready(max: 2)
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    _ = scheduler.submit(id(2), timeout: .seconds(20), now: .zero)
+
+    #expect(scheduler.advance(to: .seconds(19)) == [])
+  }
+
+  @Test("What a replaced version still runs ends when it is drained or its time is up")
+  func drained() {
+    for isAsked in [true, false] {
+      var scheduler = ready()
+      _ = scheduler.submit(id(1), timeout: .seconds(3_600), now: .zero)
+      _ = scheduler.retire(drainBy: .seconds(600), now: .zero)
+
+      #expect(scheduler.advance(to: .seconds(599)) == [])
+      let end = Duration.seconds(isAsked ? 599 : 600)
+      let actions = isAsked ? scheduler.drain(now: end) : scheduler.advance(to: end)
+      #expect(actions == [.fail(id(1), .drained), .cancel(id(1))])
+      #expect(
+        scheduler.advance(to: end + .milliseconds(250)) == [.kill(worker(1), .hung)],
+        "A deaf worker has the grace of a drain"
+      )
+    }
+  }
+
+  @Test("Only a retired version is drained")
+  func serves() {
+    var scheduler = ready()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+
+    #expect(scheduler.drain(now: .seconds(1)) == [])
+    #expect(scheduler.runningCount == 1)
+  }
+
+  @Test("The reason why no worker starts is known until one answers")
+  func startFailure() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    scheduler.workerLaunched(worker(1), now: .zero)
+    _ = scheduler.workerExited(worker(1), detail: "code 1", now: .zero)
+
+    #expect(scheduler.startFailure == "code 1")
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .seconds(1))
+    _ = scheduler.workerStarted(worker(2), now: .seconds(1))
+    #expect(scheduler.startFailure == nil)
+  }
+
   @Test("What waited for the version before waits on and does not begin again")
   func waitsOn() {
     var scheduler = scheduler()
@@ -530,7 +627,7 @@ struct FunctionSchedulerTests {
       for action in actions {
         switch action {
         case .start(let worker): alive.insert(worker)
-        case .check, .terminate, .kill, .cancel: break
+        case .check, .terminate, .kill, .cancel, .giveUpStart: break
         case .run(let id, on: let worker):
           #expect(open.contains(id), "seed \(seed)")
           runningOn[id] = worker

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Invocation
 import RuntimeSupport
@@ -45,9 +46,9 @@ struct WorkerRoomTests {
   @Test("Idle workers of other functions give their places up at once, to several at a time")
   func idle() async throws {
     let names = ["hang", "echo", "whoAmI", "count"]
-    try await withFleet(functions(names), quiet(workersMax: 6)) { fleet, _ in
+    try await withFleet(functions(names), quiet(workersMax: 4)) { fleet, _ in
       var calls: [Task<InvocationReply, any Error>] = []
-      while calls.count < 6 { calls.append(await hang(fleet, beside: calls.count)) }
+      while calls.count < 3 { calls.append(await hang(fleet, beside: calls.count)) }
       for call in calls { call.cancel() }
       for call in calls { _ = await call.result }
 
@@ -59,7 +60,7 @@ struct WorkerRoomTests {
         try await group.waitForAll()
       }
       #expect(begun.duration(to: .now) < .seconds(5), "No grace was waited for")
-      #expect(fleet.statuses().map(\.workers).reduce(0, +) <= 6)
+      #expect(fleet.statuses().map(\.workers).reduce(0, +) <= 4)
     }
   }
 
@@ -111,7 +112,7 @@ struct WorkerRoomTests {
         let error = await #expect(throws: InvocationError.self) {
           try await fleet.call("echo", timeout: .milliseconds(100))
         }
-        #expect(error?.kind == .timedOut)
+        #expect(error?.kind == .placesTaken)
       }
       #expect(fleet.statuses().map(\.workers).reduce(0, +) == 1)
 
@@ -170,4 +171,111 @@ struct WorkerRoomTests {
       #expect(fleet.context.workersLive == 1)
     }
   }
+
+  @Test("A function that asks for all places leaves one for another")
+  func leavesFirstPlaces() async throws {
+    try await withFleet(functions(["hang", "echo"]), quiet(workersMax: 6)) { fleet, _ in
+      let calls = (0..<10).map { _ in Task { try await fleet.call("hang", #"{"data":{}}"#) } }
+      while !Task.isCancelled, fleet.statuses().first(where: { $0.name == "hang" })?.running != 5 {
+        await Task.yield()
+      }
+      let reply = try await fleet.call("echo")
+
+      #expect(reply.head.status == .ok)
+      let status = try #require(fleet.statuses().first { $0.name == "hang" })
+      #expect(status.shortage?.cause == .placesTaken)
+      #expect(
+        status.shortage?.message
+          == "No worker place is left for hang: of 6, hang holds 5, echo holds 1."
+      )
+      for call in calls { call.cancel() }
+    }
+  }
+
+  @Test(
+    "A call or event that finds no place soon hears who holds them, and the log says it",
+    arguments: [false, true]
+  )
+  func placesTaken(isTask: Bool) async throws {
+    var functions = try functions(["hang", "echo"])
+    if isTask { functions[1].endpoint.taskQueueTrigger = .init() }
+    let configuration = WorkerFleet.Configuration(
+      workersMax: 1,
+      placeTimeout: .milliseconds(isTask ? 600_000 : 50),
+      eventPlaceTimeout: .milliseconds(isTask ? 50 : 600_000)
+    )
+    try await withFleet(functions, configuration) { fleet, log in
+      let call = await hang(fleet, beside: 0)
+      let error = await #expect(throws: InvocationError.self) { try await fleet.call("echo") }
+
+      let sentence = "No worker place is left for echo: of 1, hang holds 1."
+      #expect(error?.kind == .placesTaken)
+      #expect(error?.message.hasPrefix(sentence) == true, "\(error?.message ?? "")")
+      let lines = await log.entries(function: "echo").filter { $0.level == "warning" }
+      #expect(lines.map(\.message) == [sentence])
+      call.cancel()
+    }
+  }
+
+  // Each version: its call hangs │ the next deployment needs a place │ the oldest version is ended
+  @Test("Deployment after deployment finds a place though each leaves a call that hangs")
+  func replacedVersions() async throws {
+    var configuration = quiet(workersMax: 2)
+    configuration.replacedGrace = .milliseconds(50)
+    try await withFleet(functions(["hang"]), configuration) { fleet, _ in
+      var calls = [await hang(fleet, beside: 0)]
+      for _ in 0..<5 {
+        try await fleet.replaceFunctions(functions(["hang"]))
+        calls.append(await hang(fleet, beside: 0))
+      }
+
+      for call in calls.dropLast(2) {
+        let error = await #expect(throws: InvocationError.self) { try await call.value }
+        #expect(error?.kind == .drained)
+      }
+      for call in calls { call.cancel() }
+    }
+  }
+
+  @Test("What a replaced version runs is ended when its time is up, needed or not")
+  func replacedTime() async throws {
+    var configuration = quiet(workersMax: 10)
+    configuration.replacedTimeMax = .milliseconds(50)
+    try await withFleet(functions(["hang"]), configuration) { fleet, _ in
+      let call = await hang(fleet, beside: 0)
+      try await fleet.replaceFunctions(functions(["hang"]))
+
+      let error = await #expect(throws: InvocationError.self) { try await call.value }
+      #expect(error?.kind == .drained)
+    }
+  }
+
+  @Test("A deployment that finds no place fails in words, and the old version serves on")
+  func deploymentWithoutPlace() async throws {
+    var configuration = quiet(workersMax: 1)
+    configuration.placeTimeout = .milliseconds(50)
+    try await withFleet(functions(["hang"]), configuration) { fleet, _ in
+      let call = await hang(fleet, beside: 0)
+      let error = await #expect(throws: InvocationError.self) {
+        try await fleet.replaceFunctions(functions(["hang"]))
+      }
+
+      #expect(error?.kind == .placesTaken)
+      #expect(error?.message.contains("of 1, hang holds 1.") == true)
+      #expect(fleet.statuses().map(\.running) == [1])
+      call.cancel()
+    }
+  }
+
+  #if os(Linux)
+    @Test("A worker shows its function in the list of processes")
+    func title() async throws {
+      try await withFleet(functions(["echo"]), quiet(workersMax: 1)) { fleet, _ in
+        let process = try #require(fleet.statuses().flatMap(\.processes).first).pid
+        let title = try Data(contentsOf: URL(filePath: "/proc/\(process)/cmdline"))
+
+        #expect(String(decoding: title, as: UTF8.self) == "hearth-worker: echo\0")
+      }
+    }
+  #endif
 }

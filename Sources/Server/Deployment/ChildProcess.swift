@@ -19,8 +19,27 @@ enum ChildProcess {
     var output: [String]
     /// Whether the program was stopped because its time ran out.
     var timedOut: Bool
+    /// Whether the program was stopped because it wrote too much.
+    var hasFlooded = false
 
-    var succeeded: Bool { status.isSuccess && !timedOut }
+    var succeeded: Bool { status.isSuccess && !timedOut && !hasFlooded }
+
+    /// The last lines of both outputs, so many that they are not longer than `bytesMax`.
+    func words(bytesMax: Int) -> String {
+      var bytes = 0
+      let lines = tail.reversed().prefix { line in
+        bytes += line.utf8.count + 1
+        return bytes <= bytesMax
+      }
+      return lines.reversed().joined(separator: "\n")
+    }
+  }
+
+  /// How the wait for a program ended.
+  private enum Ending {
+    case exited(TerminationStatus)
+    case timedOut
+    case flooded
   }
 
   /// The program at an absolute path.
@@ -29,31 +48,53 @@ enum ChildProcess {
   /// Runs a program with arguments and returns when it has ended and all output is read.
   ///
   /// A nil `environment` inherits the server's own. `onLine` gets every line of both outputs.
-  /// Cancelling the task, or running out of time, kills the program.
+  /// Cancelling the task, running out of time, or writing more than `outputBytesMax`, kills the
+  /// program.
   static func run(
     _ program: Executable,
     _ arguments: [String],
     environment: [String: String]? = nil,
     timeout: Duration? = nil,
+    outputBytesMax: Int = .max,
     onLine: @escaping @Sendable (String) -> Void = { _ in }
   ) async throws -> Result {
-    let lines = Lines(onLine: onLine)
-    return try await withThrowingTaskGroup(of: Result?.self) { group in
+    let (floods, flood) = AsyncStream.makeStream(of: Void.self)
+    let lines = Lines(bytesMax: outputBytesMax, onLine: onLine) { flood.finish() }
+    let ending = try await withThrowingTaskGroup(of: Ending.self) { group in
       group.addTask {
-        let status = try await collect(program, arguments, environment: environment, into: lines)
-        return Result(status: status, tail: lines.tail, output: lines.output, timedOut: false)
+        .exited(try await collect(program, arguments, environment: environment, into: lines))
+      }
+      group.addTask {
+        for await _ in floods {}
+        try Task.checkCancellation()
+        return .flooded
       }
       if let timeout {
         group.addTask {
           try await Task.sleep(for: timeout)
-          return nil
+          return .timedOut
         }
       }
-      let first = try await group.next() ?? nil
-      group.cancelAll()
-      return first
-        ?? Result(status: .exited(-1), tail: lines.tail, output: lines.output, timedOut: true)
+      defer { group.cancelAll() }
+      // The group is not empty.
+      return try await group.next() ?? .timedOut
     }
+    return result(of: ending, lines)
+  }
+
+  private static func result(of ending: Ending, _ lines: Lines) -> Result {
+    var result = Result(
+      status: .exited(-1),
+      tail: lines.tail,
+      output: lines.output,
+      timedOut: false
+    )
+    switch ending {
+    case .exited(let status): result.status = status
+    case .timedOut: result.timedOut = true
+    case .flooded: result.hasFlooded = true
+    }
+    return result
   }
 
   private static func collect(
@@ -102,7 +143,10 @@ enum ChildProcess {
     var splitter = LineSplitter(lineBytesMax: lineBytesMax)
     do {
       for try await piece in output {
-        let complete = piece.withUnsafeBytes { splitter.append($0) }
+        let complete = piece.withUnsafeBytes { bytes in
+          lines.count(bytes.count)
+          return splitter.append(bytes)
+        }
         for line in complete { lines.append(line, isError: isError) }
       }
     } catch {
@@ -116,17 +160,36 @@ enum ChildProcess {
     private struct State {
       var tail: [String] = []
       var output: [String] = []
+      var outputBytes = 0
+      var bytesRead = 0
     }
 
+    private let bytesMax: Int
     private let onLine: @Sendable (String) -> Void
+    private let onFlood: @Sendable () -> Void
     private let state = Mutex(State())
 
-    init(onLine: @escaping @Sendable (String) -> Void) {
+    init(
+      bytesMax: Int,
+      onLine: @escaping @Sendable (String) -> Void,
+      onFlood: @escaping @Sendable () -> Void
+    ) {
+      self.bytesMax = bytesMax
       self.onLine = onLine
+      self.onFlood = onFlood
     }
 
     var tail: [String] { state.withLock { $0.tail.suffix(ChildProcess.tailLinesMax) } }
     var output: [String] { state.withLock { $0.output } }
+
+    /// Counts bytes that were read.
+    func count(_ bytes: Int) {
+      let isTooMuch = state.withLock { state in
+        state.bytesRead += bytes
+        return state.bytesRead > bytesMax
+      }
+      if isTooMuch { onFlood() }
+    }
 
     func append(_ line: LineSplitter.Line, isError: Bool) {
       if line.bytesDropped > 0 { return }
@@ -135,12 +198,21 @@ enum ChildProcess {
 
     func append(_ text: String, isError: Bool) {
       state.withLock { state in
-        state.tail.append(text)
+        state.tail.append(String(text.prefix(tailCharactersMax)))
         if state.tail.count >= 2 * tailLinesMax { state.tail.removeFirst(tailLinesMax) }
-        if !isError { state.output.append(text) }
-        if state.output.count >= 2 * outputLinesMax { state.output.removeFirst(outputLinesMax) }
+        if !isError { keep(text, &state) }
       }
       onLine(text)
+    }
+
+    private func keep(_ text: String, _ state: inout State) {
+      state.output.append(text)
+      state.outputBytes += text.utf8.count
+      guard state.output.count >= 2 * outputLinesMax || state.outputBytes > outputBytesKept else {
+        return
+      }
+      state.output.removeFirst((state.output.count + 1) / 2)
+      state.outputBytes = state.output.reduce(0) { $0 + $1.utf8.count }
     }
   }
 
@@ -148,6 +220,10 @@ enum ChildProcess {
   private static let lineBytesMax = 128 * 1024
   /// The lines kept: enough for a compiler's errors or a crash, whatever the program prints.
   private static let tailLinesMax = 200
+  /// The part of such a line that is kept, as an error for people.
+  private static let tailCharactersMax = 8 << 10
   /// The lines kept: enough for the description of a package with a thousand targets.
   private static let outputLinesMax = 50_000
+  /// The bytes of these lines.
+  private static let outputBytesKept = 64 << 20
 }

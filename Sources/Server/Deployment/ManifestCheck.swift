@@ -15,6 +15,11 @@ package struct ManifestCheck: Sendable {
   /// Firebase's own limit for the discovery of functions.
   var timeout: Duration = .seconds(10)
 
+  /// The most output of a binary that only has to write a file: thousands of lines of a log.
+  private static let outputBytesMax = 4 << 20
+  /// The most output in an error, for all problems of some hundred functions.
+  private static let wordsBytesMax = 64 << 10
+
   /// Runs the binary to write its manifest, and validates the manifest.
   ///
   /// Throws `DeploymentError` with the binary's own words when it crashes, refuses or hangs.
@@ -32,12 +37,20 @@ package struct ManifestCheck: Sendable {
         ChildProcess.program(binary),
         [],
         environment: environment,
-        timeout: timeout
+        timeout: timeout,
+        outputBytesMax: Self.outputBytesMax
       )
     } catch let error as SubprocessError {
       throw DeploymentError("The functions binary cannot be run: \(error)")
     }
-    let words = result.tail.joined(separator: "\n")
+    let words = result.words(bytesMax: Self.wordsBytesMax)
+    if result.hasFlooded {
+      throw DeploymentError(
+        "The functions binary was ended, because it wrote over \(Self.outputBytesMax >> 20) MiB of "
+          + "output while it was asked for its functions; its main must not print without end before "
+          + "runService(). Its last words:\n\(words)"
+      )
+    }
     if result.timedOut {
       throw DeploymentError(
         "The functions binary did not describe its functions within \(timeout); its main must do "
@@ -83,7 +96,36 @@ extension ManifestCheck {
       )
     }
     try validate(manifest.endpoints)
+    try validateInstancesKept(manifest.endpoints)
   }
+
+  /// Throws `DeploymentError` when `minInstances` would keep more workers than there are places for.
+  ///
+  /// A function alone is checked first, then the sum of all.
+  private static func validateInstancesKept(_ functions: [String: FunctionEndpoint]) throws {
+    let bound = InvocationLimits.instancesKeptMax
+    let kept = functions.compactMap { name, endpoint in
+      endpoint.minInstances.map { (name: name, count: $0) }
+    }.filter { $0.count > 0 }.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
+    let rule =
+      "of this server's \(InvocationLimits.workersMax) worker places, minInstances can keep "
+      + "\(bound) in all."
+    if let most = kept.first, most.count > bound {
+      throw DeploymentError(
+        "Function \(most.name) has a minInstances of \(most.count); \(rule) Lower it."
+      )
+    }
+    let sum = kept.reduce(0) { $0 + $1.count }
+    guard sum > bound else { return }
+    let names = kept.prefix(namesMax).map { "\($0.name) \($0.count)" }.joined(separator: ", ")
+    let more = kept.count > namesMax ? " and \(kept.count - namesMax) more" : ""
+    throw DeploymentError(
+      "The functions have a minInstances of \(sum) together (\(names)\(more)); \(rule) Lower some."
+    )
+  }
+
+  /// The most functions that an error names.
+  private static let namesMax = 10
 
   /// Checks names, numbers, texts and triggers of functions that another program declares.
   ///

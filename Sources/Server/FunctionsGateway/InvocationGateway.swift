@@ -167,6 +167,9 @@ struct InvocationGateway: Sendable {
     case .cannotStart:
       // The reason is in the function's log; it may hold output that clients must not see.
       return OwnAnswer(.unavailable, "The function \(function) cannot be started; see its log.")
+    case .placesTaken:
+      // Numbers and names of functions, which a 404 lists, too.
+      return OwnAnswer(.unavailable, error.message)
     case .drained:
       return OwnAnswer(.unavailable, "The function \(function) is being stopped; try again.")
     case .timedOut:

@@ -13,7 +13,8 @@ package protocol FunctionInvoker: Sendable {
   /// shorter `request.timeout`, bounds the run from the moment a worker is given the request, and
   /// past it the error is `.timedOut`. A wait that lasts as long ends in the same way; but what the
   /// server itself sends for events, schedules and tasks waits for as long as the owner of the
-  /// workers sees fit, and then ends as `.overloaded`: it never ran, and may come again. Returns
+  /// workers sees fit, and then ends as `.overloaded`: it never ran, and may come again. When no
+  /// place for a worker is left the wait is shorter, and the error is `.placesTaken`. Returns
   /// once the head of the reply has arrived; the deadline also bounds the body. Cancelling the task,
   /// or dropping the body unread, ends the invocation.
   ///
@@ -203,6 +204,8 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
     case crashed
     /// No worker could be started.
     case cannotStart
+    /// No place for a worker was left in time; the message says which functions hold them.
+    case placesTaken
     /// The server is stopping or the deployment was replaced; the caller should try again.
     case drained
     /// The exchange with the worker went wrong in another way.
@@ -214,7 +217,7 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
     case .notFound: .notFound
     case .overloaded: .resourceExhausted
     case .timedOut: .deadlineExceeded
-    case .cannotStart, .drained: .unavailable
+    case .cannotStart, .placesTaken, .drained: .unavailable
     case .crashed, .failed: .internal
     }
   }

@@ -18,6 +18,10 @@ package enum InvocationLimits {
   package static let concurrencyMax = 1000
   /// Workers of one function.
   package static let instancesMax = 1000
+  /// Workers of all functions together, on one machine.
+  package static let workersMax = 200
+  /// Workers that `minInstances` of all functions together keep; the rest is for the others.
+  package static let instancesKeptMax = workersMax / 2
   /// Functions of one deployment or process; they share a binary and start on their first use.
   package static let functionsMax = 5000
   /// The longest manifest, with room for as many functions with long triggers.

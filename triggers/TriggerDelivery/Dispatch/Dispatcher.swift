@@ -426,7 +426,7 @@ final class Dispatcher: Sendable {
       case .timedOut: return .outcome(.timedOut(error.message))
       case .crashed where error.isShared: return .suspect(error.message)
       case .crashed: return .outcome(.crashed(error.message))
-      case .overloaded, .cannotStart, .drained: return .notStarted(error)
+      case .overloaded, .cannotStart, .placesTaken, .drained: return .notStarted(error)
       case .failed: return .outcome(.handlerFailed(error.message, status: nil, advice: nil))
       }
     case .failure(is CancellationError): return .unfinished
@@ -454,7 +454,12 @@ final class Dispatcher: Sendable {
   private func collect(_ reply: InvocationReply, _ item: Return) async {
     var item = item
     do {
-      item.result = Self.result(of: reply, try await reply.body.collect(upTo: Self.replyBytesMax))
+      let body = try await reply.body.beginning(
+        upTo: Self.replyBytesMax,
+        restFor: Self.replyRestTimeMax,
+        clock
+      )
+      item.result = Self.result(of: reply, body)
     } catch {
       item.result = Self.result(of: .failure(error))
     }
@@ -636,6 +641,8 @@ final class Dispatcher: Sendable {
 
   /// The bytes read of an event handler's reply, which only serves for its error text.
   private static let replyBytesMax = 1 << 20
+  /// How long the rest of a longer reply is read, so that its function can finish.
+  private static let replyRestTimeMax = Duration.seconds(10)
   private static let errorCharactersMax = 500
   private static let readWait = Duration.seconds(1)
   /// The smallest step back that is logged; smaller ones are the clock's own corrections.

@@ -27,6 +27,8 @@ extension FunctionsApp {
   public static func environment() async -> [String: String] {
     var environment = ProcessInfo.processInfo.environment
     guard let hub = HubClient(environment: environment) else { return environment }
+    // Help needs no suite.
+    guard !ProcessArguments.isOnlyHelp else { return environment }
     let isFirst = !hasEnvironment.exchange(true, ordering: .relaxed)
     guard isFirst else { return environment }
     do {

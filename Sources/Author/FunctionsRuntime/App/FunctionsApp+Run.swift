@@ -34,7 +34,9 @@ extension FunctionsApp: Service {
   /// what the platform takes the target for, `CLOUD_RUN_TIMEOUT_SECONDS` when a request without an
   /// answer gets 504. With `FUNCTIONS_MANIFEST_OUTPUT_PATH` it writes the manifest there and ends
   /// at once, with `FUNCTIONS_CONTROL_API=true` it ends when `/__/quitquitquit` is asked for. The
-  /// flags `--port`, `--target` and `--signature-type` come before their variables.
+  /// flags `--port`, `--target` and `--signature-type` come before their variables. `--help` prints
+  /// the functions and these variables and ends with status 0; any other argument ends with status
+  /// 2. A program with arguments of its own serves with `run()`, which leaves them alone.
   ///
   /// On `SIGTERM` and `SIGINT` it stops accepting, lets running invocations finish and returns. An
   /// error, such as a bad declaration, setting or address or a failed preparation, ends the process
@@ -48,6 +50,7 @@ extension FunctionsApp: Service {
     beside services: [any Service] = [],
     bootstrapsLogging: Bool = true
   ) async {
+    answerArguments()
     do {
       if try writesManifest(WorkerSettings.ofProcess()) { return }
       let isLate = await Self.fetchesEnvironmentLate()

@@ -28,15 +28,25 @@ enum StandardStreams {
     outputLock.withLock { _ in writeAll(line, to: STDOUT_FILENO) }
   }
 
-  /// Reports a problem and ends the process with status 1.
-  static func exit(reporting problem: String) -> Never {
+  /// Reports a problem and ends the process, with status 1 unless it is a wrong use of it.
+  static func exit(reporting problem: String, status: Int32 = 1) -> Never {
     writeAll(Array("\(problem)\n".utf8), to: STDERR_FILENO)
+    exit(status)
+  }
+
+  /// Prints what was asked for and ends the process with status 0.
+  static func exit(printing text: String) -> Never {
+    writeAll(Array("\(text)\n".utf8), to: STDOUT_FILENO)
+    exit(0)
+  }
+
+  private static func exit(_ status: Int32) -> Never {
     #if canImport(Darwin)
-      Darwin.exit(1)
+      Darwin.exit(status)
     #elseif canImport(Glibc)
-      Glibc.exit(1)
+      Glibc.exit(status)
     #elseif canImport(Musl)
-      Musl.exit(1)
+      Musl.exit(status)
     #endif
   }
 

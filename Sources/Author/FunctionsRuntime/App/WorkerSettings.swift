@@ -78,17 +78,19 @@ struct WorkerSettings: Sendable, Equatable {
     self.logLevel = logLevel
   }
 
+  /// The variables that the flags stand for.
+  static let flagVariables = [
+    "--port": "PORT", "--target": "FUNCTION_TARGET",
+    "--signature-type": "FUNCTION_SIGNATURE_TYPE",
+  ]
+
   /// The values of the flags, by the variables whose place they take.
   private static func flags(_ arguments: [String]) throws(InvalidSettings) -> [String: String] {
-    let variables = [
-      "--port": "PORT", "--target": "FUNCTION_TARGET",
-      "--signature-type": "FUNCTION_SIGNATURE_TYPE",
-    ]
     var values: [String: String] = [:]
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let name = parts.first, let variable = variables[String(name)] else { continue }
+      guard let name = parts.first, let variable = flagVariables[String(name)] else { continue }
       guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
         throw InvalidSettings("\(name) needs a value.")
       }

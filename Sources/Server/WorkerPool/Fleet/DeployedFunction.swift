@@ -35,6 +35,23 @@ package struct FunctionStatus: Sendable, Hashable, Codable {
   package var running: Int
   package var waiting: Int
   package var processes: [WorkerStatus]
+  /// Why the function has fewer workers than it needs; nil when it has enough.
+  package var shortage: WorkerShortage?
+}
+
+/// Why a function has fewer workers than it needs.
+package struct WorkerShortage: Sendable, Hashable, Codable {
+  /// The kinds of reasons.
+  package enum Cause: String, Sendable, Codable {
+    /// No place is left for another worker; other workers hold them.
+    case placesTaken
+    /// The last worker that was started did not come to answer.
+    case cannotStart
+  }
+
+  package var cause: Cause
+  /// A sentence for people: who holds the places, or how the worker ended.
+  package var message: String
 }
 
 /// One worker process at this moment.

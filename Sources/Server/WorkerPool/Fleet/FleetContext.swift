@@ -4,9 +4,13 @@ import Synchronization
 
 /// What all versions and workers of the fleet share: settings, time, and the gate of starts.
 final class FleetContext: Sendable {
-  private struct State {
+  struct State {
     var versions: [ObjectIdentifier: FunctionVersion] = [:]
-    var gate: StartGate<ObjectIdentifier>
+    var gate: StartGate<ObjectIdentifier, PlaceOwner>
+    /// When versions were replaced that may still have workers.
+    var replaced: [PlaceOwner: (version: FunctionVersion, since: Duration)] = [:]
+    /// When the log last said who holds the places.
+    var shortageLogged: Duration?
     /// Workers waiting at the gate.
     var queued: [ObjectIdentifier: WorkerProcess] = [:]
     /// Workers that the gate has let pass and that have not exited.
@@ -26,10 +30,11 @@ final class FleetContext: Sendable {
   /// The workers that the fleet's service is to run.
   let launches: AsyncStream<WorkerProcess>
   private let launch: AsyncStream<WorkerProcess>.Continuation
-  private let state: Mutex<State>
+  let state: Mutex<State>
   /// Whether workers wait for a place that an idle one could give them.
   private let isShort = Atomic(false)
   private let socketsMade = Atomic<Int>(0)
+  private let ownersMade = Atomic<Int>(0)
   private let socketFolder = Mutex<SocketFolder?>(nil)
 
   init(
@@ -58,7 +63,35 @@ final class FleetContext: Sendable {
   // MARK: Versions
 
   func add(_ version: FunctionVersion) {
-    state.withLock { $0.versions[ObjectIdentifier(version)] = version }
+    state.withLock { state in
+      state.versions[ObjectIdentifier(version)] = version
+      state.gate.set(version.owner, .deploying)
+    }
+  }
+
+  /// The holder of places that a version of a function is.
+  func makeOwner(of function: String) -> PlaceOwner {
+    let number = ownersMade.wrappingAdd(1, ordering: .relaxed).newValue
+    return PlaceOwner(function: function, number: number)
+  }
+
+  /// Notes that versions serve from now on.
+  func serve(_ versions: [FunctionVersion]) {
+    state.withLock { state in
+      for version in versions { state.gate.set(version.owner, .serving) }
+    }
+  }
+
+  /// Notes that a version takes no more invocations.
+  func replace(_ version: FunctionVersion) {
+    let now = time.now()
+    state.withLock { state in
+      state.gate.set(version.owner, .replaced)
+      guard state.versions[ObjectIdentifier(version)] != nil, version.debugger == nil else {
+        return
+      }
+      state.replaced[version.owner] = (version, now)
+    }
   }
 
   /// What counts the deeds of a function, whichever version does them.
@@ -80,6 +113,8 @@ final class FleetContext: Sendable {
   func remove(_ version: FunctionVersion) {
     let closes = state.withLock { state in
       state.versions[ObjectIdentifier(version)] = nil
+      state.replaced[version.owner] = nil
+      state.gate.set(version.owner, .replaced)
       state.advances.remove(ObjectIdentifier(version))
       return state.isClosing && state.versions.isEmpty
     }
@@ -132,7 +167,7 @@ final class FleetContext: Sendable {
     let id = ObjectIdentifier(worker)
     pass { state, now in
       state.queued[id] = worker
-      return state.gate.request(id, of: worker.version.function.name, now: now)
+      return state.gate.request(id, of: worker.version.owner, now: now)
     }
   }
 
@@ -160,7 +195,7 @@ final class FleetContext: Sendable {
         state.gate.leaves(id)
         return false
       }
-      state.gate.withdraw(id, of: worker.version.function.name)
+      state.gate.withdraw(id, of: worker.version.owner)
       return true
     }
   }
@@ -187,6 +222,7 @@ final class FleetContext: Sendable {
     }
     if let wake { alarm.set(wake) }
     offerRoom()
+    relieveShortage(now)
   }
 
   // MARK: Room
@@ -199,27 +235,27 @@ final class FleetContext: Sendable {
   }
 
   private func noteShortage(_ state: borrowing State) {
-    isShort.store(state.gate.placesMissing > 0, ordering: .releasing)
+    isShort.store(state.gate.isShort, ordering: .releasing)
   }
 
   /// Stops the worker that has been idle longest, of whatever function.
   private func yieldIdleWorker() -> Bool {
     let versions = state.withLock { state in
       Dictionary(
-        state.live.values.map { (ObjectIdentifier($0.version), $0.version) },
+        state.live.values.map { ($0.version.owner, $0.version) },
         uniquingKeysWith: { first, _ in first }
-      ).values
+      ).filter { state.gate.mayGiveWay($0.key) }.values
     }
     let idle = versions.compactMap { version in version.idleSince.map { (version, $0) } }
     return idle.sorted { $0.1 < $1.1 }.contains { $0.0.yieldWorker(mayBeBusy: false) != nil }
   }
 
-  /// Has the function with the most workers give one up once that worker is done.
+  /// Has the version with the most workers give one up once that worker is done.
   private func yieldBusyWorker() -> Bool {
     let candidates = state.withLock { state -> [FunctionVersion] in
       guard state.gate.placesUnpromised > 0, let richest = state.gate.richest else { return [] }
       return state.live.values.map(\.version).filter {
-        $0.function.name == richest && $0.debugger == nil
+        $0.owner == richest && $0.debugger == nil
       }
     }
     for version in candidates {

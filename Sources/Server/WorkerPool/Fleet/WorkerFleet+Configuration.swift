@@ -25,6 +25,14 @@ extension WorkerFleet {
     package var queueBytesMax: Int
     /// How long what the event log sends may wait for a worker; then it comes again later.
     package var queueTimeout: Duration
+    /// How long a call waits for a place of a function without workers; Cloud Run's wait for one.
+    package var placeTimeout: Duration
+    /// The same for what the event log sends: it waits there, as pending, and not in the pool.
+    package var eventPlaceTimeout: Duration
+    /// How long a replaced version finishes what it runs: longer than an event may take.
+    package var replacedTimeMax: Duration
+    /// The same while a first worker of another version waits for a place.
+    package var replacedGrace: Duration
     /// How long a new worker may take to answer on its socket.
     package var startTimeout: Duration
     /// How long an abandoned invocation may take to stop before its worker is ended.
@@ -59,11 +67,15 @@ extension WorkerFleet {
       socketFolder: String = "/tmp",
       environment: [String: String] = [:],
       instancesMax: Int = FunctionEndpoint.instancesDefault,
-      workersMax: Int = 200,
+      workersMax: Int = InvocationLimits.workersMax,
       startsMax: Int = 4,
       queueMax: Int = 1_000,
       queueBytesMax: Int = 64 << 20,
       queueTimeout: Duration = .seconds(60),
+      placeTimeout: Duration = .seconds(10),
+      eventPlaceTimeout: Duration = .milliseconds(250),
+      replacedTimeMax: Duration = .seconds(600),
+      replacedGrace: Duration = .seconds(5),
       startTimeout: Duration = .seconds(30),
       cancelGrace: Duration = .seconds(2),
       terminateGrace: Duration = .seconds(2),
@@ -88,6 +100,10 @@ extension WorkerFleet {
       self.queueMax = queueMax
       self.queueBytesMax = queueBytesMax
       self.queueTimeout = queueTimeout
+      self.placeTimeout = placeTimeout
+      self.eventPlaceTimeout = eventPlaceTimeout
+      self.replacedTimeMax = replacedTimeMax
+      self.replacedGrace = replacedGrace
       self.startTimeout = startTimeout
       self.cancelGrace = cancelGrace
       self.terminateGrace = terminateGrace

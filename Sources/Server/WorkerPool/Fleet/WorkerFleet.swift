@@ -106,10 +106,12 @@ package final class WorkerFleet: FunctionInvoker, Service {
   /// Replaces all functions at once, after a worker of each binary has answered.
   ///
   /// One worker proves a binary with a set of variables. Functions with `minInstances`, and those
-  /// that have workers now, get theirs before the change, the others on their first use. Running
-  /// invocations finish in their old workers; the new workers run the waiting ones. Throws, with
-  /// the old functions still in place, when a new worker does not start or a replacement is in
-  /// progress.
+  /// that have workers now, get theirs before the change if places are left, the others on their
+  /// first use. Running invocations finish in their old workers, within
+  /// `Configuration.replacedTimeMax`, or `replacedGrace` while a first worker waits for a place; the
+  /// new workers run the waiting ones. Throws, with the old functions still in place, when a new
+  /// worker does not start, when no place is left for the worker that proves a binary, and when a
+  /// replacement is in progress.
   package func replaceFunctions(_ functions: [DeployedFunction]) async throws {
     try state.withLock { state in
       if state.isStopping { throw StatusError(.unavailable, "The server is stopping.") }
@@ -121,9 +123,16 @@ package final class WorkerFleet: FunctionInvoker, Service {
     defer { state.withLock { $0.isReplacing = false } }
     let versions = functions.map { FunctionVersion($0, in: context) }
     let proving = proving(versions)
-    for version in proving { version.warmUp() }
+    for (version, _) in proving { version.warmUp() }
     do {
-      for version in proving { try await version.firstWorkerReady() }
+      for (version, isProof) in proving {
+        do {
+          try await version.firstWorkerReady()
+        } catch let error as InvocationError where error.kind == .placesTaken && !isProof {
+          // Its binary is proven, so its worker may start when there is a place.
+          continue
+        }
+      }
     } catch {
       for version in versions { version.retire(successor: nil) }
       throw error
@@ -131,20 +140,24 @@ package final class WorkerFleet: FunctionInvoker, Service {
     try switchOver(to: versions)
   }
 
-  /// The versions of a deployment that need a worker before it serves.
-  private func proving(_ versions: [FunctionVersion]) -> [FunctionVersion] {
+  /// The versions of a deployment that get a worker before it serves, and which prove a binary.
+  private func proving(
+    _ versions: [FunctionVersion]
+  ) -> [(version: FunctionVersion, isProof: Bool)] {
     struct Program: Hashable {
       var executable: String
       var environment: [String: String]
     }
     let old = state.withLock { $0.deployed }
     var proven: Set<Program> = []
-    return versions.filter { version in
+    return versions.compactMap { version in
       let function = version.function
       let program = Program(executable: function.executable, environment: function.environment)
-      let isFirst = proven.insert(program).inserted
-      return isFirst || (function.endpoint.minInstances ?? 0) > 0
+      let isProof = proven.insert(program).inserted
+      let isWarm =
+        (function.endpoint.minInstances ?? 0) > 0
         || (old[function.name]?.status.workersReady ?? 0) > 0
+      return isProof || isWarm ? (version, isProof) : nil
     }
   }
 
@@ -159,7 +172,13 @@ package final class WorkerFleet: FunctionInvoker, Service {
       for version in versions { version.retire(successor: nil) }
       throw StatusError(.unavailable, "The server is stopping.")
     }
-    for (name, version) in old { version.retire(successor: new[name]) }
+    context.serve(versions)
+    let drainAfter = context.configuration.replacedTimeMax
+    for (name, version) in old {
+      version.retire(successor: new[name], drainAfter: drainAfter)
+    }
+    // Workers may wait for the places of what is replaced now.
+    context.advance()
     context.logger.notice(
       "The functions were replaced",
       metadata: ["functions": "\(new.keys.sorted().joined(separator: " "))"]

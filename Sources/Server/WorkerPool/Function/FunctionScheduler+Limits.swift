@@ -20,6 +20,10 @@ extension FunctionScheduler {
     var queueBytesMax: Int
     /// How long an invocation may wait for a worker; nil for as long as it may run.
     var queueTimeout: Duration?
+    /// How long an invocation may wait while no place is left for the first worker.
+    var placeTimeout: Duration
+    /// How long a deployment waits for that place.
+    var startPlaceTimeout: Duration
     var startTimeout: Duration
     var cancelGrace: Duration
     var terminateGrace: Duration
@@ -36,6 +40,9 @@ extension FunctionScheduler {
       queueBytesMax = configuration.queueBytesMax
       // A client has its own patience; what the log sends comes again.
       queueTimeout = endpoint.isFedByTheServer ? configuration.queueTimeout : nil
+      placeTimeout =
+        endpoint.isFedByTheServer ? configuration.eventPlaceTimeout : configuration.placeTimeout
+      startPlaceTimeout = configuration.placeTimeout
       startTimeout = configuration.startTimeout
       cancelGrace = configuration.cancelGrace
       terminateGrace = configuration.terminateGrace
@@ -49,6 +56,8 @@ extension FunctionScheduler {
       instancesMax = 1
       apartMax = 0
       queueTimeout = time
+      placeTimeout = time
+      startPlaceTimeout = time
       startTimeout = time
       cancelGrace = time
       terminateGrace = time

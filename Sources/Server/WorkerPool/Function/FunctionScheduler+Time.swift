@@ -4,11 +4,20 @@ extension FunctionScheduler {
     guard let due = wake, due <= now else { return [] }
     var actions: [Action] = []
     while let id = deadlines.popDue(now) { endOverdue(id, now, &actions) }
+    giveUpStart(now, &actions)
     endDrained(now, &actions)
     endOverdueWorkers(now, &actions)
     goOn(now, &actions)
     findWake(now)
     return actions
+  }
+
+  /// Ends what a retired version still runs.
+  mutating func drain(now: Duration) -> [Action] {
+    guard isRetired, drainBy.map({ $0 > now }) ?? true else { return [] }
+    drainBy = now
+    shortenGraces(to: now)
+    return advance(to: now)
   }
 
   /// Takes no more invocations and lets the workers go once they are done.
@@ -58,7 +67,7 @@ extension FunctionScheduler {
     _ actions: inout [Action]
   ) {
     if queue.remove(id) != nil {
-      actions.append(.fail(id, .waitedInVain))
+      actions.append(.fail(id, placelessSince == nil ? .waitedInVain : .placeless))
       return
     }
     guard let invocation = running[id] else { return }
@@ -128,6 +137,7 @@ extension FunctionScheduler {
   private mutating func findWake(_ now: Duration) {
     wake = deadlines.first
     if let drainBy, now < drainBy { setWake(drainBy) }
+    if !isRetired, let startGivesUp { setWake(startGivesUp) }
     for worker in workers.all.values {
       switch worker.phase {
       case .starting(let by): setWake(by)

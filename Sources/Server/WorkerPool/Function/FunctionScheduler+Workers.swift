@@ -11,6 +11,7 @@ extension FunctionScheduler {
   /// Notes that the fleet has a place for the worker: its time to answer begins.
   mutating func workerLaunched(_ id: WorkerID, now: Duration) {
     guard case .queued = workers[id]?.phase else { return }
+    placeFound()
     let by = now + limits.startTimeout
     workers.update(id) { $0.phase = .starting(by: by) }
     setWake(by)
@@ -183,6 +184,7 @@ extension FunctionScheduler {
 
   /// Notes that a worker could not be started; fails the waiting invocations if it was the only one.
   mutating func startFailed(_ detail: String, _ now: Duration, _ actions: inout [Action]) {
+    startFailure = detail
     pause.begin(now)
     adjustWorkers(now, &actions)
     guard workers.tally.all == 0 else { return }
@@ -198,6 +200,7 @@ extension FunctionScheduler {
   }
 
   private mutating func setReady(_ id: WorkerID, _ now: Duration) {
+    startFailure = nil
     workers.update(id) { worker in
       worker.phase = .ready
       worker.suspects = 0

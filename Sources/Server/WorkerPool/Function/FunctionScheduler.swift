@@ -30,6 +30,8 @@ struct FunctionScheduler {
     case cancel(InvocationID)
     /// The invocation has ended without a reply.
     case fail(InvocationID, Failure)
+    /// The first worker has waited for a place for as long as a start may.
+    case giveUpStart
   }
 
   /// Why a worker must be ended.
@@ -53,6 +55,8 @@ struct FunctionScheduler {
     case overloaded
     /// No worker was free for it in the time that it may wait.
     case waitedInVain
+    /// No place was left for a first worker in the time that it may wait.
+    case placeless
     /// It ran for longer than it may.
     case timedOut
     case drained
@@ -109,6 +113,15 @@ struct FunctionScheduler {
   /// After the death of a worker with one invocation that ran apart; the ordinary ones go on.
   var pauseApart: RestartPause
   var drainBy: Duration?
+
+  /// Since when no place is left for a first worker; nil when there is one, or no worker is wanted.
+  var placelessSince: Duration?
+
+  /// Whether whoever waits for the first worker knows that it has no place.
+  var isStartGivenUp = false
+
+  /// How the last start failed, until a worker has answered.
+  var startFailure: String?
 
   /// Set once the version takes no more invocations.
   var isRetired = false
@@ -174,6 +187,7 @@ extension FunctionScheduler {
       bytes: bytes,
       runsApart: runsApart && limits.apartMax > 0
     )
+    if workers.tally.all == 0 { placeFound() }
     var actions: [Action] = []
     if queue.count(runningApart: entry.runsApart) == 0,
       let worker = place(runningApart: entry.runsApart, now)
@@ -181,7 +195,7 @@ extension FunctionScheduler {
       run(id, entry, on: worker, now, &actions)
     } else if queue.takes(bytes: bytes) {
       queue.append(id, entry)
-      setDeadline(id, entry.waitsUntil)
+      setDeadline(id, end(ofWait: entry, now))
     } else {
       return [.fail(id, .overloaded)]
     }

@@ -30,6 +30,8 @@ final class FunctionVersion: Sendable {
   let function: DeployedFunction
   let context: FleetContext
   let meter: FunctionMeter
+  /// The version as one that holds worker places.
+  let owner: PlaceOwner
   /// The debugger's process that runs the function instead of workers, or nil.
   let debugger: DebuggerWorker?
   private let timeout: Duration
@@ -44,6 +46,7 @@ final class FunctionVersion: Sendable {
     self.function = function
     self.context = context
     self.meter = context.meter(of: function.name)
+    self.owner = context.makeOwner(of: function.name)
     self.debugger = debugger
     var limits = FunctionScheduler.Limits(function.endpoint, context.configuration)
     if debugger == nil {
@@ -144,6 +147,14 @@ final class FunctionVersion: Sendable {
     }
   }
 
+  /// Notes that no place is left for the first worker.
+  func placeMissing() {
+    act(makesRoom: false) { state, now in
+      state.scheduler.placeMissing(now: now)
+      return []
+    }
+  }
+
   /// Notes that the fleet has a place for the worker, which is about to be started.
   func workerLaunched(_ worker: WorkerProcess) {
     act { state, now in
@@ -219,7 +230,14 @@ final class FunctionVersion: Sendable {
 
   /// How many workers and invocations there are now.
   var status: FunctionStatus {
-    state.withLock { state in
+    var shortage: WorkerShortage?
+    if context.lacksPlace(owner) {
+      shortage = .init(cause: .placesTaken, message: context.placesText(for: function.name))
+    }
+    return state.withLock { state in
+      if shortage == nil, let detail = state.scheduler.startFailure {
+        shortage = .init(cause: .cannotStart, message: startText(detail))
+      }
       let workers = state.scheduler.workerCounts
       return FunctionStatus(
         name: function.name,
@@ -228,9 +246,14 @@ final class FunctionVersion: Sendable {
         workers: workers.all,
         running: state.scheduler.runningCount,
         waiting: state.scheduler.waitingCount,
-        processes: state.workers.values.compactMap(\.status).sorted { $0.pid < $1.pid }
+        processes: state.workers.values.compactMap(\.status).sorted { $0.pid < $1.pid },
+        shortage: shortage
       )
     }
+  }
+
+  private func startText(_ detail: String) -> String {
+    "No worker of \(function.name) could be started: \(detail)."
   }
 
   // MARK: Time and the end
@@ -241,6 +264,11 @@ final class FunctionVersion: Sendable {
       state.advancesAt = nil
       return state.scheduler.advance(to: now)
     }
+  }
+
+  /// Ends what a replaced version still runs.
+  func drain() {
+    act { $0.scheduler.drain(now: $1) }
   }
 
   /// Takes no more, hands waiting exchanges to `successor`, and lets the workers go when done.
@@ -258,6 +286,7 @@ final class FunctionVersion: Sendable {
       }
       return actions
     }
+    context.replace(self)
     for (exchange, waitsUntil) in left {
       if let successor {
         // What waited for a debugger's process had no bound.
@@ -325,6 +354,7 @@ extension FunctionVersion {
     case run(WorkerCall, WorkerProcess)
     case cancel(WorkerCall)
     case fail(WorkerCall, FunctionScheduler.Failure)
+    case giveUpStart
   }
 
   private func resolve(
@@ -352,6 +382,7 @@ extension FunctionVersion {
     case .fail(let id, let failure):
       if let exchange = state.exchanges[id] { steps.append(.fail(exchange, failure)) }
       if !state.scheduler.knows(id) { state.exchanges[id] = nil }
+    case .giveUpStart: steps.append(.giveUpStart)
     }
   }
 
@@ -381,7 +412,16 @@ extension FunctionVersion {
         )
       }
       exchange.fail(error)
+    case .giveUpStart: startEnded(.failure(placesTaken))
     }
+  }
+
+  private var placesTaken: InvocationError {
+    let text = context.placesText(for: function.name)
+    return InvocationError(
+      .placesTaken,
+      "\(text) Try again later, or lower the maxInstances of functions that need fewer."
+    )
   }
 
   private func startEnded(_ result: Result<Void, any Error>) {
@@ -407,6 +447,8 @@ extension FunctionVersion {
         "\(name) has \(waiting) invocations waiting already; try again later, or raise its "
           + "concurrency or maxInstances."
       )
+    case .placeless: return placesTaken
+    case .waitedInVain where context.lacksPlace(owner): return placesTaken
     case .waitedInVain:
       return InvocationError(
         function.endpoint.isFedByTheServer ? .overloaded : .timedOut,
@@ -427,7 +469,7 @@ extension FunctionVersion {
         isShared: isShared
       )
     case .cannotStart(let detail):
-      return InvocationError(.cannotStart, "No worker of \(name) could be started: \(detail).")
+      return InvocationError(.cannotStart, startText(detail))
     case .failed(let detail):
       return InvocationError(.failed, "\(name) has no reply to \(id): \(detail).")
     }

@@ -45,6 +45,9 @@ struct InvocationQueue {
   /// How many wait that need or do not need a worker for themselves.
   func count(runningApart: Bool) -> Int { runningApart ? apart.count : ordinary.count }
 
+  /// All that wait, in no order.
+  var all: [ID: Entry] { entries }
+
   /// Whether an invocation waits.
   func contains(_ id: ID) -> Bool { entries[id] != nil }
 

@@ -187,6 +187,11 @@ final class WorkerProcess: Sendable {
     ]
     let result = try await Subprocess.run(
       .path(FilePath(version.function.executable)),
+      // What `ps` shows.
+      arguments: Arguments(
+        executablePathOverride: "hearth-worker: \(version.function.name)",
+        remainingValues: []
+      ),
       environment: .custom(
         Dictionary(
           environment(socketPath).map { (Environment.Key(stringLiteral: $0.key), $0.value) },
