@@ -94,8 +94,9 @@ final class LineWriter: Sendable {
     }
   }
 
-  /// Writes a text in one piece where the system allows it, so that lines of several processes do not
-  /// mix; blocks while the reader does not read. What nobody can read any more is dropped.
+  /// Writes a text in one piece where the system allows it, and blocks while the reader does not read.
+  ///
+  /// One piece keeps lines of several processes apart. What nobody can read any more is dropped.
   static func writeAll(_ text: String, to descriptor: Int32) {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
