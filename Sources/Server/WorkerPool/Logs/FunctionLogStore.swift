@@ -151,7 +151,7 @@ package final class FunctionLogStore: Sendable {
     ) { count in
       FunctionLogEntry(
         time: Self.text(now()),
-        function: function ?? "",
+        function: function ?? "hearth",
         level: "warning",
         message: "\(count) lines were left out here: they came faster than they were read."
       )
