@@ -20,7 +20,7 @@ HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|Query
 
 MINUTES_OF_FUZZING ?= 60
 
-.PHONY: help start build install uninstall docs check-docs test unit live compat journeys crashes model bench scale \
+.PHONY: help start build install uninstall docs check-docs test unit live compat journeys crashes model bench bench-all build-bench scale \
 	fuzz differential \
 	format lint tidy needs needs-python
 
@@ -36,7 +36,8 @@ help:
 	@echo "make model     100 000 random operations against a model, over each storage engine"
 	@echo "make fuzz      an hour of inputs for Firestore's doors, guided by the code that they reach"
 	@echo "make differential  phones' dialogues against the official emulator, where gcloud is installed"
-	@echo "make bench     measurements beside neighbours, about two minutes, release build"
+	@echo "make bench     the main measurements beside neighbours, about two minutes, release build"
+	@echo "make bench-all  all of them but the largest, some minutes"
 	@echo "make scale     Psst's long work over 100 000 messages, killed on the way"
 	@echo "make format    format the sources;  make lint, make tidy, make check-docs: the checks of CI"
 
@@ -100,11 +101,16 @@ differential: needs-python
 	$(VENV)/bin/python Tests/Compatibility/differential.py
 	$(VENV)/bin/python Tests/Compatibility/differential_queries.py
 
-bench: build
+bench: build-bench
+	.build/release/Benchmarks
+
+bench-all: build-bench
+	.build/release/Benchmarks --all
+
+build-bench: build
 	@sh $(SCRIPTS)/needs.sh python .build/benchmarks-venv Tests/Benchmarks/requirements.txt
 	swift build -c release --product Benchmarks
 	swift build -c release --product SampleFunctions
-	.build/release/Benchmarks
 
 scale: build needs-python
 	$(VENV)/bin/python Tests/Compatibility/scale.py --configuration $(CONFIGURATION)

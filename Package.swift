@@ -102,7 +102,7 @@ func rooms() -> [Target] {
     // 1: plain values
     room("DocumentModel", in: "Sources/Values"),
     room("JSONText", in: "Sources/Values"),
-    room("RuntimeSupport", in: "Sources/Values"),
+    room("RuntimeSupport", in: "Sources/Values", ["DequeModule"]),
     room("LinearRegex", in: "Sources/Values"),
     room(
       "FirestoreProtos",
@@ -277,8 +277,8 @@ func rooms() -> [Target] {
       "Deployment",
       in: "Sources/Server",
       [
-        "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", "Subprocess",
-        "SystemPackage", "Logging",
+        "Events", "Invocation", "WorkerPool", "RuntimeSupport", "Schedules", "DequeModule",
+        "Subprocess", "SystemPackage", "Logging",
       ]
     ),
 
@@ -309,7 +309,7 @@ func doors() -> [Target] {
         "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
         "OutboundHTTP", "RuntimeSupport", "SecurityRules", "ArgumentParser", "ServiceLifecycle",
         "UnixSignals",
-        "Subprocess", "Logging",
+        "Subprocess", "SystemPackage", "Logging",
       ],
       // What `init` writes; its sources are targets of their own as well, so that they are tested.
       resources: [
@@ -468,6 +468,7 @@ func testTargets() -> [Target] {
       and: ["HTTPSupport", "NIOEmbedded", "NIOHTTP2", "NIOPosix", "ServiceLifecycle"]
     ),
     tests("HTTPSupportTests", and: ["NIOEmbedded"]),
+    tests("HearthCLITests"),
     tests("IdentityTests"),
     tests("JSONTextTests"),
     tests("JSONTranscodingTests", and: ["FirestoreProtos"]),

@@ -30,14 +30,16 @@ extension BenchmarkRun {
       try await measureRules(firestore, of: .hearth, server.processID, warmUp: Self.warmUp)
     }
     guard let official else { return }
-    try await official.run(in: folder, rules: copy) { process, address in
-      let firestore = FirestoreLoad(address: address, project: "demo-psst")
-      try await measureRules(
-        firestore,
-        of: .official,
-        process.processID,
-        warmUp: Self.officialWarmUp
-      )
+    try await part("rules", of: .official) {
+      try await official.run(in: folder, rules: copy) { process, address in
+        let firestore = FirestoreLoad(address: address, project: "demo-psst")
+        try await measureRules(
+          firestore,
+          of: .official,
+          process.processID,
+          warmUp: Self.officialWarmUp
+        )
+      }
     }
   }
 

@@ -84,7 +84,9 @@ extension BenchmarkRun {
       print("NumPy is not installed: skipped, and with it the recall.")
       return nil
     }
-    let answers = try await numPy.run(set, in: hearth.folder)
+    var found: NumPyScan.Answers?
+    try await part("scan", of: .numPy) { found = try await numPy.run(set, in: hearth.folder) }
+    guard let answers = found else { return nil }
     for (times, isFiltered) in [(answers.all, false), (answers.filtered, true)] {
       figures.record(
         metric(isFiltered),

@@ -167,6 +167,7 @@ final class Figures: Sendable {
   }
 
   private let values = Mutex<[Key: Double]>([:])
+  private let missing = Mutex<Set<Subject>>([])
 
   /// Keeps a number and prints its line.
   func record(_ metric: Metric, of subject: Subject = .hearth, _ value: Double, note: String = "") {
@@ -176,6 +177,17 @@ final class Figures: Sendable {
         + (note.isEmpty ? "" : "   " + note)
     )
   }
+
+  /// Prints a line for a part that could not be measured.
+  func recordMissing(_ part: String, of subject: Subject, because error: any Error) {
+    _ = missing.withLock { $0.insert(subject) }
+    print(
+      padded(part, 36) + padded(subject.rawValue, 19) + leftPadded("missing", 10) + "   \(error)"
+    )
+  }
+
+  /// Whether a part of this subject could not be measured.
+  func isMissing(_ subject: Subject) -> Bool { missing.withLock { $0.contains(subject) } }
 
   /// Keeps what a load achieved.
   func record(_ metric: Metric, of subject: Subject = .hearth, _ measurement: Measurement) {

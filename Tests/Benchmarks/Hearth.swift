@@ -28,7 +28,7 @@ struct Hearth: Sendable {
   func run<Result: Sendable>(
     _ arguments: [String],
     in workingFolder: String? = nil,
-    body: @Sendable (Running) async throws -> Result
+    body: @escaping @Sendable (Running) async throws -> Result
   ) async throws -> Result {
     let command = ServedProcess.Command(
       executable: binaries + "/hearth",

@@ -18,7 +18,7 @@ struct OfficialEmulator: Sendable {
   func run<Result: Sendable>(
     in folder: String,
     rules: String? = nil,
-    body: @Sendable (ServedProcess, Address) async throws -> Result
+    body: @escaping @Sendable (ServedProcess, Address) async throws -> Result
   ) async throws -> Result {
     let address = Address(port: try Address.freePort())
     let command = ServedProcess.Command(
@@ -27,7 +27,8 @@ struct OfficialEmulator: Sendable {
         + (rules.map { ["--rules=\($0)"] } ?? []),
       folder: folder,
       // A Java and a Python program start one after the other.
-      startTimeMax: .seconds(60)
+      startTimeMax: .seconds(60),
+      timeMax: ServedProcess.neighbourTimeMax
     )
     return try await ServedProcess.run(command) { line in
       line.contains("is now running") ? address : nil

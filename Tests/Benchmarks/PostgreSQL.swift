@@ -46,7 +46,7 @@ struct PostgreSQL: Sendable {
   /// Makes a cluster in `folder`, starts the server, and stops it.
   func run<Result: Sendable>(
     in folder: String,
-    body: @Sendable (Address) async throws -> Result
+    body: @escaping @Sendable (Address) async throws -> Result
   ) async throws -> Result {
     let cluster = folder + "/postgresql"
     try FileManager.default.createDirectory(atPath: cluster, withIntermediateDirectories: true)
@@ -78,6 +78,7 @@ struct PostgreSQL: Sendable {
       // Open to every user, as the folder that it was called from may not be.
       folder: "/"
     )
+    command.timeMax = ServedProcess.neighbourTimeMax
     command.userID = user?.id
     command.groupID = user?.group
     return command

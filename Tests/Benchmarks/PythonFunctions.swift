@@ -30,7 +30,7 @@ struct PythonFunctions: Sendable {
   func run<Result: Sendable>(
     in folder: String,
     waits: Bool = true,
-    body: @Sendable (Address) async throws -> Result
+    body: @escaping @Sendable (Address) async throws -> Result
   ) async throws -> Result {
     let project = folder + "/python"
     try FileManager.default.createDirectory(atPath: project, withIntermediateDirectories: true)
@@ -41,6 +41,7 @@ struct PythonFunctions: Sendable {
       arguments: ["--target=echo", "--host=\(address.host)", "--port=\(address.port)"],
       folder: project
     )
+    command.timeMax = ServedProcess.neighbourTimeMax
     // Without it the framework serves with a development server.
     command.environment = ["FUNCTIONS_EMULATOR": "true", "GCLOUD_PROJECT": "demo-psst"]
     return try await ServedProcess.run(

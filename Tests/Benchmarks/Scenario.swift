@@ -5,6 +5,13 @@ enum Scenario: String, CaseIterable, Sendable {
   case start, create, get, queries, readers, listen, rules, trigger, drain, faults, callable, cold,
     search, vectors
   case nearest, memory, million
+
+  /// What most changes are measured by, in about two minutes.
+  static let core: Set<Scenario> = [
+    .start, .create, .get, .trigger, .callable, .cold, .search, .memory,
+  ]
+  /// All but those that write so much that they take longer than all the rest.
+  static let usual = Set(allCases).subtracting([.vectors, .nearest, .million])
 }
 
 /// A run of some scenarios, each subject's in one session.
@@ -34,29 +41,31 @@ struct BenchmarkRun: Sendable {
   private static let firestoreClients = [1, 16]
   private static let callableClients = [1, 16, 64]
 
-  /// Measures everything asked for; throws at the first failure.
+  /// Measures everything asked for.
+  ///
+  /// A part that fails, or a neighbour that hangs, becomes a line; it throws only when it is stopped.
   func run() async throws {
-    if has(.start) { try await measureStart() }
-    if has(.create, .get, .memory) { try await measureEphemeral() }
-    if has(.create) { try await measureDurable() }
-    if has(.queries) { try await measureQueries() }
-    if has(.readers) { try await measureReaders() }
-    if has(.listen) { try await measureListeners() }
-    if has(.rules) { try await measureRules() }
-    if has(.nearest) { try await measureNearest() }
-    if has(.million) { try await measureMillion() }
+    try await part(.start) { try await measureStart() }
+    try await part(.create, .get, .memory) { try await measureEphemeral() }
+    try await part(.create) { try await measureDurable() }
+    try await part(.queries) { try await measureQueries() }
+    try await part(.readers) { try await measureReaders() }
+    try await part(.listen) { try await measureListeners() }
+    try await part(.rules) { try await measureRules() }
+    try await part(.nearest) { try await measureNearest() }
+    try await part(.million) { try await measureMillion() }
     if has(.start, .create, .get, .queries, .listen, .memory) { try await measureOfficial() }
     if has(.create, .get) { try await measurePostgreSQL() }
-    if has(.trigger, .callable) { try await measureFunctions() }
-    if has(.drain) { try await measureDrain() }
-    if has(.faults) { try await measureFaults() }
-    if has(.cold) { try await measureColdStart() }
+    try await part(.trigger, .callable) { try await measureFunctions() }
+    try await part(.drain) { try await measureDrain() }
+    try await part(.faults) { try await measureFaults() }
+    try await part(.cold) { try await measureColdStart() }
     if has(.callable) {
-      try await measureEcho()
-      try await measurePython()
+      try await part("callable", of: .bareNIO) { try await measureEcho() }
+      try await part("callable", of: .python) { try await measurePython() }
     }
-    if has(.search) { try await measureSearch() }
-    if has(.vectors) { try await measureVectors() }
+    try await part(.search) { try await measureSearch() }
+    try await part(.vectors) { try await measureVectors() }
   }
 
   private func has(_ any: Scenario...) -> Bool { !scenarios.isDisjoint(with: any) }
@@ -195,6 +204,10 @@ struct BenchmarkRun: Sendable {
     guard let official else {
       return print("The official emulator (gcloud and Java) is not installed: skipped.")
     }
+    try await part("start", of: .official) { try await measure(official) }
+  }
+
+  private func measure(_ official: OfficialEmulator) async throws {
     let clock = ContinuousClock()
     let began = clock.now
     try await official.run(in: hearth.folder) { process, address in
@@ -207,12 +220,20 @@ struct BenchmarkRun: Sendable {
         let size = ProcessMemory.largestInGroup(process.processID)
         recordMemory(.idleMegabytes, of: .official, size)
       }
-      try await measure(firestore, of: .official, warmUp: Self.officialWarmUp)
-      if has(.queries) {
-        let warmUp = Self.officialWarmUp
-        try await measureQueries(firestore, of: .official, queryDocuments, warmUp: warmUp)
+      try await part("create, get", of: .official) {
+        try await measure(firestore, of: .official, warmUp: Self.officialWarmUp)
       }
-      if has(.listen) { try await measureListeners(firestore, of: .official) }
+      if has(.queries) {
+        try await part("queries", of: .official) {
+          let warmUp = Self.officialWarmUp
+          try await measureQueries(firestore, of: .official, queryDocuments, warmUp: warmUp)
+        }
+      }
+      if has(.listen) {
+        try await part("listen", of: .official) {
+          try await measureListeners(firestore, of: .official)
+        }
+      }
       if has(.memory) {
         let size = ProcessMemory.largestInGroup(process.processID)
         recordMemory(.loadedMegabytes, of: .official, size)
@@ -224,6 +245,10 @@ struct BenchmarkRun: Sendable {
     guard let postgreSQL else {
       return print("PostgreSQL is not installed, or only root is here to run it: skipped.")
     }
+    try await part("create, get", of: .postgreSQL) { try await measure(postgreSQL) }
+  }
+
+  private func measure(_ postgreSQL: PostgreSQL) async throws {
     try await postgreSQL.run(in: hearth.folder) { address in
       let postgreSQL = PostgreSQLLoad(address: address)
       try await postgreSQL.prepare()
@@ -384,10 +409,12 @@ struct BenchmarkRun: Sendable {
     }
     record(ours, of: .hearth)
     guard let python else { return }
-    let theirs = try await times(Self.startRepetitions) { body in
-      try await python.run(in: folder, waits: false) { try await body($0) }
+    try await part("cold", of: .python) {
+      let theirs = try await times(Self.startRepetitions) { body in
+        try await python.run(in: folder, waits: false) { try await body($0) }
+      }
+      record(theirs, of: .python)
     }
-    record(theirs, of: .python)
   }
 
   private func record(_ times: [Duration], of subject: Subject) {

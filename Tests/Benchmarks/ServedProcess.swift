@@ -59,6 +59,8 @@ struct ServedProcess: Sendable {
     var folder: String
     /// How long it may take until it is ready.
     var startTimeMax: Duration = .seconds(30)
+    /// How long it may run; nil when its measurements bound that themselves.
+    var timeMax: Duration?
     /// Variables beside those of this process.
     var environment: [String: String] = [:]
     /// Whom it runs as; nil for the user of this process.
@@ -66,6 +68,8 @@ struct ServedProcess: Sendable {
     var groupID: gid_t?
   }
 
+  /// How long a neighbour may run: some times what a healthy one needs for all of its parts.
+  static let neighbourTimeMax = Duration.seconds(600)
   /// How long a server may take to stop before it is killed.
   private static let stopTimeMax = Duration.seconds(5)
   /// Last lines of a server's output kept for the case that it fails.
@@ -79,7 +83,7 @@ struct ServedProcess: Sendable {
     _ command: Command,
     ready: @escaping @Sendable (String) throws -> Ready?,
     else value: Ready? = nil,
-    body: @Sendable (ServedProcess, Ready) async throws -> Result
+    body: @escaping @Sendable (ServedProcess, Ready) async throws -> Result
   ) async throws -> Result {
     let stop: [TeardownStep] = [
       .gracefulShutDown(toProcessGroup: true, allowedDurationToNextStep: stopTimeMax),
@@ -120,7 +124,9 @@ struct ServedProcess: Sendable {
           let ready =
             if let value { value } else { try await output.value(within: command.startTimeMax) }
           let process = ServedProcess(processID: execution.processIdentifier.value)
-          result = .success(try await body(process, ready))
+          result = .success(
+            try await bounded(by: command.timeMax, process) { try await body(process, ready) }
+          )
         } catch {
           result = .failure(error)
         }
@@ -132,6 +138,28 @@ struct ServedProcess: Sendable {
       }
     }
     return run.closureResult
+  }
+
+  /// Runs `body`; when it takes too long, it ends the process, so that whatever waits for it fails.
+  private static func bounded<Result: Sendable>(
+    by timeMax: Duration?,
+    _ process: ServedProcess,
+    _ body: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result {
+    guard let timeMax else { return try await body() }
+    return try await withThrowingTaskGroup(of: Result?.self) { group in
+      group.addTask { try await body() }
+      group.addTask {
+        try await Task.sleep(for: timeMax)
+        return nil
+      }
+      defer { group.cancelAll() }
+      if let result = try await group.next() ?? nil { return result }
+      kill(-process.processID, SIGKILL)
+      // What it was doing ends with its connections, and however that is, it came too late.
+      _ = await group.nextResult()
+      throw BenchmarkError("It was not done within \(timeMax), so it was ended.")
+    }
   }
 
   /// The lines of a server until it is ready, and the last ones after that.

@@ -1,5 +1,6 @@
 import Foundation
 import Invocation
+import RuntimeSupport
 import TestSupport
 import Testing
 
@@ -80,6 +81,105 @@ struct FunctionLogStoreTests {
     store.append(function: "a", level: "info", message: "after")
 
     #expect(await lines.next()?.message == "after")
+  }
+
+  @Test("The bound on memory counts metadata, names and what each line takes by itself")
+  func allBytesCount() async {
+    let bound = 1 << 20
+    let store = store(.init(bytesMax: bound))
+    let value = String(repeating: "v", count: 30_000)
+    for _ in 0..<100 {
+      store.append(function: "a", level: "info", message: "", metadata: ["k": value])
+    }
+    let large = await store.entries().count
+    let details = Dictionary(uniqueKeysWithValues: (0..<100).map { ("\($0)", "") })
+    for _ in 0..<200 { store.append(function: "a", level: "info", message: "", metadata: details) }
+    let small = await store.entries().count
+    let name = String(repeating: "n", count: 30_000)
+    for _ in 0..<100 { store.append(function: name, level: "info", message: "") }
+    let named = await store.entries().count
+
+    #expect(large <= bound / 30_000)
+    #expect(small <= bound / (100 * FunctionLogEntry.detailBytes))
+    #expect(named <= bound / 30_000)
+    #expect(store.bytes <= bound)
+  }
+
+  @Test("A follower that does not read keeps a bounded number of bytes, and is told what it missed")
+  func slowFollower() async {
+    let store = store(.init(followerBytesMax: 1 << 20))
+    let stream = store.stream()
+    let value = String(repeating: "v", count: 30_000)
+    for number in 0..<100 {
+      store.append(function: "a", level: "info", message: "\(number)", metadata: ["k": value])
+    }
+    var lines = stream.makeAsyncIterator()
+    let first = await lines.next()
+    let second = await lines.next()
+    let missed = second.flatMap { Int($0.message) } ?? 0
+
+    #expect(missed > 100 - (1 << 20) / 30_000)
+    #expect(
+      first?.message == "\(missed) lines were left out here: they came faster than they were read."
+    )
+    #expect(first?.level == "warning")
+  }
+
+  @Test("A follower that has left is no longer kept")
+  func followerLeaves() async {
+    let store = store()
+    let reader = Task { for await _ in store.stream() { break } }
+    while store.followersCount == 0 { await Task.yield() }
+    store.append(function: "a", level: "info", message: "1")
+    await reader.value
+
+    #expect(store.followersCount == 0)
+  }
+
+  @Test("A full disk loses lines of the file and says so once there is room")
+  func fullDisk() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.path("functions.jsonl")
+    try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: "/dev/full")
+    let store = store(folder: folder.path)
+    for number in 0..<3 {
+      store.append(function: "a", level: "info", message: "\(number)")
+      await store.flush()
+    }
+    try FileManager.default.removeItem(atPath: file)
+    store.append(function: "a", level: "info", message: "3")
+    await store.flush()
+
+    #expect(await store.entries().map(\.message) == ["0", "1", "2", "3"])
+    let kept = await self.store(folder: folder.path).entries().map(\.message)
+    #expect(kept == ["3 lines were not kept: the disk was too slow, full or failing.", "3"])
+  }
+
+  @Test("Lines read from the files keep to the bound on memory")
+  func filesKeepBound() async throws {
+    let folder = try TemporaryFolder()
+    let store = store(folder: folder.path)
+    let value = String(repeating: "v", count: 30_000)
+    for number in 0..<50 {
+      store.append(function: "a", level: "info", message: "\(number)", metadata: ["k": value])
+    }
+    await store.flush()
+    let next = self.store(folder: folder.path, .init(bytesMax: 300_000))
+
+    #expect(await next.entries().map(\.message) == (41..<50).map { "\($0)" })
+  }
+
+  @Test("A file of lines is safe to print in a terminal")
+  func filesAreSafe() async throws {
+    let folder = try TemporaryFolder()
+    let store = store(folder: folder.path)
+    store.append(function: "a", level: "info", message: "\u{9B}31m\u{202E}")
+    await store.flush()
+    let text = try String(contentsOfFile: folder.path("functions.jsonl"), encoding: .utf8)
+
+    #expect(text.contains(#"\u009b31m\u202e"#))
+    let next = self.store(folder: folder.path)
+    #expect(await next.entries().first?.message == "\u{9B}31m\u{202E}")
   }
 
   @Test("Each line is shown as it comes")

@@ -56,6 +56,35 @@ struct WorkerOutputTests {
     #expect(limiter.takeDropped() == .init(lines: 1, bytes: 990))
   }
 
+  @Test("The last lines that explain a failed start are bounded by bytes, too")
+  func tailBytes() {
+    var output = WorkerOutput(.init())
+    for _ in 0..<WorkerOutput.tailMax {
+      let line = LineSplitter.Line(bytes: Array(repeating: UInt8(ascii: "x"), count: 100_000))
+      _ = output.take(line, isError: false, now: .zero)
+    }
+    _ = output.take(LineSplitter.Line(bytes: Array("last".utf8)), isError: true, now: .zero)
+
+    #expect(output.tail.last == "last" && output.tail.count > 1)
+    #expect(output.tail.reduce(0) { $0 + $1.utf8.count } <= WorkerOutput.tailBytesMax)
+  }
+
+  @Test("A crash report of endless lines is no longer than a readable one")
+  func crashBytes() {
+    var output = WorkerOutput(.init())
+    let name = String(repeating: "n", count: 120_000)
+    let lines =
+      ["*** Signal 4: Backtracing from 0x7f***", "*** Program crashed: \(name)"]
+      + (0..<50).map { "\($0) 0x0000 f\($0) + 1 in functions at /\(name)" }
+      + ["Backtrace took 1s"]
+    let entries = lines.flatMap {
+      output.take(LineSplitter.Line(bytes: Array($0.utf8)), isError: true, now: .zero)
+    }
+
+    #expect(entries.count == 1)
+    #expect(entries.reduce(0) { $0 + $1.message.utf8.count } < 100_000)
+  }
+
   @Test("A worker that falls silent after a flood still says how much was dropped")
   func silentAfterFlood() {
     var output = WorkerOutput(WorkerFleet.Configuration(linesPerSecond: 1, linesBurst: 1))

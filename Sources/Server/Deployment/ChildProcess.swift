@@ -1,3 +1,4 @@
+import DequeModule
 import Subprocess
 import Synchronization
 import WorkerPool
@@ -13,9 +14,9 @@ enum ChildProcess {
   /// How a program ended.
   struct Result: Sendable {
     var status: TerminationStatus
-    /// The last lines of both outputs together, at most `tailLinesMax`.
+    /// The last lines of both outputs together, at most `tailLinesMax` and `tailBytesMax`.
     var tail: [String]
-    /// The standard output alone; a long one loses its beginning in steps of `outputLinesMax`.
+    /// The standard output alone; one beyond `outputLinesMax` or `keptOutputBytesMax` loses its beginning.
     var output: [String]
     /// Whether the program was stopped because its time ran out.
     var timedOut: Bool
@@ -158,9 +159,8 @@ enum ChildProcess {
   /// What a running program has written, from both of its outputs.
   private final class Lines: Sendable {
     private struct State {
-      var tail: [String] = []
-      var output: [String] = []
-      var outputBytes = 0
+      var tail = LastLines(linesMax: tailLinesMax, bytesMax: tailBytesMax)
+      var output = LastLines(linesMax: outputLinesMax, bytesMax: keptOutputBytesMax)
       var bytesRead = 0
     }
 
@@ -179,8 +179,8 @@ enum ChildProcess {
       self.onFlood = onFlood
     }
 
-    var tail: [String] { state.withLock { $0.tail.suffix(ChildProcess.tailLinesMax) } }
-    var output: [String] { state.withLock { $0.output } }
+    var tail: [String] { state.withLock { $0.tail.lines } }
+    var output: [String] { state.withLock { $0.output.lines } }
 
     /// Counts bytes that were read.
     func count(_ bytes: Int) {
@@ -198,21 +198,10 @@ enum ChildProcess {
 
     func append(_ text: String, isError: Bool) {
       state.withLock { state in
-        state.tail.append(String(text.prefix(tailCharactersMax)))
-        if state.tail.count >= 2 * tailLinesMax { state.tail.removeFirst(tailLinesMax) }
-        if !isError { keep(text, &state) }
+        state.tail.append(text)
+        if !isError { state.output.append(text) }
       }
       onLine(text)
-    }
-
-    private func keep(_ text: String, _ state: inout State) {
-      state.output.append(text)
-      state.outputBytes += text.utf8.count
-      guard state.output.count >= 2 * outputLinesMax || state.outputBytes > outputBytesKept else {
-        return
-      }
-      state.output.removeFirst((state.output.count + 1) / 2)
-      state.outputBytes = state.output.reduce(0) { $0 + $1.utf8.count }
     }
   }
 
@@ -220,10 +209,39 @@ enum ChildProcess {
   private static let lineBytesMax = 128 * 1024
   /// The lines kept: enough for a compiler's errors or a crash, whatever the program prints.
   private static let tailLinesMax = 200
-  /// The part of such a line that is kept, as an error for people.
-  private static let tailCharactersMax = 8 << 10
+  /// Bytes of these lines, which become part of an error's text.
+  private static let tailBytesMax = 256 << 10
   /// The lines kept: enough for the description of a package with a thousand targets.
   private static let outputLinesMax = 50_000
-  /// The bytes of these lines.
-  private static let outputBytesKept = 64 << 20
+  /// Bytes of these lines; descriptions and manifests are far smaller.
+  private static let keptOutputBytesMax = 16 << 20
+}
+
+/// The last lines of a longer text, bounded by their number and bytes.
+struct LastLines {
+  private let linesMax: Int
+  private let bytesMax: Int
+  private var kept = Deque<String>()
+  private var bytes = 0
+
+  /// No lines yet.
+  init(linesMax: Int, bytesMax: Int) {
+    self.linesMax = linesMax
+    self.bytesMax = bytesMax
+  }
+
+  /// The lines, oldest first.
+  var lines: [String] { Array(kept) }
+
+  /// Adds a line; the oldest make room for it.
+  mutating func append(_ line: String) {
+    kept.append(line)
+    bytes += line.utf8.count + Self.lineBytes
+    while kept.count > linesMax || bytes > bytesMax && kept.count > 1 {
+      bytes -= kept.removeFirst().utf8.count + Self.lineBytes
+    }
+  }
+
+  /// A line's share of the bound beside its text: its place and an allocation.
+  private static let lineBytes = 48
 }

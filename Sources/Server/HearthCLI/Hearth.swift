@@ -47,6 +47,7 @@ struct Hearth: AsyncParsableCommand {
       } else {
         try command.run()
       }
+      Terminal.flush()
     } catch let failure as CommandFailure {
       Terminal.printError(failure.message)
       Exit.leave(failure.code)
@@ -87,8 +88,11 @@ enum Exit: Int32 {
   /// Ends the process.
   static func leave(_ code: Exit) -> Never { leave(status: code.rawValue) }
 
-  /// Ends the process with another program's status.
-  static func leave(status: Int32) -> Never { exit(status) }
+  /// Ends the process with another program's status, once what it has printed is written.
+  static func leave(status: Int32) -> Never {
+    Terminal.flush()
+    exit(status)
+  }
 }
 
 /// The version that `--version` and the hub report.

@@ -69,7 +69,11 @@ enum StandardStreams {
       let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
-      } else if errno != EINTR && errno != EAGAIN {
+      } else if errno == EAGAIN {
+        // Another process has made the shared descriptor non-blocking.
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&waiting, 1, -1)
+      } else if errno != EINTR {
         // Nobody reads any more, so there is nobody to tell.
         return
       }

@@ -1,6 +1,8 @@
 import Foundation
 import HTTPSupport
+import HTTPTypes
 import Invocation
+import NIOCore
 import RuntimeSupport
 import ServiceLifecycle
 import TriggerDelivery
@@ -20,14 +22,29 @@ extension ControlAPI {
       function: filter.function,
       limit: filter.takesAll ? limit : Self.linesMax
     )
-    return lines(for: client) { write in
-      for entry in past.filter(filter.takes).suffix(limit) { write(entry) }
-      guard let following else { return }
-      for await entry in following.cancelOnGracefulShutdown() where filter.takes(entry) {
-        write(entry)
+    let body = Response.Body.produced { write in
+      try await client.whileConnected {
+        // Each piece is with the client's system before the next is made, so that a client that reads
+        // nothing holds no copy of the log.
+        var piece = ByteBuffer()
+        for entry in past.filter(filter.takes).suffix(limit) {
+          piece.writeImmutableBuffer(Self.line(entry))
+          guard piece.readableBytes >= Self.logPieceBytes else { continue }
+          try await write(piece)
+          piece = ByteBuffer()
+        }
+        try await write(piece)
+        guard let following else { return }
+        for await entry in following.cancelOnGracefulShutdown() where filter.takes(entry) {
+          try await write(Self.line(entry))
+        }
       }
     }
+    return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: body)
   }
+
+  /// The size of the pieces in which the log's past is sent.
+  private static let logPieceBytes = 64 << 10
 
   func events(_ query: QueryParameters) async throws -> Response {
     var state: Delivery.State?

@@ -134,7 +134,9 @@ extension ControlAPI {
     let deployer = self.deployer
     let builds = query["build"] != "false"
     let only = try names(query["only"], isRequired: false)
-    return lines(for: client) { write in
+    return lines(for: client) { count in
+      DeployLine(.progress, "(\(count) lines were left out: they came faster than they were read.)")
+    } _: { write in
       await deployer.deploy(builds: builds, only: only) { line in write(line) }
     }
   }

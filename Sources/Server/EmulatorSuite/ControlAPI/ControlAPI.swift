@@ -100,28 +100,29 @@ struct ControlAPI: Sendable {
 
   /// A reply of JSON lines, sent as they are written.
   ///
-  /// The producer ends the reply; it is cancelled when the client leaves.
+  /// The producer ends the reply; it is cancelled when the client leaves. It never waits for the
+  /// client: one that reads too slowly loses the oldest of its lines, in whose place it gets what `gap`
+  /// makes of their number.
   func lines(
     for client: ClientWatch,
+    gap: @escaping @Sendable (Int) -> (any Encodable & Sendable)? = { _ in nil },
     _ produce:
       @escaping @Sendable (_ write: @escaping @Sendable (any Encodable & Sendable) -> Void)
       async -> Void
   ) -> Response {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: ByteBuffer.self,
-      bufferingPolicy: .bufferingNewest(Self.linesMax)
-    )
+    let (stream, source) = BoundedStream<ByteBuffer>.make(bytesMax: Self.lineBytesMax) { count in
+      gap(count).map(Self.line)
+    }
     let body = Response.Body.produced { write in
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
           await client.whileConnected {
             await produce { value in
-              // Strings, numbers and booleans always encode.
-              guard let line = try? JSONEncoder().encode(value) else { return }
-              continuation.yield(ByteBuffer(bytes: line + [0x0A]))
+              let line = Self.line(value)
+              source.send(line, bytes: line.readableBytes)
             }
           }
-          continuation.finish()
+          source.finish()
         }
         for await buffer in stream { try await write(buffer) }
         group.cancelAll()
@@ -130,6 +131,14 @@ struct ControlAPI: Sendable {
     return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: body)
   }
 
-  /// The lines of a reply that may wait for a slow reader.
+  /// A value as a line of JSON.
+  static func line(_ value: any Encodable) -> ByteBuffer {
+    // Strings, numbers and booleans always encode; a value of nothing else is an empty line.
+    ByteBuffer(bytes: ((try? JSONEncoder().encode(value)) ?? Data()) + [0x0A])
+  }
+
+  /// The most lines of the past in a reply.
   static let linesMax = 10_000
+  /// Bytes of a reply's lines that may wait for a slow reader.
+  private static let lineBytesMax = 4 << 20
 }

@@ -97,7 +97,7 @@ struct Call: AsyncParsableCommand {
       let event = OutboundResponse(status: response.status, body: Array(line.utf8.dropFirst(6)))
       let fields = try? JSONSerialization.jsonObject(with: Data(event.body)) as? [String: Any]
       guard let chunk = fields?["message"] else { return try report(event) }
-      Terminal.print(try Self.json(chunk, options: []))
+      Terminal.print(json: try Self.json(chunk, options: []))
     }
     throw CommandFailure("HTTP \(response.status): the stream ended without a result.")
   }
@@ -121,12 +121,12 @@ struct Call: AsyncParsableCommand {
     // A body that is not JSON is shown unchanged.
     let reply = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]
     if response.isSuccess, let result = reply?["result"] {
-      Terminal.print(try Self.pretty(result))
+      Terminal.print(json: try Self.pretty(result))
       return
     }
     guard let error = reply?["error"] as? [String: Any], let status = error["status"] as? String
-    else { throw CommandFailure("HTTP \(response.status): \(response.text)") }
-    var text = "\(status): \(error["message"] as? String ?? "")"
+    else { throw CommandFailure("HTTP \(response.status): \(response.text.indented(by: 2))") }
+    var text = "\(status): \(error["message"] as? String ?? "")".indented(by: 2)
     if let details = error["details"] { text += "\ndetails: \(try Self.pretty(details))" }
     throw CommandFailure(text)
   }

@@ -49,7 +49,7 @@ struct Events: AsyncParsableCommand {
       if let function { query += "&function=\(function.percentEncoded)" }
       let body = try await client.data("GET", "/hearth/v1/events\(query)")
       if json {
-        Terminal.print(String(decoding: body, as: UTF8.self))
+        Terminal.print(json: body)
         return
       }
       let events = try JSONDecoder().decode([EventDescription].self, from: Data(body))

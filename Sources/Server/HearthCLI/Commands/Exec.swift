@@ -71,6 +71,7 @@ struct Exec: AsyncParsableCommand {
   func run() async throws {
     let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
     let level: Logger.Level = verbose ? .debug : .warning
+    Terminal.serve(logFormat: .text)
     LoggingSystem.bootstrap { label in
       var handler = TerminalLogHandler(label: label, format: .text)
       handler.logLevel = level
@@ -100,7 +101,7 @@ struct Exec: AsyncParsableCommand {
         case .ready(let suite, _, let problem): ready.yield(Ready(suite: suite, problem: problem))
         case .deployProgress(let line): if verbose { Terminal.note("  " + line) }
         case .log(let entry) where verbose || Self.isShown(entry.level):
-          Terminal.note(LogLine(entry).text(coloured: Terminal.isColoured))
+          Terminal.note(safe: LogLine(entry).formatted(.text))
         default: break
         }
       }
@@ -181,7 +182,7 @@ struct Exec: AsyncParsableCommand {
           timeout: .seconds(settleTimeout + 30)
         )
       } catch let failure as CommandFailure {
-        Terminal.note("hearth: " + failure.message)
+        Terminal.note("hearth: " + failure.message.indented(by: 2))
         isWell = false
       }
     }
@@ -193,8 +194,8 @@ struct Exec: AsyncParsableCommand {
       guard !events.isEmpty else { continue }
       isWell = false
       let shown = events.prefix(Self.eventsShownMax).map { event in
-        let error = event.error?.split(separator: "\n").first.map { ": \($0)" } ?? ""
-        return "  \(event.id) on \(event.document)\(error)"
+        let error = event.error?.split(whereSeparator: \.isNewline).first.map { ": \($0)" } ?? ""
+        return ControlCharacters.escapedLine("  \(event.id) on \(event.document)\(error)")
       }
       let more = events.count > shown.count ? ["  and \(events.count - shown.count) more"] : []
       let lines = ["hearth: \(counted(events.count, "event")) \(verb)"] + shown + more

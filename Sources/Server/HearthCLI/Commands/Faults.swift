@@ -30,7 +30,7 @@ struct Faults: AsyncParsableCommand {
 
     func run() async throws {
       let body = try await suite.connect().data("GET", "/hearth/v1/faults")
-      Terminal.print(String(decoding: body, as: UTF8.self))
+      Terminal.print(json: body)
     }
   }
 

@@ -75,7 +75,9 @@ struct Fire: AsyncParsableCommand {
     )
     let outcome = try JSONDecoder().decode(FireOutcome.self, from: Data(reply))
     guard outcome.succeeded else {
-      throw CommandFailure("\(name) failed: \(outcome.error ?? "no reason given")")
+      throw CommandFailure(
+        "\(name) failed: \((outcome.error ?? "no reason given").indented(by: 2))"
+      )
     }
     Terminal.print("\(name) succeeded in \(outcome.milliseconds) ms")
   }

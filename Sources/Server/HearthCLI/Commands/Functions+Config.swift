@@ -80,7 +80,7 @@ extension Functions {
         let found = settings.filter { $0.name == name }
         guard !found.isEmpty else { throw CommandFailure("\(name) is not set.") }
         // A secret takes precedence in the functions that declare it.
-        if let setting = found.last { Terminal.print(value(setting)) }
+        if let setting = found.last { Terminal.print(value: value(setting)) }
       }
     }
 

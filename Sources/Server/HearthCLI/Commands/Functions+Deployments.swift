@@ -24,7 +24,7 @@ extension Functions {
       let client = try await suite.connect()
       let body = try await client.data("GET", "/hearth/v1/deployments")
       guard !json else {
-        Terminal.print(String(decoding: body, as: UTF8.self))
+        Terminal.print(json: body)
         return
       }
       let deployments = try JSONDecoder().decode([DeploymentDescription].self, from: Data(body))
@@ -69,7 +69,7 @@ extension Functions {
       let to = id.map { "?to=\($0.percentEncoded)" } ?? ""
       let reply = try await client.data("POST", "/hearth/v1/deployments/rollback\(to)")
       let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
-      Terminal.print("Serving \(now.id) again: \(now.functions.joined(separator: ", "))")
+      Terminal.printLine("Serving \(now.id) again: \(now.functions.joined(separator: ", "))")
     }
   }
 
@@ -97,7 +97,7 @@ extension Functions {
       let reply = try await client.data("DELETE", "/hearth/v1/functions?names=\(list)")
       let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
       let rest = now.functions.isEmpty ? "nothing" : now.functions.joined(separator: ", ")
-      Terminal.print("Deleted \(names.joined(separator: ", ")). Served now: \(rest).")
+      Terminal.printLine("Deleted \(names.joined(separator: ", ")). Served now: \(rest).")
     }
   }
 }

@@ -29,7 +29,7 @@ extension Functions {
         Reply.self,
         from: Data(try await client.data("POST", path))
       )
-      Terminal.print("\(name) runs as event \(reply.id); see `hearth events show \(reply.id)`")
+      Terminal.printLine("\(name) runs as event \(reply.id); see `hearth events show \(reply.id)`")
     }
   }
 }

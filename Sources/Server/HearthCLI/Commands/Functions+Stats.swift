@@ -28,7 +28,7 @@ extension Functions {
       let client = try await suite.connect()
       if json {
         let body = try await client.data("GET", "/hearth/v1/functions/stats")
-        return Terminal.print(String(decoding: body, as: UTF8.self))
+        return Terminal.print(json: body)
       }
       let stats = try await client.get("/hearth/v1/functions/stats", as: [FunctionStats].self)
       guard !stats.isEmpty else {

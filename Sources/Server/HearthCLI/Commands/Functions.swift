@@ -35,7 +35,7 @@ struct Functions: AsyncParsableCommand {
       let client = try await suite.connect()
       if json {
         let body = try await client.data("GET", "/hearth/v1/functions")
-        Terminal.print(String(decoding: body, as: UTF8.self))
+        Terminal.print(json: body)
         return
       }
       let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)

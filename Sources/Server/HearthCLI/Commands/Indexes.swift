@@ -34,7 +34,7 @@ struct Indexes: AsyncParsableCommand {
     )
     guard write else {
       let text = String(decoding: body, as: UTF8.self)
-      return Terminal.print(text.hasSuffix("\n") ? String(text.dropLast()) : text)
+      return Terminal.print(json: text.hasSuffix("\n") ? String(text.dropLast()) : text)
     }
     let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
     let path = files.firestoreIndexes

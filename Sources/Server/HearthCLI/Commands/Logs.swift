@@ -67,9 +67,9 @@ struct Logs: AsyncParsableCommand {
     var isEmpty = true
     try await client.lines("GET", "/hearth/v1/logs\(query)") { line in
       isEmpty = false
-      guard !json else { return Terminal.print(line) }
+      guard !json else { return Terminal.print(json: line) }
       let entry = try JSONDecoder().decode(FunctionLogEntry.self, from: Data(line.utf8))
-      Terminal.print(LogLine(entry).text(coloured: false))
+      Terminal.print(safe: LogLine(entry).text(coloured: false))
     }
     guard isEmpty else { return }
     // A function of an earlier deployment may have lines.

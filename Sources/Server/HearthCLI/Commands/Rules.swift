@@ -121,9 +121,9 @@ struct Rules: AsyncParsableCommand {
       let seen = SecurityRules.Coverage()
       let results = table.run(ruleset, coverage: seen)
       for result in results where !result.isAsExpected {
-        Terminal.print("FAILED  \(result.name): expected \(result.expected.rawValue)")
+        Terminal.printLine("FAILED  \(result.name): expected \(result.expected.rawValue)")
         let text = result.decision.text(for: result.method, in: ruleset)
-        Terminal.print(text.split(separator: "\n").map { "        \($0)" }.joined(separator: "\n"))
+        Terminal.print("        " + text.indented(by: 8))
       }
       if let coverage {
         let page = ruleset.coverageHTML(seen)
@@ -161,7 +161,7 @@ struct Rules: AsyncParsableCommand {
       let client = try await suite.connect()
       let path = "/hearth/v1/rules/decisions?denied=\(denied)&limit=\(limit)"
       if json {
-        return Terminal.print(String(decoding: try await client.data("GET", path), as: UTF8.self))
+        return Terminal.print(json: try await client.data("GET", path))
       }
       let decisions = try await client.get(path, as: [RuleDecisionDescription].self)
       guard !decisions.isEmpty else {
@@ -169,11 +169,9 @@ struct Rules: AsyncParsableCommand {
       }
       for decision in decisions {
         let word = decision.isAllowed ? "allowed" : "denied"
-        Terminal.print("\(decision.time)  \(decision.method) \(decision.path)  \(word)")
-        Terminal.print("  request.auth = \(decision.auth)")
-        Terminal.print(
-          decision.text.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
-        )
+        Terminal.printLine("\(decision.time)  \(decision.method) \(decision.path)  \(word)")
+        Terminal.printLine("  request.auth = \(decision.auth)")
+        Terminal.print("  " + decision.text.indented(by: 2))
       }
     }
   }
@@ -199,7 +197,7 @@ struct Rules: AsyncParsableCommand {
         "GET",
         "/hearth/v1/rules/coverage?format=\(format)&database=\(OutboundURL.encode(database))"
       )
-      guard let html else { return Terminal.print(String(decoding: body, as: UTF8.self)) }
+      guard let html else { return Terminal.print(json: body) }
       do { try Data(body).write(to: URL(filePath: html), options: .atomic) } catch {
         throw CommandFailure("\(html) cannot be written: \(error.localizedDescription)")
       }

@@ -157,6 +157,7 @@ struct Start: AsyncParsableCommand {
     let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
     let verbose = self.verbose
     let format = logFormat ?? (Terminal.isInteractive ? .text : .json)
+    Terminal.serve(logFormat: format)
     LoggingSystem.bootstrap { label in
       var handler = TerminalLogHandler(label: label, format: format)
       handler.logLevel = verbose ? .debug : .info
@@ -263,13 +264,13 @@ struct StartReport: Sendable {
     case .watched(let text, let isProblem): note(text, isProblem ? .error : .notice)
     case .ready(let description, let functions, let problem):
       if let problem { note("The deployment failed: \(problem)", .error) }
-      Terminal.print(
-        json
-          ? Self.line(description)
-          : Self.table(description, functions: functions, problem: problem)
-      )
+      if json {
+        Terminal.print(json: Self.line(description))
+      } else {
+        Terminal.print(Self.table(description, functions: functions, problem: problem))
+      }
     case .log(let entry):
-      Terminal.note(LogLine(entry).formatted(format))
+      Terminal.note(safe: LogLine(entry).formatted(format))
     }
   }
 
@@ -278,13 +279,14 @@ struct StartReport: Sendable {
     guard format == .text else {
       let message = text.trimmingCharacters(in: .whitespaces)
       let line = LogLine(service: "hearth", level: level, message: message)
-      return Terminal.note(line.formatted(format))
+      return Terminal.note(safe: line.formatted(format))
     }
+    let lines = text.indented(by: 4)
     switch level {
-    case .warning: Terminal.note(Terminal.paint(text, .yellow))
-    case .error: Terminal.note(Terminal.paint(text, .red))
-    case .info: Terminal.note(Terminal.paint(text, .dim))
-    default: Terminal.note(text)
+    case .warning: Terminal.note(safe: Terminal.paint(lines, .yellow))
+    case .error: Terminal.note(safe: Terminal.paint(lines, .red))
+    case .info: Terminal.note(safe: Terminal.paint(lines, .dim))
+    default: Terminal.note(lines)
     }
   }
 
@@ -314,7 +316,7 @@ struct StartReport: Sendable {
       Clients need:
         export FIRESTORE_EMULATOR_HOST=\(address(.firestore))
         export CLOUD_TASKS_EMULATOR_HOST=\(address(.tasks))
-        export GCLOUD_PROJECT=\(suite.project)
+        export GCLOUD_PROJECT=\(ControlCharacters.escapedLine(suite.project))
       In the app:
         Firestore.firestore().useEmulator(withHost: "\(suite.services["firestore"]?.host ?? "")", \
       port: \(suite.services["firestore"]?.port ?? 0))

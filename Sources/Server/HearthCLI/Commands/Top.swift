@@ -54,8 +54,7 @@ struct Top: AsyncParsableCommand {
         let seconds = (now - earlier.time) / .seconds(1)
         let table = FunctionTable(stats, since: (earlier.stats, seconds)).text
         guard isTerminal else { return Terminal.print(table) }
-        // Clears the screen and begins at its top.
-        Terminal.print("\u{1B}[H\u{1B}[2J\(Self.cropped(table))")
+        Terminal.redraw(Self.cropped(table))
       }
       earlier = (stats, now)
       try await Task.sleep(for: .seconds(every))

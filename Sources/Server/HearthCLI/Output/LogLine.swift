@@ -1,6 +1,7 @@
 import ArgumentParser
 import Invocation
 import Logging
+import RuntimeSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -49,8 +50,8 @@ struct LogLine: Encodable {
   }
 
   /// The line in a format, for stderr.
-  func formatted(_ format: LogFormat) -> String {
-    format == .json ? json : text(coloured: Terminal.isColoured)
+  func formatted(_ format: LogFormat) -> TerminalText {
+    format == .json ? TerminalText(json: json) : text(coloured: Terminal.isColoured)
   }
 
   private var json: String {
@@ -63,16 +64,19 @@ struct LogLine: Encodable {
   /// The line for a person.
   ///
   /// The time shows only hours to milliseconds; further lines of the message are indented below the
-  /// first.
-  func text(coloured: Bool) -> String {
+  /// first. Nothing in it can look like another line.
+  func text(coloured: Bool) -> TerminalText {
     let clock = String(time.dropFirst(11).prefix(12)).trimmingSuffix("Z")
     let source = function ?? service ?? ""
-    var facts = metadata.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-    if let invocation { facts.append("invocation=\(invocation)") }
+    var facts = metadata.sorted { $0.key < $1.key }.map {
+      "\(Self.fact($0.key))=\(Self.fact($0.value))"
+    }
+    if let invocation { facts.append("invocation=\(Self.fact(invocation))") }
     let trailer = facts.isEmpty ? "" : "  " + facts.joined(separator: " ")
-    let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
-    let first = lines.first ?? ""
-    let rest = lines.dropFirst().map { "\n    \($0)" }.joined()
+    let indented = message.indented(by: 4)
+    let end = indented.firstIndex(of: "\n") ?? indented.endIndex
+    let first = TerminalText(lines: String(indented[..<end]))
+    let rest = TerminalText(lines: String(indented[end...]))
     guard coloured else {
       return "\(clock) \(level.uppercased()) \(source): \(first)\(trailer)\(rest)"
     }
@@ -83,8 +87,21 @@ struct LogLine: Encodable {
       case "notice": .green
       default: .dim
       }
-    return Terminal.paint(clock, .dim) + " " + Terminal.paint(level.uppercased(), colour) + " "
-      + Terminal.paint(source, .cyan) + ": " + first + Terminal.paint(trailer, .dim) + rest
+    func painted(_ text: String, _ colour: Terminal.Colour) -> TerminalText {
+      let text: TerminalText = "\(text)"
+      return text.painted(colour)
+    }
+    let head: TerminalText =
+      "\(painted(clock, .dim)) \(painted(level.uppercased(), colour)) \(painted(source, .cyan))"
+    return "\(head): \(first)\(painted(trailer, .dim))\(rest)"
+  }
+
+  /// A key or value of the metadata: quoted where a bare one could be taken for something else.
+  private static func fact(_ text: String) -> String {
+    let escaped = ControlCharacters.escapedLine(text)
+    let isPlain = escaped == text && !text.isEmpty && !text.contains { " =\"".contains($0) }
+    guard !isPlain else { return text }
+    return "\"" + escaped.replacing("\"", with: "\\\"") + "\""
   }
 }
 
@@ -115,7 +132,7 @@ struct TerminalLogHandler: LogHandler {
   func log(event: LogEvent) {
     let all = self.metadata.merging(event.metadata ?? [:]) { $1 }
     Terminal.note(
-      LogLine(
+      safe: LogLine(
         service: label,
         level: event.level,
         message: "\(event.message)",

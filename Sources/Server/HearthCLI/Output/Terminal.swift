@@ -1,3 +1,9 @@
+import Dispatch
+import Foundation
+import Logging
+import RuntimeSupport
+import Synchronization
+
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Musl)
@@ -7,15 +13,44 @@
 #endif
 
 /// The output for a person: results on stdout, the rest on stderr.
+///
+/// Everything that this process prints goes through here, and what could steer a terminal is written
+/// out on the way: names, paths and messages are chosen by others.
 enum Terminal {
-  /// Prints a result.
-  static func print(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
+  /// Prints a result of one or more lines.
+  static func print(_ text: String) { write(TerminalText(lines: text), to: STDOUT_FILENO) }
+
+  /// Prints a result of one line, whatever the text holds.
+  static func printLine(_ text: String) { write("\(text)", to: STDOUT_FILENO) }
+
+  /// Prints a result with colors or several escaped parts.
+  static func print(safe text: TerminalText) { write(text, to: STDOUT_FILENO) }
+
+  /// Prints JSON, which stays JSON.
+  static func print(json: String) { write(TerminalText(json: json), to: STDOUT_FILENO) }
+
+  /// Prints JSON, which stays JSON.
+  static func print(json: [UInt8]) { print(json: String(decoding: json, as: UTF8.self)) }
+
+  /// Prints a value for a script as it is; only on a terminal it is escaped.
+  static func print(value: String) {
+    guard isatty(STDOUT_FILENO) != 1 else { return print(value) }
+    LineWriter.writeAll(value + "\n", to: STDOUT_FILENO)
+  }
+
+  /// Clears the screen and prints a text at its top.
+  static func redraw(_ text: String) {
+    write("\u{1B}[H\u{1B}[2J\(TerminalText(lines: text))", to: STDOUT_FILENO)
+  }
 
   /// Prints an error in one piece, without a stack of causes.
-  static func printError(_ text: String) { write(text + "\n", to: STDERR_FILENO) }
+  static func printError(_ text: String) { write(TerminalText(lines: text), to: STDERR_FILENO) }
 
   /// Prints progress and logs.
-  static func note(_ text: String) { write(text + "\n", to: STDERR_FILENO) }
+  static func note(_ text: String) { write(TerminalText(lines: text), to: STDERR_FILENO) }
+
+  /// Prints progress and logs, with colors or several escaped parts.
+  static func note(safe text: TerminalText) { write(text, to: STDERR_FILENO) }
 
   /// Whether a person is likely to read stderr as it comes.
   static let isInteractive = isatty(STDERR_FILENO) == 1
@@ -28,8 +63,9 @@ enum Terminal {
   }
 
   /// Text in a colour, if colours are on.
-  static func paint(_ text: String, _ colour: Colour) -> String {
-    isColoured ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+  static func paint(_ text: String, _ colour: Colour) -> TerminalText {
+    let text = TerminalText(lines: text)
+    return isColoured ? text.painted(colour) : text
   }
 
   /// The few colours in use.
@@ -43,8 +79,10 @@ enum Terminal {
   }
 
   /// Rows in aligned columns, two spaces apart; the last column is not padded.
+  ///
+  /// Each row is one line, whatever its cells hold.
   static func table(_ header: [String], _ rows: [[String]]) -> String {
-    let all = [header] + rows
+    let all = ([header] + rows).map { $0.map(ControlCharacters.escapedLine) }
     let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
     return all.map { row in
       row.enumerated().map { column, cell in
@@ -54,24 +92,51 @@ enum Terminal {
     }.joined(separator: "\n")
   }
 
-  /// One `write` per line, so that lines of several tasks do not mix.
-  private static func write(_ text: String, to descriptor: Int32) {
-    var bytes = Array(text.utf8)[...]
-    while !bytes.isEmpty {
-      let written = bytes.withUnsafeBytes { buffer in
-        #if canImport(Darwin)
-          Darwin.write(descriptor, buffer.baseAddress, buffer.count)
-        #elseif canImport(Musl)
-          Musl.write(descriptor, buffer.baseAddress, buffer.count)
-        #else
-          Glibc.write(descriptor, buffer.baseAddress, buffer.count)
-        #endif
+  // MARK: - Writing
+
+  private struct Writers {
+    var output: LineWriter
+    var errors: LineWriter
+  }
+
+  /// The writers of a process that serves; nil in a command that only prints its result.
+  private static let writers = Mutex<Writers?>(nil)
+
+  /// From now on nothing waits for whoever reads stdout and stderr.
+  ///
+  /// For the commands that serve. The others wait for their readers, as programs in a pipe should.
+  static func serve(logFormat: LogFormat) {
+    // A reader that has gone must not end the suite.
+    signal(SIGPIPE, SIG_IGN)
+    let writers = Writers(
+      output: LineWriter(to: STDOUT_FILENO) {
+        "(\($0) results were dropped because nobody read them.)"
+      },
+      errors: LineWriter(to: STDERR_FILENO) { count in
+        let message = "\(count) log lines were dropped because nobody read them"
+        return LogLine(service: "hearth", level: .warning, message: message)
+          .formatted(logFormat).text
       }
-      if written < 0 {
-        if errno == EINTR || errno == EAGAIN { continue }
-        return
-      }
-      bytes = bytes.dropFirst(written)
+    )
+    self.writers.withLock { $0 = $0 ?? writers }
+  }
+
+  /// Gives readers a moment to take what is still to be written; call it before the process ends.
+  static func flush() {
+    guard let writers = writers.withLock({ $0 }) else { return }
+    let deadline = DispatchTime.now() + flushTimeMax
+    writers.errors.flush(until: deadline)
+    writers.output.flush(until: deadline)
+  }
+
+  /// How long the end of the process waits for its readers: a stop has to be quick even when nobody
+  /// reads, and whoever reads needs less.
+  private static let flushTimeMax = DispatchTimeInterval.milliseconds(300)
+
+  private static func write(_ text: TerminalText, to descriptor: Int32) {
+    guard let writers = writers.withLock({ $0 }) else {
+      return LineWriter.writeAll(text.text + "\n", to: descriptor)
     }
+    (descriptor == STDOUT_FILENO ? writers.output : writers.errors).write(text.text)
   }
 }

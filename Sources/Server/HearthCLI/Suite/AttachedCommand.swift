@@ -3,6 +3,11 @@ import Subprocess
 import Synchronization
 import UnixSignals
 
+#if canImport(System)
+  import System
+#else
+  import SystemPackage
+#endif
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Musl)
@@ -27,7 +32,7 @@ final class AttachedCommand: Sendable {
     let outcome: ExecutionResult<Void, FileDescriptorOutput, FileDescriptorOutput>
     do {
       outcome = try await Subprocess.run(
-        .name(words[0]),
+        words[0].contains("/") ? .path(FilePath(words[0])) : .name(words[0]),
         arguments: Arguments(Array(words.dropFirst())),
         environment: .inherit.updating(
           Dictionary(

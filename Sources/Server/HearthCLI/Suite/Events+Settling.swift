@@ -29,7 +29,7 @@ extension Events {
       let client = try await suite.connect()
       let body = try await client.data("GET", "/hearth/v1/events/\(id.percentEncoded)")
       guard !json else {
-        Terminal.print(String(decoding: body, as: UTF8.self))
+        Terminal.print(json: body)
         return
       }
       let event = try JSONDecoder().decode(EventDescription.self, from: Data(body))
@@ -38,7 +38,7 @@ extension Events {
       guard !chain.isEmpty else { return }
       Terminal.print("caused by")
       for (depth, cause) in chain.enumerated() {
-        Terminal.print(String(repeating: "  ", count: depth + 1) + cause)
+        Terminal.printLine(String(repeating: "  ", count: depth + 1) + cause)
       }
     }
 
@@ -73,9 +73,7 @@ extension Events {
       ]
       return rows.compactMap { name, value in
         value.map {
-          let lines = $0.split(separator: "\n", omittingEmptySubsequences: false)
-          let indented = lines.joined(separator: "\n" + String(repeating: " ", count: width))
-          return name.padding(toLength: width, withPad: " ", startingAt: 0) + indented
+          name.padding(toLength: width, withPad: " ", startingAt: 0) + $0.indented(by: width)
         }
       }.joined(separator: "\n")
     }

@@ -1,5 +1,6 @@
 import DequeModule
 package import Invocation
+package import RuntimeSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -11,20 +12,20 @@ import Synchronization
 /// The functions' log lines: in memory for a while, in files for longer.
 ///
 /// Appending never waits: files are written in the background, in order. A follower that does not
-/// keep up loses the oldest of the lines it has not read.
+/// keep up loses the oldest of the lines it has not read, and gets a line that says how many.
 package final class FunctionLogStore: Sendable {
   /// How much is kept.
   package struct Configuration: Sendable {
     /// Lines in memory, and the most that `entries` returns.
     package var entriesMax: Int
-    /// Bytes of all lines in memory.
+    /// Bytes of all lines in memory with their metadata, and the most that `entries` returns.
     package var bytesMax: Int
     /// The size at which a file is closed and the next one begun.
     package var fileBytesMax: Int
     /// The files kept, including the current one.
     package var filesMax: Int
-    /// The lines by which a follower may be behind.
-    package var followerLinesMax: Int
+    /// Bytes of the lines by which a follower may be behind.
+    package var followerBytesMax: Int
 
     /// Bounds for a developer's machine: some minutes in memory, some days on disk.
     package init(
@@ -32,19 +33,19 @@ package final class FunctionLogStore: Sendable {
       bytesMax: Int = 32 << 20,
       fileBytesMax: Int = 8 << 20,
       filesMax: Int = 4,
-      followerLinesMax: Int = 10_000
+      followerBytesMax: Int = 4 << 20
     ) {
       self.entriesMax = entriesMax
       self.bytesMax = bytesMax
       self.fileBytesMax = fileBytesMax
       self.filesMax = filesMax
-      self.followerLinesMax = followerLinesMax
+      self.followerBytesMax = followerBytesMax
     }
   }
 
   private struct Follower {
     var function: String?
-    var continuation: AsyncStream<FunctionLogEntry>.Continuation
+    var source: BoundedStream<FunctionLogEntry>.Source
   }
 
   private struct State {
@@ -78,21 +79,25 @@ package final class FunctionLogStore: Sendable {
     self.onEntry = onEntry
   }
 
+  /// Bytes of the lines in memory.
+  var bytes: Int { state.withLock { $0.bytes } }
+
   /// Adds a line.
   package func append(_ entry: FunctionLogEntry) {
+    let bytes = entry.memoryBytes
     let followers = state.withLock { state in
       state.entries.append(entry)
-      state.bytes += entry.message.utf8.count
+      state.bytes += bytes
       while state.entries.count > configuration.entriesMax
         || state.bytes > configuration.bytesMax && state.entries.count > 1
       {
-        state.bytes -= state.entries.removeFirst().message.utf8.count
+        state.bytes -= state.entries.removeFirst().memoryBytes
         state.hasForgotten = true
       }
       return state.followers.values.filter { $0.function == nil || $0.function == entry.function }
     }
-    for follower in followers { follower.continuation.yield(entry) }
-    files?.append(entry)
+    for follower in followers { follower.source.send(entry, bytes: bytes) }
+    files?.append(entry, bytes: bytes)
     onEntry?(entry)
   }
 
@@ -129,31 +134,41 @@ package final class FunctionLogStore: Sendable {
     }
     if recent.count >= limit || !isComplete { return Array(recent.suffix(limit)) }
     // The files end with the lines in memory, so they are read instead.
-    guard let stored = await files?.latest(limit, of: function), stored.count > recent.count else {
+    guard
+      let stored = await files?.latest(limit, bytesMax: configuration.bytesMax, of: function),
+      stored.count > recent.count
+    else {
       return Array(recent.suffix(limit))
     }
     return stored
   }
 
   /// Lines from now on; the stream ends when the reader stops.
-  package func stream(function: String? = nil) -> AsyncStream<FunctionLogEntry> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: FunctionLogEntry.self,
-      bufferingPolicy: .bufferingNewest(configuration.followerLinesMax)
-    )
+  package func stream(function: String? = nil) -> BoundedStream<FunctionLogEntry> {
+    let now = self.now
+    let (stream, source) = BoundedStream<FunctionLogEntry>.make(
+      bytesMax: configuration.followerBytesMax
+    ) { count in
+      FunctionLogEntry(
+        time: Self.text(now()),
+        function: function ?? "hearth",
+        level: "warning",
+        message: "\(count) lines were left out here: they came faster than they were read."
+      )
+    }
     let id = state.withLock { state in
       state.nextFollower += 1
-      state.followers[state.nextFollower] = Follower(
-        function: function,
-        continuation: continuation
-      )
+      state.followers[state.nextFollower] = Follower(function: function, source: source)
       return state.nextFollower
     }
-    continuation.onTermination = { [weak self] _ in
+    source.onEnd { [weak self] in
       _ = self?.state.withLock { $0.followers.removeValue(forKey: id) }
     }
     return stream
   }
+
+  /// The followers that there are.
+  var followersCount: Int { state.withLock { $0.followers.count } }
 
   /// Returns once all lines so far are in the file.
   package func flush() async {

@@ -1,5 +1,6 @@
 import Invocation
 import NIOPosix
+import RuntimeSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -18,18 +19,19 @@ import Synchronization
 /// Writes log lines as JSON to `functions.jsonl` in a folder, and begins a new file in time.
 ///
 /// Older files are `functions.1.jsonl`, `functions.2.jsonl` and so on. Lines wait in memory,
-/// bounded, and are written by one job at a time on NIO's threads for blocking calls. A failing
-/// disk loses lines of the log and nothing else.
+/// bounded, and are written by one job at a time on NIO's threads for blocking calls. A slow, full or
+/// failing disk loses lines of the log and nothing else, and the next line that is kept says how many.
 final class LogFiles: Sendable {
-  /// Lines that may wait to be written; further ones are missing from the file, not from memory.
-  static let pendingMax = 50_000
-  /// Bytes of messages that may wait to be written.
+  /// Bytes of lines that may wait to be written, with their metadata; beyond them the oldest are
+  /// missing from the file, not from memory.
   static let pendingBytesMax = 16 << 20
+  /// Bytes of lines that are encoded and written at once, because their JSON is in memory as well.
+  private static let batchBytesMax = 1 << 20
 
   private struct State {
-    var pending: [FunctionLogEntry] = []
-    var pendingBytes = 0
-    var dropped = 0
+    var pending = BoundedQueue<FunctionLogEntry>(bytesMax: LogFiles.pendingBytesMax)
+    /// Lines that did not wait any longer, or that the disk did not take.
+    var lost = 0
     var isWriting = false
     var flushes: [CheckedContinuation<Void, Never>] = []
   }
@@ -46,25 +48,10 @@ final class LogFiles: Sendable {
     self.filesMax = max(1, filesMax)
   }
 
-  /// Takes a line to be written soon.
-  func append(_ entry: FunctionLogEntry) {
+  /// Takes a line to be written soon; `bytes` is its share of the bound.
+  func append(_ entry: FunctionLogEntry, bytes: Int) {
     let begins = state.withLock { state in
-      guard state.pending.count < Self.pendingMax, state.pendingBytes < Self.pendingBytesMax else {
-        state.dropped += 1
-        return false
-      }
-      if state.dropped > 0 {
-        var note = entry
-        note.level = "warning"
-        note.message =
-          "\(state.dropped) lines were not kept: they came faster than the disk writes."
-        note.invocation = nil
-        note.metadata = [:]
-        state.pending.append(note)
-        state.dropped = 0
-      }
-      state.pending.append(entry)
-      state.pendingBytes += entry.message.utf8.count
+      state.pending.append(entry, bytes: bytes)
       defer { state.isWriting = true }
       return !state.isWriting
     }
@@ -83,10 +70,12 @@ final class LogFiles: Sendable {
     }
   }
 
-  /// The last `limit` lines of the files, oldest first.
-  func latest(_ limit: Int, of function: String?) async -> [FunctionLogEntry] {
+  /// The last `limit` lines of the files, but no more than `bytesMax` bytes of them, oldest first.
+  func latest(_ limit: Int, bytesMax: Int, of function: String?) async -> [FunctionLogEntry] {
     await flush()
-    let read = try? await NIOThreadPool.singleton.runIfActive { self.read(limit, of: function) }
+    let read = try? await NIOThreadPool.singleton.runIfActive {
+      self.read(limit, bytesMax: bytesMax, of: function)
+    }
     // The pool's threads end only with the process, and then nobody reads the log.
     return read ?? []
   }
@@ -97,31 +86,70 @@ final class LogFiles: Sendable {
 
   private func writePending() {
     while true {
-      let (entries, flushes) = state.withLock { state in
-        let entries = state.pending
-        state.pending = []
-        state.pendingBytes = 0
+      let (batch, flushes) = state.withLock { state in
+        let batch = Self.takeBatch(&state)
         var flushes: [CheckedContinuation<Void, Never>] = []
-        if entries.isEmpty {
+        if batch.entries.isEmpty {
           state.isWriting = false
           swap(&flushes, &state.flushes)
         }
-        return (entries, flushes)
+        return (batch, flushes)
       }
       for flush in flushes { flush.resume() }
-      if entries.isEmpty { return }
-      write(entries)
+      if batch.entries.isEmpty { return }
+      if !write(batch.entries) {
+        state.withLock { $0.lost += batch.lost + batch.lines }
+      }
     }
   }
 
-  private func write(_ entries: [FunctionLogEntry]) {
+  /// Lines to be written at once.
+  private struct Batch {
+    /// The lines, after one that reports the lost ones if there are any.
+    var entries: [FunctionLogEntry] = []
+    var lines = 0
+    var lost = 0
+  }
+
+  private static func takeBatch(_ state: inout State) -> Batch {
+    var batch = Batch()
+    var bytes = 0
+    while bytes < batchBytesMax, let item = state.pending.popFirst() {
+      switch item {
+      case .gap(let count): state.lost += count
+      case .element(let entry):
+        if state.lost > 0 {
+          batch.entries.append(report(of: state.lost, before: entry))
+          batch.lost += state.lost
+          state.lost = 0
+        }
+        batch.entries.append(entry)
+        batch.lines += 1
+        bytes += entry.memoryBytes
+      }
+    }
+    return batch
+  }
+
+  private static func report(of lost: Int, before entry: FunctionLogEntry) -> FunctionLogEntry {
+    FunctionLogEntry(
+      time: entry.time,
+      function: entry.function,
+      level: "warning",
+      message: "\(lost) lines were not kept: the disk was too slow, full or failing."
+    )
+  }
+
+  /// Writes lines at the end of the current file; false when the disk did not take all of them.
+  private func write(_ entries: [FunctionLogEntry]) -> Bool {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var bytes: [UInt8] = []
     for entry in entries {
       // Strings and dictionaries of strings always encode.
       guard let line = try? encoder.encode(entry) else { continue }
-      bytes += line
+      // Whoever prints the file in a terminal is as safe as with `hearth logs`.
+      bytes += Array(ControlCharacters.escapedJSON(String(decoding: line, as: UTF8.self)).utf8)
       bytes.append(0x0A)
     }
     var descriptor = openCurrent()
@@ -133,18 +161,22 @@ final class LogFiles: Sendable {
       )
       descriptor = openCurrent()
     }
-    guard descriptor >= 0 else { return }
+    guard descriptor >= 0 else { return false }
     let size = lseek(descriptor, 0, SEEK_END)
-    bytes.withUnsafeBytes { buffer in
+    let isWritten = bytes.withUnsafeBytes { buffer in
       var rest = buffer[...]
       while !rest.isEmpty {
         let written = platformWrite(descriptor, UnsafeRawBufferPointer(rebasing: rest))
-        if written <= 0 { return }
+        if written <= 0 { return false }
         rest = rest.dropFirst(written)
       }
+      return true
     }
+    // Half a line would spoil the one that follows it; what cannot be cut off stays.
+    if !isWritten { _ = ftruncate(descriptor, size) }
     close(descriptor)
-    if Int(size) + bytes.count > bytesMax { rotate() }
+    if isWritten, Int(size) + bytes.count > bytesMax { rotate() }
+    return isWritten
   }
 
   private func openCurrent() -> Int32 {
@@ -160,17 +192,21 @@ final class LogFiles: Sendable {
     index == 0 ? "\(folder)/functions.jsonl" : "\(folder)/functions.\(index).jsonl"
   }
 
-  private func read(_ limit: Int, of function: String?) -> [FunctionLogEntry] {
+  private func read(_ limit: Int, bytesMax: Int, of function: String?) -> [FunctionLogEntry] {
     let decoder = JSONDecoder()
     var newestFirst: [FunctionLogEntry] = []
-    for index in 0..<filesMax where newestFirst.count < limit {
+    var bytes = 0
+    var isFull: Bool { newestFirst.count >= limit || bytes > bytesMax }
+    for index in 0..<filesMax where !isFull {
       guard let content = FileManager.default.contents(atPath: path(index)) else { break }
-      for line in content.split(separator: 0x0A).reversed() where newestFirst.count < limit {
+      for line in content.split(separator: 0x0A).reversed() where !isFull {
         // A line that a crash cut in half is skipped.
         guard let entry = try? decoder.decode(FunctionLogEntry.self, from: Data(line)) else {
           continue
         }
-        if function == nil || entry.function == function { newestFirst.append(entry) }
+        guard function == nil || entry.function == function else { continue }
+        bytes += entry.memoryBytes
+        if bytes <= bytesMax { newestFirst.append(entry) }
       }
     }
     return newestFirst.reversed()

@@ -15,6 +15,8 @@ struct CrashReport {
 
   /// The frames shown; a deeper stack is rarely read.
   private static let framesMax = 8
+  /// The part of a line that is looked at; names of generic types are long, but not longer.
+  static let lineBytesMax = 8 << 10
   /// The longest report; more lines are not a report.
   private static let linesMax = 400
 

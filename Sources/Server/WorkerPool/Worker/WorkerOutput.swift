@@ -20,11 +20,14 @@ struct WorkerOutput {
 
   /// Lines kept to explain a failed start.
   static let tailMax = 20
+  /// Bytes of these lines: every worker keeps some, and every failed start repeats them.
+  static let tailBytesMax = 16 << 10
 
   private static let flushWait = Duration.seconds(1)
 
   private var limiter: OutputLimiter
   private var tailLines = Deque<String>()
+  private var tailBytes = 0
   private var crash = CrashReport()
 
   /// The output of a worker that has written nothing.
@@ -52,7 +55,8 @@ struct WorkerOutput {
     }
     guard line.bytes.contains(where: { $0 != UInt8(ascii: " ") }) else { return [] }
     if isError {
-      switch crash.take(String(decoding: line.bytes, as: UTF8.self)) {
+      let text = String(decoding: line.bytes.prefix(CrashReport.lineBytesMax), as: UTF8.self)
+      switch crash.take(text) {
       case .passes: break
       case .taken: return []
       case .complete(let report): return [remembered(Entry(level: "error", message: report))]
@@ -93,8 +97,12 @@ struct WorkerOutput {
   }
 
   private mutating func remembered(_ entry: Entry) -> Entry {
-    tailLines.append(entry.message)
-    if tailLines.count > Self.tailMax { tailLines.removeFirst() }
+    let line = String(decoding: entry.message.utf8.prefix(Self.tailBytesMax / 2), as: UTF8.self)
+    tailLines.append(line)
+    tailBytes += line.utf8.count
+    while tailLines.count > Self.tailMax || tailBytes > Self.tailBytesMax {
+      tailBytes -= tailLines.removeFirst().utf8.count
+    }
     return entry
   }
 
