@@ -4,10 +4,11 @@ import fcntl
 import json
 import os
 import pathlib
+import socket
+import struct
 import subprocess
 import sys
 import termios
-import struct
 import threading
 import time
 
@@ -116,6 +117,22 @@ def test_a_stdout_that_nobody_reads_does_not_hold_up_the_stop(tmp_path):
         process.wait()
         os.close(reader)
         os.close(writer)
+
+
+def test_a_follower_that_reads_nothing_holds_up_neither_events_nor_the_stop(tmp_path):
+    with started(tmp_path, "--executable", SAMPLE, stderr=subprocess.DEVNULL) as suite:
+        host, port = suite.address("hub").split(":")
+        with socket.socket() as follower:
+            follower.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            follower.connect((host, int(port)))
+            follower.sendall(
+                "GET /hearth/v1/logs?follow=true HTTP/1.1\r\nHost: localhost\r\n"
+                f"Authorization: Bearer {suite.token}\r\n\r\n".encode())
+            for _ in range(2):
+                assert suite.call("flood", FLOOD).json() == {"result": FLOOD["lines"]}
+            assert follower.recv(15) == b"HTTP/1.1 200 OK"
+            assert_everything_works(suite)
+            stop(suite.process)
 
 
 def test_exec_ends_though_nobody_reads_its_log(tmp_path):
