@@ -155,6 +155,23 @@ struct FunctionLogStoreTests {
     #expect(kept == ["3 lines were not kept: the disk was too slow, full or failing.", "3"])
   }
 
+  @Test("A closed log has written its lines, and writes nothing more to its folder")
+  func closes() async throws {
+    let folder = try TemporaryFolder()
+    let logs = folder.path("logs")
+    let store = store(folder: logs)
+    for number in 0..<500 { store.append(function: "a", level: "info", message: "\(number)") }
+    await store.close()
+    let text = try String(contentsOfFile: logs + "/functions.jsonl", encoding: .utf8)
+    try FileManager.default.removeItem(atPath: logs)
+    store.append(function: "a", level: "info", message: "late")
+    await store.flush()
+
+    #expect(text.contains(#""message":"0""#))
+    #expect(!FileManager.default.fileExists(atPath: logs))
+    #expect(await store.entries(limit: 1).map(\.message) == ["late"])
+  }
+
   @Test("Lines read from the files keep to the bound on memory")
   func filesKeepBound() async throws {
     let folder = try TemporaryFolder()

@@ -107,6 +107,17 @@ package final class Suite: Service {
       log: report,
       logger: logger(for:)
     )
+    do {
+      try await serve(parts)
+    } catch {
+      await parts.logs.close()
+      throw error
+    }
+    // A temporary folder is removed next, and nothing may be written to it then.
+    await parts.logs.close()
+  }
+
+  private func serve(_ parts: SuiteParts) async throws {
     try await importAtStart(parts.transfer.importer, from: storage)
     try await group(parts).run()
     await parts.starts.stop()

@@ -175,6 +175,16 @@ package final class FunctionLogStore: Sendable {
     await files?.flush()
   }
 
+  /// Writes the lines so far to the file, for a moment at most; further ones are not in the file.
+  ///
+  /// For the end of the server: its folder may be removed afterwards.
+  package func close() async {
+    await files?.end(within: Self.closeTimeMax)
+  }
+
+  /// A stop has to be quick even when the disk is not.
+  private static let closeTimeMax = Duration.milliseconds(300)
+
   /// RFC 3339 with milliseconds.
   static func text(_ date: Date) -> String {
     date.formatted(

@@ -34,6 +34,9 @@ final class LogFiles: Sendable {
     var lost = 0
     var isWriting = false
     var flushes: [CheckedContinuation<Void, Never>] = []
+    var isClosed = false
+    /// Finished once nothing is written any more.
+    var closing: AsyncStream<Void>.Continuation?
   }
 
   private let folder: String
@@ -51,6 +54,7 @@ final class LogFiles: Sendable {
   /// Takes a line to be written soon; `bytes` is its share of the bound.
   func append(_ entry: FunctionLogEntry, bytes: Int) {
     let begins = state.withLock { state in
+      guard !state.isClosed else { return false }
       state.pending.append(entry, bytes: bytes)
       defer { state.isWriting = true }
       return !state.isWriting
@@ -68,6 +72,27 @@ final class LogFiles: Sendable {
       }
       if isIdle { continuation.resume() }
     }
+  }
+
+  /// Writes what has been accepted, but for no longer than `timeMax`, and takes no further lines.
+  func end(within timeMax: Duration) async {
+    let (idle, signal) = AsyncStream.makeStream(of: Void.self)
+    let isIdle = state.withLock { state in
+      state.isClosed = true
+      if state.isWriting { state.closing = signal }
+      return !state.isWriting
+    }
+    guard !isIdle else { return }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { for await _ in idle {} }
+      group.addTask {
+        // It is cancelled when everything is written.
+        try? await Task.sleep(for: timeMax)
+      }
+      await group.next()
+      group.cancelAll()
+    }
+    state.withLock { $0.pending = BoundedQueue(bytesMax: Self.pendingBytesMax) }
   }
 
   /// The last `limit` lines of the files, but no more than `bytesMax` bytes of them, oldest first.
@@ -92,6 +117,7 @@ final class LogFiles: Sendable {
         if batch.entries.isEmpty {
           state.isWriting = false
           swap(&flushes, &state.flushes)
+          state.closing?.finish()
         }
         return (batch, flushes)
       }
