@@ -3,6 +3,7 @@ import HTTPTypes
 import Invocation
 package import NIOCore
 import NIOHPACK
+import RuntimeSupport
 
 /// Answers a request that is not gRPC's, with a response even for errors.
 ///
@@ -51,15 +52,17 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     _ writer: GRPCStreamWriter,
     _ responder: @escaping HTTP2Responder
   ) {
-    let request = Request(
-      head: HTTPRequest(head),
-      body: .stream(body.elements)
-    )
+    let hold = server.budget.map { budget in
+      TransferHold(budget) { [weak body] in body?.finish(.failure(BodyTooSlowError())) }
+    }
+    let request = Request(head: HTTPRequest(head), body: .stream(body.elements), hold: hold)
     let channel = server.channel
     let loop = server.loop
     stream.connection.runningCalls += 1
     // The call owns the task and cancels it when its stream ends.
     task = Task {
+      // The body counts as held until it is worked on no more.
+      defer { withExtendedLifetime(hold) {} }
       let response = await responder(request, channel)
       let isBodiless = request.method == .head
       let head = ByteBuffer(response)
@@ -109,7 +112,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     sendQueued()
   }
 
-  func refuseForSize() {
+  func refuseForSize(_ error: StatusError) {
     stream.reset(.enhanceYourCalm)
   }
 
