@@ -97,10 +97,11 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   }
 
   var wantsMore: Bool { !isPaused }
-  /// The stream's window bounds what the queue holds.
-  var heldBytes: Int { 0 }
+  /// What has come while the reader is busy; the stream's window bounds it.
+  private(set) var heldBytes = 0
 
   func received(_ bytes: ByteBuffer) {
+    if isPaused { heldBytes += bytes.readableBytes }
     if !body.yield(bytes, bytes: bytes.readableBytes) { isPaused = true }
   }
 
@@ -127,6 +128,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
 
   private func resumeReading() {
     isPaused = false
+    heldBytes = 0
     stream.resumeReading()
   }
 

@@ -37,12 +37,16 @@ enum SignalTrap {
     // The thread ends with the process.
     Thread.detachNewThread {
       var byte: UInt8 = 0
+      var isEnding = false
       while true {
         let count = read(readEnd, &byte, 1)
         if count < 0, errno == EINTR { continue }
         guard count == 1 else { return }
+        // It came before the default actions were back.
+        if isEnding { kill(getpid(), CInt(byte)) }
         guard receive(CInt(byte)) == .ends else { continue }
         for number in signals { signal(number, SIG_DFL) }
+        isEnding = true
       }
     }
     for number in signals {

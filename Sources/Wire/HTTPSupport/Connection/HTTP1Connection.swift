@@ -26,7 +26,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// Many clients send the whole request before they look at the response, and take the end of a
   /// connection to which they still write for a failure. Twice the longest body that any service takes.
   static let lingeringBytesMax = 64 << 20
-  /// How long that may take. Such a connection counts as idle, so it keeps nobody out.
+  /// How long that may take; such a connection counts as idle, so it keeps nobody out.
   private static let lingeringTimeMax = TimeAmount.seconds(30)
   /// How long the client may pause meanwhile; one that waits for the end sends nothing.
   private static let lingeringPauseMax = TimeAmount.seconds(2)
@@ -539,30 +539,31 @@ final class HTTP1Connection: ChannelDuplexHandler {
       writeLast(bytes, context)
     } else {
       context.write(wrapOutboundOut(bytes), promise: nil)
-      writeLast(writeParts(of: whole, responseHold, context), context)
+      writeParts(of: whole, responseHold, context)
+      writeLast(ByteBuffer(), context)
     }
   }
 
-  /// Writes a long body but its last part, which is returned, and notes how far the client reads.
+  /// Writes a long body in parts, and notes how far the client reads.
+  ///
+  /// All of it stays in memory until the last part is with the system, because parts share their bytes.
   private func writeParts(
     of body: ByteBuffer,
     _ hold: TransferHold?,
     _ context: ChannelHandlerContext
-  ) -> ByteBuffer {
+  ) {
     var rest = body
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    while rest.readableBytes > Self.unreadPartBytes,
-      let part = rest.readSlice(length: Self.unreadPartBytes)
+    while rest.readableBytes > 0,
+      let part = rest.readSlice(length: min(rest.readableBytes, Self.unreadPartBytes))
     {
       let written = context.eventLoop.makePromise(of: Void.self)
       written.futureResult.whenComplete { _ in
         hold?.moved(Self.unreadPartBytes)
-        hold?.remove(Self.unreadPartBytes)
         bound.value.idleTime = .now()
       }
       context.write(wrapOutboundOut(part), promise: written)
     }
-    return rest
   }
 
   /// Whether what is still to come of the request is so little that the next one is worth waiting for.
