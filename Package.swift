@@ -308,7 +308,6 @@ func doors() -> [Target] {
       [
         "CMemory", "Deployment", "DocumentModel", "EmulatorSuite", "Identity", "Invocation",
         "OutboundHTTP", "RuntimeSupport", "SecurityRules", "ArgumentParser", "ServiceLifecycle",
-        "UnixSignals",
         "Subprocess", "SystemPackage", "Logging",
       ],
       // What `init` writes; its sources are targets of their own as well, so that they are tested.

@@ -1,4 +1,7 @@
 import HTTPTypes
+import Logging
+import RuntimeSupport
+import ServiceLifecycle
 import Testing
 
 @testable import EmulatorSuite
@@ -44,6 +47,42 @@ struct ControlRouteTests {
 
     #expect(!workers.isEmpty)
     #expect(guarded.map(\.path) == workers.map(\.path))
+  }
+
+  @Test("Firebase's export, which writes files, is for this machine or those with the token")
+  func exportAccess() {
+    let guarded = ControlAPI.routes.filter { $0.access == .thisMachineOrToken }
+    #expect(guarded.map { $0.path.joined(separator: "/") } == ["_admin/export"])
+  }
+
+  @Test("Work that lasts until the stop is cancelled by it, and later work at once")
+  func stopNotice() async throws {
+    let notice = StopNotice()
+    let (started, start) = AsyncStream.makeStream(of: Void.self)
+    let group = ServiceGroup(
+      services: [notice],
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
+    async let running: Void = group.run()
+    let value = try await notice.untilStop { 7 }
+    let work = Task {
+      try await notice.untilStop {
+        start.yield()
+        for await _ in AsyncStream<Never>.makeStream().stream {}
+        try Task.checkCancellation()
+      }
+    }
+    for await _ in started { break }
+    await group.triggerGracefulShutdown()
+
+    #expect(value == 7)
+    await #expect(throws: StatusError(.unavailable, "The suite is stopping.")) {
+      try await work.value
+    }
+    try await running
+    await #expect(throws: StatusError(.unavailable, "The suite is stopping.")) {
+      try await notice.untilStop { for await _ in AsyncStream<Never>.makeStream().stream {} }
+    }
   }
 
   @Test("No two routes are the same")

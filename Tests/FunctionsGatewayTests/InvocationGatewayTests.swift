@@ -160,6 +160,40 @@ struct InvocationGatewayTests {
     #expect(response.headers[.accessControlAllowOrigin] == "https://app.example")
   }
 
+  @Test("An HTTP function is not invoked before its body is whole or much of it has come")
+  func halfBodies() async throws {
+    let invocations = Mutex(0)
+    let invoker = StandInInvoker { request in
+      invocations.withLock { $0 += 1 }
+      if case .whole = request.body { return .success(request.reply("whole")) }
+      return .success(request.reply("streamed"))
+    }
+    let (reads, read) = AsyncStream.makeStream(of: Int.self)
+    for isLong in [false, true] {
+      let (pieces, piece) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+      piece.yield(ByteBuffer(repeating: 0, count: 1000))
+      let count = Mutex(0)
+      let watched = AsyncThrowingStream<ByteBuffer, any Error> {
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        read.yield(number)
+        return try await pieces.nextElement()
+      }
+      let request = Request(
+        head: Request.post("/demo/us-central1/site").head,
+        body: .stream(watched)
+      ).with(.transferEncoding, "chunked")
+      async let response = gateway(invoker).respond(to: request, .embedded)
+      for await number in reads where number == 2 { break }
+      #expect(invocations.withLock { $0 } == (isLong ? 1 : 0))
+      if isLong { piece.yield(ByteBuffer(repeating: 0, count: 256 << 10)) } else { piece.finish() }
+      #expect(try await response.text == (isLong ? "streamed" : "whole"))
+      piece.finish()
+    }
+  }
+
   @Test("When the client leaves, the invocation is cancelled")
   func disconnects() async throws {
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)

@@ -1,3 +1,4 @@
+import HTTPSupport
 import Logging
 import NIOCore
 import NIOEmbedded
@@ -223,6 +224,27 @@ struct HTTP2ConnectionTests {
     }
 
     #expect(peer.calls.map(\.refusals) == [0, 1])
+  }
+
+  @Test("What all connections hold is bounded together: a call that asks for more is refused")
+  func heldTogether() throws {
+    let budget = TransferBudget(
+      bytesMax: 50_000,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
+    let peers = try [0, 1, 2].map { _ in try Peer.connected(budget: budget) }
+    for peer in peers {
+      try peer.open(1)
+      peer.calls.last?.holds = true
+      for _ in 0..<2 {
+        try peer.send { $0.writeData(stream: 1, bytes: ByteBuffer(repeating: 1, count: 10_000)) }
+      }
+    }
+
+    #expect(budget.heldBytes == 40_000)
+    #expect(peers.map { $0.calls.last?.refusals } == [0, 0, 1])
+    try peers[0].send { $0.writeReset(stream: 1, code: .cancel) }
+    #expect(budget.heldBytes == 20_000)
   }
 
   @Test("A client that does not read is not read")

@@ -1,7 +1,9 @@
+import HTTPSupport
 import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHPACK
+import RuntimeSupport
 
 @testable import HTTP2Server
 
@@ -24,10 +26,14 @@ struct Peer {
   }
 
   /// A connection that has sent its settings, and a client that has sent its preface only.
-  init(_ configuration: HTTP2Router.Configuration = HTTP2Router.Configuration()) throws {
+  init(
+    _ configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
+    budget: TransferBudget? = nil
+  ) throws {
     let opened = opened
     connection = HTTP2Connection(
       configuration: configuration,
+      budget: budget,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { stream, _ in
       let call = PeerCall(stream)
@@ -43,9 +49,10 @@ struct Peer {
   /// A connection on which both sides' settings hold.
   static func connected(
     _ configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
-    settings: [HTTP2Setting] = []
+    settings: [HTTP2Setting] = [],
+    budget: TransferBudget? = nil
   ) throws -> Peer {
-    let peer = try Peer(configuration)
+    let peer = try Peer(configuration, budget: budget)
     try peer.send { $0.writeSettings(settings) }
     _ = try peer.take()
     return peer
@@ -131,7 +138,7 @@ final class PeerCall: HTTP2Call {
     rooms += 1
   }
 
-  func refuseForSize() {
+  func refuseForSize(_ error: StatusError) {
     refusals += 1
   }
 

@@ -309,7 +309,7 @@ struct HTTP1ConnectionTests {
 
   @Test(
     "Who sends a long body before looking gets the refusal of it, and an end",
-    arguments: ["Content-Length: 8000000\r\nConnection: close", "Transfer-Encoding: chunked"]
+    arguments: ["Content-Length: 33554432\r\nConnection: close", "Transfer-Encoding: chunked"]
   )
   func unreadBody(fields: String) async throws {
     try await withService(responder: refuses) { address, _ in
@@ -317,7 +317,7 @@ struct HTTP1ConnectionTests {
         try await client.send("POST / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n")
         let isChunked = fields.hasPrefix("T")
         let piece = String(repeating: "x", count: 0x10000)
-        for _ in 0..<122 {
+        for _ in 0..<512 {
           try await client.send(isChunked ? "10000\r\n\(piece)\r\n" : piece)
         }
         #expect(try await client.receiveAll().hasPrefix("HTTP/1.1 413 "))
@@ -382,8 +382,8 @@ struct HTTP1ConnectionTests {
     arguments: [
       ("GET / HT", "408"), ("GET / HTTP/1.1\r\nHost: a\r\n", "408"),
       ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf", "408"),
-      ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\nhalf", "400"),
-      ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "400"),
+      ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\nhalf", "408"),
+      ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "408"),
     ]
   )
   func halfRequests(text: String, status: String) async throws {
@@ -394,6 +394,17 @@ struct HTTP1ConnectionTests {
       bodyPauseMax: brief
     )
     #expect(try await answer(to: text, configuration).hasPrefix("HTTP/1.1 \(status) "))
+  }
+
+  @Test("A body that comes more slowly than the least rate gets 408, although it does not pause")
+  func tricklingBody() async throws {
+    let configuration = HTTPService.Configuration(
+      bodyPauseMax: .seconds(600),
+      bodyTimeMin: .milliseconds(50),
+      bodyRateMin: 1 << 30
+    )
+    let text = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\nhalf"
+    #expect(try await answer(to: text, configuration).hasPrefix("HTTP/1.1 408 "))
   }
 
   @Test("Who says nothing is let go in silence")

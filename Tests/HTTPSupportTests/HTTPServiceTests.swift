@@ -192,6 +192,66 @@ struct HTTPServiceTests {
       }
     }
   }
+
+  // MARK: - Clients that leave
+
+  @Test("A responder is cancelled when its client leaves, unless it must finish without the client")
+  func clientLeaves() async throws {
+    let (started, startedSignal) = AsyncStream<Void>.makeStream()
+    let (ended, endedSignal) = AsyncStream<Bool>.makeStream()
+    let (release, releaseSignal) = AsyncStream<Void>.makeStream()
+    let responder: HTTPService.Responder = { request, _ in
+      startedSignal.yield()
+      if request.path == "/kept" { for await _ in release { break } }
+      if request.path == "/" { for await _ in AsyncStream<Never>.makeStream().stream {} }
+      endedSignal.yield(Task.isCancelled)
+      return .text("late")
+    }
+
+    try await withService(
+      outlivesClient: { $0.path == "/kept" },
+      responder: responder
+    ) { address, _ in
+      var (starts, ends) = (started.makeAsyncIterator(), ended.makeAsyncIterator())
+      for path in ["/", "/kept"] {
+        try await RawConnection.with(address) { client in
+          try await client.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+          _ = await starts.next()
+        }
+        if path == "/" { #expect(await ends.next() == true) }
+      }
+      releaseSignal.yield()
+      #expect(await ends.next() == false)
+    }
+  }
+
+  @Test("A stop cancels what goes on without its client, and does not wait for what ignores that")
+  func stopWithoutClients() async throws {
+    let (started, startedSignal) = AsyncStream<Void>.makeStream()
+    let (cancelled, cancelledSignal) = AsyncStream<Void>.makeStream()
+    let (release, releaseSignal) = AsyncStream<Void>.makeStream()
+    let responder: HTTPService.Responder = { _, _ in
+      startedSignal.yield()
+      for await _ in AsyncStream<Never>.makeStream().stream {}
+      cancelledSignal.yield()
+      // Ignores its cancellation until the test has seen the service end.
+      await Task { for await _ in release { break } }.value
+      return .text("late")
+    }
+
+    try await withService(
+      configuration: .init(drainTimeMax: .milliseconds(10)),
+      outlivesClient: { _ in true },
+      responder: responder
+    ) { address, _ in
+      try await RawConnection.with(address) { client in
+        try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        for await _ in started { break }
+      }
+    }
+    for await _ in cancelled { break }
+    releaseSignal.yield()
+  }
 }
 
 extension String {

@@ -87,7 +87,9 @@ func withService<Result: Sendable>(
   http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
   configuration: HTTPService.Configuration = HTTPService.Configuration(),
   roster: ConnectionRoster? = nil,
+  budget: TransferBudget? = nil,
   immediate: (any ImmediateResponder)? = nil,
+  outlivesClient: @escaping @Sendable (Request) -> Bool = { _ in false },
   responder: @escaping HTTPService.Responder,
   _ body: (ServerAddress, ServiceGroup) async throws -> Result
 ) async throws -> Result {
@@ -98,6 +100,7 @@ func withService<Result: Sendable>(
     http2: http2,
     configuration: configuration,
     roster: roster,
+    budget: budget,
     logger: logger,
     onListening: { continuation.yield($0) },
     screen: { request in
@@ -105,6 +108,7 @@ func withService<Result: Sendable>(
       return .text("screened", status: .forbidden)
     },
     immediate: immediate,
+    outlivesClient: outlivesClient,
     responder: responder
   )
   let group = ServiceGroup(services: [service], logger: logger)

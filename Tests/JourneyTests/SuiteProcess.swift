@@ -70,6 +70,12 @@ final class SuiteProcess {
     return process.terminationStatus
   }
 
+  /// Waits for the suite's end and returns the signal that ended it; 0 when it exited by itself.
+  func waitForSignal() -> Int32 {
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal ? process.terminationStatus : 0
+  }
+
   /// The processes that a process has started, from whichever of its threads; none once it is gone.
   static func children(of pid: pid_t) -> [pid_t] {
     let threads = "/proc/\(pid)/task"

@@ -65,6 +65,19 @@ struct ClockSetBackTests {
     }
   }
 
+  @Test("A long jump ends with its task, and time stays where it has come to")
+  func cancelledJump() async throws {
+    let bench = try bench(["f": .schedule("0 * * * *")])
+    try await bench.run { bench in
+      let time = VirtualTime()
+      let target = time.now.advanced(by: .seconds(3650 * 86_400))
+      let jump = Task { try await bench.service.passTime(to: target, in: time) }
+      jump.cancel()
+      await #expect(throws: CancellationError.self) { try await jump.value }
+      #expect(time.now < target)
+    }
+  }
+
   @Test("A schedule goes on at its next time by the clock as it is now")
   func schedule() async throws {
     let bench = try bench(["f": .schedule("0 * * * *"), "g": .created("things/{id}")])

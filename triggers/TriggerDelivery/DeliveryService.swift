@@ -184,7 +184,8 @@ package final class DeliveryService: Service {
   /// Lets time jump to `target`, stopping at each retry, task and scheduled run due until then.
   ///
   /// Each of them ends before the next one starts. Returns when nothing due by then is left;
-  /// `waitUntilIdle` says what can delay this. Before the first deployment nothing is due.
+  /// `waitUntilIdle` says what can delay this. Before the first deployment nothing is due. Throws
+  /// when the calling task is cancelled, and time then stays where it has come to.
   package func passTime(to target: Timestamp, in time: VirtualTime) async throws {
     guard registry.current != nil else {
       time.advance(to: target)
@@ -193,10 +194,12 @@ package final class DeliveryService: Service {
     }
     try await waitUntilStill()
     while let next = [nextDue, nextTick].compactMap({ $0 }).min(), next <= target {
+      try Task.checkCancellation()
       time.advance(to: next)
       timeJumped()
       try await waitUntilStill()
     }
+    try Task.checkCancellation()
     time.advance(to: target)
     timeJumped()
     try await waitUntilStill()

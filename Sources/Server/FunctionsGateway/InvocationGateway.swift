@@ -14,6 +14,8 @@ import RuntimeSupport
 /// stream with status 200, because clients that read a stream look at its events and not at the
 /// status.
 struct InvocationGateway: Sendable {
+  /// How much of an HTTP function's body has come before it is invoked; most bodies are shorter.
+  private static let readAheadBytes = 256 << 10
   /// The most names that a 404 lists.
   private static let namesMax = 100
 
@@ -55,7 +57,9 @@ struct InvocationGateway: Sendable {
     do {
       if isHTTP {
         let upload = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax)
-        (bounded, body) = (upload, upload.body)
+        bounded = upload
+        // A body that may never be whole must not take an invocation's place.
+        body = try await upload.readAhead(Self.readAheadBytes)
       } else {
         body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
       }

@@ -35,6 +35,8 @@ struct OwnAnswer: Equatable {
     case let error as BodyTooLarge:
       let message = "The request's body is longer than \(error.bytesMax) bytes."
       self.init(.invalidArgument, message, httpStatus: 413, closes: true)
+    case let error as BodyTooSlowError:
+      self.init(error.statusCode, error.statusMessage, httpStatus: 408, closes: true)
     case let error as any StatusConvertible:
       self.init(error.statusCode, error.statusMessage, closes: true)
     default: self.init(.cancelled, "The request's body did not arrive.", closes: true)

@@ -75,9 +75,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     sendQueued()
   }
 
-  func refuseForSize() {
-    fail(StatusError(.resourceExhausted, "The calls of this connection hold too many bytes."))
-  }
+  func refuseForSize(_ error: StatusError) { fail(error) }
 
   func closed() {
     state.closed()

@@ -1,3 +1,4 @@
+import HTTPSupport
 import Logging
 import NIOCore
 import RuntimeSupport
@@ -11,6 +12,7 @@ final class GRPCConnection: Sendable {
   let limit: GRPCMessageLimit
   let headerBytesMax: Int
   let channel: any Channel
+  let budget: TransferBudget?
   let remoteAddress: SocketAddress?
   let executor: EventLoopTaskExecutor
   let logger: Logger
@@ -22,6 +24,7 @@ final class GRPCConnection: Sendable {
     elsewhere: @escaping @Sendable (_ path: String) -> String?,
     configuration: HTTP2Router.Configuration,
     channel: any Channel,
+    budget: TransferBudget?,
     logger: Logger
   ) {
     self.methods = methods
@@ -34,6 +37,7 @@ final class GRPCConnection: Sendable {
     )
     self.headerBytesMax = configuration.headerBytesMax
     self.channel = channel
+    self.budget = budget
     self.remoteAddress = channel.remoteAddress
     self.executor = EventLoopTaskExecutor(channel.eventLoop)
     self.logger = logger

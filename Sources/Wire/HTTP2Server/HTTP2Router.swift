@@ -1,3 +1,4 @@
+package import HTTPSupport
 package import Logging
 package import NIOCore
 package import RuntimeSupport
@@ -13,17 +14,20 @@ package struct HTTP2Router: Sendable {
   private let rest: HTTP2Responder?
   private let elsewhere: @Sendable (_ path: String) -> String?
   private let configuration: Configuration
+  private let budget: TransferBudget?
   private let logger: Logger
 
   /// A server for these services; the last one wins when several have the same method.
   ///
   /// `rest` answers the streams that are not gRPC's; without it they get 415. For a method that
   /// none of the services has, `elsewhere` may say where it is served; the `UNIMPLEMENTED` message
-  /// repeats that.
+  /// repeats that. `budget` bounds the memory for requests that are arriving and replies that are
+  /// unread; without it only each connection has its bounds.
   package init(
     services: [GRPCService],
     rest: HTTP2Responder? = nil,
     configuration: Configuration = Configuration(),
+    budget: TransferBudget? = nil,
     elsewhere: @escaping @Sendable (_ path: String) -> String? = { _ in nil },
     logger: Logger
   ) {
@@ -36,6 +40,7 @@ package struct HTTP2Router: Sendable {
     self.rest = rest
     self.elsewhere = elsewhere
     self.configuration = configuration
+    self.budget = budget
     self.logger = logger
   }
 
@@ -143,11 +148,17 @@ package struct HTTP2Router: Sendable {
       elsewhere: elsewhere,
       configuration: configuration,
       channel: channel,
+      budget: budget,
       logger: logger
     )
     return channel.eventLoop.makeCompletedFuture {
       try channel.pipeline.syncOperations.addHandler(
-        HTTP2Connection(configuration: configuration, logger: logger, open: connection.open)
+        HTTP2Connection(
+          configuration: configuration,
+          budget: budget,
+          logger: logger,
+          open: connection.open
+        )
       )
     }
   }

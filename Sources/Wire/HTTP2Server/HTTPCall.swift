@@ -3,6 +3,7 @@ import HTTPTypes
 import Invocation
 package import NIOCore
 import NIOHPACK
+import RuntimeSupport
 
 /// Answers a request that is not gRPC's, with a response even for errors.
 ///
@@ -51,15 +52,17 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     _ writer: GRPCStreamWriter,
     _ responder: @escaping HTTP2Responder
   ) {
-    let request = Request(
-      head: HTTPRequest(head),
-      body: .stream(body.elements)
-    )
+    let hold = server.budget.map { budget in
+      TransferHold(budget) { [weak body] in body?.finish(.failure(BodyTooSlowError())) }
+    }
+    let request = Request(head: HTTPRequest(head), body: .stream(body.elements), hold: hold)
     let channel = server.channel
     let loop = server.loop
     stream.connection.runningCalls += 1
     // The call owns the task and cancels it when its stream ends.
     task = Task {
+      // The body counts as held until it is worked on no more.
+      defer { withExtendedLifetime(hold) {} }
       let response = await responder(request, channel)
       let isBodiless = request.method == .head
       let head = ByteBuffer(response)
@@ -94,10 +97,11 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   }
 
   var wantsMore: Bool { !isPaused }
-  /// The stream's window bounds what the queue holds.
-  var heldBytes: Int { 0 }
+  /// What has come while the reader is busy; the stream's window bounds it.
+  private(set) var heldBytes = 0
 
   func received(_ bytes: ByteBuffer) {
+    if isPaused { heldBytes += bytes.readableBytes }
     if !body.yield(bytes, bytes: bytes.readableBytes) { isPaused = true }
   }
 
@@ -109,7 +113,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     sendQueued()
   }
 
-  func refuseForSize() {
+  func refuseForSize(_ error: StatusError) {
     stream.reset(.enhanceYourCalm)
   }
 
@@ -124,6 +128,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
 
   private func resumeReading() {
     isPaused = false
+    heldBytes = 0
     stream.resumeReading()
   }
 

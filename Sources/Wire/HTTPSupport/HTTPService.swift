@@ -32,12 +32,13 @@ package protocol ImmediateResponder: Sendable {
 ///
 /// `run()` throws `ListenError` when it cannot have the address. On graceful shutdown it stops
 /// accepting, lets running requests finish for `drainTimeMax`, then cancels their tasks and closes
-/// their connections. Cancelling `run()` does the latter at once.
+/// their connections; a task that ignores that is waited for `abortTimeMax` more. Cancelling `run()`
+/// does the latter at once.
 package struct HTTPService: Service {
   /// Answers one request; a thrown error becomes a Google JSON error body.
   ///
-  /// Runs in a task of its own, one at a time for a connection; the task is cancelled when the drain
-  /// time is over. The rest of an unread body is skipped if it is short, and else ends the connection.
+  /// Runs in a task of its own, one at a time for a connection; the task is cancelled when its client
+  /// leaves and when the drain time is over. The rest of an unread body is skipped if it is short, and else ends the connection.
   package typealias Responder = @Sendable (Request, HTTPContext) async throws -> Response
 
   /// Looks at the head of an HTTP/1.1 request before the responder; a response settles the request.
@@ -47,44 +48,53 @@ package struct HTTPService: Service {
   private let http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
   private let configuration: Configuration
   private let roster: ConnectionRoster
+  private let budget: TransferBudget?
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
   private let onListening: @Sendable (ServerAddress) async -> Void
   private let onQuiesce: @Sendable () -> Void
   private let screen: Screen
   private let immediate: (any ImmediateResponder)?
+  private let outlivesClient: @Sendable (Request) -> Bool
   private let responder: Responder
 
   /// A server that does nothing before `run()`.
   ///
   /// `http2` builds the pipeline of a connection that begins with the HTTP/2 preface; without it
   /// such a connection is a malformed request. `roster` bounds the connections of all services that
-  /// share it; without it the service has one of its own. `immediate` is asked before the responder.
+  /// share it; without it the service has one of its own. `budget` bounds their memory for bodies and
+  /// responses; without it there is no bound. `immediate` is asked before the responder.
   /// `onListening` gets the address with the real port; connections made while it runs wait until it
   /// returns. `onQuiesce` is called when shutdown begins: end there what would outlast the drain time.
+  /// A request whose client has left is finished all the same if `outlivesClient` returns true for
+  /// its head; then only a stop cancels the responder's task.
   package init(
     address: ServerAddress,
     http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
     configuration: Configuration = Configuration(),
     roster: ConnectionRoster? = nil,
+    budget: TransferBudget? = nil,
     eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
     logger: Logger,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     onQuiesce: @escaping @Sendable () -> Void = {},
     screen: @escaping Screen = { _ in nil },
     immediate: (any ImmediateResponder)? = nil,
+    outlivesClient: @escaping @Sendable (Request) -> Bool = { _ in false },
     responder: @escaping Responder
   ) {
     self.address = address
     self.http2 = http2
     self.configuration = configuration
     self.roster = roster ?? ConnectionRoster(logger: logger)
+    self.budget = budget
     self.eventLoopGroup = eventLoopGroup
     self.logger = logger
     self.onListening = onListening
     self.onQuiesce = onQuiesce
     self.screen = screen
     self.immediate = immediate
+    self.outlivesClient = outlivesClient
     self.responder = responder
   }
 
@@ -112,6 +122,13 @@ package struct HTTPService: Service {
     package var shortBodyTimeMax: Duration
     /// How long a longer body may pause.
     package var bodyPauseMax: Duration
+    /// How long a longer body may take at any rate; as Apache's and nginx's usual limits.
+    package var bodyTimeMin: Duration
+    /// The bytes a second that it must have come at on average after that time; 0 for any.
+    ///
+    /// Slower than any network, and enough that a body of a byte now and then does not stay for
+    /// hours. Does not count while the reader is busy, nor once the response has begun.
+    package var bodyRateMin: Int
     /// How long a client that sends no more is believed to wait for its answer before it is asked.
     ///
     /// Nil for servers whose clients mean by it that they have left.
@@ -129,6 +146,8 @@ package struct HTTPService: Service {
       headTimeMax: Duration = .seconds(15),
       shortBodyTimeMax: Duration = .seconds(30),
       bodyPauseMax: Duration = .seconds(60),
+      bodyTimeMin: Duration = .seconds(20),
+      bodyRateMin: Int = 500,
       halfCloseTimeMax: Duration? = .seconds(1),
       drainTimeMax: Duration = .milliseconds(1500),
       headerBytesMax: Int = 80 * 1024
@@ -139,6 +158,8 @@ package struct HTTPService: Service {
       self.headTimeMax = headTimeMax
       self.shortBodyTimeMax = shortBodyTimeMax
       self.bodyPauseMax = bodyPauseMax
+      self.bodyTimeMin = bodyTimeMin
+      self.bodyRateMin = bodyRateMin
       self.halfCloseTimeMax = halfCloseTimeMax
       self.drainTimeMax = drainTimeMax
       self.headerBytesMax = headerBytesMax
@@ -173,16 +194,36 @@ package struct HTTPService: Service {
       await group.next()
       connections.abort()
       group.cancelAll()
+      await endWait(for: connections)
     }
   }
+
+  /// Waits a little for the tasks that `abort` has cancelled.
+  private func endWait(for connections: OpenConnections) async {
+    let bound = Task.isCancelled ? Duration.zero : Self.abortTimeMax
+    // Owned by this call, which awaits it; of its own, because this task may be cancelled.
+    let timer = Task {
+      try? await Task.sleep(for: bound)
+      let left = connections.endWait()
+      guard left > 0 else { return }
+      logger.debug("Requests ignore the stop", metadata: ["tasks": "\(left)"])
+    }
+    await connections.ended()
+    timer.cancel()
+  }
+
+  /// How long cancelled requests may still run before the service ends without them.
+  private static let abortTimeMax = Duration.milliseconds(200)
 
   private func listen(_ connections: OpenConnections) async throws -> any Channel {
     let exchanges = HTTPExchanges(
       configuration: configuration,
       roster: roster,
+      budget: budget,
       connections: connections,
       screen: screen,
       immediate: immediate,
+      outlivesClient: outlivesClient,
       responder: responder,
       logger: logger
     )

@@ -53,6 +53,7 @@ package final class FirestoreService: Sendable {
     grpcConfiguration: HTTP2Router.Configuration = FirestoreService.grpcConfiguration,
     configuration: HTTPService.Configuration = HTTPService.Configuration(),
     roster: ConnectionRoster? = nil,
+    budget: TransferBudget? = nil,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping HTTPService.Screen = { _ in nil }
   ) -> HTTPService {
@@ -63,6 +64,7 @@ package final class FirestoreService: Sendable {
         return await self.respond(to: request)
       },
       configuration: grpcConfiguration,
+      budget: budget,
       logger: logger
     )
     return HTTPService(
@@ -70,15 +72,15 @@ package final class FirestoreService: Sendable {
       http2: server.configure,
       configuration: configuration,
       roster: roster,
+      budget: budget,
       logger: logger,
       onListening: onListening,
       onQuiesce: { self.webChannels.endAll() },
-      screen: screen
-    ) { request, context in
-      // What a page waits for ends when it leaves; a commit is made all the same.
-      guard RESTRoute.isChannel(request.path) else { return await self.respond(to: request) }
-      return await context.client.whileConnected { await self.respond(to: request) }
-    }
+      screen: screen,
+      outlivesClient: { request in
+        RESTRoute(method: request.method, path: request.path)?.outlivesClient ?? false
+      }
+    ) { request, _ in await self.respond(to: request) }
   }
 
   /// The gRPC settings, with production's code for a request that is too large.

@@ -51,6 +51,18 @@ enum RESTRoute: Hashable {
     }
   }
 
+  /// Whether the request is carried out although its client has left before the response.
+  ///
+  /// A program that writes and exits at once expects its write to be made.
+  var outlivesClient: Bool {
+    switch self {
+    case .updateDocument, .deleteDocument, .createDocument, .database(.commit, _),
+      .database(.batchWrite, _), .database(.rollback, _), .reset, .loadRules:
+      true
+    default: false
+    }
+  }
+
   /// The route for a method and a percent-encoded path; nil when there is none.
   init?(method: HTTPRequest.Method, path: String) {
     if path == "/" {

@@ -24,6 +24,8 @@ package enum WorkerServer {
     HTTPService(
       address: address,
       configuration: HTTPService.Configuration(
+        // The server has its own limit for the bodies that it passes on.
+        bodyRateMin: 0,
         // The server sends no more on a connection whose call it has given up.
         halfCloseTimeMax: nil,
         drainTimeMax: drainTimeMax

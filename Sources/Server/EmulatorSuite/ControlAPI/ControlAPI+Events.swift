@@ -163,17 +163,19 @@ extension ControlAPI {
   func settle(_ query: QueryParameters) async throws -> Response {
     let seconds = try query.number("timeoutSeconds", in: 0.0...600.0) ?? 30
     let deliveries = self.deliveries
-    let isSettled = try await withThrowingTaskGroup(of: Bool.self) { group in
-      group.addTask {
-        try await deliveries.waitUntilIdle()
-        return true
+    let isSettled = try await stopNotice.untilStop {
+      try await withThrowingTaskGroup(of: Bool.self) { group in
+        group.addTask {
+          try await deliveries.waitUntilIdle()
+          return true
+        }
+        group.addTask {
+          try await Task.sleep(for: .seconds(seconds))
+          return false
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? false
       }
-      group.addTask {
-        try await Task.sleep(for: .seconds(seconds))
-        return false
-      }
-      defer { group.cancelAll() }
-      return try await group.next() ?? false
     }
     guard isSettled else {
       let pending = try await deliveries.administration.list(state: .pending, limit: 10)

@@ -40,6 +40,7 @@ struct ControlAPI: Sendable {
   let transfer: DataTransfer
   let deliveryRequest: DeliveryRequest
   let time: VirtualTime
+  let stopNotice: StopNotice
   let triggers: TriggerSwitch
   let logger: Logger
 
@@ -52,7 +53,7 @@ struct ControlAPI: Sendable {
         ControlRequest(request: request, context: context, captures: captures)
       )
     } catch {
-      if !(error is any StatusConvertible) {
+      if !(error is any StatusConvertible), !(error is CancellationError) {
         logger.error("A control request failed", metadata: ["error": "\(error)"])
       }
       return .error(error)
@@ -76,13 +77,31 @@ struct ControlAPI: Sendable {
     else {
       throw StatusError(.notFound, "The hub has no \(request.method) \(request.path).")
     }
-    if found.route.access == .thisMachine, !context.isFromThisMachine {
-      throw StatusError(
+    if let refusal = refusal(of: request, context, by: found.route.access) { throw refusal }
+    return found
+  }
+
+  private func refusal(
+    of request: Request,
+    _ context: HTTPContext,
+    by access: ControlRoute.Access
+  ) -> StatusError? {
+    switch access {
+    case .anyClient: return nil
+    case .thisMachine where context.isFromThisMachine: return nil
+    case .thisMachine:
+      return StatusError(
         .permissionDenied,
         "Only this machine may run functions in a debugger and ask for their settings."
       )
+    case .thisMachineOrToken where context.isFromThisMachine || hasToken(request): return nil
+    case .thisMachineOrToken:
+      return StatusError(
+        .permissionDenied,
+        "An export writes files, so only this machine may ask for one, or a client with "
+          + "`Authorization: Bearer TOKEN` and the token of \(serverFile)."
+      )
     }
-    return found
   }
 
   /// Whether a request has the token; the comparison takes as long wherever they differ.

@@ -22,6 +22,8 @@ struct ControlRoute: Sendable {
     case anyClient
     /// Only clients of the machine that the suite runs on.
     case thisMachine
+    /// Clients of that machine, and any others with the token.
+    case thisMachineOrToken
   }
 
   typealias Handler = @Sendable (ControlAPI, ControlRequest) async throws -> Response
@@ -82,7 +84,10 @@ extension ControlAPI {
   static let routes: [ControlRoute] = [
     ControlRoute(.get, "") { api, _ in try api.hub() },
     ControlRoute(.get, "emulators") { api, _ in try api.emulators() },
-    ControlRoute(.post, "_admin/export") { try await $0.transfer.exportForFirebase($1.request) },
+    // It writes to any folder of this machine, and Firebase's tools know no token.
+    ControlRoute(.post, "_admin/export", for: .thisMachineOrToken) {
+      try await $0.transfer.exportForFirebase($1.request)
+    },
     ControlRoute(.put, "functions/disableBackgroundTriggers") { api, _ in
       try await api.setTriggers(enabled: false)
     },

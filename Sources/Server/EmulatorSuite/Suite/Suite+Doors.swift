@@ -30,6 +30,7 @@ extension Suite {
     return service.httpService(
       address: address(.firestore),
       roster: roster,
+      budget: budget,
       onListening: { [self] in noteListening(.firestore, $0) },
       screen: screen(wrongDoor(of: .firestore))
     )
@@ -88,6 +89,7 @@ extension Suite {
       address: address(service),
       http2: wrongDoor.http2Router().configure,
       roster: roster,
+      budget: budget,
       logger: logger(for: service.rawValue),
       onListening: { [self] in noteListening(service, $0) },
       screen: screen(wrongDoor),

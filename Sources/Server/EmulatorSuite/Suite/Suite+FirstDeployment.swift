@@ -108,6 +108,7 @@ extension Suite {
         location: FunctionEndpoint.defaultRegion
       ),
       time: parts.time,
+      stopNotice: stopNotice,
       triggers: triggers,
       logger: logger(for: "hub")
     )

@@ -33,7 +33,8 @@ import WorkerPool
 /// The whole suite in one process: storage, the emulators, the workers and the control API.
 ///
 /// `run()` returns after a graceful shutdown: running functions get 1.5 seconds and are then
-/// cancelled, and their events stay pending. The storage is closed last.
+/// cancelled, and their events stay pending. Whatever still runs after `stopTimeMax` is cancelled.
+/// The storage is closed last.
 package final class Suite: Service {
   let configuration: SuiteConfiguration
   let report: @Sendable (SuiteReport) -> Void
@@ -46,8 +47,11 @@ package final class Suite: Service {
   /// The control API; nil until the last deployment is served.
   let control = Mutex<ControlAPI?>(nil)
   let triggers = TriggerSwitch()
+  let stopNotice = StopNotice()
   /// The connections of all ports.
   let roster: ConnectionRoster
+  /// Their memory for bodies and responses.
+  let budget: TransferBudget
   /// What the control API asks for; new with each start.
   package let token = RandomID.make(length: 40)
 
@@ -64,6 +68,7 @@ package final class Suite: Service {
     self.logger = logger
     self.report = report
     roster = ConnectionRoster(logger: logger)
+    budget = TransferBudget(logger: logger)
     folder = try DataFolder(configuration: configuration)
     storage = try SQLiteStore(
       folder: folder.path,
@@ -118,7 +123,15 @@ package final class Suite: Service {
   }
 
   private func serve(_ parts: SuiteParts) async throws {
-    try await importAtStart(parts.transfer.importer, from: storage)
+    do {
+      try await cancelWhenGracefulShutdown { [self] in
+        try await importAtStart(parts.transfer.importer, from: storage)
+      }
+    } catch is CancellationError where Task.isShuttingDownGracefully {
+      // The next start says that the import is not finished; an export now would replace a whole
+      // one by a part.
+      return
+    }
     try await group(parts).run()
     await parts.starts.stop()
     try await exportAtEnd(parts.transfer.exporter)
@@ -135,27 +148,35 @@ package final class Suite: Service {
       guard !Task.isCancelled else { return }
       try await deployFirst(parts)
     }
-    return ServiceGroup(
-      configuration: .init(
-        services: [
-          essential(parts.tailer),
-          essential(parts.retention),
-          essential(parts.documents),
-          essential(firestoreDoor(parts), .firestore),
-          essential(VectorLoader(catalogue: parts.vectors)),
-          essential(vectorDoor(parts), .vectors),
-          essential(parts.deliveries),
-          essential(functionsDoor(parts), .functions),
-          essential(taskDoor(parts), .tasks),
-          essential(hubDoor(), .hub),
-          essential(StartSurvival(starts: parts.starts)),
-          essential(deployment),
-          essential(parts.fleet),
-        ] + followedFiles(parts),
-        logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
-      )
+    var group = ServiceGroupConfiguration(
+      services: [
+        essential(parts.tailer),
+        essential(parts.retention),
+        essential(parts.documents),
+        essential(firestoreDoor(parts), .firestore),
+        essential(VectorLoader(catalogue: parts.vectors)),
+        essential(vectorDoor(parts), .vectors),
+        essential(parts.deliveries),
+        essential(functionsDoor(parts), .functions),
+        essential(taskDoor(parts), .tasks),
+        essential(hubDoor(), .hub),
+        essential(StartSurvival(starts: parts.starts)),
+        essential(deployment),
+        essential(parts.fleet),
+        // The last of the list stops first.
+        essential(stopNotice),
+      ] + followedFiles(parts),
+      logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
     )
+    group.maximumGracefulShutdownDuration = Self.stopTimeMax
+    return ServiceGroup(configuration: group)
   }
+
+  /// How long the services together may take for their graceful shutdown.
+  ///
+  /// A little more than running functions get, so that their last responses go out, and less than
+  /// the two seconds in which a stop ends.
+  private static let stopTimeMax = Duration.milliseconds(1700)
 
   /// The project's files that may change while the suite runs.
   private func followedFiles(

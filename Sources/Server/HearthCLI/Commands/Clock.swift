@@ -9,7 +9,8 @@ struct Clock: AsyncParsableCommand {
     discussion: """
       Retries, tasks and schedules follow this time, and documents are written at it. A jump runs \
       everything that is due on the way, each before the next, and returns when all of it has \
-      ended. Time never goes back; the next start has the machine's again.
+      ended. A long one shows how far it has come; Ctrl-C ends it there. Time never goes back; the \
+      next start has the machine's again.
 
         hearth clock
         hearth clock advance 24h
@@ -61,16 +62,39 @@ struct Clock: AsyncParsableCommand {
       let client = try await suite.connect()
       let seconds = TimeSpan.seconds(amount)
       let jump: [String: Any] = seconds.map { ["advanceSeconds": $0 as Any] } ?? ["to": amount]
-      let reply = try await client.data(
-        "POST",
-        "/hearth/v1/clock",
-        body: Array(try JSONSerialization.data(withJSONObject: jump)),
-        timeout: .seconds(3600)
-      )
+      let start = try await client.get("/hearth/v1/clock", as: ClockDescription.self).aheadSeconds
+      let body = Array(try JSONSerialization.data(withJSONObject: jump))
+      let reply = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+        group.addTask {
+          try await client.data("POST", "/hearth/v1/clock", body: body, timeout: .seconds(86_400))
+        }
+        group.addTask {
+          await report(client, from: start, seconds)
+          return nil
+        }
+        defer { group.cancelAll() }
+        while let ended = try await group.next() { if let ended { return ended } }
+        return []
+      }
       Terminal.print(
         Clock.text(try JSONDecoder().decode(ClockDescription.self, from: Data(reply)))
       )
     }
+
+    /// Shows every few seconds how far the jump has come, until it is cancelled.
+    private func report(_ client: ControlClient, from start: Double, _ seconds: Double?) async {
+      // A cancelled sleep means that the jump has ended.
+      while (try? await Task.sleep(for: Self.reportInterval)) != nil {
+        // The jump itself reports what is wrong with the suite.
+        guard let clock = try? await client.get("/hearth/v1/clock", as: ClockDescription.self)
+        else { continue }
+        let passed = clock.aheadSeconds - start
+        let part = seconds.map { ", \(Int(passed / max($0, 1) * 100))% of \(amount)" } ?? ""
+        Terminal.note("The jump goes on: it is \(clock.now)\(part).")
+      }
+    }
+
+    private static let reportInterval = Duration.seconds(2)
   }
 
   private static func text(_ clock: ClockDescription) -> String {

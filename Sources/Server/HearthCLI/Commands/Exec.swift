@@ -5,7 +5,6 @@ import Invocation
 import Logging
 import RuntimeSupport
 import ServiceLifecycle
-import UnixSignals
 
 /// `hearth exec`: runs a command beside a suite of its own.
 struct Exec: AsyncParsableCommand {
@@ -22,7 +21,8 @@ struct Exec: AsyncParsableCommand {
         hearth exec --no-build --import ./seed -- sh -c 'python3 write.py && python3 check.py'
         hearth exec --executable .build/debug/my-functions --strict -- swift test
 
-      Ctrl-C goes to the command. The suite's own warnings and the functions' are on stderr.
+      Ctrl-C goes to the command; when none runs it stops the suite, and a second one ends it at \
+      once. The suite's own warnings and the functions' are on stderr.
       """
   )
 

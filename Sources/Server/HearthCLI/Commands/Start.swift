@@ -5,7 +5,6 @@ import Logging
 import OutboundHTTP
 import RuntimeSupport
 import ServiceLifecycle
-import UnixSignals
 
 /// `hearth start`: runs the suite until it is told to stop.
 struct Start: AsyncParsableCommand {
@@ -14,7 +13,7 @@ struct Start: AsyncParsableCommand {
     discussion: """
       Serves the last deployment at once, then builds the functions that firebase.json names and \
       swaps them in. Ctrl-C stops: running functions get 1.5 seconds; events that they did not \
-      finish are delivered again after the next start.
+      finish are delivered again after the next start. A second Ctrl-C ends the suite at once.
 
         hearth start
         hearth start --project demo-app --data /tmp/app --no-build
@@ -194,10 +193,14 @@ struct Start: AsyncParsableCommand {
       let group = ServiceGroup(
         configuration: .init(
           services: [.init(service: suite)],
-          gracefulShutdownSignals: [.sigterm, .sigint],
           logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
         )
       )
+      SignalTrap.install([SIGINT, SIGTERM]) { _ in
+        // Ends by itself: it only passes the wish on.
+        Task { await group.triggerGracefulShutdown() }
+        return .ends
+      }
       try await group.run()
       report.note("Stopped.")
     } catch let error as ExportOnExitError {

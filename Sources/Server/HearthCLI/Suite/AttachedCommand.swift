@@ -1,7 +1,6 @@
 import ArgumentParser
 import Subprocess
 import Synchronization
-import UnixSignals
 
 #if canImport(System)
   import System
@@ -61,13 +60,19 @@ final class AttachedCommand: Sendable {
 
   /// Runs `body`; a signal goes to the running command, or ends `body` if none runs.
   ///
-  /// Returns 128 plus the signal's number when a signal ended `body`.
+  /// Returns 128 plus the signal's number when a signal ended `body`. The signal after that one ends
+  /// this process at once. May be called once in a process.
   func interruptible(_ body: @escaping @Sendable () async throws -> Int32) async throws -> Int32 {
-    let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup)
+    let (signals, received) = AsyncStream.makeStream(of: CInt.self)
+    SignalTrap.install([SIGINT, SIGTERM, SIGHUP]) { signal in
+      if self.passOn(signal) { return .isReceived }
+      received.yield(signal)
+      return .ends
+    }
     return try await withThrowingTaskGroup(of: Int32?.self) { group in
       group.addTask { try await body() }
       group.addTask {
-        for await signal in signals where !self.passOn(signal) { return 128 + signal.rawValue }
+        for await signal in signals { return 128 + signal }
         return nil
       }
       defer { group.cancelAll() }
@@ -76,11 +81,11 @@ final class AttachedCommand: Sendable {
   }
 
   /// Sends a signal to the running command; false when there is none.
-  private func passOn(_ signal: UnixSignal) -> Bool {
+  private func passOn(_ signal: CInt) -> Bool {
     process.withLock { process in
       guard let process else { return false }
       // The terminal has already sent Ctrl-C to the command, as to everything in the foreground.
-      if signal == .sigterm || !Self.isForeground { kill(process.value, signal.rawValue) }
+      if signal == SIGTERM || !Self.isForeground { kill(process.value, signal) }
       return true
     }
   }

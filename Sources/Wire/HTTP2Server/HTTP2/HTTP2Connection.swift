@@ -1,7 +1,9 @@
 import DequeModule
+import HTTPSupport
 import Logging
 import NIOCore
 import NIOHPACK
+import RuntimeSupport
 
 /// The server's side of one HTTP/2 connection (RFC 9113): frames, windows and streams.
 ///
@@ -34,6 +36,8 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   }
 
   let configuration: HTTP2Router.Configuration
+  /// The memory of all connections together; nil without such a bound.
+  private let budget: TransferBudget?
   let logger: Logger
   /// Begins a new stream's call; nil when the stream was refused with an answer.
   private let open: (HTTP2Stream, HTTP2RequestHead) -> (any HTTP2Call)?
@@ -74,10 +78,12 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
 
   init(
     configuration: HTTP2Router.Configuration,
+    budget: TransferBudget? = nil,
     logger: Logger,
     open: @escaping (HTTP2Stream, HTTP2RequestHead) -> (any HTTP2Call)?
   ) {
     self.configuration = configuration
+    self.budget = budget
     self.logger = logger
     self.open = open
     let window = TimeAmount(configuration.floodWindow)
@@ -301,13 +307,15 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     if bytes.readableBytes > 0 {
       stream.call?.received(bytes)
       countHeld(stream)
-      if heldBytes > configuration.heldBytesMax { stream.call?.refuseForSize() }
+      if heldBytes > configuration.heldBytesMax { stream.call?.refuseForSize(Self.tooManyHeld) }
+      holdRequest(stream, moved: bytes.readableBytes)
     }
     if end, !stream.isClosed { receivedEnd(stream) } else { returnWindow(stream) }
   }
 
   private func receivedEnd(_ stream: HTTP2Stream) {
     stream.hasClientEnded = true
+    stream.requestHold?.clientIsDone()
     stream.call?.receivedEnd()
     closeIfOver(stream)
   }
@@ -427,6 +435,64 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     stream.countedBytes = held
   }
 
+  // MARK: Memory
+
+  /// Counts a request that is still arriving, and ends its call when the budget is full.
+  ///
+  /// A request keeps what was counted for it until its call ends, because a handler has it then.
+  private func holdRequest(_ stream: HTTP2Stream, moved bytes: Int) {
+    guard let budget, !stream.isClosed, let call = stream.call else { return }
+    if stream.requestHold == nil, call.heldBytes > HTTP2Stream.uncountedBytesMax {
+      stream.requestHold = makeHold(budget, stream.id) { _, stream in
+        stream.call?.refuseForSize(Self.stalled)
+      }
+    }
+    guard let hold = stream.requestHold else { return }
+    hold.moved(bytes)
+    guard !hold.set(call.heldBytes), !hold.isEnded else { return }
+    call.refuseForSize(StatusError(budget.error.statusCode, budget.error.statusMessage))
+  }
+
+  /// Counts the bytes that a stream's client does not take, and ends the stream when the budget is full.
+  private func holdReplies(_ stream: HTTP2Stream, moved bytes: Int) {
+    guard let budget, !stream.isClosed else { return }
+    guard stream.queuedBytes > HTTP2Stream.uncountedBytesMax else {
+      stream.replyHold = nil
+      return
+    }
+    let hold =
+      stream.replyHold
+      ?? makeHold(budget, stream.id) { connection, stream in
+        connection.reset(stream, .enhanceYourCalm)
+      }
+    stream.replyHold = hold
+    hold.moved(bytes)
+    if !hold.set(stream.queuedBytes), !hold.isEnded { reset(stream, .enhanceYourCalm) }
+  }
+
+  private func makeHold(
+    _ budget: TransferBudget,
+    _ id: UInt32,
+    _ onEnd: @escaping @Sendable (HTTP2Connection, HTTP2Stream) -> Void
+  ) -> TransferHold {
+    let eventLoop = context?.eventLoop
+    return TransferHold(budget) { [weak self] in
+      eventLoop?.execute { [weak self] in
+        guard let self, let stream = self.streams[id] else { return }
+        onEnd(self, stream)
+      }
+    }
+  }
+
+  private static let tooManyHeld = StatusError(
+    .resourceExhausted,
+    "The calls of this connection hold too many bytes."
+  )
+  private static let stalled = StatusError(
+    .unavailable,
+    "The request stopped half-way, and its memory was needed for others."
+  )
+
   // MARK: What we send
 
   /// Writes an already encoded block of header fields.
@@ -448,6 +514,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   func send(_ stream: HTTP2Stream) {
     guard !stream.isClosed else { return }
     var sent = false
+    let queuedBytes = stream.queuedBytes
     while stream.queuedBytes > 0, stream.sendWindow > 0 {
       // Making room may let other streams send, which use the same window.
       guard hasRoom, sendWindow > 0 else {
@@ -477,6 +544,9 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
         )
         stream.isEndSent = true
       }
+    }
+    if stream.queuedBytes > 0 || stream.replyHold != nil {
+      holdReplies(stream, moved: queuedBytes - stream.queuedBytes)
     }
     closeIfOver(stream)
     scheduleFlush()
@@ -545,6 +615,8 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     if stream.isWaiting { waiting.removeAll { $0 === stream } }
     heldBytes -= stream.countedBytes
     stream.drop()
+    stream.requestHold = nil
+    stream.replyHold = nil
     let call = stream.call
     stream.call = nil
     call?.closed()

@@ -1,5 +1,7 @@
 import DequeModule
+import HTTPSupport
 import NIOCore
+import RuntimeSupport
 
 /// What runs on a stream; its methods are called on the connection's event loop only.
 protocol HTTP2Call: AnyObject {
@@ -13,8 +15,8 @@ protocol HTTP2Call: AnyObject {
   var heldBytes: Int { get }
   /// Notes that all or nearly all written bytes have been taken.
   func hasRoom()
-  /// Ends this call, because the connection's calls hold more than allowed.
-  func refuseForSize()
+  /// Ends this call, because calls hold more memory than allowed.
+  func refuseForSize(_ error: StatusError)
   /// Notes that the stream is gone; nothing more can be written. It is always the last call.
   func closed()
 }
@@ -25,6 +27,10 @@ protocol HTTP2Call: AnyObject {
 final class HTTP2Stream {
   /// The bytes queued for a slow client from which `isFull` is true; four frames.
   private static let queuedBytesMax = 64 * 1024
+
+  /// A request or reply up to this size is not counted against the memory of all connections; it is
+  /// little beside what the stream itself takes.
+  static let uncountedBytesMax = 16 * 1024
 
   /// How the response ends once all its bytes are out.
   enum End {
@@ -50,6 +56,10 @@ final class HTTP2Stream {
   var isWaiting = false
   /// The share of `call.heldBytes` that the connection has counted.
   var countedBytes = 0
+  /// Counts a long request against the memory of all connections.
+  var requestHold: TransferHold?
+  /// Counts the queued bytes in the same way.
+  var replyHold: TransferHold?
 
   init(id: UInt32, connection: HTTP2Connection, receiveWindow: Int, sendWindow: Int) {
     self.id = id

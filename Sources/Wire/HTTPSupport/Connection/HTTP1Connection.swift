@@ -21,13 +21,21 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private static let copiedBytesMax = 16 << 10
   /// How much of a body that nobody reads is skipped for the sake of the next request.
   private static let skippedBytesMax = 1 << 20
-  /// How much is read before a connection is closed, so that the client finds the answer.
+  /// How much is read and dropped before a connection is closed, so that the client finds the response.
   ///
-  /// Many clients send the whole request before they look at the response.
-  private static let lingeringBytesMax = 16 << 20
-  private static let lingeringTimeMax = TimeAmount.seconds(2)
+  /// Many clients send the whole request before they look at the response, and take the end of a
+  /// connection to which they still write for a failure. Twice the longest body that any service takes.
+  static let lingeringBytesMax = 64 << 20
+  /// How long that may take; such a connection counts as idle, so it keeps nobody out.
+  private static let lingeringTimeMax = TimeAmount.seconds(30)
+  /// How long the client may pause meanwhile; one that waits for the end sends nothing.
+  private static let lingeringPauseMax = TimeAmount.seconds(2)
   /// The same while the server stops.
   private static let lastLingeringTimeMax = TimeAmount.milliseconds(250)
+  /// A longer response is written in parts of so many bytes, which show how far the client reads.
+  private static let unreadPartBytes = 128 << 10
+  /// Counted for a body read as it arrives: what its queue holds for a busy reader.
+  private static let queuedBytes = 64 << 10
   /// How long a body that nobody reads may take.
   private static let skippingTimeMax = TimeAmount.seconds(5)
 
@@ -51,10 +59,10 @@ final class HTTP1Connection: ChannelDuplexHandler {
     let client = ClientWatch()
     /// Stops what answers without a task.
     var stop: (@Sendable () -> Void)?
-    /// The responder's.
-    var task: Task<Void, Never>?
-    /// That of a body in pieces.
-    var writing: Task<Void, Never>?
+    /// The task running the responder.
+    var task: HTTPExchanges.CountedTask?
+    /// The task writing a body in pieces.
+    var writing: HTTPExchanges.CountedTask?
     /// Nil until the response has begun.
     var framing: ResponseFraming?
     /// How much an announced body still lacks.
@@ -64,6 +72,10 @@ final class HTTP1Connection: ChannelDuplexHandler {
     /// How many pieces were written, and whether the last is on its way to the system.
     var pieces: UInt64 = 0
     var isWriting = false
+    /// Counts the request's bytes; nil while it is short.
+    var hold: TransferHold?
+    /// Whether the body was given up because it came too slowly.
+    var isBodyTooSlow = false
     var hasLeft = false
     var closes = false
 
@@ -72,15 +84,20 @@ final class HTTP1Connection: ChannelDuplexHandler {
       self.number = number
     }
 
-    /// Tells everybody who works for the client that it has left.
-    func clientLeft(endsTask: Bool) {
+    /// Ends all work for the client, which has left, except work that must finish without it.
+    func clientLeft(_ service: HTTPExchanges) {
       hasLeft = true
       stop?()
       stop = nil
       client.clientLeft()
       writing?.cancel()
       unwritten?.fail(CancellationError())
-      if endsTask { task?.cancel() }
+      guard let task else { return }
+      if service.outlivesClient(Request(head: head.request)) {
+        service.keep(task)
+      } else {
+        task.cancel()
+      }
     }
   }
 
@@ -94,6 +111,11 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// What is wrong with what comes after the request that is being answered.
   private var refusal: RequestHead.Refusal?
   private var bodyBytes = 0
+  /// When the body began to come, moved on by the time for which its reader was busy.
+  private var bodyTime = NIODeadline.now()
+  private var pauseTime: NIODeadline?
+  /// Counts the bytes of a short body that did not come at once.
+  private var collectingHold: TransferHold?
   /// Where in the body its reader stopped.
   private var skippedFrom = 0
   private var requestTime = NIODeadline.now()
@@ -137,7 +159,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     context = nil
     if case .streaming(let queue) = input { queue.finish(.failure(CancellationError())) }
     input = .lingering
-    exchange?.clientLeft(endsTask: service.connections.areAborted)
+    collectingHold = nil
+    exchange?.clientLeft(service)
     exchange = nil
   }
 
@@ -147,6 +170,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     case is ChannelShouldQuiesceEvent:
       isQuiescing = true
       if exchange == nil { end(context, after: nil) }
+      if case .lingering = input { setTimer(context) }
     default: break
     }
     context.fireUserInboundEventTriggered(event)
@@ -165,7 +189,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     }
     guard let exchange else { return }
     if service.configuration.halfCloseTimeMax == nil {
-      exchange.clientLeft(endsTask: false)
+      exchange.clientLeft(service)
     } else {
       probeLater(exchange, context)
     }
@@ -190,7 +214,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     if exchange.framing == nil {
       if exchange.head.isHTTP11 { writeContinue(context) }
     } else if exchange.pieces == pieces, !exchange.isWriting {
-      exchange.clientLeft(endsTask: false)
+      exchange.clientLeft(service)
     } else {
       probeLater(exchange, context)
     }
@@ -261,6 +285,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
+    holdUnfinishedBody(context)
     // A request that came in one piece needs no time limit.
     if let deadline, timerDeadline.map({ deadline < $0 }) ?? true { setTimer(context) }
     context.fireChannelReadComplete()
@@ -276,16 +301,19 @@ final class HTTP1Connection: ChannelDuplexHandler {
       input = .collecting(head, body)
     case (.collecting(let head, let body), .end):
       input = .complete
+      collectingHold = nil
       watch.requestRead()
       respond(to: head, .whole(body), context)
     case (.streaming(let queue), .body(let piece)):
       bodyBytes += piece.readableBytes
       isPaused = !queue.yield(piece, bytes: piece.readableBytes)
+      if isPaused, pauseTime == nil { pauseTime = .now() }
       service.roster.note(context.channel, isBusy: isPaused)
       isNotedBusy = isPaused
     case (.streaming(let queue), .end):
       watch.requestRead()
       input = .complete
+      exchange?.hold?.clientIsDone()
       queue.finish()
       noteTurn(context)
     case (.skipping, .body(let piece)):
@@ -312,6 +340,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     bodyBytes = 0
     skippedFrom = 0
     requestTime = .now()
+    bodyTime = requestTime
+    pauseTime = nil
     isPaused = false
     isContinueDue = head.expectsContinue
     if let refusal = service.screen(Request(head: head.request)) {
@@ -325,6 +355,12 @@ final class HTTP1Connection: ChannelDuplexHandler {
       input = .collecting(head, ByteBuffer())
       if isContinueDue { writeContinue(context) }
     case .announced, .chunked:
+      let hold = makeHold(context) { connection, number in connection.bodyStalled(number) }
+      if let hold, !hold.add(Self.queuedBytes) {
+        input = .skipping
+        let exchange = newExchange(head, context)
+        return write(.error(hold.budget.error), exchange.number)
+      }
       let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
       let eventLoop = context.eventLoop
       let queue = InboundQueue<ByteBuffer> { eventLoop.execute { bound.value.bodyHasRoom() } }
@@ -335,13 +371,63 @@ final class HTTP1Connection: ChannelDuplexHandler {
           eventLoop.execute { bound.value.bodyIsWanted() }
           return try await queue.next()
         } : queue.elements
-      respond(to: head, .stream(pieces), context)
+      respond(to: head, .stream(pieces), context, hold: hold)
     }
+  }
+
+  // MARK: - Memory
+
+  /// A hold for the next request or its response; nil without a budget.
+  private func makeHold(
+    _ context: ChannelHandlerContext,
+    number: UInt64? = nil,
+    _ onEnd: @escaping @Sendable (HTTP1Connection, UInt64) -> Void
+  ) -> TransferHold? {
+    guard let budget = service.budget else { return nil }
+    let eventLoop = context.eventLoop
+    let bound = NIOLoopBound(self, eventLoop: eventLoop)
+    let number = number ?? exchanges + 1
+    return TransferHold(budget) { eventLoop.execute { onEnd(bound.value, number) } }
+  }
+
+  /// Counts a short body whose end has not come with its beginning, or refuses it.
+  private func holdUnfinishedBody(_ context: ChannelHandlerContext) {
+    guard case .collecting(let head, _) = input, collectingHold == nil,
+      case .announced(let length) = head.body
+    else { return }
+    let hold = makeHold(context) { connection, number in
+      guard number == connection.exchanges + 1 else { return }
+      connection.refuseSlowRequest()
+    }
+    guard let hold else { return }
+    collectingHold = hold
+    guard !hold.add(length) else { return }
+    input = .skipping
+    let exchange = newExchange(head, context)
+    write(.error(hold.budget.error), exchange.number)
+  }
+
+  /// Gives up a body that holds memory which others need, because it has stalled.
+  private func bodyStalled(_ number: UInt64) {
+    guard let context, exchange?.number == number, case .streaming(let queue) = input else {
+      return
+    }
+    giveUpBody(queue, context)
+  }
+
+  private func giveUpBody(_ queue: InboundQueue<ByteBuffer>, _ context: ChannelHandlerContext) {
+    queue.finish(.failure(BodyTooSlowError()))
+    exchange?.closes = true
+    exchange?.isBodyTooSlow = true
+    input = .skipping
+    setTimer(context)
   }
 
   private func bodyHasRoom() {
     guard let context, isPaused else { return }
     isPaused = false
+    if let paused = pauseTime { bodyTime = bodyTime + (NIODeadline.now() - paused) }
+    pauseTime = nil
     takeWaiting(context)
     noteTurn(context)
     goOnReading(context)
@@ -370,11 +456,13 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private func respond(
     to head: RequestHead,
     _ body: InvocationRequest.Body,
-    _ context: ChannelHandlerContext
+    _ context: ChannelHandlerContext,
+    hold: TransferHold? = nil
   ) {
     let exchange = newExchange(head, context)
+    exchange.hold = hold
     let number = exchange.number
-    let request = Request(head: head.request, body: body)
+    let request = Request(head: head.request, body: body, hold: hold)
     let eventLoop = context.eventLoop
     let bound = NIOLoopBound(self, eventLoop: eventLoop)
     let reply: @Sendable (Response) -> Void = { response in
@@ -400,6 +488,21 @@ final class HTTP1Connection: ChannelDuplexHandler {
       return
     }
     exchange.stop = nil
+    var response = response
+    var responseHold: TransferHold?
+    if case .whole(let body) = response.body, body.readableBytes > Self.unreadPartBytes {
+      responseHold = makeHold(context, number: exchanges) { connection, _ in
+        connection.context?.close(promise: nil)
+      }
+      if let hold = responseHold, !hold.add(body.readableBytes) {
+        response = .error(hold.budget.error)
+        responseHold = nil
+      }
+    }
+    let isTooSlow = exchange.isBodyTooSlow || exchange.hold?.isEnded == true
+    if isTooSlow, response.status.kind != .successful {
+      response.head.status = .requestTimeout
+    }
     let head = exchange.head
     let framing = ResponseFraming(
       response,
@@ -436,7 +539,30 @@ final class HTTP1Connection: ChannelDuplexHandler {
       writeLast(bytes, context)
     } else {
       context.write(wrapOutboundOut(bytes), promise: nil)
-      writeLast(whole, context)
+      writeParts(of: whole, responseHold, context)
+      writeLast(ByteBuffer(), context)
+    }
+  }
+
+  /// Writes a long body in parts, and notes how far the client reads.
+  ///
+  /// All of it stays in memory until the last part is with the system, because parts share their bytes.
+  private func writeParts(
+    of body: ByteBuffer,
+    _ hold: TransferHold?,
+    _ context: ChannelHandlerContext
+  ) {
+    var rest = body
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    while rest.readableBytes > 0,
+      let part = rest.readSlice(length: min(rest.readableBytes, Self.unreadPartBytes))
+    {
+      let written = context.eventLoop.makePromise(of: Void.self)
+      written.futureResult.whenComplete { _ in
+        hold?.moved(Self.unreadPartBytes)
+        bound.value.idleTime = .now()
+      }
+      context.write(wrapOutboundOut(part), promise: written)
     }
   }
 
@@ -456,12 +582,11 @@ final class HTTP1Connection: ChannelDuplexHandler {
     _ body: InvocationReply.Body,
     _ number: UInt64,
     _ eventLoop: any EventLoop
-  ) -> Task<Void, Never> {
+  ) -> HTTPExchanges.CountedTask {
     let bound = NIOLoopBound(self, eventLoop: eventLoop)
     let write: InvocationReply.Body.Write = { piece in
       try await eventLoop.flatSubmit { bound.value.write(piece, of: number, eventLoop) }.get()
     }
-    // The exchange owns the task and cancels it when the client leaves.
     return service.task {
       do {
         switch body {
@@ -499,13 +624,27 @@ final class HTTP1Connection: ChannelDuplexHandler {
       exchange.bytesLeft -= piece.readableBytes
     case .untilClose, .some(.none), nil: break
     }
+    var hold: TransferHold?
+    if bytes.readableBytes > Self.unreadPartBytes {
+      hold = makeHold(context, number: number) { connection, _ in
+        connection.context?.close(promise: nil)
+      }
+      if let hold, !hold.add(bytes.readableBytes) {
+        // Only the connection's end tells the client that something is missing.
+        context.close(promise: nil)
+        return eventLoop.makeFailedFuture(hold.budget.error)
+      }
+    }
     let promise = eventLoop.makePromise(of: Void.self)
     exchange.unwritten = promise
     exchange.pieces += 1
     exchange.isWriting = true
     idleTime = .now()
     let written = context.writeAndFlush(wrapOutboundOut(bytes))
-    written.assumeIsolated().whenComplete { _ in exchange.isWriting = false }
+    written.assumeIsolated().whenComplete { _ in
+      exchange.isWriting = false
+      withExtendedLifetime(hold) {}
+    }
     written.cascade(to: promise)
     return promise.futureResult
   }
@@ -581,7 +720,9 @@ final class HTTP1Connection: ChannelDuplexHandler {
     let isAllRead =
       if case .head = input { watch.firstRead == nil && waiting.isEmpty } else { hasInputEnded }
     input = .lingering
+    collectingHold = nil
     idleTime = .now()
+    noteTurn(context)
     waiting = []
     watch.discard(upTo: Self.lingeringBytesMax)
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -615,13 +756,19 @@ final class HTTP1Connection: ChannelDuplexHandler {
     case .streaming:
       if isPaused { return nil }
       // Who is being answered already may have nothing to say for a while.
-      let isAnswered = exchange?.framing != nil
-      return watch.lastRead + TimeAmount(isAnswered ? limits.idleTimeMax : limits.bodyPauseMax)
+      guard exchange?.framing == nil else { return watch.lastRead + TimeAmount(limits.idleTimeMax) }
+      let pauseEnd = watch.lastRead + TimeAmount(limits.bodyPauseMax)
+      guard limits.bodyRateMin > 0 else { return pauseEnd }
+      let milliseconds = Int64(bodyBytes) * 1000 / Int64(limits.bodyRateMin)
+      let rateEnd = bodyTime + TimeAmount(limits.bodyTimeMin) + .milliseconds(milliseconds)
+      return min(pauseEnd, rateEnd)
     case .skipping: return exchange == nil ? requestTime + Self.skippingTimeMax : nil
     case .complete: return nil
     case .lingering:
       guard isFlushed else { return idleEnd }
-      return requestTime + (isQuiescing ? Self.lastLingeringTimeMax : Self.lingeringTimeMax)
+      if isQuiescing { return requestTime + Self.lastLingeringTimeMax }
+      let pauseEnd = max(requestTime, watch.lastRead) + Self.lingeringPauseMax
+      return min(requestTime + Self.lingeringTimeMax, pauseEnd)
     }
   }
 
@@ -639,18 +786,18 @@ final class HTTP1Connection: ChannelDuplexHandler {
     timerDeadline = nil
     guard let deadline, deadline <= .now() else { return setTimer(context) }
     switch input {
-    case .head where watch.firstRead != nil, .collecting:
-      refuse(
-        RequestHead.Refusal(status: .requestTimeout, message: "The request took too long to come."),
-        context
-      )
-    case .streaming(let queue) where exchange?.framing == nil:
-      queue.finish(.failure(MalformedBody(reason: "it stopped before its end")))
-      exchange?.closes = true
-      input = .skipping
-      setTimer(context)
+    case .head where watch.firstRead != nil, .collecting: refuseSlowRequest()
+    case .streaming(let queue) where exchange?.framing == nil: giveUpBody(queue, context)
     default: context.close(promise: nil)
     }
+  }
+
+  private func refuseSlowRequest() {
+    guard let context else { return }
+    refuse(
+      RequestHead.Refusal(status: .requestTimeout, message: "The request took too long to come."),
+      context
+    )
   }
 
   /// Tells the roster whose turn it is, for connections that wait for their clients may be closed.

@@ -6,9 +6,11 @@ import NIOCore
 struct HTTPExchanges: Sendable {
   let configuration: HTTPService.Configuration
   let roster: ConnectionRoster
+  let budget: TransferBudget?
   let connections: OpenConnections
   let screen: HTTPService.Screen
   let immediate: (any ImmediateResponder)?
+  let outlivesClient: @Sendable (Request) -> Bool
   let responder: HTTPService.Responder
   let logger: Logger
 
@@ -17,9 +19,11 @@ struct HTTPExchanges: Sendable {
     to request: Request,
     _ context: HTTPContext,
     reply: @escaping @Sendable (Response) -> Void
-  ) -> Task<Void, Never> {
+  ) -> CountedTask {
     task {
       do {
+        // The body counts as held until it is worked on no more.
+        defer { withExtendedLifetime(request.hold) {} }
         reply(try await responder(request, context))
       } catch {
         logger.debug("A request failed", metadata: ["error": "\(error)"])
@@ -29,11 +33,24 @@ struct HTTPExchanges: Sendable {
   }
 
   /// A task whose end the socket's end waits for.
-  func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-    connections.taskBegan()
-    return Task {
+  func task(_ body: @escaping @Sendable () async -> Void) -> CountedTask {
+    let id = connections.taskBegan()
+    // The request's `Exchange` owns the task and cancels it when the client leaves.
+    let task = Task {
       await body()
-      connections.taskEnded()
+      connections.taskEnded(id)
     }
+    return CountedTask(task: task, id: id)
+  }
+
+  /// Lets the task of a request go on without its client, until the server stops.
+  func keep(_ running: CountedTask) { connections.keep(running.task, running.id) }
+
+  /// A running task and the id by which the open connections count it.
+  struct CountedTask {
+    var task: Task<Void, Never>
+    var id: UInt64
+
+    func cancel() { task.cancel() }
   }
 }

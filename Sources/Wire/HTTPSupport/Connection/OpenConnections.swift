@@ -12,20 +12,21 @@ final class OpenConnections: Sendable {
   private struct State {
     var phase = Phase.serving
     var channels: [ObjectIdentifier: any Channel] = [:]
-    var tasks = 0
+    var tasks: Set<UInt64> = []
+    var lastTask: UInt64 = 0
+    /// Running tasks that finish although their clients have left.
+    var outliving: [UInt64: Task<Void, Never>] = [:]
+    var isWaitOver = false
     var waiting: [CheckedContinuation<Void, Never>] = []
 
     mutating func takeWaiting() -> [CheckedContinuation<Void, Never>] {
-      guard channels.isEmpty, tasks == 0 else { return [] }
+      guard isWaitOver || channels.isEmpty && tasks.isEmpty else { return [] }
       defer { waiting = [] }
       return waiting
     }
   }
 
   private let state = Mutex(State())
-
-  /// Whether connections are ended with what they do.
-  var areAborted: Bool { state.withLock { $0.phase == .aborted } }
 
   func enter(_ channel: any Channel) {
     let phase = state.withLock { state in
@@ -38,9 +39,31 @@ final class OpenConnections: Sendable {
     if phase != .serving { channel.close(promise: nil) }
   }
 
-  func taskBegan() { state.withLock { $0.tasks += 1 } }
+  /// Counts a task that begins, and returns its id.
+  func taskBegan() -> UInt64 {
+    state.withLock { state in
+      state.lastTask += 1
+      state.tasks.insert(state.lastTask)
+      return state.lastTask
+    }
+  }
 
-  func taskEnded() { change { $0.tasks -= 1 } }
+  func taskEnded(_ id: UInt64) {
+    change { state in
+      state.tasks.remove(id)
+      state.outliving[id] = nil
+    }
+  }
+
+  /// Lets a task finish whose client has left, unless the server stops first.
+  func keep(_ task: Task<Void, Never>, _ id: UInt64) {
+    let isOver = state.withLock { state in
+      guard state.phase != .aborted else { return true }
+      if state.tasks.contains(id) { state.outliving[id] = task }
+      return false
+    }
+    if isOver { task.cancel() }
+  }
 
   /// Lets each connection finish what it is doing, and close.
   func quiesce() {
@@ -51,7 +74,9 @@ final class OpenConnections: Sendable {
 
   /// Closes all connections and cancels the tasks that work for them.
   func abort() {
-    for channel in entering(.aborted) { channel.close(promise: nil) }
+    let channels = entering(.aborted)
+    for task in state.withLock({ Array($0.outliving.values) }) { task.cancel() }
+    for channel in channels { channel.close(promise: nil) }
   }
 
   private func entering(_ phase: Phase) -> [any Channel] {
@@ -61,11 +86,20 @@ final class OpenConnections: Sendable {
     }
   }
 
-  /// Returns once there is no connection and no task.
+  /// Returns once there is no connection and no task, or once `endWait` was called.
   func ended() async {
     await withCheckedContinuation { continuation in
       change { $0.waiting.append(continuation) }
     }
+  }
+
+  /// Ends the wait for tasks, because one that ignores its cancellation must not hold up a stop.
+  ///
+  /// Returns how many tasks still run.
+  @discardableResult
+  func endWait() -> Int {
+    change { $0.isWaitOver = true }
+    return state.withLock { $0.tasks.count }
   }
 
   private func change(_ body: (inout State) -> Void) {

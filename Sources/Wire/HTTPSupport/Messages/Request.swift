@@ -10,11 +10,18 @@ package struct Request: Sendable {
   package let head: HTTPRequest
   /// Whole if its length was announced and small, otherwise as it arrives; read it only once.
   package let body: InvocationRequest.Body
+  /// Counts the bytes of the body that are collected; nil when nothing bounds them together.
+  package let hold: TransferHold?
 
   /// A request with its body.
-  package init(head: HTTPRequest, body: InvocationRequest.Body = .whole(ByteBuffer())) {
+  package init(
+    head: HTTPRequest,
+    body: InvocationRequest.Body = .whole(ByteBuffer()),
+    hold: TransferHold? = nil
+  ) {
     self.head = head
     self.body = body
+    self.hold = hold
   }
 
   package var method: HTTPRequest.Method { head.method }

@@ -32,11 +32,22 @@ package struct MalformedBody: StatusConvertible, CustomStringConvertible {
   package var description: String { statusMessage }
 }
 
+/// A request's body came more slowly than the server waits for.
+package struct BodyTooSlowError: StatusConvertible, CustomStringConvertible {
+  /// The error for any body.
+  package init() {}
+
+  package var statusCode: StatusCode { .deadlineExceeded }
+  package var statusMessage: String { "The request's body took too long to come." }
+  package var description: String { statusMessage }
+}
+
 extension Request {
   /// The whole body; throws `BodyTooLarge`, without reading if the announced length is too large.
   ///
-  /// Throws `MalformedBody` where it breaks HTTP's rules, and `CancellationError` when the client
-  /// leaves before its end.
+  /// Throws `MalformedBody` where it breaks HTTP's rules, `BodyTooSlowError` when it stalls,
+  /// `TransferBudgetError` when the memory for all bodies is full, and `CancellationError` when the
+  /// client leaves before its end. The bytes count as held until the request's responder returns.
   package func wholeBody(upTo bytesMax: Int) async throws -> ByteBuffer {
     try checkAnnounced(bytesMax)
     switch body {
@@ -49,6 +60,7 @@ extension Request {
         guard collected.readableBytes + piece.readableBytes <= bytesMax else {
           throw BodyTooLarge(bytesMax: bytesMax)
         }
+        try hold?.take(piece)
         collected.writeImmutableBuffer(piece)
       }
       return collected
@@ -64,7 +76,7 @@ extension Request {
     if case .whole(let buffer) = body, buffer.readableBytes > bytesMax {
       throw BodyTooLarge(bytesMax: bytesMax)
     }
-    return BoundedBody(body, upTo: bytesMax)
+    return BoundedBody(body, upTo: bytesMax, hold)
   }
 
   private func checkAnnounced(_ bytesMax: Int) throws {
@@ -83,11 +95,13 @@ package final class BoundedBody: Sendable {
 
   private let source: InvocationRequest.Body
   private let bytesMax: Int
+  private let hold: TransferHold?
   private let state = Mutex(State())
 
-  fileprivate init(_ source: InvocationRequest.Body, upTo bytesMax: Int) {
+  fileprivate init(_ source: InvocationRequest.Body, upTo bytesMax: Int, _ hold: TransferHold?) {
     self.source = source
     self.bytesMax = bytesMax
+    self.hold = hold
   }
 
   /// What a read of the body has thrown.
@@ -97,6 +111,41 @@ package final class BoundedBody: Sendable {
   package var body: InvocationRequest.Body {
     guard case .stream(let pieces) = source else { return source }
     return .stream(AsyncThrowingStream { try await self.next(of: pieces) })
+  }
+
+  /// The body once it is whole or so many bytes of it have come; to be read once, like `body`.
+  ///
+  /// Throws what a read of the body throws.
+  package func readAhead(_ bytesMin: Int) async throws -> InvocationRequest.Body {
+    guard case .stream(let pieces) = source else { return source }
+    var collected = ByteBuffer()
+    while collected.readableBytes < bytesMin {
+      guard let piece = try await next(of: pieces) else { return .whole(collected) }
+      try hold?.take(piece)
+      collected.writeImmutableBuffer(piece)
+    }
+    let first = FirstPiece(collected)
+    return .stream(
+      AsyncThrowingStream { [self] in
+        guard let piece = first.take() else { return try await next(of: pieces) }
+        hold?.remove(piece.readableBytes)
+        return piece
+      }
+    )
+  }
+
+  /// The piece of a body that was read before the others.
+  private final class FirstPiece: Sendable {
+    private let piece: Mutex<ByteBuffer?>
+
+    init(_ piece: ByteBuffer) { self.piece = Mutex(piece) }
+
+    func take() -> ByteBuffer? {
+      piece.withLock { piece in
+        defer { piece = nil }
+        return piece
+      }
+    }
   }
 
   private func next(
@@ -113,6 +162,17 @@ package final class BoundedBody: Sendable {
     } catch {
       state.withLock { $0.failure = error }
       throw error
+    }
+  }
+}
+
+extension TransferHold {
+  /// Counts a piece of a body that is being collected.
+  fileprivate func take(_ piece: ByteBuffer) throws {
+    moved(piece.readableBytes)
+    guard add(piece.readableBytes) else {
+      if isEnded { throw BodyTooSlowError() }
+      throw budget.error
     }
   }
 }

@@ -92,6 +92,7 @@ extension Response {
   /// An error without a status of its own becomes `INTERNAL` and tells the client nothing; log it.
   package static func error(_ error: any Error, httpStatus: Int? = nil) -> Response {
     switch error {
+    case is BodyTooSlowError where httpStatus == nil: .error(error, httpStatus: 408)
     case let error as any StatusConvertible:
       .error(error.statusCode, error.statusMessage, httpStatus: httpStatus)
     case is CancellationError:

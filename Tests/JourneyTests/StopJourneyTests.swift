@@ -1,0 +1,113 @@
+import EmulatorSuite
+import Foundation
+import OutboundHTTP
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// Stops of the suite while clients wait for it, or have left.
+@Suite("Journeys through stops", .serialized, .timeLimit(.minutes(3)))
+struct StopJourneyTests {
+  private static let decade = #"{"advanceSeconds": 315360000}"#
+
+  /// Begins a control request whose response nobody waits for; cancelling the task leaves it.
+  private func begin(
+    _ path: String,
+    _ body: String,
+    on suite: SuiteProcess
+  ) -> Task<Void, any Error> {
+    var request = OutboundRequest(
+      method: "POST",
+      url: "http://\(suite.address("hub"))\(path)",
+      headers: ["authorization": "Bearer \(suite.token)", "content-type": "application/json"]
+    )
+    request.body = Array(body.utf8)
+    request.timeout = nil
+    return Task { [request] in _ = try await OutboundClient().send(request) }
+  }
+
+  private func clock(_ suite: SuiteProcess) async throws -> ClockDescription {
+    let request = OutboundRequest(
+      method: "GET",
+      url: "http://\(suite.address("hub"))/hearth/v1/clock",
+      headers: ["authorization": "Bearer \(suite.token)"]
+    )
+    let response = try await OutboundClient().send(request)
+    return try JSONDecoder().decode(ClockDescription.self, from: Data(response.body))
+  }
+
+  private func waitForJump(_ suite: SuiteProcess) async throws {
+    while try await clock(suite).aheadSeconds == 0 {}
+  }
+
+  @Test("A jump of ten years ends with its client, and a stop does not wait for one")
+  func jumps() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project)
+    let left = begin("/hearth/v1/clock", Self.decade, on: suite)
+    try await waitForJump(suite)
+    left.cancel()
+    // Once many looks in a row see the same, nobody moves the time.
+    var seen = 0.0
+    var looks = 0
+    while looks < 20 {
+      _ = try await JourneyClient(suite).call("count", data: "null")
+      let now = try await clock(suite).aheadSeconds
+      looks = now == seen ? looks + 1 : 0
+      seen = now
+    }
+    #expect(seen < 315_360_000)
+
+    let other = begin("/hearth/v1/clock", Self.decade, on: suite)
+    let settling = begin("/hearth/v1/settle?timeoutSeconds=600", "", on: suite)
+    while try await clock(suite).aheadSeconds == seen {}
+    #expect(suite.stop() == 0, "\(project.logTail())")
+    for task in [other, settling] { _ = await task.result }
+    #expect(!project.logTail().contains("Delivery is dead"))
+  }
+
+  @Test("A second signal ends the suite at once, by that signal, and its workers with it")
+  func secondSignal() async throws {
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project)
+    let client = JourneyClient(suite)
+    try await client.waitForDeployment()
+    _ = try await client.call("count", data: "null")
+    let workers = SuiteProcess.children(of: suite.pid)
+    #expect(!workers.isEmpty)
+    let hanging = Task { try await client.call("hang", data: #"{"isStubborn": true}"#) }
+    while try await !isRunning("hang", suite) {}
+
+    kill(suite.pid, SIGTERM)
+    kill(suite.pid, SIGINT)
+    #expect(suite.waitForSignal() == SIGINT)
+    _ = await hanging.result
+    for worker in workers {
+      while kill(worker, 0) == 0, !isZombie(worker) { await Task.yield() }
+    }
+  }
+
+  private func isRunning(_ name: String, _ suite: SuiteProcess) async throws -> Bool {
+    let request = OutboundRequest(
+      method: "GET",
+      url: "http://\(suite.address("hub"))/hearth/v1/functions",
+      headers: ["authorization": "Bearer \(suite.token)"]
+    )
+    let response = try await OutboundClient().send(request)
+    let functions = try JSONDecoder().decode([FunctionDescription].self, from: Data(response.body))
+    return functions.contains { $0.name == name && ($0.running ?? 0) > 0 }
+  }
+
+  /// Whether a process has ended and only waits for its parent to look.
+  private func isZombie(_ pid: pid_t) -> Bool {
+    let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+    return text?.contains(") Z ") ?? true
+  }
+}
