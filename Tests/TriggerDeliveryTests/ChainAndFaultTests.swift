@@ -141,7 +141,7 @@ struct ChainAndFaultTests {
     }
   }
 
-  @Test("An import of many documents, and what a function then writes to each, is no loop")
+  @Test("Many documents of one cause, and what a function then writes to each, are no loop")
   func honestFanOut() async throws {
     try await run(configuration: .init(loopCheck: LoopCheck(spreadMax: 2))) { bench in
       let root = try #require(try await chain(["things/root"], in: bench).first)
