@@ -67,6 +67,28 @@ struct WorkerCrashJourneyTests {
     #expect(suite.stop() == 0)
   }
 
+  @Test("Events that share a worker with one that crashes are all delivered, and it alone is dead")
+  func crowds() async throws {
+    let project = try JourneyProject()
+    try project.setEnvironment(["SAMPLE_CROWDS": "2"])
+    let suite = try SuiteProcess(project)
+    defer { suite.killHard() }
+    let client = JourneyClient(suite)
+    try await client.waitForDeployment()
+    for number in 0..<2 { try await client.writeMany("crowd\(number)", count: 51) }
+    try await client.settle()
+    while try await !client.events(state: "pending").isEmpty { try await client.settle() }
+
+    let done = try project.records().map { "\($0[0])/\($0[2])" }
+    let written = (0..<2).flatMap { number in
+      (0..<51).filter { $0 != 25 }.map { "crowd\(number)/\(1_000_000 + $0)" }
+    }
+    #expect(done.sorted() == written.sorted())
+    let dead = try await client.events(state: "dead")
+    #expect(dead.map(\.document).sorted() == ["crowd0/1000025", "crowd1/1000025"])
+    #expect(suite.stop() == 0)
+  }
+
   /// Set once, seen by several tasks.
   private final class Flag: Sendable {
     private let value = Atomic(false)

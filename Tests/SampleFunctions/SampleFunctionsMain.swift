@@ -75,6 +75,7 @@ struct SampleFunctionsMain {
       triggers.failOnce
       triggers.crashOnce
       if clocks > 0 { triggers.crashOnTenth }
+      triggers.crowds(environment["SAMPLE_CROWDS"].flatMap(Int.init) ?? 0)
       triggers.failAlways
       triggers.failForGood
       triggers.failWithoutRetry

@@ -50,6 +50,25 @@ struct SampleTriggers: Sendable {
     for number in 0..<count { clockWrite("clockWrite\(number)", at: "clocked\(number)") }
   }
 
+  /// So many functions that take a while for each event, and end their worker on one of them.
+  @FunctionsBuilder
+  func crowds(_ count: Int) -> [FunctionDefinition] {
+    for number in 0..<count { crowd("crowd\(number)", at: "crowd\(number)") }
+  }
+
+  private func crowd(
+    _ name: String,
+    at collection: String
+  ) -> OnDocumentCreated<FirestoreDocument> {
+    .init(name, at: "\(collection)/{id}") { event in
+      let id = try event.params.id
+      // Without a crash report, which takes seconds.
+      if id == "1000025" { _exit(3) }
+      try await Task.sleep(for: .milliseconds(500))
+      output.append(name, "done", id, event.id)
+    }
+  }
+
   /// Ends its worker on every tenth event, whenever it is delivered, and records the others.
   var crashOnTenth: OnDocumentCreated<FirestoreDocument> {
     .init("crashOnTenth", at: "crashOnTenth/{id}") { event in

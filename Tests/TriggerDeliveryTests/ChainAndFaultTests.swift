@@ -4,7 +4,8 @@ import RuntimeSupport
 import StorageEngine
 import TestSupport
 import Testing
-import TriggerDelivery
+
+@testable import TriggerDelivery
 
 @Suite("Chains of causes, discarding and faults", .timeLimit(.minutes(2)))
 struct ChainAndFaultTests {
@@ -87,6 +88,73 @@ struct ChainAndFaultTests {
       try await bench.service.waitUntilIdle()
       #expect(try await bench.service.administration.show(dead.id).state == .succeeded)
       #expect(invoker.runs.count == 3)
+    }
+  }
+
+  /// Creates documents as if the function that another delivery made run had written them.
+  private func spread(
+    from cause: Delivery,
+    to paths: [String],
+    in bench: DeliveryBench
+  ) async throws -> [Delivery] {
+    let text = DeliveryCause(id: cause.id, depth: cause.depth).description
+    var events: [String] = []
+    for path in paths {
+      events.append(try await EventCause.$current.withValue(text) { try await bench.create(path) })
+    }
+    try await bench.service.waitUntilStill()
+    var deliveries: [Delivery] = []
+    for event in events {
+      let id = try #require(DeliveryID("\(event).f"))
+      deliveries.append(try await bench.service.administration.show(id))
+    }
+    return deliveries
+  }
+
+  @Test("A function that makes itself run for ever more documents is stopped at a number of events")
+  func fanOut() async throws {
+    try await run(configuration: .init(loopCheck: LoopCheck(spreadMax: 10))) { bench in
+      let root = try #require(try await chain(["things/root"], in: bench).first)
+      let first = try await spread(from: root, to: (0..<5).map { "things/\($0)" }, in: bench)
+      var second: [Delivery] = []
+      for (number, delivery) in first.enumerated() {
+        let paths = (0..<5).map { "things/\(number)-\($0)" }
+        second += try await spread(from: delivery, to: paths, in: bench)
+      }
+
+      #expect(first.allSatisfy { $0.state == .succeeded })
+      #expect(second.count { $0.state == .succeeded } == 10)
+      let dead = second.filter { $0.state == .dead }
+      #expect(dead.count == 15 && dead.allSatisfy { $0.attempts == 0 })
+      #expect(
+        dead.first?.lastError?.hasPrefix(
+          "Stopped: a loop that fans out. f → f comes round for ever more documents: event "
+            + "\(root.id.eventID) has caused 10 events of f so."
+        ) == true
+      )
+      #expect(bench.service.administration.figures["f"]?.stopped == 15)
+      // Another root has a count of its own.
+      let other = try #require(try await chain(["things/other"], in: bench).first)
+      let next = try #require(try await spread(from: other, to: ["things/x"], in: bench).first)
+      let last = try await spread(from: next, to: ["things/y"], in: bench)
+      #expect(last.first?.state == .succeeded)
+    }
+  }
+
+  @Test("Many documents of one cause, and what a function then writes to each, are no loop")
+  func honestFanOut() async throws {
+    try await run(configuration: .init(loopCheck: LoopCheck(spreadMax: 2))) { bench in
+      let root = try #require(try await chain(["things/root"], in: bench).first)
+      let imported = try await spread(from: root, to: (0..<20).map { "things/\($0)" }, in: bench)
+      for delivery in imported {
+        let updated = try #require(
+          try await spread(from: delivery, to: [delivery.subject], in: bench).first
+        )
+        let again = try await spread(from: updated, to: [delivery.subject], in: bench)
+        #expect(again.first?.state == .succeeded)
+        #expect(again.first?.origin?.generation == 1)
+      }
+      #expect(invoker.runs.count == 61)
     }
   }
 

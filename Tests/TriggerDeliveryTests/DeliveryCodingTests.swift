@@ -24,6 +24,8 @@ struct DeliveryCodingTests {
     settled.dueTime = time.advanced(by: .seconds(9))
     settled.settledTime = time.advanced(by: .seconds(5))
     settled.lastError = "no luck"
+    settled.eventBytes = 900_000
+    settled.origin = Delivery.Origin(root: EventPlace(sequence: 4, index: 7), generation: 2)
     var deleted = Delivery.sample(sequence: 3, at: Timestamp(microseconds: -1))
     deleted.source = .document(DocumentEventType(.written, hasAuthContext: true), change: .deleted)
     deleted.lane = nil
@@ -32,7 +34,10 @@ struct DeliveryCodingTests {
     postponed.attempts = 1
     postponed.isUnanswered = true
     postponed.postpone(to: time.advanced(by: .seconds(1)), "later", at: time)
-    return [.sample(at: time), settled, deleted, postponed] + occurrences
+    var untried = Delivery.sample(sequence: 5, at: time)
+    untried.eventBytes = 100
+    untried.origin = Delivery.Origin(root: EventPlace(sequence: .max, index: 0), generation: 0)
+    return [.sample(at: time), settled, deleted, postponed, untried] + occurrences
   }()
 
   private static let occurrences: [Delivery] = [

@@ -25,6 +25,8 @@ struct DispatchModel {
     var crashes = false
     var expiries = false
     var failures = false
+    /// Documents that get most of the events, more than their share of a window takes.
+    var hotDocuments = 0
   }
 
   private struct Write {
@@ -41,7 +43,7 @@ struct DispatchModel {
 
   private struct Node {
     var id: Int
-    var dispatch = DispatchState(heldBytesMax: 4096, startsByItself: true)
+    var dispatch: DispatchState
     var claims: [Shard: VersionExpectation] = [:]
     var running: [Delivery] = []
     var writes: [Write] = []
@@ -67,6 +69,8 @@ struct DispatchModel {
   private var runs: [DeliveryID: Int] = [:]
   private var succeeded: Set<DeliveryID> = []
   private var order: [String: [UInt64]] = [:]
+  /// The deliveries that a handler has ended with success, whatever was stored of that.
+  private var ended: Set<DeliveryID> = []
   private var events: [UInt64: String] = [:]
   private var failuresLeft: [DeliveryID: Int] = [:]
 
@@ -105,7 +109,9 @@ struct DispatchModel {
 
   private mutating func publish() async throws {
     guard lastEvent < expanded + 50 else { return }
-    let document = "things/\(Int.random(in: 0..<12, using: &generator))"
+    let isHot = hardship.hotDocuments > 0 && Int.random(in: 0..<10, using: &generator) < 8
+    let documents = isHot ? 0..<hardship.hotDocuments : 0..<12
+    let document = "things/\(Int.random(in: documents, using: &generator))"
     let name = DocumentName(
       database: Self.database,
       path: ResourcePath(slashSeparated: document)
@@ -184,6 +190,14 @@ struct DispatchModel {
     guard others.isEmpty else {
       throw Finding(description: "\(delivery.id) runs beside \(others[0].id) of its lane")
     }
+    // A dispatcher whose claim expired while it lives may go on with what it had.
+    for (sequence, document) in events
+    where !hardship.expiries && sequence < delivery.id.sequence && document == delivery.subject {
+      let earlier = DeliveryID(sequence: sequence, changeIndex: 0, function: delivery.id.function)
+      guard ended.contains(earlier) else {
+        throw Finding(description: "\(delivery.id) runs before \(earlier) of its lane")
+      }
+    }
     if !hardship.crashes, !hardship.expiries {
       guard !succeeded.contains(delivery.id) else {
         throw Finding(description: "\(delivery.id) had succeeded and runs again")
@@ -222,6 +236,7 @@ struct DispatchModel {
       var new = delivery
       new.attempts += 1
       new.end(.succeeded, nil, now)
+      ended.insert(id)
       finish(new, on: index)
     }
   }
@@ -301,10 +316,19 @@ struct DispatchModel {
 
   // MARK: Claims
 
+  private mutating func makeNode() -> Node {
+    nodesMade += 1
+    // Without hot documents it is the bytes that bound a window.
+    let heldBytesMax = hardship.hotDocuments > 0 ? 1 << 17 : 4096
+    return Node(
+      id: nodesMade,
+      dispatch: DispatchState(heldBytesMax: heldBytesMax, startsByItself: true)
+    )
+  }
+
   /// Adds a dispatcher, which takes every second shard, or all that nobody has.
   private mutating func join() async throws {
-    nodesMade += 1
-    var node = Node(id: nodesMade)
+    var node = makeNode()
     node.dispatch.update(
       limits: Dictionary(uniqueKeysWithValues: Self.functions.map { ($0, limits) })
     )
@@ -370,8 +394,7 @@ struct DispatchModel {
   private mutating func crash(_ index: Int) async throws {
     if nodes[index].writes.contains(where: { !$0.events.isEmpty }) { expanding = false }
     let shards = Array(nodes[index].claims.keys)
-    nodesMade += 1
-    nodes[index] = Node(id: nodesMade)
+    nodes[index] = makeNode()
     nodes[index].dispatch.update(
       limits: Dictionary(uniqueKeysWithValues: Self.functions.map { ($0, limits) })
     )

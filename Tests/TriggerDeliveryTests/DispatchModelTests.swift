@@ -32,9 +32,26 @@ struct DispatchModelTests {
     try await play(DispatchModel.Hardship(isAlone: true, crashes: true, failures: true))
   }
 
-  private func play(_ hardship: DispatchModel.Hardship) async throws {
+  @Test(
+    "Documents with more events than fit into memory lose none, keep their order, whatever crashes",
+    arguments: [1, 3, 12]
+  )
+  func hotDocuments(count: Int) async throws {
+    try await play(DispatchModel.Hardship(hotDocuments: count), of: 5)
+    try await play(DispatchModel.Hardship(failures: true, hotDocuments: count), of: 5)
+    try await play(
+      DispatchModel.Hardship(isAlone: true, crashes: true, failures: true, hotDocuments: count),
+      of: 5
+    )
+    try await play(
+      DispatchModel.Hardship(crashes: true, expiries: true, failures: true, hotDocuments: count),
+      of: 5
+    )
+  }
+
+  private func play(_ hardship: DispatchModel.Hardship, of rounds: Int = 20) async throws {
     var generator = SeededGenerator.forTest()
-    for _ in 0..<20 {
+    for _ in 0..<rounds {
       let seed = generator.next()
       var model = DispatchModel(seed: seed, hardship: hardship)
       do {

@@ -1,4 +1,5 @@
 import DocumentModel
+import Invocation
 import Testing
 
 @testable import TriggerDelivery
@@ -176,6 +177,127 @@ struct FunctionBacklogTests {
 
     #expect(apart.count { $0 } == 4)
     #expect(apart.count { !$0 } == 1)
+  }
+
+  @Test("As many suspects run at one time as the function may have workers for them")
+  func suspectsByInstances() {
+    for instances in [1, 2, 4] {
+      let apartMax = FunctionEndpoint.apartMax(instances: instances)
+      var backlog = backlog(DispatchLimits(apartMax: apartMax))
+      _ = backlog.add((1...8).map { candidate($0) }, room: room)
+      _ = started(&backlog, at: now)
+      for place in places(1, 2, 3, 4, 5, 6, 7, 8) { backlog.release(place, asSuspect: true) }
+
+      let result = started(&backlog, at: now)
+      #expect(result == Array(1...UInt64(instances)))
+    }
+  }
+
+  @Test("What entered behind a run that is lost goes with it, and is read again after it")
+  func lostRun() {
+    var backlog = backlog()
+    _ = backlog.add([candidate(1, document: "a/a")], room: room)
+    _ = started(&backlog, at: now)
+    backlog.drop(where: { _ in true }, andIfRunning: { _ in true })
+    // The shard is this dispatcher's again before the run has ended.
+    backlog.lookAgain(from: nil)
+    _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    _ = backlog.apply(
+      DeliveryStore.Loaded(candidates: [candidate(2, document: "a/a")], position: places(2)[0])
+    )
+    backlog.release(places(1)[0], asSuspect: false)
+
+    #expect(backlog.entries.isEmpty && backlog.wantsLoad(now: now))
+    let result = started(&backlog, at: now)
+    #expect(result.isEmpty)
+  }
+
+  // MARK: Documents with many events
+
+  private func finish(_ backlog: inout FunctionBacklog, _ candidate: DeliveryStore.Candidate) {
+    var done = candidate.delivery
+    done.end(.succeeded, nil, now)
+    guard let end = backlog.finish(done) else {
+      Issue.record("\(done.id) does not run")
+      return
+    }
+    backlog.saved(end)
+  }
+
+  @Test("A document's deliveries take their share of the window; what comes after stays in storage")
+  func share() {
+    var backlog = backlog(DispatchLimits(concurrentMax: 32))
+    let hot = (1...10).map { candidate($0, document: "a/hot") }
+    let isLeft = backlog.add(hot, room: room)
+
+    #expect(isLeft)
+    #expect(backlog.entries.count == LaneShare(windowMax: 64).laneMax)
+    #expect(backlog.blockedCount == backlog.entries.count - 1)
+  }
+
+  @Test("Those behind others, of however many documents, take half of the window at most")
+  func halfOfTheWindow() {
+    var backlog = backlog(DispatchLimits(concurrentMax: 32))
+    for number in 1...UInt64(40) {
+      _ = backlog.add([candidate(number, document: "a/\(number % 20)")], room: room)
+    }
+    #expect(backlog.blockedCount == 20)
+    for number in 41...UInt64(80) where backlog.blockedCount < 32 {
+      _ = backlog.add([candidate(number, document: "a/\(number % 20)")], room: room)
+    }
+    #expect(backlog.blockedCount == 32)
+    let isLeft = backlog.add([candidate(90, document: "a/1")], room: room)
+    #expect(isLeft)
+  }
+
+  @Test("Large events of one document wait in storage, but for the first and little more")
+  func largeEvents() {
+    var backlog = backlog()
+    let bytes = LaneShare.blockedBytesMax
+    let large = (1...5).map { candidate($0, document: "a/hot", bytes: bytes) }
+    _ = backlog.add(large, room: 100 * bytes)
+
+    #expect(Set(backlog.entries.keys) == Set(places(1, 2)))
+  }
+
+  @Test("A lane's next deliveries are read in batches, once few of it are left in the window")
+  func batches() {
+    var backlog = backlog(DispatchLimits(concurrentMax: 32))
+    let hot = (1...10).map { candidate($0, document: "a/hot") }
+    _ = backlog.add(hot, room: room)
+    backlog.inserted(hot.map(\.delivery))
+    let first = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    #expect(first.lanes.isEmpty)
+    let left = hot.dropFirst(4).map(\.delivery)
+    let parked = backlog.apply(
+      DeliveryStore.Loaded(parked: left, position: places(10)[0], hasLaneRows: true)
+    )
+    #expect(parked == left)
+    backlog.endParking(parked)
+    // Nothing is to be read as long as the window has more than half of the lane's share.
+    #expect(!backlog.wantsLoad(now: now))
+    _ = started(&backlog, at: now)
+    finish(&backlog, hot[0])
+    #expect(!backlog.wantsLoad(now: now))
+    _ = started(&backlog, at: now)
+    finish(&backlog, hot[1])
+    #expect(backlog.wantsLoad(now: now))
+    let second = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    #expect(second.lanes == [hot[0].delivery.lane])
+    _ = backlog.apply(
+      DeliveryStore.Loaded(
+        candidates: Array(hot[4...5]),
+        position: places(10)[0],
+        hasLaneRows: true
+      )
+    )
+    var order: [UInt64] = []
+    for number in 2...5 {
+      order += started(&backlog, at: now)
+      finish(&backlog, hot[number])
+    }
+    #expect(order == [3, 4, 5, 6])
+    #expect(backlog.blockedCount == 0 && backlog.entries.isEmpty)
   }
 
   @Test("Without a worker nothing starts for a while, which grows, and one answer ends it")

@@ -194,21 +194,22 @@ struct IsolationTests {
     }
   }
 
-  @Test("At most half of the workers are reserved, so that the others go on")
-  func half() {
+  @Test("All of a function's workers may be reserved, and one more starts for the others")
+  func allReserved() {
     var scheduler = ready(concurrency: 80, max: 4)
-    for number in 1...UInt64(5) { _ = submit(&scheduler, number, apart: true) }
-    _ = scheduler.workerStarted(worker(2), now: .zero)
+    for number in 1...UInt64(6) { _ = submit(&scheduler, number, apart: true) }
+    for number in 2...4 { _ = scheduler.workerStarted(worker(number), now: .zero) }
 
-    #expect(scheduler.workers.tally.reserved == 2)
-    #expect(scheduler.workers.tally.all == 2)
-    #expect(submit(&scheduler, 6) == [.start(worker(3))])
-    #expect(scheduler.workerStarted(worker(3), now: .zero) == [.run(id(6), on: worker(3))])
+    #expect(scheduler.workers.tally.reserved == 4)
+    #expect(scheduler.workers.tally.all == 4)
+    #expect(scheduler.limits.apartMax == FunctionEndpoint.apartMax(instances: 4))
+    #expect(submit(&scheduler, 7) == [.start(worker(5))])
+    #expect(scheduler.workerStarted(worker(5), now: .zero) == [.run(id(7), on: worker(5))])
   }
 
   @Test("The death of a reserved worker holds up those apart, and no ordinary one")
   func separatePauses() {
-    var scheduler = ready(concurrency: 1, max: 2)
+    var scheduler = ready(concurrency: 1, max: 1)
     _ = submit(&scheduler, 1, apart: true)
     _ = submit(&scheduler, 2, apart: true)
 

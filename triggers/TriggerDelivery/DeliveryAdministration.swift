@@ -59,12 +59,7 @@ package final class DeliveryAdministration: Sendable {
 
   /// One delivery; throws `NOT_FOUND` when there is none of this id.
   package func show(_ id: DeliveryID) async throws -> Delivery {
-    guard let delivery = try await store.delivery(id) else {
-      throw StatusError(
-        .notFound,
-        "No event \(id) is known; `hearth events list` shows those that are."
-      )
-    }
+    guard let delivery = try await store.delivery(id) else { throw Self.unknown(id) }
     return delivery
   }
 
@@ -102,13 +97,36 @@ package final class DeliveryAdministration: Sendable {
   ///
   /// Throws `FAILED_PRECONDITION` for a delivery in another state, or whose event is kept no longer.
   package func retry(_ id: DeliveryID) async throws -> Delivery {
-    try await renew(id) { old in
-      guard old.state == .failed || old.state == .dead else {
-        throw StatusError(
-          .failedPrecondition,
-          "Event \(id) is \(old.state.rawValue); only failed and dead events can be retried."
-        )
+    try await renew(id, checking: Self.checkIsFailed)
+  }
+
+  /// Makes failed and dead deliveries pending again, as `retry` does, and returns how many.
+  ///
+  /// Leaves out those that `retry` refuses. Many are renewed in one batch; events of their functions
+  /// are read in between. What was renewed before an error stays renewed.
+  package func retryAll(_ ids: [DeliveryID]) async throws -> Int {
+    var count = 0
+    for (function, ids) in Dictionary(grouping: ids, by: \.function) {
+      for start in stride(from: 0, to: ids.count, by: Self.batchMax) {
+        try Task.checkCancellation()
+        let page = Array(ids[start..<min(start + Self.batchMax, ids.count)])
+        count += try await renew(
+          page,
+          of: function,
+          leavingOutUnfit: true,
+          checking: Self.checkIsFailed
+        ).count
       }
+    }
+    return count
+  }
+
+  private static func checkIsFailed(_ old: Delivery) throws {
+    guard old.state == .failed || old.state == .dead else {
+      throw StatusError(
+        .failedPrecondition,
+        "Event \(old.id) is \(old.state.rawValue); only failed and dead events can be retried."
+      )
     }
   }
 
@@ -131,38 +149,76 @@ package final class DeliveryAdministration: Sendable {
     _ id: DeliveryID,
     checking check: (Delivery) throws -> Void
   ) async throws -> Delivery {
-    try await reserving(id.function) {
-      let old = try await show(id)
-      try check(old)
-      guard try await store.event(at: id.place) != nil else {
-        throw StatusError(
-          .failedPrecondition,
-          "What event \(id) brought is kept no longer; only its outcome is."
-        )
-      }
-      if old.isTask { try await checkName(of: old) }
-      // The end is stored, but the window may not know of it yet.
-      try await dispatcher.waitUntil { dispatcher.read { $0.phase(id) } == nil }
-      var new = old
-      new.renew(at: now())
-      var batch = StorageBatch()
-      DeliveryStore.forget(old, in: &batch)
-      DeliveryStore.insert(new, into: &batch)
-      let shard = Shard(of: new)
-      let isOwn = dispatcher.read { $0.shards.contains(shard) }
-      if !isOwn { ShardNews.tell([new], by: dispatcher.id, in: &batch) }
-      try await writer.write(batch, shards: isOwn ? [shard] : [])
-      settled.forget(old.state)
-      guard isOwn else { return new }
-      dispatcher.change { dispatch in
-        dispatch.change(id.function) { backlog in
-          backlog.count(by: 1)
-          backlog.noteDue(new.dueTime)
-          if let lane = new.lane { backlog.check(lane) }
+    let renewed = try await renew([id], of: id.function, leavingOutUnfit: false, checking: check)
+    guard let delivery = renewed.first else { throw Self.unknown(id) }
+    return delivery
+  }
+
+  /// Renews deliveries of one function in one batch.
+  private func renew(
+    _ ids: [DeliveryID],
+    of function: String,
+    leavingOutUnfit: Bool,
+    checking check: (Delivery) throws -> Void
+  ) async throws -> [Delivery] {
+    try await reserving(function) {
+      var old: [Delivery] = []
+      for (id, (delivery, hasEvent)) in zip(ids, try await store.settled(ids)) {
+        do {
+          guard let delivery else { throw Self.unknown(id) }
+          try check(delivery)
+          guard hasEvent else {
+            throw StatusError(
+              .failedPrecondition,
+              "What event \(id) brought is kept no longer; only its outcome is."
+            )
+          }
+          if delivery.isTask { try await checkName(of: delivery) }
+          old.append(delivery)
+        } catch let error as StatusError
+          where leavingOutUnfit && [.notFound, .failedPrecondition].contains(error.statusCode)
+        {
+          // Another request was faster, or the event is kept no longer.
         }
       }
+      return try await renew(old, of: function)
+    }
+  }
+
+  private func renew(_ old: [Delivery], of function: String) async throws -> [Delivery] {
+    guard !old.isEmpty else { return [] }
+    // The ends are stored, but the window may not know of them yet.
+    try await dispatcher.waitUntil {
+      dispatcher.read { dispatch in old.allSatisfy { dispatch.phase($0.id) == nil } }
+    }
+    let time = now()
+    var batch = StorageBatch()
+    let new = old.map { delivery in
+      var new = delivery
+      new.renew(at: time)
+      DeliveryStore.forget(delivery, in: &batch)
+      DeliveryStore.insert(new, into: &batch)
       return new
     }
+    let shards = dispatcher.read { $0.shards }
+    let own = new.filter { shards.contains(Shard(of: $0)) }
+    let others = new.filter { !shards.contains(Shard(of: $0)) }
+    if !others.isEmpty { ShardNews.tell(others, by: dispatcher.id, in: &batch) }
+    try await writer.write(batch, shards: Set(own.map { Shard(of: $0) }))
+    for delivery in old { settled.forget(delivery) }
+    guard !own.isEmpty else { return new }
+    dispatcher.change { dispatch in
+      dispatch.change(function) { backlog in
+        backlog.count(by: own.count)
+        backlog.noteDue(time)
+        for lane in Set(own.compactMap(\.lane)) { backlog.check(lane) }
+      }
+    }
+    return new
+  }
+
+  private static func unknown(_ id: DeliveryID) -> StatusError {
+    StatusError(.notFound, "No event \(id) is known; `hearth events list` shows those that are.")
   }
 
   /// Throws `FAILED_PRECONDITION` when a task's name is another task's by now.
@@ -210,14 +266,48 @@ package final class DeliveryAdministration: Sendable {
       case .succeeded:
         throw StatusError(.failedPrecondition, "Event \(id) has succeeded; nothing is left to do.")
       case .failed, .dead:
-        var batch = StorageBatch()
-        DeliveryStore.forget(old, in: &batch)
-        try await writer.write(batch, shards: [])
-        settled.forget(old.state)
+        try await drop([old])
       case .pending:
         try await discardStored([old])
       }
     }
+  }
+
+  /// Gives deliveries up, as `discard` does, and returns how many; leaves out those it refuses.
+  package func discardAll(_ ids: [DeliveryID]) async throws -> Int {
+    var count = 0
+    for (function, ids) in Dictionary(grouping: ids, by: \.function) {
+      for start in stride(from: 0, to: ids.count, by: Self.batchMax) {
+        try Task.checkCancellation()
+        let page = Array(ids[start..<min(start + Self.batchMax, ids.count)])
+        let failed = try await reserving(function) {
+          let failed = try await store.settled(page).compactMap(\.delivery)
+            .filter { $0.state == .failed || $0.state == .dead }
+          if !failed.isEmpty { try await drop(failed) }
+          return failed
+        }
+        count += failed.count
+        let dropped = Set(failed.map(\.id))
+        for id in page where !dropped.contains(id) {
+          do {
+            try await discard(id)
+            count += 1
+          } catch let error as StatusError
+            where [.notFound, .failedPrecondition].contains(error.statusCode)
+          {
+            // Another request was faster, or the delivery ended by itself.
+          }
+        }
+      }
+    }
+    return count
+  }
+
+  /// Forgets failed and dead deliveries, with the events that only they needed.
+  private func drop(_ failed: [Delivery]) async throws {
+    let batch = try await store.dropping(failed.map(\.id))
+    try await writer.write(batch, shards: [])
+    for delivery in failed { settled.forget(delivery) }
   }
 
   /// Gives up all pending deliveries of a function that do not run.
@@ -266,13 +356,16 @@ package final class DeliveryAdministration: Sendable {
     guard let function = deliveries.first?.id.function else { return }
     let time = now()
     var batch = StorageBatch()
+    var ended: [Delivery] = []
     for old in deliveries {
       var new = old
       new.end(.dead, Dispatcher.discardedText, time)
+      ended.append(new)
       DeliveryStore.update(from: old, to: new, hasLaneRows: true, in: &batch)
       if old.isTask { TaskStore.end(queue: function, id: old.subject, at: time, in: &batch) }
     }
     try await writer.write(batch, shards: shards)
+    settled.note(ended)
     let unanswered = deliveries.count(where: \.isUnanswered)
     dispatcher.change { dispatch in
       dispatch.change(function) { backlog in
@@ -306,4 +399,6 @@ package final class DeliveryAdministration: Sendable {
   /// The most rows of each kind that a list looks at.
   private static let listScanMax = 100_000
   private static let discardPageMax = 1000
+  /// Deliveries renewed or dropped in one batch, for which the function's others wait.
+  private static let batchMax = 500
 }

@@ -12,8 +12,13 @@ extension DeliveryService {
     package var tasksMax: Int
     /// The memory that the events of all functions' windows should take; each may have two megabytes.
     package var heldBytesMax: Int
-    /// Succeeded deliveries kept for `events list`, and as many failed and dead ones.
+    /// Succeeded deliveries kept for `events list`, and as many failed and dead ones of each function.
     package var settledKept: Int
+    /// Bytes of events kept for the failed and dead deliveries of one function, which people retry.
+    ///
+    /// All functions together have eight times as much, and the same of their number; the default is
+    /// some thirty of the largest events, or thousands of usual ones.
+    package var failedBytesMax: Int
     /// How long running handlers may go on when the server stops.
     package var stopGrace: Duration
     /// Whether due deliveries start by themselves; otherwise each waits for `deliver(_:)`.
@@ -39,6 +44,7 @@ extension DeliveryService {
       tasksMax: Int = 1_000_000,
       heldBytesMax: Int = 64 << 20,
       settledKept: Int = 10_000,
+      failedBytesMax: Int = 64 << 20,
       stopGrace: Duration = .milliseconds(1500),
       startsByItself: Bool = true,
       isOrdered: Bool = true,
@@ -53,6 +59,7 @@ extension DeliveryService {
       self.tasksMax = tasksMax
       self.heldBytesMax = heldBytesMax
       self.settledKept = settledKept
+      self.failedBytesMax = failedBytesMax
       self.stopGrace = stopGrace
       self.startsByItself = startsByItself
       self.isOrdered = isOrdered

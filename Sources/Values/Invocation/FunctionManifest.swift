@@ -22,11 +22,23 @@ extension FunctionEndpoint {
 
   /// Invocations that all workers of the function together run at once.
   package var capacity: Int {
-    let workers = max(1, minInstances ?? 0, maxInstances ?? Self.instancesDefault)
     let each = max(1, concurrency ?? Self.concurrencyDefault)
-    let (product, isTooLarge) = each.multipliedReportingOverflow(by: workers)
+    let (product, isTooLarge) = each.multipliedReportingOverflow(by: instances)
     return isTooLarge ? .max : product
   }
+
+  /// Workers that the function may have.
+  package var instances: Int { max(1, minInstances ?? 0, maxInstances ?? Self.instancesDefault) }
+
+  /// Invocations that run apart at one time, each in a worker for itself, of a function with so
+  /// many workers.
+  ///
+  /// They may have all of its workers, because the pool starts one more for the others meanwhile.
+  /// Whoever sends such invocations and whoever runs them both go by this number.
+  package static func apartMax(instances: Int) -> Int { min(max(1, instances), apartInstancesMax) }
+
+  /// Workers that may have to start for one crash, so that other functions' still find a place.
+  private static let apartInstancesMax = 8
 }
 
 /// One function: its options and exactly one trigger.

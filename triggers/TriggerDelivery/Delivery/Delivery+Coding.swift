@@ -14,6 +14,8 @@ extension Delivery {
     /// The row ends with what became of the delivery so far.
     static let isTried = Flags(rawValue: 8)
     static let hasPostponedTime = Flags(rawValue: 16)
+    static let hasEventBytes = Flags(rawValue: 32)
+    static let hasOrigin = Flags(rawValue: 64)
   }
 
   /// The row as the storage engine holds it, without the id, which is in its key.
@@ -26,6 +28,8 @@ extension Delivery {
     if isTried { flags.insert(.isTried) }
     let postponedTime = isPostponed ? postponedTime : nil
     if postponedTime != nil { flags.insert(.hasPostponedTime) }
+    if eventBytes > 0 { flags.insert(.hasEventBytes) }
+    if origin != nil { flags.insert(.hasOrigin) }
     var encoder = BinaryEncoder()
     encoder.append(byte: Self.version)
     encoder.append(byte: flags.rawValue)
@@ -35,7 +39,18 @@ extension Delivery {
     encoder.append(signed: commitTime.microseconds)
     encoder.append(optional: cause?.description)
     encoder.append(UInt64(depth))
-    guard isTried else { return encoder.bytes }
+    if isTried { appendTries(to: &encoder) }
+    // These stand last, where earlier versions do not look.
+    if eventBytes > 0 { encoder.append(UInt64(eventBytes)) }
+    if let origin {
+      encoder.append(origin.root.sequence)
+      encoder.append(UInt64(origin.root.index))
+      encoder.append(UInt64(max(0, origin.generation)))
+    }
+    return encoder.bytes
+  }
+
+  private func appendTries(to encoder: inout BinaryEncoder) {
     encoder.append(state.rawValue)
     encoder.append(UInt64(attempts))
     encoder.append(UInt64(crashes))
@@ -45,8 +60,7 @@ extension Delivery {
     encoder.append(signed: dueTime.microseconds)
     encoder.append(signed: settledTime?.microseconds ?? 0)
     encoder.append(optional: lastError)
-    if let postponedTime { encoder.append(signed: postponedTime.microseconds) }
-    return encoder.bytes
+    if isPostponed, let postponedTime { encoder.append(signed: postponedTime.microseconds) }
   }
 
   /// Reads a row; throws `CorruptDataError`.
@@ -71,7 +85,24 @@ extension Delivery {
     isUnanswered = flags.contains(.isUnanswered)
     isPostponed = flags.contains(.isPostponed)
     dueTime = commitTime
-    guard flags.contains(.isTried) else { return }
+    if flags.contains(.isTried) { try readTries(from: &decoder, flags) }
+    if flags.contains(.hasEventBytes) {
+      eventBytes = Int(truncatingIfNeeded: try decoder.number())
+    }
+    if flags.contains(.hasOrigin) {
+      let sequence = try decoder.number()
+      let index = UInt32(truncatingIfNeeded: try decoder.number())
+      origin = Origin(
+        root: EventPlace(sequence: sequence, index: index),
+        generation: Int(truncatingIfNeeded: try decoder.number())
+      )
+    }
+  }
+
+  private mutating func readTries(
+    from decoder: inout BinaryDecoder,
+    _ flags: Flags
+  ) throws(CorruptDataError) {
     guard let state = State(rawValue: try decoder.text()) else {
       throw CorruptDataError("unknown delivery state")
     }

@@ -40,6 +40,18 @@ package struct Delivery: Sendable, Hashable {
   package var isUnanswered: Bool
   /// Whether the delivery has a row by due time: it is tried again, or later than its event.
   var isPostponed: Bool
+  /// The approximate size of the event in storage; 0 when unknown.
+  var eventBytes = 0
+  /// Where the delivery's chain of causes began; nil for a delivery without a cause.
+  var origin: Origin?
+
+  /// Where a chain of causes began, and how far it has spread since.
+  package struct Origin: Sendable, Hashable {
+    /// The event that no delivery caused.
+    var root: EventPlace
+    /// How often the function has run before in the chain, each time for another document.
+    var generation: Int
+  }
 
   /// Which kind of trigger the delivery belongs to.
   package enum Source: Sendable, Hashable {

@@ -8,6 +8,8 @@ package struct DeliveryFigures: Sendable, Hashable {
   package var oldest: Timestamp?
   /// Tries that ended, by the state that they left their delivery in.
   package var ends: [Delivery.State: Int]
+  /// Deliveries that were never tried, because they are part of a loop.
+  package var stopped = 0
 
   /// Those of a function without events, whose tries have ended so.
   package init(ends: [Delivery.State: Int] = [:]) {

@@ -6,11 +6,18 @@ package struct DispatchLimits: Sendable, Hashable {
   package var concurrentMax: Int
   /// Starts in a second; nil for no bound.
   package var perSecondMax: Double?
+  /// Deliveries that run at the same time each in a worker for itself.
+  package var apartMax: Int
 
   /// Limits.
-  package init(concurrentMax: Int = Self.concurrentDefault, perSecondMax: Double? = nil) {
+  package init(
+    concurrentMax: Int = Self.concurrentDefault,
+    perSecondMax: Double? = nil,
+    apartMax: Int = FunctionEndpoint.apartMax(instances: FunctionEndpoint.instancesDefault)
+  ) {
     self.concurrentMax = concurrentMax
     self.perSecondMax = perSecondMax
+    self.apartMax = apartMax
   }
 
   /// The limits of a deployed function; a task queue has Cloud Tasks' defaults.
@@ -24,6 +31,7 @@ package struct DispatchLimits: Sendable, Hashable {
       perSecondMax = max(0.001, queue.rateLimits?.maxDispatchesPerSecond ?? 500)
     }
     concurrentMax = min(concurrentMax, endpoint.capacity)
+    apartMax = FunctionEndpoint.apartMax(instances: endpoint.instances)
   }
 
   /// As many as two workers take.

@@ -59,6 +59,8 @@ final class Dispatcher: Sendable {
     var endsCount: UInt64 = 0
     /// The same by function, and by what became of the delivery.
     var ends: [String: [Delivery.State: Int]] = [:]
+    /// Deliveries that were stopped as part of a loop, by function.
+    var stopped: [String: Int] = [:]
     var lastLook: Timestamp?
     var waiters: [CheckedContinuation<Void, Never>] = []
     var turns: UInt64 = 0
@@ -219,6 +221,9 @@ final class Dispatcher: Sendable {
         figures[function, default: DeliveryFigures()].pending = backlog.count
         figures[function]?.running = backlog.runningCount
         figures[function]?.oldest = backlog.entries.values.lazy.map(\.delivery.commitTime).min()
+      }
+      for (function, count) in state.stopped {
+        figures[function, default: DeliveryFigures()].stopped = count
       }
       return figures
     }
@@ -617,6 +622,11 @@ final class Dispatcher: Sendable {
         metadata: ["delivery.count": "\(ends.count)", "error": "\(error)"]
       )
     }
+  }
+
+  /// Counts a delivery that was stopped as part of a loop.
+  func noteStopped(_ delivery: Delivery) {
+    state.withLock { $0.stopped[delivery.id.function, default: 0] += 1 }
   }
 
   /// Logs how a try ended.

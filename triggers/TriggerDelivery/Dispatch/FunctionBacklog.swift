@@ -5,8 +5,10 @@ import DocumentModel
 ///
 /// A window of them is in memory, with their events; the others stay in storage. What was never
 /// tried enters the window in the order of the events, what was postponed when it is due. Of the
-/// deliveries of one lane only the first runs, until its try has ended. A delivery stays in the
-/// window until its outcome is stored, so that nothing read from storage meanwhile brings it back.
+/// deliveries of one lane only the first runs, until its try has ended; of the ones behind it the
+/// window takes its share (`LaneShare`), and the rest is parked in storage until the line is short.
+/// A delivery stays in the window until its outcome is stored, so that nothing read from storage
+/// meanwhile brings it back.
 struct FunctionBacklog: Sendable {
   /// One delivery of the window.
   struct Entry: Sendable {
@@ -53,6 +55,9 @@ struct FunctionBacklog: Sendable {
   private var suspectsRunning = 0
   /// The bytes of the events in the window.
   private(set) var heldBytes = 0
+  /// The deliveries that wait for an earlier one of their lane, and the bytes of their events.
+  private(set) var blockedCount = 0
+  private var blockedBytes = 0
 
   /// Pending deliveries, in the window and in storage.
   private(set) var count = 0
@@ -72,7 +77,9 @@ struct FunctionBacklog: Sendable {
   private(set) var hasLaneRows = false
   /// Lanes that get a row in a moment, with the number of such writes: nothing else enters them.
   private var heldLanes: [DeliveryLane: Int] = [:]
+  /// Lanes whose next deliveries are to be read, and the order in which they came.
   private var lanesToCheck: Set<DeliveryLane> = []
+  private var lanesInOrder: Deque<DeliveryLane> = []
   private var load: Load?
   /// Changes by hand that wait for the end of a read.
   private var reservationsWanted = 0
@@ -104,8 +111,10 @@ struct FunctionBacklog: Sendable {
   private var windowMax: Int { min(max(2 * limits.concurrentMax, 64), Self.windowMax) }
 
   private static let windowMax = 1024
-  /// Suspects that run at one time: each has a worker for itself.
-  private static let suspectsMax = 4
+
+  /// How many of them may wait for an earlier one of their lane.
+  private var share: LaneShare { LaneShare(windowMax: windowMax) }
+
   /// The most deliveries that one read takes.
   static let loadMax = 256
 }
@@ -158,7 +167,7 @@ extension FunctionBacklog {
         if delivery.isUnanswered { unansweredCount += 1 }
         isLeft = true
       } else if !hasMore, load == nil, !hasLaneRows, entries.count < windowMax,
-        candidate.bytes <= room
+        candidate.bytes <= room, hasRoom(behindOthersFor: delivery)
       {
         room -= candidate.bytes
         position = delivery.id.place
@@ -170,6 +179,12 @@ extension FunctionBacklog {
     }
     if isLeft { insertsRunning += 1 }
     return isLeft
+  }
+
+  /// Whether a delivery finds its lane empty, or room behind the others of its lane.
+  private func hasRoom(behindOthersFor delivery: Delivery) -> Bool {
+    guard let lane = delivery.lane, let line = lanes[lane] else { return true }
+    return share.takes(behind: line.count, blocked: blockedCount, blockedBytes: blockedBytes)
   }
 
   /// Notes that rows of `add` can be read.
@@ -225,9 +240,11 @@ extension FunctionBacklog {
       lanes[lane] = line
       guard index == 0 else {
         entries[place] = entry
+        blockedCount += 1
+        blockedBytes += entry.bytes
         return
       }
-      if line.count > 1 { entries[line[1]]?.phase = .blocked }
+      if line.count > 1 { change(line[1], to: .blocked) }
     }
     entry.phase = .ready
     entries[place] = entry
@@ -237,6 +254,20 @@ extension FunctionBacklog {
   private mutating func queueUp(_ place: EventPlace) {
     if entries[place]?.isSuspect == true { suspects.append(place) } else { ready.append(place) }
   }
+
+  private mutating func change(_ place: EventPlace, to phase: Phase) {
+    guard let old = entries[place]?.phase else { return }
+    let bytes = entries[place]?.bytes ?? 0
+    if old == .blocked {
+      blockedCount -= 1
+      blockedBytes -= bytes
+    }
+    if phase == .blocked {
+      blockedCount += 1
+      blockedBytes += bytes
+    }
+    entries[place]?.phase = phase
+  }
 }
 
 // MARK: - Reading
@@ -244,12 +275,16 @@ extension FunctionBacklog {
 extension FunctionBacklog {
   /// Whether deliveries should be read from storage at `now`.
   func wantsLoad(now: Timestamp) -> Bool {
-    guard load == nil, reservationsWanted == 0, !isPaused else { return false }
-    if !lanesToCheck.isEmpty { return true }
-    guard entries.count < windowMax, ready.count + suspects.count <= windowMax / 2 else {
+    guard load == nil, reservationsWanted == 0, !isPaused, entries.count < windowMax else {
       return false
     }
-    return isMoreStored || (nextDue.map { $0 <= now } ?? false)
+    if !lanesToCheck.isEmpty { return true }
+    return takesMore && (isMoreStored || (nextDue.map { $0 <= now } ?? false))
+  }
+
+  /// Whether the window has room, and so little that could start that more of it helps.
+  private var takesMore: Bool {
+    entries.count < windowMax && ready.count + suspects.count <= windowMax / 2
   }
 
   /// Begins a read; nothing else may begin one until `apply` or `cancelLoad`.
@@ -261,7 +296,6 @@ extension FunctionBacklog {
     let known = Set(entries.keys)
     load = Load(known: known, heldLanes: Set(heldLanes.keys))
     isMoreStored = false
-    defer { lanesToCheck = [] }
     return DeliveryStore.LoadRequest(
       function: function,
       known: known,
@@ -269,9 +303,27 @@ extension FunctionBacklog {
       countMax: min(max(windowMax - entries.count, 1), Self.loadMax),
       bytesMax: bytesMax,
       now: now,
-      lanes: Array(lanesToCheck),
+      lanes: takeLanesToCheck(),
+      room: LaneRoom(
+        share,
+        lines: lanes.compactMapValues { line in
+          line.last.map { LaneRoom.Line(count: line.count, last: $0) }
+        },
+        blocked: blockedCount,
+        blockedBytes: blockedBytes
+      ),
       shards: shards
     )
+  }
+
+  /// The lanes to be read next, those that have waited longest.
+  private mutating func takeLanesToCheck() -> [DeliveryLane] {
+    var taken: [DeliveryLane] = []
+    while taken.count < Self.loadMax, let lane = lanesInOrder.popFirst() {
+      // A lane that was held meanwhile is left out.
+      if lanesToCheck.remove(lane) != nil { taken.append(lane) }
+    }
+    return taken
   }
 
   /// Ends a read that has failed, to be begun again.
@@ -288,6 +340,7 @@ extension FunctionBacklog {
     guard let load else { return [] }
     self.load = nil
     hasLaneRows = loaded.hasLaneRows || load.hasLaneRows || !heldLanes.isEmpty
+    for lane in loaded.lanesLeft { check(lane) }
     guard !load.isOutdated else {
       // Others may have changed the rows meanwhile. All are read again, whatever their lanes.
       nextDue = Timestamp(microseconds: 0)
@@ -321,8 +374,13 @@ extension FunctionBacklog {
   mutating func endParking(_ deliveries: [Delivery]) {
     for lane in Self.lanes(of: deliveries) {
       letGo(lane)
-      check(lane)
+      refill(lane)
     }
+  }
+
+  /// Reads a lane's next deliveries once few of the window are left of it.
+  private mutating func refill(_ lane: DeliveryLane) {
+    if (lanes[lane]?.count ?? 0) <= share.laneMin { check(lane) }
   }
 
   private static func lanes(of deliveries: [Delivery]) -> Set<DeliveryLane> {
@@ -366,11 +424,12 @@ extension FunctionBacklog {
     if load.hasLaneRows { noteLaneRows() }
   }
 
-  /// Looks at a lane's first delivery in storage at the next read.
+  /// Looks at a lane's first deliveries in storage at the next read.
   mutating func check(_ lane: DeliveryLane) {
     noteLaneRows()
     // A held lane is checked when it is let go: what is read before would be parked again.
-    if heldLanes[lane] == nil { lanesToCheck.insert(lane) }
+    guard heldLanes[lane] == nil, lanesToCheck.insert(lane).inserted else { return }
+    lanesInOrder.append(lane)
   }
 
   /// Notes that untried deliveries can be read.
@@ -409,7 +468,7 @@ extension FunctionBacklog {
     else { return nil }
     prune()
     // Suspects come first: they are older. Those that must wait let the others pass.
-    if suspectsRunning < Self.suspectsMax, let place = suspects.first {
+    if suspectsRunning < limits.apartMax, let place = suspects.first {
       guard bucket.take(now: now) else { return nil }
       suspects.removeFirst()
       return run(place)
@@ -433,7 +492,7 @@ extension FunctionBacklog {
   }
 
   private mutating func run(_ place: EventPlace) -> Entry? {
-    entries[place]?.phase = .running
+    change(place, to: .running)
     runningCount += 1
     guard let entry = entries[place] else { return nil }
     if entry.isSuspect { suspectsRunning += 1 }
@@ -485,7 +544,7 @@ extension FunctionBacklog {
     guard entries[place]?.phase == .running else { return }
     stopRunning(place)
     guard entries[place]?.isLost == false else { return lose(place) }
-    entries[place]?.phase = .ready
+    change(place, to: .ready)
     if asSuspect { entries[place]?.isSuspect = true }
     if entries[place]?.isSuspect == true {
       suspects.append(place)
@@ -541,14 +600,14 @@ extension FunctionBacklog {
     guard let next = line.first else { return end }
     lanes[lane] = line
     if wasFirst {
-      entries[next]?.phase = .ready
+      change(next, to: .ready)
       queueUp(next)
     }
     return end
   }
 
   private mutating func beginSaving(_ place: EventPlace) {
-    entries[place]?.phase = .saving
+    change(place, to: .saving)
     savingCount += 1
   }
 
@@ -564,7 +623,7 @@ extension FunctionBacklog {
     }
     guard hasLaneRows, let lane = end.old.lane else { return }
     if end.new.isPostponed { letGo(lane) }
-    check(lane)
+    refill(lane)
   }
 
   /// Notes that an end was refused, because another dispatcher has the delivery now.
@@ -572,7 +631,7 @@ extension FunctionBacklog {
     leave(end.old.id.place, isPending: true)
     for delivery in end.parked { leave(delivery.id.place, isPending: true) }
     if end.new.isPostponed, let lane = end.old.lane { letGo(lane) }
-    lookAgain(from: nil)
+    lookAgain(from: end.old.isPostponed ? end.old.dueTime : nil)
   }
 
   /// Forgets a delivery of the window whose rows are written; `isPending` if they still say so.
@@ -599,19 +658,35 @@ extension FunctionBacklog {
     }
   }
 
+  /// Forgets a delivery that does not run, with those behind it in its lane.
+  ///
+  /// It may be this dispatcher's again by now, and then all of them are read again in their order.
   private mutating func lose(_ place: EventPlace) {
-    guard let entry = entries.removeValue(forKey: place) else { return }
+    guard let entry = remove(place) else { return }
+    lookAgain(from: nil)
+    guard let lane = entry.delivery.lane, let line = lanes.removeValue(forKey: lane) else { return }
+    var left: Deque<EventPlace> = []
+    for other in line where other != place {
+      switch entries[other]?.phase {
+      case .ready where other > place, .blocked where other > place: _ = remove(other)
+      default: left.append(other)
+      }
+    }
+    guard let next = left.first else { return }
+    lanes[lane] = left
+    guard entries[next]?.phase == .blocked else { return }
+    change(next, to: .ready)
+    queueUp(next)
+  }
+
+  private mutating func remove(_ place: EventPlace) -> Entry? {
+    // It counts as blocked no longer.
+    change(place, to: .ready)
+    guard let entry = entries.removeValue(forKey: place) else { return nil }
     heldBytes -= entry.bytes
     if entry.delivery.isUnanswered { unansweredCount += 1 }
-    // The delivery may be this dispatcher's again by now.
-    lookAgain(from: nil)
-    guard let lane = entry.delivery.lane, var line = lanes[lane] else { return }
-    let wasFirst = line.first == place
-    line.removeAll { $0 == place }
-    lanes[lane] = line.isEmpty ? nil : line
-    guard wasFirst, let next = line.first, entries[next]?.phase == .blocked else { return }
-    entries[next]?.phase = .ready
-    queueUp(next)
+    if entry.delivery.isPostponed { noteDue(entry.delivery.dueTime) }
+    return entry
   }
 
   /// Counts a pending delivery that somebody has added to storage or removed from it.
@@ -641,7 +716,9 @@ extension FunctionBacklog {
   func isStill(at now: Timestamp) -> Bool {
     guard !isActive else { return false }
     if isPaused { return forced.isEmpty }
-    return !hasWork(at: now) && (!hasReady || waitTime.map { $0 > now } ?? false)
+    // Until some of a full window have started, nothing is read.
+    let isWorkHeldUp = hasReady && !takesMore && insertsRunning == 0
+    return (isWorkHeldUp || !hasWork(at: now)) && (!hasReady || waitTime.map { $0 > now } ?? false)
   }
 
   /// Whether nothing is active or has yet to come into the window.

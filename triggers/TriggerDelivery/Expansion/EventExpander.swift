@@ -13,6 +13,7 @@ final class EventExpander: Sendable {
   private struct State {
     var expandedThrough: UInt64 = 0
     var isEnabled = true
+    var spreads = SpreadCounts()
   }
 
   private let registry: FunctionRegistry
@@ -105,6 +106,7 @@ final class EventExpander: Sendable {
     guard configuration.sharingBeat == nil else {
       // The write may be refused, and then another expander makes these deliveries.
       try await writer.write(batch, shards: [.expansion])
+      noteSettled(new)
       let now = now()
       return dispatcher.change { [own] dispatch in
         for (function, candidates) in own {
@@ -125,12 +127,19 @@ final class EventExpander: Sendable {
         return left
       }
     }
+    noteSettled(new)
     guard !left.isEmpty else { return }
     dispatcher.change { [left] dispatch in
       for (function, deliveries) in left {
         dispatch.change(function) { $0.inserted(deliveries) }
       }
     }
+  }
+
+  /// Reports those that were dead from the start, so that they are bounded as others.
+  private func noteSettled(_ new: [DeliveryStore.Candidate]) {
+    let settled = new.map(\.delivery).filter(\.state.isSettled)
+    if !settled.isEmpty { dispatcher.onStored(settled) }
   }
 
   private func expand(
@@ -142,12 +151,7 @@ final class EventExpander: Sendable {
     guard !wanted.isEmpty else { return [] }
     let cause = record.cause.flatMap { DeliveryCause($0) }
     let depth = cause.map { $0.depth + 1 } ?? 0
-    let chain: [Delivery]
-    if let cause, configuration.loopCheck.wantsLook(at: depth) {
-      chain = try await store.chain(from: cause.id, limit: configuration.loopCheck.lengthMax)
-    } else {
-      chain = []
-    }
+    let chain = try await chain(of: cause, depth: depth, to: wanted)
     let bytes = entry.bytes / max(1, record.changes.count + record.occurrences.count)
     return wanted.compactMap { want in
       guard let event = record.event(at: want.index) else { return nil }
@@ -164,9 +168,39 @@ final class EventExpander: Sendable {
         cause: cause?.id,
         depth: isTask ? 0 : depth
       )
+      delivery.eventBytes = bytes
+      if let cause, !isTask {
+        delivery.origin = LoopCheck.origin(of: delivery, cause: cause, after: chain)
+      }
       place(&delivery, after: chain)
       return DeliveryStore.Candidate(delivery: delivery, event: event, bytes: bytes)
     }
+  }
+
+  /// The deliveries that led to an event, nearest first, as far back as its functions need it.
+  ///
+  /// The nearest is in memory, as a rule. Most chains end there, or do not come round; no others cost
+  /// a read.
+  private func chain(
+    of cause: DeliveryCause?,
+    depth: Int,
+    to wanted: [Want]
+  ) async throws -> [Delivery] {
+    guard let cause else { return [] }
+    if configuration.loopCheck.wantsLook(at: depth) {
+      return try await store.chain(from: cause.id, limit: configuration.loopCheck.lengthMax)
+    }
+    let nearest = dispatcher.read { dispatch in
+      dispatch.backlogs[cause.id.function]?.entries[cause.id.place]?.delivery
+    }
+    guard let nearest else {
+      return try await store.chain(from: cause.id, limit: LoopCheck.lookBackMax)
+    }
+    let isKnown = wanted.allSatisfy { $0.function == cause.id.function }
+    guard !isKnown, let next = nearest.cause,
+      depth > 2 || wanted.contains(where: { $0.function == next.function })
+    else { return [nearest] }
+    return [nearest] + (try await store.chain(from: next, limit: LoopCheck.lookBackMax - 1))
   }
 
   /// A function that wants an event of a commit, and the type of a document's event that it wants.
@@ -224,8 +258,29 @@ final class EventExpander: Sendable {
       let problem = configuration.loopCheck.problem(with: delivery, after: chain)
     {
       delivery.end(.dead, problem, now)
+      dispatcher.noteStopped(delivery)
       dispatcher.log(delivery)
+    } else {
+      checkSpread(of: &delivery, after: chain, now)
     }
+  }
+
+  /// Stops a delivery of a function that makes itself run for ever more documents.
+  private func checkSpread(
+    of delivery: inout Delivery,
+    after chain: [Delivery],
+    _ now: Timestamp
+  ) {
+    guard let origin = delivery.origin, origin.generation >= LoopCheck.generationMin else { return }
+    let function = delivery.id.function
+    let count = state.withLock { $0.spreads.add(origin.root, function) }
+    let problem = configuration.loopCheck.problem(with: delivery, count: count, after: chain)
+    guard let problem else { return }
+    delivery.end(.dead, problem, now)
+    dispatcher.noteStopped(delivery)
+    // One line for the first, and one each time that twice as many have been stopped.
+    let stopped = count - configuration.loopCheck.spreadMax
+    if stopped.nonzeroBitCount == 1 { dispatcher.log(delivery) }
   }
 
   /// Event records without deliveries that a crash may cause to be expanded again.

@@ -2,17 +2,55 @@
 ///
 /// A function that writes the document which fires it, or two that write each other's, would run
 /// without end; production lets them. Here such a chain is stopped once it has come round too
-/// often.
+/// often. A chain that branches as it comes round, to ever more documents, is stopped at a number of
+/// events.
 package struct LoopCheck: Sendable, Hashable {
   /// How often one function may run for one document within a chain.
   package var roundsMax: Int
   /// How many events a chain of any kind may have.
   package var lengthMax: Int
+  /// How many events of one function may come from one event in a circle that spreads.
+  ///
+  /// Counted are those before which the function has run for two other documents of the chain. So an
+  /// import of any size, the stages that follow it, and what a function writes to the documents that
+  /// fire it do not count; what counts is a function whose own writes make it run for documents whose
+  /// writes make it run for more. Honest is only the walk through a tree, of which few are so large.
+  package var spreadMax: Int
 
   /// Bounds far beyond what a chain of functions needs.
-  package init(roundsMax: Int = 25, lengthMax: Int = 250) {
+  package init(roundsMax: Int = 25, lengthMax: Int = 250, spreadMax: Int = 20_000) {
     self.roundsMax = roundsMax
     self.lengthMax = lengthMax
+    self.spreadMax = spreadMax
+  }
+
+  /// The deliveries before one that are looked through for its function's last run; circles of more
+  /// functions count as mere length.
+  static let lookBackMax = 16
+  /// The generation from which the deliveries of a function count against `spreadMax`.
+  static let generationMin = 2
+
+  /// Where a delivery's chain began, and its generation; `chain` has those before it, newest first.
+  static func origin(of delivery: Delivery, cause: DeliveryCause, after chain: [Delivery])
+    -> Delivery.Origin
+  {
+    let parent = chain.first
+    let root =
+      parent?.origin?.root ?? (parent?.cause == nil ? parent?.id.place : nil) ?? cause.id.place
+    let before = chain.first { $0.id.function == delivery.id.function }
+    let isOther = before.map { $0.subject != delivery.subject } ?? false
+    let generation = (before?.origin?.generation ?? 0) + (isOther ? 1 : 0)
+    return Delivery.Origin(root: root, generation: generation)
+  }
+
+  /// Why a delivery must not run that is one of `count` in a circle that spreads, or nil.
+  func problem(with delivery: Delivery, count: Int, after chain: [Delivery]) -> String? {
+    guard count > spreadMax, let root = delivery.origin?.root else { return nil }
+    let cycle = Self.cycle(of: Step(delivery), in: chain).joined(separator: " → ")
+    return "Stopped: a loop that fans out. \(cycle) comes round for ever more documents: event "
+      + "\(root.sequence).\(root.index) has caused \(spreadMax) events of \(delivery.id.function) "
+      + "so. Let the function return without a write when nothing is left to do, or enqueue tasks "
+      + "instead, each of which begins a new chain."
   }
 
   /// Whether a delivery at this depth justifies reading its chain.

@@ -42,10 +42,18 @@ extension DeliveryStore {
       self.record = record
     }
 
+    /// Reads the functions alone, which stand first.
+    static func functions(
+      from decoder: inout BinaryDecoder
+    ) throws(CorruptDataError) -> [String] {
+      var functions: [String] = []
+      for _ in 0..<(try decoder.count()) { functions.append(try decoder.text()) }
+      return functions
+    }
+
     init(sequence: UInt64, encoded: [UInt8]) throws(CorruptDataError) {
       var decoder = BinaryDecoder(encoded)
-      functions = []
-      for _ in 0..<(try decoder.count()) { functions.append(try decoder.text()) }
+      functions = try Self.functions(from: &decoder)
       record = try CommitRecord(sequence: sequence, encoded: try decoder.data())
     }
 
@@ -97,6 +105,16 @@ extension DeliveryStore {
     }
   }
 
+  /// The functions that needed an event when the log gave it up; nil for an event not kept here.
+  static func functionsNeeding(
+    _ place: EventPlace,
+    in snapshot: any StorageSnapshot
+  ) throws -> [String]? {
+    guard let stored = try snapshot.get(events, placeKey(place)) else { return nil }
+    var decoder = BinaryDecoder(stored.bytes)
+    return try KeptEvent.functions(from: &decoder)
+  }
+
   /// Forgets kept events that no delivery needs any more, of at most `limit` after a key.
   ///
   /// Returns the last key looked at; nil at the end.
@@ -109,8 +127,8 @@ extension DeliveryStore {
         key,
         value in
         let place = try Self.place(key[...])
-        let kept = try KeptEvent(sequence: place.sequence, encoded: value.bytes)
-        let isNeeded = try kept.functions.contains { function in
+        var decoder = BinaryDecoder(value.bytes)
+        let isNeeded = try KeptEvent.functions(from: &decoder).contains { function in
           let delivery = try Self.delivery(DeliveryID(place, function), in: snapshot)
           return delivery.map { $0.state != .succeeded } ?? false
         }

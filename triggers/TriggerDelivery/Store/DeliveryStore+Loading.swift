@@ -17,8 +17,10 @@ extension DeliveryStore {
     var bytesMax: Int
     /// Postponed deliveries that are due at this time are loaded, too.
     var now: Timestamp
-    /// Lanes whose first delivery may have become free.
+    /// Lanes whose next deliveries may enter.
     var lanes: [DeliveryLane]
+    /// What there is of each lane, and how much more may enter.
+    var room: LaneRoom
     /// The deliveries that this dispatcher may run.
     var shards: ShardSet
   }
@@ -33,8 +35,10 @@ extension DeliveryStore {
   /// What was found.
   struct Loaded: Sendable {
     var candidates: [Candidate] = []
-    /// Deliveries that must wait for an earlier one of their lane, and have no row that says so.
+    /// Deliveries that must wait for earlier ones of their lane, and have no row that says so.
     var parked: [Delivery] = []
+    /// Lanes of the request that are to be looked at again.
+    var lanesLeft: [DeliveryLane] = []
     /// The place up to which all untried deliveries were found.
     var position: EventPlace?
     /// Whether there may be more after that place.
@@ -44,13 +48,13 @@ extension DeliveryStore {
     var hasLaneRows = false
   }
 
-  /// Loads deliveries of one function: those freed in lanes, those due, and then untried ones.
+  /// Loads deliveries of one function: those due, untried ones, and the next ones of lanes.
   func load(_ request: LoadRequest) async throws -> Loaded {
     try await storage.read { snapshot in
       var loading = try Loading(request, snapshot)
-      try loading.takeLanes()
       try loading.takeDue()
       try loading.takeUntried()
+      try loading.takeLanes()
       return loading.loaded
     }
   }
@@ -61,6 +65,11 @@ extension DeliveryStore {
     private let prefix: [UInt8]
     private var reader: EventReader
     private var taken: Set<EventPlace> = []
+    private var room: LaneRoom
+    /// Lanes of which something is parked by this read: nothing later of them may enter.
+    private var closed: Set<DeliveryLane> = []
+    /// The first row of each lane that was looked up.
+    private var firsts: [DeliveryLane: EventPlace?] = [:]
     private var bytes = 0
     var loaded = Loaded()
 
@@ -69,23 +78,17 @@ extension DeliveryStore {
       self.snapshot = snapshot
       prefix = DeliveryStore.prefix(request.function)
       reader = EventReader(snapshot)
+      room = request.room
       loaded.position = request.position
       loaded.hasLaneRows = try first(DeliveryStore.lanes, prefix, in: snapshot) != nil
     }
 
-    private var isFull: Bool {
-      loaded.candidates.count >= request.countMax
+    private func isFull(_ countMax: Int) -> Bool {
+      loaded.candidates.count >= countMax
         || !loaded.candidates.isEmpty && bytes >= request.bytesMax
     }
 
-    mutating func takeLanes() throws {
-      for lane in request.lanes {
-        guard let place = try firstOfLane(lane), let delivery = try pending(place),
-          delivery.isDue(at: request.now)
-        else { continue }
-        try take(delivery)
-      }
-    }
+    // MARK: Due ones
 
     mutating func takeDue() throws {
       var due: [EventPlace] = []
@@ -93,7 +96,7 @@ extension DeliveryStore {
       try snapshot.scan(DeliveryStore.due, prefix: prefix) { key, _ in
         let time = DeliveryStore.time(key.dropFirst(prefix.count).prefix(8))
         let place = try DeliveryStore.place(key.suffix(16))
-        if request.known.contains(place) || taken.contains(place) { return true }
+        if request.known.contains(place) { return true }
         guard time <= request.now else {
           later.append((place, time))
           return later.count < DeliveryStore.laterMax
@@ -117,8 +120,8 @@ extension DeliveryStore {
       for place in due {
         guard let delivery = try pending(place), isOurs(delivery) else { continue }
         if try isBehind(delivery) {
-          loaded.parked.append(delivery)
-        } else if isFull {
+          park(delivery)
+        } else if isFull(request.countMax) {
           loaded.nextDue = min(loaded.nextDue ?? delivery.dueTime, delivery.dueTime)
         } else {
           try take(delivery)
@@ -126,47 +129,141 @@ extension DeliveryStore {
       }
     }
 
+    // MARK: Untried ones
+
+    /// Takes untried deliveries in the order of their events, until one finds no room.
+    ///
+    /// Those behind others of their lane are parked where the lane has its share, and the next
+    /// lane's have their chance: that costs a row, but no place in the window.
     mutating func takeUntried() throws {
-      let from = request.position.map { prefix + DeliveryStore.placeKey($0) + [0] } ?? prefix
+      // Half of the room is for lanes that wait for their next deliveries.
+      let countMax =
+        request.lanes.isEmpty ? request.countMax : max(1, request.countMax / 2)
       var looked = 0
-      var found: [Delivery] = []
+      repeat {
+        let limit = min(Self.pageMax, DeliveryStore.looksMax - looked)
+        let page = try untriedRows(limit: limit)
+        looked += page.count
+        for row in page {
+          if let delivery = row.delivery, isOurs(delivery), try !admit(delivery, countMax) {
+            loaded.hasMore = true
+            return
+          }
+          loaded.position = row.place
+        }
+        guard page.count == limit else { return }
+      } while looked < DeliveryStore.looksMax
+      // Rows that are passed over cost time as well.
+      loaded.hasMore = true
+    }
+
+    /// The rows after the position; of those that are known, taken or not to be tried, the place.
+    private func untriedRows(limit: Int) throws -> [(place: EventPlace, delivery: Delivery?)] {
+      let from = loaded.position.map { prefix + DeliveryStore.placeKey($0) + [0] } ?? prefix
+      var rows: [(place: EventPlace, delivery: Delivery?)] = []
       try snapshot.scan(
         DeliveryStore.pending,
         from: from,
         to: keyAfter(prefix: prefix),
         descending: false
       ) { key, value in
-        // Rows that are passed over cost time as well.
-        guard loaded.candidates.count + found.count < request.countMax,
-          looked < DeliveryStore.looksMax
-        else {
-          loaded.hasMore = true
-          return false
-        }
-        looked += 1
         let place = try DeliveryStore.place(key.suffix(16))
         let flags = try Delivery.flags(of: value.bytes)
-        if !flags.contains(.isPostponed), !request.known.contains(place), !taken.contains(place) {
-          found.append(try Delivery(DeliveryID(place, request.function), decoding: value.bytes))
-        } else if found.isEmpty {
-          loaded.position = place
+        let mayEnter =
+          flags.contains(.isPostponed)
+          ? loaded.hasLaneRows && flags.contains(.hasLane) : true
+        var delivery: Delivery?
+        if mayEnter, !request.known.contains(place), !taken.contains(place) {
+          delivery = try Delivery(DeliveryID(place, request.function), decoding: value.bytes)
         }
-        return true
+        rows.append((place, delivery))
+        return rows.count < limit
       }
-      for delivery in found {
-        guard !isFull else {
-          loaded.hasMore = true
-          return
+      return rows
+    }
+
+    /// Takes or parks an untried delivery; false when there is no room for it.
+    private mutating func admit(_ delivery: Delivery, _ countMax: Int) throws -> Bool {
+      if delivery.isPostponed {
+        guard try isLeftByItsLane(delivery) else { return true }
+      } else if let lane = delivery.lane {
+        let first = loaded.hasLaneRows ? try firstOfLane(lane) : nil
+        let place = delivery.id.place
+        let isBehind = first.map { $0 < place } ?? false
+        if isBehind || closed.contains(lane) || !room.takes(lane, place) {
+          // After a start most rows are met again that have been parked before.
+          let isParked = try first == place || isBehind && hasLaneRow(lane, place)
+          if !isParked { park(delivery) }
+          return true
         }
-        loaded.position = delivery.id.place
-        guard isOurs(delivery) else { continue }
-        if loaded.hasLaneRows, try isBehind(delivery) {
-          loaded.parked.append(delivery)
-        } else {
-          try take(delivery)
+      }
+      guard !isFull(countMax) else { return false }
+      try take(delivery)
+      return true
+    }
+
+    /// Whether a parked delivery that was tried before is first of its lane and due.
+    ///
+    /// Its lane brings it as soon as the one before it has settled, unless the server dies in between.
+    private mutating func isLeftByItsLane(_ delivery: Delivery) throws -> Bool {
+      guard delivery.isDue(at: request.now), let lane = delivery.lane, !closed.contains(lane),
+        try firstOfLane(lane) == delivery.id.place
+      else { return false }
+      return try snapshot.get(DeliveryStore.due, DeliveryStore.dueKey(prefix, delivery)) == nil
+    }
+
+    // MARK: Lanes
+
+    /// Takes the next deliveries of lanes: the first of each where the window has none, then more.
+    mutating func takeLanes() throws {
+      // One at least: the others must not hold up a lane for ever.
+      let countMax = max(request.countMax, loaded.candidates.count + 1)
+      var open: [DeliveryLane] = []
+      for lane in request.lanes {
+        if room.count(lane) > 0, !closed.contains(lane) {
+          open.append(lane)
+        } else if isFull(countMax) || closed.contains(lane) {
+          loaded.lanesLeft.append(lane)
+        } else if try takeNext(of: lane, countMax: 1) > 0 {
+          open.append(lane)
         }
+      }
+      for lane in open where !isFull(countMax) {
+        _ = try takeNext(of: lane, countMax: countMax - loaded.candidates.count)
       }
     }
+
+    /// Takes deliveries of a lane in order, as long as they are due and find room.
+    private mutating func takeNext(of lane: DeliveryLane, countMax: Int) throws -> Int {
+      var count = 0
+      for place in try rows(of: lane) where !request.known.contains(place) && !taken.contains(place)
+      {
+        guard count < countMax, room.takes(lane, place), count == 0 || bytes < request.bytesMax,
+          let delivery = try pending(place), delivery.isDue(at: request.now)
+        else { break }
+        // Until all rows before it were looked at, an earlier one of the lane may be among them.
+        guard !loaded.hasMore || loaded.position.map({ place <= $0 }) ?? false else {
+          loaded.lanesLeft.append(lane)
+          break
+        }
+        try take(delivery)
+        count += 1
+      }
+      return count
+    }
+
+    /// The first places of a lane's rows: those in the window, and as many more as may enter.
+    private func rows(of lane: DeliveryLane) throws -> [EventPlace] {
+      let prefix = DeliveryStore.laneKey(prefix, lane)
+      var places: [EventPlace] = []
+      try snapshot.scan(DeliveryStore.lanes, prefix: prefix) { key, _ in
+        places.append(try DeliveryStore.place(key.suffix(16)))
+        return places.count < room.count(lane) + room.share.laneMax
+      }
+      return places
+    }
+
+    // MARK: Single ones
 
     private mutating func take(_ delivery: Delivery) throws {
       let place = delivery.id.place
@@ -174,10 +271,15 @@ extension DeliveryStore {
         return
       }
       let found = try reader.event(at: place)
-      loaded.candidates.append(
-        Candidate(delivery: delivery, event: found?.event, bytes: found?.bytes ?? 0)
-      )
-      bytes += found?.bytes ?? 0
+      let size = found?.bytes ?? 0
+      loaded.candidates.append(Candidate(delivery: delivery, event: found?.event, bytes: size))
+      bytes += size
+      if let lane = delivery.lane { room.add(lane, place, bytes: size) }
+    }
+
+    private mutating func park(_ delivery: Delivery) {
+      loaded.parked.append(delivery)
+      if let lane = delivery.lane { closed.insert(lane) }
     }
 
     private func isOurs(_ delivery: Delivery) -> Bool {
@@ -191,15 +293,25 @@ extension DeliveryStore {
     }
 
     /// Whether an earlier delivery of the lane is postponed or parked.
-    private func isBehind(_ delivery: Delivery) throws -> Bool {
+    private mutating func isBehind(_ delivery: Delivery) throws -> Bool {
       guard let lane = delivery.lane, let first = try firstOfLane(lane) else { return false }
       return first < delivery.id.place
     }
 
-    private func firstOfLane(_ lane: DeliveryLane) throws -> EventPlace? {
+    private mutating func firstOfLane(_ lane: DeliveryLane) throws -> EventPlace? {
+      if let known = firsts[lane] { return known }
       let key = try first(DeliveryStore.lanes, DeliveryStore.laneKey(prefix, lane), in: snapshot)
-      return try key.map { try DeliveryStore.place($0.suffix(16)) }
+      let place = try key.map { try DeliveryStore.place($0.suffix(16)) }
+      firsts[lane] = .some(place)
+      return place
     }
+
+    private func hasLaneRow(_ lane: DeliveryLane, _ place: EventPlace) throws -> Bool {
+      let key = DeliveryStore.laneKey(prefix, lane) + DeliveryStore.placeKey(place)
+      return try snapshot.get(DeliveryStore.lanes, key) != nil
+    }
+
+    private static let pageMax = 256
   }
 
   /// The most rows that one load passes over.

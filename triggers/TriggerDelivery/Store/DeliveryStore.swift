@@ -74,6 +74,69 @@ struct DeliveryStore: Sendable {
     batch.put(lanes, laneKey(function, lane) + placeKey(delivery.id.place), [])
   }
 
+  /// What deletes failed and dead deliveries, with their kept events that no other needs.
+  func dropping(_ ids: [DeliveryID]) async throws -> StorageBatch {
+    try await storage.read { snapshot in
+      var batch = StorageBatch()
+      for id in ids { batch.delete(Self.failed, Self.settledKey(id)) }
+      for (place, ids) in Dictionary(grouping: ids, by: \.place) {
+        let functions = Set(ids.map(\.function))
+        guard let others = try Self.functionsNeeding(place, in: snapshot) else { continue }
+        let isNeeded = try others.contains { function in
+          guard !functions.contains(function) else { return false }
+          let delivery = try Self.delivery(DeliveryID(place, function), in: snapshot)
+          return delivery.map { $0.state != .succeeded } ?? false
+        }
+        if !isNeeded { batch.delete(Self.events, Self.placeKey(place)) }
+      }
+      return batch
+    }
+  }
+
+  /// All failed and dead deliveries, those that failed first before the others.
+  func failedRows() async throws -> [FailedRow] {
+    var found: [FailedRow] = []
+    var next: [UInt8]? = []
+    while let start = next {
+      let page = try await storage.read { snapshot in
+        var page: [Delivery] = []
+        try snapshot.scan(Self.failed, from: start, to: nil, descending: false) { key, value in
+          let place = try Self.place(key.prefix(16))
+          let function = String(decoding: key.dropFirst(16), as: UTF8.self)
+          page.append(try Delivery(DeliveryID(place, function), decoding: value.bytes))
+          return page.count < Self.failedPageMax
+        }
+        var reader = EventReader(snapshot)
+        // Rows of earlier versions do not say how large their events are.
+        for index in page.indices where page[index].eventBytes == 0 {
+          page[index].eventBytes = try reader.event(at: page[index].id.place)?.bytes ?? 0
+        }
+        return page
+      }
+      found += page.map { FailedRow($0) }
+      next = page.count < Self.failedPageMax ? nil : page.last.map { Self.settledKey($0.id) + [0] }
+    }
+    return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
+  }
+
+  /// A failed or dead delivery with the bytes that are kept of it.
+  struct FailedRow: Sendable {
+    var id: DeliveryID
+    var time: Timestamp
+    var keptBytes: Int
+
+    init(_ delivery: Delivery) {
+      id = delivery.id
+      time = delivery.settledTime ?? delivery.commitTime
+      keptBytes = delivery.eventBytes + DeliveryStore.rowBytes
+    }
+  }
+
+  /// What a failed delivery's row takes with its error's text, about.
+  static let rowBytes = 512
+  /// Rows read at once; the events of some may have to be read as well.
+  private static let failedPageMax = 250
+
   /// Forgets a settled delivery.
   static func forget(_ delivery: Delivery, in batch: inout StorageBatch) {
     batch.delete(keyspace(of: delivery.state), settledKey(delivery.id))
@@ -96,6 +159,19 @@ struct DeliveryStore: Sendable {
       }
     }
     return nil
+  }
+
+  /// Deliveries, or nil for those not known, each with whether its event is kept.
+  func settled(
+    _ ids: [DeliveryID]
+  ) async throws -> [(delivery: Delivery?, hasEvent: Bool)] {
+    try await storage.read { snapshot in
+      var reader = EventReader(snapshot)
+      return try ids.map { id in
+        guard let delivery = try Self.delivery(id, in: snapshot) else { return (nil, false) }
+        return (delivery, try reader.event(at: id.place) != nil)
+      }
+    }
   }
 
   /// A delivery and those that led to it, newest first, at most `limit`.

@@ -5,15 +5,23 @@ import Synchronization
 
 /// Bounds what is kept of settled deliveries, of the events they needed, and of tasks' names.
 ///
-/// What is trimmed costs its own rows and no others: settled deliveries have keyspaces of their own,
-/// and the oldest come first in them.
+/// Of those that succeeded the newest are kept. Of those that failed each function has its share
+/// (`FailedShares`), and what is dropped is logged and frees its event.
 final class SettledRows: Sendable {
   private struct State {
-    /// The rows of each keyspace; nil before they were counted.
-    var counts: [Keyspace: Int]?
+    /// The rows of deliveries that succeeded; nil before they were counted.
+    var succeeded: Int?
+    var failed: FailedShares
+    /// Whether the rows that an earlier run left are among them.
+    var isLoaded = false
+    /// Those that are no longer failed since the load began.
+    var gone: Set<DeliveryID> = []
     var sinceTrim = 0
+    var bytesSinceTrim = 0
     /// Where the next look at kept events begins.
     var sweepKey: [UInt8]?
+    /// How many failed deliveries of each function were dropped, and the number last logged.
+    var dropped: [String: (count: Int, logged: Int)] = [:]
   }
 
   private let store: DeliveryStore
@@ -22,7 +30,7 @@ final class SettledRows: Sendable {
   private let taskNameKept: Duration
   private let now: @Sendable () -> Timestamp
   private let logger: Logger
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   private let kicks: AsyncStream<Void>
   private let kick: AsyncStream<Void>.Continuation
 
@@ -38,6 +46,8 @@ final class SettledRows: Sendable {
     taskNameKept = configuration.taskNameKept
     self.now = now
     self.logger = logger
+    let each = FailedShares.Bound(count: kept, bytes: configuration.failedBytesMax)
+    state = Mutex(State(failed: FailedShares(each: each, all: each * Self.sharesInAll)))
     (kicks, kick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
@@ -45,23 +55,40 @@ final class SettledRows: Sendable {
   func note(_ deliveries: [Delivery]) {
     let isDue = state.withLock { state in
       for delivery in deliveries where delivery.state.isSettled {
-        state.counts?[DeliveryStore.keyspace(of: delivery.state), default: 0] += 1
+        if delivery.state == .succeeded {
+          state.succeeded? += 1
+        } else {
+          state.failed.add(delivery.id, bytes: delivery.eventBytes + DeliveryStore.rowBytes)
+          state.gone.remove(delivery.id)
+        }
         state.sinceTrim += 1
+        state.bytesSinceTrim += delivery.eventBytes
       }
-      return state.sinceTrim >= Self.trimEvery
+      return state.sinceTrim >= Self.trimEvery || state.bytesSinceTrim >= Self.trimEveryBytes
     }
     if isDue { kick.yield() }
   }
 
   /// Notes a settled delivery whose row was deleted.
-  func forget(_ state: Delivery.State) {
-    self.state.withLock { $0.counts?[DeliveryStore.keyspace(of: state), default: 0] -= 1 }
+  func forget(_ delivery: Delivery) {
+    state.withLock { state in
+      guard delivery.state != .succeeded else {
+        state.succeeded? -= 1
+        return
+      }
+      state.failed.remove(delivery.id)
+      if !state.isLoaded { state.gone.insert(delivery.id) }
+    }
   }
 
-  /// Trims whenever enough has settled, until cancelled.
+  /// Trims at the start, and whenever enough has settled, until cancelled.
   func run() async {
+    kick.yield()
     for await _ in kicks {
-      state.withLock { $0.sinceTrim = 0 }
+      state.withLock { state in
+        state.sinceTrim = 0
+        state.bytesSinceTrim = 0
+      }
       do {
         try await trim()
       } catch {
@@ -71,25 +98,85 @@ final class SettledRows: Sendable {
   }
 
   private func trim() async throws {
-    for keyspace in [DeliveryStore.succeeded, DeliveryStore.failed] {
-      if state.withLock({ $0.counts?[keyspace] }) == nil {
-        let count = try await store.count(keyspace)
-        state.withLock { $0.counts = ($0.counts ?? [:]).merging([keyspace: count]) { $1 } }
-      }
-      let surplus = state.withLock { ($0.counts?[keyspace] ?? 0) - kept }
-      guard surplus > 0 else { continue }
-      let trimmed = try await store.trim(keyspace, surplus)
-      // Fewer rows were there than counted: they are counted anew.
-      state.withLock { state in
-        let count = state.counts?[keyspace] ?? 0
-        state.counts?[keyspace] = trimmed < surplus ? nil : count - trimmed
-      }
-    }
+    try await load()
+    try await trimSucceeded()
+    while try await trimFailed() {}
     try await tasks.free(before: now().advanced(by: .zero - taskNameKept))
     let key = state.withLock { $0.sweepKey }
     let next = try await store.sweepEvents(after: key, limit: Self.trimEvery)
     state.withLock { $0.sweepKey = next }
   }
 
+  // MARK: Those that succeeded
+
+  private func trimSucceeded() async throws {
+    if state.withLock({ $0.succeeded }) == nil {
+      let count = try await store.count(DeliveryStore.succeeded)
+      state.withLock { $0.succeeded = count }
+    }
+    let surplus = state.withLock { ($0.succeeded ?? 0) - kept }
+    guard surplus > 0 else { return }
+    let trimmed = try await store.trim(DeliveryStore.succeeded, surplus)
+    // Fewer rows were there than counted: they are counted anew.
+    state.withLock { state in
+      let count = state.succeeded ?? 0
+      state.succeeded = trimmed < surplus ? nil : count - trimmed
+    }
+  }
+
+  // MARK: Those that failed
+
+  /// Counts what an earlier run left, which may have kept more than the bounds of this one.
+  private func load() async throws {
+    guard !state.withLock({ $0.isLoaded }) else { return }
+    let rows = try await store.failedRows()
+    state.withLock { state in
+      // What has failed since is younger than all that were there before.
+      var failed = state.failed
+      for row in rows.reversed() where !state.gone.contains(row.id) && !failed.contains(row.id) {
+        failed.add(row.id, bytes: row.keptBytes, isOldest: true)
+      }
+      state.failed = failed
+      state.isLoaded = true
+      state.gone = []
+    }
+  }
+
+  /// Drops some of the failed deliveries beyond the bounds; false when there are none.
+  private func trimFailed() async throws -> Bool {
+    let surplus = state.withLock { $0.failed.takeSurplus(limit: Self.dropMax) }
+    guard !surplus.isEmpty else { return false }
+    let ids = surplus.flatMap { function, places in places.map { DeliveryID($0, function) } }
+    let batch = try await store.dropping(ids)
+    try await store.storage.commit(batch, durability: .relaxed)
+    for (function, places) in surplus { logDrop(of: function, places.count) }
+    return true
+  }
+
+  /// Logs the first drop of a function, and then each time that twice as many are dropped in all.
+  private func logDrop(of function: String, _ count: Int) {
+    let (total, kept) = state.withLock { state -> (Int?, Int) in
+      var dropped = state.dropped[function] ?? (0, 0)
+      dropped.count += count
+      let isDue = dropped.count >= 2 * dropped.logged
+      if isDue { dropped.logged = dropped.count }
+      state.dropped[function] = dropped
+      return (isDue ? dropped.count : nil, state.failed.kept(of: function).count)
+    }
+    guard let total else { return }
+    logger.warning(
+      "The oldest failed events of a function are dropped: more have failed than are kept",
+      metadata: [
+        "function.name": "\(function)", "dropped.count": "\(total)", "kept.count": "\(kept)",
+      ]
+    )
+  }
+
   private static let trimEvery = 1000
+  /// Bytes of settled deliveries' events after which those not needed are looked for.
+  private static let trimEveryBytes = 16 << 20
+  /// The shares of all functions together, in shares of one; beyond it the largest are cut.
+  private static let sharesInAll = 8
+  /// Deliveries dropped in one batch, for which a commit may have to wait.
+  private static let dropMax = 250
 }

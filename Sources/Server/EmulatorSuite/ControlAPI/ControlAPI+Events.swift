@@ -73,7 +73,7 @@ extension ControlAPI {
   /// `POST /hearth/v1/events/retry?state=&function=`: all failed and dead events, or only those.
   func retryAll(_ query: QueryParameters) async throws -> Response {
     try await forAll(query, states: [.failed, .dead]) {
-      _ = try await deliveries.administration.retry($0)
+      try await deliveries.administration.retryAll($0)
     }
   }
 
@@ -96,15 +96,15 @@ extension ControlAPI {
       throw StatusError.invalidArgument("Name a state: pending, failed or dead.")
     }
     return try await forAll(query, states: [.pending, .failed, .dead]) {
-      try await deliveries.administration.discard($0)
+      try await deliveries.administration.discardAll($0)
     }
   }
 
-  /// Does something to each delivery in a state, one batch after the other.
+  /// Does something to all deliveries in a state, one batch after the other.
   func forAll(
     _ query: QueryParameters,
     states: [Delivery.State],
-    _ body: (DeliveryID) async throws -> Void
+    _ body: ([DeliveryID]) async throws -> Int
   ) async throws -> Response {
     var chosen = states
     if let name = query["state"] {
@@ -126,17 +126,7 @@ extension ControlAPI {
           // next batch.
           limit: state == .pending ? Self.eventsMax : .max
         )
-        for delivery in batch {
-          try Task.checkCancellation()
-          do {
-            try await body(delivery.id)
-            count += 1
-          } catch let error as StatusError
-            where [.notFound, .failedPrecondition].contains(error.statusCode)
-          {
-            // Another request was faster, or the delivery ended by itself.
-          }
-        }
+        count += try await body(batch.map(\.id))
         if state != .pending || batch.count < Self.eventsMax { break }
       }
     }

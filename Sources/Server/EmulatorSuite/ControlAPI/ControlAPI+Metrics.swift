@@ -37,6 +37,8 @@ extension ControlAPI {
         oldestSeconds: events.oldest.map { max(0, now.duration(since: $0) / .seconds(1)) },
         deliveries: Dictionary(
           uniqueKeysWithValues: events.ends.map { ($0.key.rawValue, $0.value) }
+            // Of a loop: never tried, and dead.
+            + (events.stopped > 0 ? [("stopped", events.stopped)] : [])
         )
       )
     }

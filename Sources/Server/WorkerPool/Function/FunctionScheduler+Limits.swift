@@ -35,7 +35,7 @@ extension FunctionScheduler {
       concurrency = max(1, endpoint.concurrency ?? FunctionEndpoint.concurrencyDefault)
       instancesMin = max(0, endpoint.minInstances ?? 0)
       instancesMax = max(1, instancesMin, endpoint.maxInstances ?? configuration.instancesMax)
-      apartMax = max(1, instancesMax / 2)
+      apartMax = FunctionEndpoint.apartMax(instances: instancesMax)
       queueMax = configuration.queueMax
       queueBytesMax = configuration.queueBytesMax
       // A client has its own patience; what the log sends comes again.
