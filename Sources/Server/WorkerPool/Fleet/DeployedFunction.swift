@@ -35,6 +35,8 @@ package struct FunctionStatus: Sendable, Hashable, Codable {
   package var running: Int
   package var waiting: Int
   package var processes: [WorkerStatus]
+  /// Why the last worker could not be started; nil once one has.
+  package var startError: String?
 }
 
 /// One worker process at this moment.

@@ -184,6 +184,7 @@ extension FunctionScheduler {
   /// Notes that a worker could not be started; fails the waiting invocations if it was the only one.
   mutating func startFailed(_ detail: String, _ now: Duration, _ actions: inout [Action]) {
     pause.begin(now)
+    startError = detail
     adjustWorkers(now, &actions)
     guard workers.tally.all == 0 else { return }
     for (id, _) in queue.removeAll() {
@@ -198,6 +199,7 @@ extension FunctionScheduler {
   }
 
   private mutating func setReady(_ id: WorkerID, _ now: Duration) {
+    startError = nil
     workers.update(id) { worker in
       worker.phase = .ready
       worker.suspects = 0

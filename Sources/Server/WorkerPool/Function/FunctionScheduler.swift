@@ -109,6 +109,8 @@ struct FunctionScheduler {
   /// After the death of a worker with one invocation that ran apart; the ordinary ones go on.
   var pauseApart: RestartPause
   var drainBy: Duration?
+  /// Why the last worker could not be started; nil once one has.
+  var startError: String?
 
   /// Set once the version takes no more invocations.
   var isRetired = false

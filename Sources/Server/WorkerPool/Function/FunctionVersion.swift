@@ -228,7 +228,8 @@ final class FunctionVersion: Sendable {
         workers: workers.all,
         running: state.scheduler.runningCount,
         waiting: state.scheduler.waitingCount,
-        processes: state.workers.values.compactMap(\.status).sorted { $0.pid < $1.pid }
+        processes: state.workers.values.compactMap(\.status).sorted { $0.pid < $1.pid },
+        startError: state.scheduler.startError
       )
     }
   }
