@@ -353,6 +353,21 @@ struct FunctionSchedulerTests {
     #expect(scheduler.advance(to: .milliseconds(300)) == [.start(worker(3))])
   }
 
+  @Test("Why a worker could not be started is known until one is ready")
+  func startError() {
+    var scheduler = scheduler()
+    _ = scheduler.submit(id(1), timeout: .seconds(60), now: .zero)
+    #expect(scheduler.startError == nil)
+    scheduler.workerLaunched(worker(1), now: .zero)
+    _ = scheduler.workerExited(worker(1), detail: "code 1", now: .zero)
+    #expect(scheduler.startError == "code 1")
+    _ = scheduler.submit(id(2), timeout: .seconds(60), now: .zero)
+    #expect(scheduler.advance(to: .milliseconds(100)) == [.start(worker(2))])
+    scheduler.workerLaunched(worker(2), now: .milliseconds(100))
+    _ = scheduler.workerReady(worker(2), now: .milliseconds(200))
+    #expect(scheduler.startError == nil)
+  }
+
   @Test("A worker that does not answer in time after its launch counts as one that cannot start")
   func startTimesOut() {
     var scheduler = scheduler()
