@@ -140,6 +140,24 @@ struct CommitTests {
     try await fixture.commit()
   }
 
+  @Test("The refusal says why the log is full when somebody knows it")
+  func exceededLogAdvice() async throws {
+    let fixture = StoreFixture(
+      exceededCursor: { "deliveries" },
+      exceededAdvice: { "nothing was ever deployed" }
+    )
+
+    let error = try await #require(throws: StatusError.self) {
+      try await fixture.commit(set("c/d"))
+    }
+
+    #expect(
+      error.statusMessage
+        == "The event log is full because nothing was ever deployed; writes are refused until it "
+        + "catches up."
+    )
+  }
+
   @Test("A storage that refuses leaves nothing behind, and the next commit goes through")
   func storageFailure() async throws {
     let fixture = StoreFixture()

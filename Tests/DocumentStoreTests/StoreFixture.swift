@@ -36,7 +36,8 @@ final class StoreFixture: Sendable {
     storage: FaultyStorage = FaultyStorage(),
     access: any AccessPolicy = OpenAccess(),
     configuration: DocumentDatabase.Configuration = .init(),
-    exceededCursor: @escaping @Sendable () -> String? = { nil }
+    exceededCursor: @escaping @Sendable () -> String? = { nil },
+    exceededAdvice: @escaping @Sendable () -> String? = { nil }
   ) {
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let wall = WallClock()
@@ -52,6 +53,7 @@ final class StoreFixture: Sendable {
       clock: clock,
       configuration: configuration,
       exceededCursor: exceededCursor,
+      exceededAdvice: exceededAdvice,
       logger: logger
     )
   }

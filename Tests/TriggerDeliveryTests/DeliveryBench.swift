@@ -30,7 +30,8 @@ struct DeliveryBench: Sendable {
     configuration: DeliveryService.Configuration = .init(),
     clock: ManualClock = ManualClock(),
     wallClock: WallClock = WallClock(),
-    realClock: (any Clock<Duration>)? = nil
+    realClock: (any Clock<Duration>)? = nil,
+    logger: Logger = .silent
   ) {
     self.storage = storage
     self.clock = clock
@@ -44,7 +45,7 @@ struct DeliveryBench: Sendable {
       configuration: configuration,
       clock: realClock ?? clock,
       now: { Self.start.advanced(by: clock.now.offset + wallClock.offset) },
-      logger: .silent
+      logger: logger
     )
   }
 

@@ -160,11 +160,6 @@ struct DeliveryPolicyTests {
     #expect(settled.dueTime > now)
   }
 
-  @Test("An event of a function that is gone is dead")
-  func functionGone() {
-    #expect(settle(.sample(at: now), .functionGone, retrying).state == .dead)
-  }
-
   @Test("A task has as many attempts as it says, crashes included", arguments: 1...5)
   func taskAttempts(count: Int) {
     var policy = DeliveryRetries.tasks

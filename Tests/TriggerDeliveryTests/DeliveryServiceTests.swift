@@ -168,25 +168,6 @@ struct DeliveryServiceTests {
     }
   }
 
-  @Test("What waits for a function that is gone is dead and says so")
-  func functionGone() async throws {
-    invoker.set("f") { _ in .failure("no") }
-    let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try bench.service.updateFunctions(["f": .created("things/{id}", retries: true)])
-    try await bench.run { bench in
-      try await bench.create("things/a")
-      try await bench.service.waitUntilIdle()
-      try bench.service.updateFunctions(["g": .created("others/{id}")])
-      await bench.clock.waitForSleepers()
-      bench.clock.advance(by: .seconds(1))
-      try await bench.service.waitUntilIdle()
-
-      let dead = try #require(try await bench.service.administration.list(state: .dead).first)
-      #expect(dead.lastError?.contains("no longer deployed") == true)
-      #expect(invoker.runs.count == 1)
-    }
-  }
-
   @Test(
     "What no worker took is tried again soon and not counted",
     arguments: [InvocationError.Kind.overloaded, .cannotStart, .placesTaken, .drained]

@@ -10,6 +10,7 @@ package final class DeliveryAdministration: Sendable {
   private let dispatcher: Dispatcher
   private let expander: EventExpander
   private let settled: SettledRows
+  private let registry: FunctionRegistry
   private let now: @Sendable () -> Timestamp
 
   init(
@@ -18,6 +19,7 @@ package final class DeliveryAdministration: Sendable {
     dispatcher: Dispatcher,
     expander: EventExpander,
     settled: SettledRows,
+    registry: FunctionRegistry,
     now: @escaping @Sendable () -> Timestamp
   ) {
     self.store = store
@@ -25,6 +27,7 @@ package final class DeliveryAdministration: Sendable {
     self.dispatcher = dispatcher
     self.expander = expander
     self.settled = settled
+    self.registry = registry
     self.now = now
   }
 
@@ -71,6 +74,31 @@ package final class DeliveryAdministration: Sendable {
 
   /// How the deliveries of each function stand, by its name.
   package var figures: [String: DeliveryFigures] { dispatcher.figures }
+
+  /// Why deliveries wait; those that run or have settled are left out.
+  package func waitReasons(of deliveries: [Delivery]) async throws -> [DeliveryID: WaitReason] {
+    let pending = deliveries.filter { $0.state == .pending }
+    guard !pending.isEmpty else { return [:] }
+    let earlier = try await store.firstOfLanes(pending)
+    let (time, isDeployed) = (now(), registry.current != nil)
+    return dispatcher.read { dispatch in
+      var reasons: [DeliveryID: WaitReason] = [:]
+      for delivery in pending {
+        if !isDeployed {
+          reasons[delivery.id] = .nothingDeployed
+        } else if !dispatch.shards.contains(Shard(of: delivery)) {
+          reasons[delivery.id] = .otherServer
+        } else {
+          reasons[delivery.id] = dispatch.backlogs[delivery.id.function]?.waitReason(
+            of: delivery,
+            behind: earlier[delivery.id],
+            at: time
+          )
+        }
+      }
+      return reasons
+    }
+  }
 
   /// Whether the delivery runs at this moment.
   package func isRunning(_ id: DeliveryID) -> Bool {
@@ -167,6 +195,7 @@ package final class DeliveryAdministration: Sendable {
         do {
           guard let delivery else { throw Self.unknown(id) }
           try check(delivery)
+          try checkIsDeployed(delivery.id)
           guard hasEvent else {
             throw StatusError(
               .failedPrecondition,
@@ -217,6 +246,14 @@ package final class DeliveryAdministration: Sendable {
     return new
   }
 
+  private func checkIsDeployed(_ id: DeliveryID) throws {
+    guard let deployed = registry.current, deployed.endpoints[id.function] == nil else { return }
+    throw StatusError(
+      .failedPrecondition,
+      "\(id.function) is not deployed, so event \(id) has nobody to run it; deploy it first."
+    )
+  }
+
   private static func unknown(_ id: DeliveryID) -> StatusError {
     StatusError(.notFound, "No event \(id) is known; `hearth events list` shows those that are.")
   }
@@ -259,7 +296,7 @@ package final class DeliveryAdministration: Sendable {
       // It may begin or end at any moment; once it has left the window, its row tells.
       while dispatcher.read({ $0.phase(id) }) != nil {
         if dispatcher.discardRunning(id) { return }
-        if try await discardInWindow([id]) { return }
+        if try await discardInWindow([id], Dispatcher.discardedText) > 0 { return }
       }
       let old = try await show(id)
       switch old.state {
@@ -268,7 +305,7 @@ package final class DeliveryAdministration: Sendable {
       case .failed, .dead:
         try await drop([old])
       case .pending:
-        try await discardStored([old])
+        try await discardStored([old], Dispatcher.discardedText)
       }
     }
   }
@@ -312,11 +349,27 @@ package final class DeliveryAdministration: Sendable {
 
   /// Gives up all pending deliveries of a function that do not run.
   func discardAll(of function: String) async throws {
+    _ = try await endAll(of: function, Dispatcher.discardedText) { _ in true }
+  }
+
+  /// Makes the pending deliveries of a function dead that is not deployed; returns how many.
+  ///
+  /// Those of other dispatchers are left to these.
+  func giveUp(_ function: String, because error: String) async throws -> Int {
+    let shards = dispatcher.read { $0.shards }
+    return try await endAll(of: function, error) { shards.contains(Shard(of: $0)) }
+  }
+
+  private func endAll(
+    of function: String,
+    _ error: String,
+    where isChosen: @escaping @Sendable (Delivery) -> Bool
+  ) async throws -> Int {
     try await reserving(function) {
       let inWindow = dispatcher.read { dispatch in
         dispatch.backlogs[function]?.entries.keys.map { DeliveryID($0, function) } ?? []
       }
-      _ = try await discardInWindow(inWindow)
+      var count = try await discardInWindow(inWindow, error)
       while true {
         let running = dispatcher.read { $0.runningIDs }
         let page = try await store.list(
@@ -324,20 +377,21 @@ package final class DeliveryAdministration: Sendable {
           function: function,
           limit: Self.discardPageMax,
           scanMax: .max
-        ) { !running.contains($0.id) }
-        try await discardStored(page)
-        if page.count < Self.discardPageMax { return }
+        ) { !running.contains($0.id) && isChosen($0) }
+        try await discardStored(page, error)
+        count += page.count
+        if page.count < Self.discardPageMax { return count }
       }
     }
   }
 
-  /// Gives up deliveries of the window, and waits for those being stored; false if it has none.
-  private func discardInWindow(_ ids: [DeliveryID]) async throws -> Bool {
+  /// Gives up deliveries of the window, and waits for those being stored; returns how many.
+  private func discardInWindow(_ ids: [DeliveryID], _ error: String) async throws -> Int {
     let time = now()
     let ends = dispatcher.change { dispatch in
       ids.compactMap { id in
         dispatch.change(id.function) { backlog in
-          backlog.settle(id.place) { $0.end(.dead, Dispatcher.discardedText, time) }
+          backlog.settle(id.place) { $0.end(.dead, error, time) }
         }
       }
     }
@@ -345,10 +399,10 @@ package final class DeliveryAdministration: Sendable {
     try await dispatcher.waitUntil {
       dispatcher.read { dispatch in ids.allSatisfy { dispatch.phase($0) != .saving } }
     }
-    return !ends.isEmpty
+    return ends.count
   }
 
-  private func discardStored(_ deliveries: [Delivery]) async throws {
+  private func discardStored(_ deliveries: [Delivery], _ error: String) async throws {
     let shards = Set(deliveries.map { Shard(of: $0) })
     guard dispatcher.read({ dispatch in shards.allSatisfy { dispatch.shards.contains($0) } }) else {
       throw StatusError(.failedPrecondition, "Another dispatcher has this event; ask there.")
@@ -359,7 +413,7 @@ package final class DeliveryAdministration: Sendable {
     var ended: [Delivery] = []
     for old in deliveries {
       var new = old
-      new.end(.dead, Dispatcher.discardedText, time)
+      new.end(.dead, error, time)
       ended.append(new)
       DeliveryStore.update(from: old, to: new, hasLaneRows: true, in: &batch)
       if old.isTask { TaskStore.end(queue: function, id: old.subject, at: time, in: &batch) }

@@ -35,6 +35,8 @@ package final class DeliveryService: Service {
   private let dispatcher: Dispatcher
   private let expander: EventExpander
   private let claims: ClaimKeeper
+  private let undeployed: UndeployedBacklogs
+  private let beforeDeployment: EventsBeforeDeployment
   private let clock: any Clock<Duration>
   private let now: @Sendable () -> Timestamp
   private let isLoaded = Mutex(false)
@@ -109,8 +111,18 @@ package final class DeliveryService: Service {
       dispatcher: dispatcher,
       expander: expander,
       settled: settled,
+      registry: registry,
       now: now
     )
+    undeployed = UndeployedBacklogs(
+      storage: storage,
+      dispatcher: dispatcher,
+      administration: administration,
+      clock: clock,
+      now: now,
+      logger: logger
+    )
+    beforeDeployment = EventsBeforeDeployment(tailer: tailer)
     tasks = TaskDispatch(
       registry: registry,
       store: store,
@@ -122,6 +134,7 @@ package final class DeliveryService: Service {
     )
     (deployed, deployment) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     dispatcher.onSetBack = { [schedules] in schedules.clockWasSetBack() }
+    dispatcher.onUndeployed = { [undeployed] in undeployed.wake() }
     dispatcher.onStored = { [settled, tasks] deliveries in
       settled.note(deliveries)
       tasks.noteEnded(deliveries)
@@ -132,26 +145,45 @@ package final class DeliveryService: Service {
 
   /// Makes these the deployed functions, for events expanded from now on.
   ///
-  /// Nothing is expanded until the first call: earlier events wait in the event log. Throws a
-  /// `StatusConvertible` that names the function whose trigger makes no sense, and then changes
-  /// nothing.
-  package func updateFunctions(_ functions: [String: FunctionEndpoint]) throws {
+  /// Nothing is expanded until the first call: earlier events wait in the event log. What waits for
+  /// a function that is missing now is kept for `DeliveryPolicy.undeployedWindow` and runs if the
+  /// function is deployed again until then. Returns which functions with waiting deliveries this
+  /// concerns. Throws a `StatusConvertible` that names the function whose trigger makes no sense,
+  /// and then changes nothing.
+  @discardableResult
+  package func updateFunctions(
+    _ functions: [String: FunctionEndpoint]
+  ) throws -> DeploymentEffects {
     let new = try FunctionRegistry.Deployment(functions)
     try ScheduleRunner.check(new, now: now())
     registry.update(new)
-    dispatcher.change { $0.update(limits: new.limits) }
+    let (now, keptFor) = (now(), dispatcher.keptFor)
+    let effects = dispatcher.change { $0.deploy(new.limits, now: now, keptFor: keptFor) }
     schedules.functionsChanged()
     deployment.yield()
+    return effects
   }
+
+  /// Whether functions were ever deployed since the start.
+  package var isDeployed: Bool { registry.current != nil }
+
+  /// The events that wait for the first deployment since the start.
+  package var eventsBeforeDeployment: Int { beforeDeployment.count }
 
   /// Sets whether later events reach functions; tasks and schedules always do.
   ///
   /// Events that happen while it is off are passed over for good, as by Firebase's emulators.
-  /// Returns when all earlier events have been seen.
+  /// `eventsPassedOver` counts them. Returns when all earlier events have been seen.
   package func setEnabled(_ isEnabled: Bool) async throws {
     if registry.current != nil { try await administration.waitForExpansion() }
     expander.isEnabled = isEnabled
   }
+
+  /// The events since the start that functions wanted and that were passed over.
+  package var eventsPassedOver: Int { expander.passedOver }
+
+  /// Counts an event that another service has passed over while events do not reach functions.
+  package func notePassedOver() { expander.notePassedOver() }
 
   /// The faults that are applied to deliveries; nil applies none.
   package var faults: FaultPlan? {
@@ -282,7 +314,7 @@ package final class DeliveryService: Service {
       } catch is CancellationError where Task.isShuttingDownGracefully {
         return
       }
-      for await _ in deployed { break }
+      try await waitForDeployment()
       guard !Task.isShuttingDownGracefully else { return }
       try await withThrowingTaskGroup(of: Void.self) { group in
         if let beat = configuration.sharingBeat {
@@ -291,6 +323,7 @@ package final class DeliveryService: Service {
         group.addTask { try await self.claims.expand() }
         group.addTask { try await self.schedules.run() }
         group.addTask { await self.settled.run() }
+        group.addTask { await self.undeployed.run() }
         group.addTask { try await self.retryWrites() }
         group.addTask {
           await self.dispatcher.run()
@@ -312,12 +345,33 @@ package final class DeliveryService: Service {
 
   private struct DispatchEnded: Error {}
 
+  /// Returns when functions are deployed or the server stops, and counts the events until then.
+  private func waitForDeployment() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        do {
+          try await beforeDeployment.run(after: expander.expandedThrough)
+        } catch is EventsTrimmedError {
+          // Without functions to come nothing holds the log, and the count is not needed.
+        }
+        // The count alone ends nothing.
+        try await gracefulShutdown()
+      }
+      group.addTask { [self] in
+        for await _ in deployed { break }
+      }
+      try await group.next()
+      group.cancelAll()
+    }
+  }
+
   /// Takes up what an earlier run left.
   private func load() async throws {
     let paused = try await TaskStore(storage: store.storage).pausedQueues()
     dispatcher.change { dispatch in
       for queue in paused { dispatch.change(queue) { $0.isPaused = true } }
     }
+    try await undeployed.load()
     try await expander.readCursor()
     if configuration.sharingBeat == nil { try await claims.takeAll() }
     isLoaded.withLock { $0 = true }

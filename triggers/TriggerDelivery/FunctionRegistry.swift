@@ -10,6 +10,8 @@ final class FunctionRegistry: Sendable {
     let table: TriggerTable
     let retries: [String: DeliveryRetries]
     let limits: [String: DispatchLimits]
+    /// Those of functions that only the deployment before has, whose deliveries may still run.
+    fileprivate(set) var formerRetries: [String: DeliveryRetries] = [:]
 
     /// Throws a `StatusConvertible` that names the function whose trigger makes no sense.
     init(_ endpoints: [String: FunctionEndpoint]) throws {
@@ -25,6 +27,12 @@ final class FunctionRegistry: Sendable {
   /// The present deployment; nil before the first one.
   var current: Deployment? { deployment.withLock { $0 } }
 
+  /// When failed deliveries of a function are tried again.
+  func retries(of function: String) -> DeliveryRetries {
+    let current = current
+    return current?.retries[function] ?? current?.formerRetries[function] ?? DeliveryRetries()
+  }
+
   /// Whether a function is deployed that takes requests, and not events.
   func takesRequests(_ function: String) -> Bool {
     guard let endpoint = current?.endpoints[function] else { return false }
@@ -34,6 +42,10 @@ final class FunctionRegistry: Sendable {
 
   /// Makes this the present deployment.
   func update(_ new: Deployment) {
-    deployment.withLock { $0 = new }
+    deployment.withLock { deployment in
+      let former = deployment?.retries ?? [:]
+      deployment = new
+      deployment?.formerRetries = former
+    }
   }
 }

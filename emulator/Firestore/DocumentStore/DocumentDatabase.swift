@@ -81,6 +81,8 @@ package final class DocumentDatabase: Sendable, Service {
   let configuration: Configuration
   let logger: Logger
   let exceededCursor: @Sendable () -> String?
+  /// Why that cursor does not move, and what to do; nil when only it knows.
+  let exceededAdvice: @Sendable () -> String?
 
   let locks: DocumentLocks
   let transactions: Mutex<TransactionTable>
@@ -105,6 +107,7 @@ package final class DocumentDatabase: Sendable, Service {
     configuration: Configuration = .init(),
     longReads: LongReads = LongReads(),
     exceededCursor: @escaping @Sendable () -> String? = { nil },
+    exceededAdvice: @escaping @Sendable () -> String? = { nil },
     logger: Logger
   ) {
     self.storage = storage
@@ -115,6 +118,7 @@ package final class DocumentDatabase: Sendable, Service {
     self.clock = clock
     self.configuration = configuration
     self.exceededCursor = exceededCursor
+    self.exceededAdvice = exceededAdvice
     self.longReads = longReads
     self.logger = logger
     sequencer = CommitSequencer(storage: storage, now: now)

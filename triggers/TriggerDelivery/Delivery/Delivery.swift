@@ -73,7 +73,7 @@ package struct Delivery: Sendable, Hashable {
     /// The delivery was given up.
     ///
     /// Its attempts or time ran out, it crashed too often, it was discarded, it is part of a loop,
-    /// or its function is gone.
+    /// or its function was not deployed again in time.
     case dead
 
     /// Whether nothing more happens unless somebody asks for it.

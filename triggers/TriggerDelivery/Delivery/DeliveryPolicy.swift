@@ -12,6 +12,8 @@ package struct DeliveryPolicy: Sendable {
   package var startBackOff: BackOff
   /// How long a due event waits for a function that never has a worker; production's retention.
   package var startWindow: Duration
+  /// How long deliveries of a function wait that is not deployed, as long as for a worker.
+  package var undeployedWindow: Duration
 
   /// A policy for every function; the other bounds are in the function's `DeliveryRetries`.
   package init(
@@ -22,12 +24,14 @@ package struct DeliveryPolicy: Sendable {
       maximum: .seconds(30),
       jitter: 0.2
     ),
-    startWindow: Duration = .seconds(24 * 3600)
+    startWindow: Duration = .seconds(24 * 3600),
+    undeployedWindow: Duration = .seconds(24 * 3600)
   ) {
     self.crashesMax = crashesMax
     self.deferral = deferral
     self.startBackOff = startBackOff
     self.startWindow = startWindow
+    self.undeployedWindow = undeployedWindow
   }
 
   /// How a try ended.
@@ -42,15 +46,13 @@ package struct DeliveryPolicy: Sendable {
     case crashed(String)
     /// The try does not count, and the next one begins after the deferral.
     case putOff(String)
-    /// The function is no longer deployed.
-    case functionGone
     /// No worker took the delivery for longer than `startWindow`.
     case neverStarted(String)
 
     fileprivate var isUnanswered: Bool {
       switch self {
       case .crashed, .putOff: true
-      case .succeeded, .handlerFailed, .timedOut, .functionGone, .neverStarted: false
+      case .succeeded, .handlerFailed, .timedOut, .neverStarted: false
       }
     }
   }
@@ -70,9 +72,6 @@ package struct DeliveryPolicy: Sendable {
     var next = delivery
     next.isUnanswered = outcome.isUnanswered
     switch outcome {
-    case .functionGone:
-      next.end(.dead, "The function is no longer deployed.", now)
-      return next
     case .neverStarted(let error):
       next.end(.dead, "\(error) No worker could be had for \(startWindow).", now)
       return next
@@ -110,7 +109,7 @@ package struct DeliveryPolicy: Sendable {
       // The crashes stay: the worker may have stood still while it crashed.
       next.lastStatus = 504
       fail(&next, error, nil, retry, now)
-    case .putOff, .functionGone, .neverStarted: break
+    case .putOff, .neverStarted: break
     }
     return next
   }

@@ -25,6 +25,8 @@ struct DispatchState: Sendable {
   struct Work: Sendable {
     var starts: [Start] = []
     var loads: [DeliveryStore.LoadRequest] = []
+    /// Whether something has happened to deliveries of a function that is not deployed.
+    var concernsUndeployed = false
     /// When to look again if nothing else happens; nil for never.
     var nextTime: Timestamp?
   }
@@ -41,6 +43,10 @@ struct DispatchState: Sendable {
   private var armed: [String: Timestamp] = [:]
   private var loadsRunning = 0
   private var limits: [String: DispatchLimits] = [:]
+  /// The last deployment; nil before the first one.
+  var deployment: Deployment?
+  /// Since when functions are not deployed, as an earlier run has noted it.
+  var undeployedSince: [String: Timestamp] = [:]
   /// The deliveries that may run here.
   private(set) var shards: ShardSet = .none
   /// Bytes of events in all windows.
@@ -83,7 +89,7 @@ struct DispatchState: Sendable {
     // The backlog is taken out of the dictionary, so that changing it does not copy it.
     var backlog =
       backlogs.removeValue(forKey: function)
-      ?? FunctionBacklog(function: function, limits: limits[function] ?? DispatchLimits())
+      ?? makeBacklog(function)
     heldBytes -= backlog.heldBytes
     let result = change(&backlog)
     heldBytes += backlog.heldBytes
@@ -91,6 +97,18 @@ struct DispatchState: Sendable {
     changed.insert(function)
     return result
   }
+
+  private func makeBacklog(_ function: String) -> FunctionBacklog {
+    var backlog = FunctionBacklog(
+      function: function,
+      limits: limits[function] ?? DispatchLimits()
+    )
+    backlog.undeployed = undeployed(function)
+    return backlog
+  }
+
+  /// Whether the last deployment has a function.
+  func isDeployed(_ function: String) -> Bool { limits[function] != nil }
 
   /// Takes new deliveries of one function; returns whether `inserted` must follow.
   mutating func add(_ new: [DeliveryStore.Candidate], of function: String) -> Bool {
@@ -139,6 +157,7 @@ struct DispatchState: Sendable {
         armed[function] = time
         alarms.insert(Alarm(time: time, function: function))
       }
+      if backlog.undeployed != nil, backlog.count > 0 { work.concernsUndeployed = true }
       backlogs[function] = backlog
     }
     changed = waiting

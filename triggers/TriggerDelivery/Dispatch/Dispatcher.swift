@@ -20,6 +20,8 @@ final class Dispatcher: Sendable {
     case outcome(DeliveryPolicy.Outcome)
     /// A reply whose body is still arriving.
     case streaming(InvocationReply)
+    /// The function is not deployed any more.
+    case undeployed
     /// The worker died while it ran other invocations, too.
     case suspect(String)
     /// No worker took the delivery.
@@ -32,6 +34,7 @@ final class Dispatcher: Sendable {
   private struct Observer {
     var onStored: @Sendable ([Delivery]) -> Void = { _ in }
     var onSetBack: @Sendable () -> Void = {}
+    var onUndeployed: @Sendable () -> Void = {}
   }
 
   /// A try that has come back.
@@ -159,6 +162,15 @@ final class Dispatcher: Sendable {
     set { observer.withLock { $0.onSetBack = newValue } }
   }
 
+  /// Called when deliveries of a function that is not deployed have changed; must not block.
+  var onUndeployed: @Sendable () -> Void {
+    get { observer.withLock { $0.onUndeployed } }
+    set { observer.withLock { $0.onUndeployed = newValue } }
+  }
+
+  /// How long deliveries of a function wait that is not deployed.
+  var keptFor: Duration { configuration.policy.undeployedWindow }
+
   /// The faults applied on purpose; nil applies none.
   var faults: FaultPlan? {
     get { state.withLock { $0.faults } }
@@ -215,11 +227,14 @@ final class Dispatcher: Sendable {
 
   /// How the deliveries stand, by function.
   var figures: [String: DeliveryFigures] {
-    state.withLock { state in
+    let now = now()
+    let isDeployed = registry.current != nil
+    return state.withLock { state in
       var figures = state.ends.mapValues { DeliveryFigures(ends: $0) }
       for (function, backlog) in state.dispatch.backlogs {
         figures[function, default: DeliveryFigures()].pending = backlog.count
         figures[function]?.running = backlog.runningCount
+        figures[function]?.holdUp = isDeployed ? backlog.holdUp(at: now) : .nothingDeployed
         figures[function]?.oldest = backlog.entries.values.lazy.map(\.delivery.commitTime).min()
       }
       for (function, count) in state.stopped {
@@ -274,6 +289,7 @@ final class Dispatcher: Sendable {
     for load in work.loads {
       group.addTask { await self.load(load) }
     }
+    if work.concernsUndeployed { onUndeployed() }
     if let sleep = work.nextTime.flatMap({ alarm.set($0) }) { group.addTask { await sleep() } }
     resumeWaiters()
   }
@@ -381,7 +397,7 @@ final class Dispatcher: Sendable {
       wake()
     }
     guard registry.current?.endpoints[delivery.id.function] != nil else {
-      return end(.outcome(.functionGone))
+      return end(.undeployed)
     }
     guard let event = start.event else {
       let text = "Its event is kept no longer."
@@ -427,11 +443,11 @@ final class Dispatcher: Sendable {
       return .streaming(reply)
     case .failure(let error as InvocationError):
       switch error.kind {
-      case .notFound: return .outcome(.functionGone)
       case .timedOut: return .outcome(.timedOut(error.message))
       case .crashed where error.isShared: return .suspect(error.message)
       case .crashed: return .outcome(.crashed(error.message))
-      case .overloaded, .cannotStart, .placesTaken, .drained: return .notStarted(error)
+      // What is not found is deployed, or no longer deployed, in a moment.
+      case .overloaded, .cannotStart, .placesTaken, .drained, .notFound: return .notStarted(error)
       case .failed: return .outcome(.handlerFailed(error.message, status: nil, advice: nil))
       }
     case .failure(is CancellationError): return .unfinished
@@ -490,6 +506,9 @@ final class Dispatcher: Sendable {
     case .notStarted(let error):
       if isDiscarding(id) { return settle(item, .putOff(error.message), now) }
       return notStarted(item, error, now)
+    case .undeployed:
+      if isDiscarding(id) { return settle(item, .putOff("The function is not deployed."), now) }
+      state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: false) } }
     case .unfinished, .streaming:
       state.withLock { $0.dispatch.change(id.function) { $0.release(id.place, asSuspect: false) } }
     }
@@ -516,16 +535,23 @@ final class Dispatcher: Sendable {
         return (false, true)
       }
       let random = Double.random(in: 0..<1, using: &state.random)
+      // Drained workers are of a server that stops, or of a deployment that another replaces. A
+      // function is not found for a moment during a deployment.
+      let isReportable = error.kind != .drained && error.kind != .notFound
       let isNews = state.dispatch.change(id.function) { backlog in
-        backlog.notStarted(id.place, now: now) {
+        backlog.notStarted(
+          id.place,
+          error: error.message,
+          isReportable: isReportable,
+          now: now
+        ) {
           policy.startBackOff.delay(afterFailures: $0, random: random)
         }
       }
       return (isNews, false)
     }
     if isGivenUp { return settle(item, .neverStarted(error.message), now) }
-    // Drained workers are of a server that stops, or of a deployment that another replaces.
-    if isNews, error.kind != .drained {
+    if isNews {
       logger.warning(
         "The events of a function wait, because no worker takes them",
         metadata: ["function.name": "\(id.function)", "error": "\(error.message)"]
@@ -540,7 +566,7 @@ final class Dispatcher: Sendable {
     _ now: Timestamp
   ) -> FunctionBacklog.End? {
     let id = item.delivery.id
-    let retry = registry.current?.retries[id.function] ?? DeliveryRetries()
+    let retry = registry.retries(of: id.function)
     let (new, end) = state.withLock { state in
       var outcome = outcome
       if case .succeeded = outcome, state.faults?.repeats(item.delivery) == true,
@@ -567,7 +593,7 @@ final class Dispatcher: Sendable {
       let end = state.dispatch.change(id.function) { backlog in
         switch outcome {
         case .succeeded, .handlerFailed, .timedOut: backlog.workerAnswered()
-        case .crashed, .putOff, .functionGone, .neverStarted: break
+        case .crashed, .putOff, .neverStarted: break
         }
         return backlog.finish(new)
       }

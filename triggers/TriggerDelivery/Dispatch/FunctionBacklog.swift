@@ -88,8 +88,13 @@ struct FunctionBacklog: Sendable {
   private var bucket: TokenBucket
   /// Whether somebody has stopped the queue.
   var isPaused = false
+  /// Set while the present deployment lacks the function: nothing starts then.
+  var undeployed: Undeployed?
   /// Since when no worker takes the function's deliveries; nil while one does.
   private(set) var unstartableSince: Timestamp?
+  /// Why the last attempt found no worker; nil once a worker has answered.
+  private(set) var startError: String?
+  private var isStartErrorReported = false
   private var startsFailed = 0
   /// The time before which nothing starts, because no worker could be had.
   private(set) var startsNotBefore: Timestamp?
@@ -166,7 +171,7 @@ extension FunctionBacklog {
       if delivery.isPostponed {
         if delivery.isUnanswered { unansweredCount += 1 }
         isLeft = true
-      } else if !hasMore, load == nil, !hasLaneRows, entries.count < windowMax,
+      } else if undeployed == nil, !hasMore, load == nil, !hasLaneRows, entries.count < windowMax,
         candidate.bytes <= room, hasRoom(behindOthersFor: delivery)
       {
         room -= candidate.bytes
@@ -275,16 +280,18 @@ extension FunctionBacklog {
 extension FunctionBacklog {
   /// Whether deliveries should be read from storage at `now`.
   func wantsLoad(now: Timestamp) -> Bool {
-    guard load == nil, reservationsWanted == 0, !isPaused, entries.count < windowMax else {
+    guard load == nil, reservationsWanted == 0, !isPaused, undeployed == nil, hasPlace else {
       return false
     }
     if !lanesToCheck.isEmpty { return true }
     return takesMore && (isMoreStored || (nextDue.map { $0 <= now } ?? false))
   }
 
+  private var hasPlace: Bool { entries.count < windowMax }
+
   /// Whether the window has room, and so little that could start that more of it helps.
   private var takesMore: Bool {
-    entries.count < windowMax && ready.count + suspects.count <= windowMax / 2
+    hasPlace && ready.count + suspects.count <= windowMax / 2
   }
 
   /// Begins a read; nothing else may begin one until `apply` or `cancelLoad`.
@@ -456,6 +463,7 @@ extension FunctionBacklog {
 extension FunctionBacklog {
   /// The next delivery to start at `now`, which then counts as running; nil when none may.
   mutating func start(now: Timestamp) -> Entry? {
+    guard undeployed == nil else { return nil }
     while let place = forced.popFirst() {
       guard entries[place]?.phase == .ready else { continue }
       ready.removeAll { $0 == place }
@@ -480,7 +488,7 @@ extension FunctionBacklog {
 
   /// Starts one delivery, whatever holds the queue up; nil when it is not ready.
   mutating func start(_ place: EventPlace) -> Entry? {
-    guard entries[place]?.phase == .ready else { return nil }
+    guard undeployed == nil, entries[place]?.phase == .ready else { return nil }
     ready.removeAll { $0 == place }
     suspects.removeAll { $0 == place }
     return run(place)
@@ -488,7 +496,7 @@ extension FunctionBacklog {
 
   /// The deliveries that could start, in order, even past the function's limits.
   var startable: [EventPlace] {
-    isPaused ? [] : entries.filter { $0.value.phase == .ready }.keys.sorted()
+    isPaused || undeployed != nil ? [] : entries.filter { $0.value.phase == .ready }.keys.sorted()
   }
 
   private mutating func run(_ place: EventPlace) -> Entry? {
@@ -520,17 +528,27 @@ extension FunctionBacklog {
   /// Notes that a worker has answered.
   mutating func workerAnswered() {
     unstartableSince = nil
+    startError = nil
+    isStartErrorReported = false
     startsFailed = 0
     startsNotBefore = nil
   }
 
   /// Notes that no worker took a delivery; it stays first in its queue.
   ///
-  /// Returns whether this is news.
-  mutating func notStarted(_ place: EventPlace, now: Timestamp, wait: (Int) -> Duration) -> Bool {
+  /// Returns whether this is news; an error that is not worth a report never is.
+  mutating func notStarted(
+    _ place: EventPlace,
+    error: String? = nil,
+    isReportable: Bool = true,
+    now: Timestamp,
+    wait: (Int) -> Duration
+  ) -> Bool {
     release(place, asSuspect: false)
-    let isNews = unstartableSince == nil
-    if isNews { unstartableSince = now }
+    let isNews = isReportable && !isStartErrorReported
+    if isReportable { isStartErrorReported = true }
+    if unstartableSince == nil { unstartableSince = now }
+    startError = error
     // What was sent at one time fails at one time, and that is one failure.
     if startsNotBefore.map({ $0 <= now }) ?? true {
       startsFailed += 1
@@ -702,12 +720,13 @@ extension FunctionBacklog {
   /// Whether something runs or is being stored.
   var isRunningOrSaving: Bool { runningCount > 0 || savingCount > 0 }
 
-  /// Whether something runs, is being stored or is being read.
-  private var isActive: Bool { isRunningOrSaving || load != nil }
+  /// Whether something runs, is being stored, parked or read.
+  private var isActive: Bool { isRunningOrSaving || load != nil || !heldLanes.isEmpty }
 
   /// Whether nothing is active, and nothing starts at `now` or waits for a worker.
   func isIdle(at now: Timestamp) -> Bool {
     guard !isActive else { return false }
+    if undeployed != nil { return !awaitsGivingUp(at: now) }
     return isPaused && forced.isEmpty
       || !hasReady && unansweredCount == 0 && !hasWork(at: now)
   }
@@ -715,9 +734,11 @@ extension FunctionBacklog {
   /// Whether nothing is active, and nothing starts unless time passes.
   func isStill(at now: Timestamp) -> Bool {
     guard !isActive else { return false }
+    if undeployed != nil { return !awaitsGivingUp(at: now) }
     if isPaused { return forced.isEmpty }
     // Until some of a full window have started, nothing is read.
-    let isWorkHeldUp = hasReady && !takesMore && insertsRunning == 0
+    let isRead = hasPlace && !lanesToCheck.isEmpty || takesMore
+    let isWorkHeldUp = hasReady && !isRead && insertsRunning == 0
     return (isWorkHeldUp || !hasWork(at: now)) && (!hasReady || waitTime.map { $0 > now } ?? false)
   }
 
@@ -740,11 +761,20 @@ extension FunctionBacklog {
   ///
   /// The time may be past.
   var nextTime: Timestamp? {
-    guard !isPaused else { return nil }
+    guard !isPaused, undeployed == nil else { return nil }
     let starts = ready.isEmpty && suspects.isEmpty ? nil : waitTime
     let due = load == nil && entries.count < windowMax ? nextDue : nil
     return [starts, due].compactMap(\.self).min()
   }
+
+  /// The first delivery of a lane in the window.
+  func first(of lane: DeliveryLane) -> EventPlace? { lanes[lane]?.first }
+
+  /// The most deliveries that may run at one time.
+  var concurrentMax: Int { limits.concurrentMax }
+
+  /// When the rate of the function lets a delivery start; nil when it does now.
+  var rateTime: Timestamp? { bucket.nextTime }
 
   /// Where a delivery stands if it is in the window.
   func phase(_ place: EventPlace) -> Phase? { entries[place]?.phase }

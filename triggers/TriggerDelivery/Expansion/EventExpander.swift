@@ -14,6 +14,7 @@ final class EventExpander: Sendable {
     var expandedThrough: UInt64 = 0
     var isEnabled = true
     var spreads = SpreadCounts()
+    var passedOver = 0
   }
 
   private let registry: FunctionRegistry
@@ -52,6 +53,12 @@ final class EventExpander: Sendable {
     set { state.withLock { $0.isEnabled = newValue } }
   }
 
+  /// The events since the start that functions wanted and that were passed over while disabled.
+  var passedOver: Int { state.withLock { $0.passedOver } }
+
+  /// Counts an event that somebody else has passed over while disabled.
+  func notePassedOver(_ count: Int = 1) { state.withLock { $0.passedOver += count } }
+
   /// Reads how far the events have been expanded, by this expander or by another.
   func readCursor() async throws {
     let cursor = try await store.storage.read { snapshot in
@@ -72,10 +79,15 @@ final class EventExpander: Sendable {
         continue
       }
       var new: [DeliveryStore.Candidate] = []
+      let passedBefore = passedOver
       for entry in entries { new += try await expand(entry, with: deployment.table) }
+      // What was passed over must not be expanded after a crash, when triggers are enabled again.
+      let hasPassed = passedOver != passedBefore
       unsaved += entries.count
       unsavedBytes += entries.reduce(0) { $0 + $1.bytes }
-      if !new.isEmpty || unsaved >= Self.cursorLagMax || unsavedBytes >= Self.cursorLagBytesMax {
+      if !new.isEmpty || hasPassed || unsaved >= Self.cursorLagMax
+        || unsavedBytes >= Self.cursorLagBytesMax
+      {
         try await keep(new, through: last)
         unsaved = 0
         unsavedBytes = 0
@@ -213,9 +225,15 @@ final class EventExpander: Sendable {
   private func wanted(of record: CommitRecord, by table: TriggerTable) -> [Want] {
     let isEnabled = self.isEnabled
     var wanted: [Want] = []
-    if isEnabled, record.purpose == .events {
+    var passedOver = 0
+    if record.purpose == .events {
       for (index, change) in record.changes.enumerated() {
-        for trigger in table.matches(change) {
+        let triggers = table.matches(change)
+        guard isEnabled else {
+          passedOver += triggers.isEmpty ? 0 : 1
+          continue
+        }
+        for trigger in triggers {
           wanted.append(Want(index: index, function: trigger.function, type: trigger.type))
         }
       }
@@ -225,11 +243,12 @@ final class EventExpander: Sendable {
       switch occurrence {
       case .event(let event) where isEnabled:
         wanted += table.functions(for: event).map { Want(index: index, function: $0) }
-      case .event: continue
+      case .event(let event): passedOver += table.functions(for: event).isEmpty ? 0 : 1
       case .schedule(let function, _): wanted.append(Want(index: index, function: function))
       case .task(let task): wanted.append(Want(index: index, function: task.queue))
       }
     }
+    if passedOver > 0 { notePassedOver(passedOver) }
     return wanted
   }
 

@@ -314,6 +314,21 @@ extension DeliveryStore {
     private static let pageMax = 256
   }
 
+  /// The first delivery of the lane of each of these, of those that have a row by lane.
+  func firstOfLanes(_ deliveries: [Delivery]) async throws -> [DeliveryID: EventPlace] {
+    try await storage.read { snapshot in
+      var found: [DeliveryID: EventPlace] = [:]
+      for delivery in deliveries {
+        guard let lane = delivery.lane else { continue }
+        let key = Self.laneKey(Self.prefix(delivery.id.function), lane)
+        found[delivery.id] = try Self.first(Self.lanes, key, in: snapshot).map {
+          try Self.place($0.suffix(16))
+        }
+      }
+      return found
+    }
+  }
+
   /// The most rows that one load passes over.
   private static let looksMax = 4096
   /// The deliveries not yet due that one load looks at, for waits that a clock set back has ended.

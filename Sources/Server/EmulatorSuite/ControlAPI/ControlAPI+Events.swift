@@ -62,12 +62,19 @@ extension ControlAPI {
       function: query["function"],
       limit: limit
     )
-    var descriptions: [EventDescription] = []
-    for delivery in found {
-      let isRunning = deliveries.administration.isRunning(delivery.id)
-      descriptions.append(EventDescription(delivery, isRunning: isRunning))
+    return try .json(encoding: await descriptions(of: found))
+  }
+
+  private func descriptions(of found: [Delivery]) async throws -> [EventDescription] {
+    let administration = deliveries.administration
+    let reasons = try await administration.waitReasons(of: found)
+    return found.map { delivery in
+      EventDescription(
+        delivery,
+        isRunning: administration.isRunning(delivery.id),
+        reason: reasons[delivery.id]
+      )
     }
-    return try .json(encoding: descriptions)
   }
 
   /// `POST /hearth/v1/events/retry?state=&function=`: all failed and dead events, or only those.
@@ -135,9 +142,7 @@ extension ControlAPI {
 
   func event(_ id: DeliveryID) async throws -> Response {
     let delivery = try await deliveries.administration.show(id)
-    return try .json(
-      encoding: EventDescription(delivery, isRunning: deliveries.administration.isRunning(id))
-    )
+    return try .json(encoding: await descriptions(of: [delivery])[0])
   }
 
   func id(_ text: String) throws -> DeliveryID {
@@ -169,8 +174,11 @@ extension ControlAPI {
     }
     guard isSettled else {
       let pending = try await deliveries.administration.list(state: .pending, limit: 10)
+      let reasons = try await deliveries.administration.waitReasons(of: pending)
       let names = pending.map { delivery in
-        "\(delivery.id)\(delivery.lastError.map { " (\($0))" } ?? "")"
+        let reason = reasons[delivery.id]?.text
+        let why = [delivery.lastError, reason].compactMap(\.self).joined(separator: " ")
+        return "\(delivery.id)\(why.isEmpty ? "" : " (\(why))")"
       }.joined(separator: ", ")
       throw StatusError(
         .deadlineExceeded,

@@ -59,7 +59,8 @@ extension ControlAPI {
   /// `PUT /functions/disableBackgroundTriggers` and its counterpart.
   ///
   /// Events that happen while triggers are disabled never reach a function, as with Firebase's
-  /// emulator. Earlier events are delivered first, for which a minute is allowed.
+  /// emulator. Triggers are on again after `TriggerLease.offMax` unless that is renewed, and after a
+  /// restart. Earlier events are delivered first, for which a minute is allowed.
   func setTriggers(enabled: Bool) async throws -> Response {
     try await triggers.set(enabled: enabled, in: deliveries)
     if !enabled {
@@ -72,6 +73,19 @@ extension ControlAPI {
       }
     }
     return .json(#"{"enabled":\#(enabled)}"#)
+  }
+
+  /// `GET /hearth/v1/triggers`.
+  func triggersDescription() -> TriggersDescription {
+    let off = triggers.off
+    return TriggersDescription(
+      isEnabled: off == nil,
+      offSeconds: off.map { $0.since / .seconds(1) },
+      onAgainSeconds: off.map { $0.left / .seconds(1) },
+      eventsPassedOver: deliveries.eventsPassedOver,
+      isDeployed: deliveries.isDeployed,
+      eventsBeforeDeployment: deliveries.eventsBeforeDeployment
+    )
   }
 
   private static let flushTimeMax = Duration.seconds(60)

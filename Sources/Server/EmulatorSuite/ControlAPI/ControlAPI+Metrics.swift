@@ -39,7 +39,10 @@ extension ControlAPI {
           uniqueKeysWithValues: events.ends.map { ($0.key.rawValue, $0.value) }
             // Of a loop: never tried, and dead.
             + (events.stopped > 0 ? [("stopped", events.stopped)] : [])
-        )
+        ),
+        waits: events.pending > 0 ? events.holdUp?.text : nil,
+        waitReason: events.pending > 0 ? events.holdUp?.code : nil,
+        shortage: statuses[name]?.shortage?.message
       )
     }
   }
@@ -54,6 +57,7 @@ extension ControlAPI {
     let stats = functionStats(figures)
     addInvocations(stats, figures, to: &text)
     addDeliveries(stats, to: &text)
+    addTriggers(triggersDescription(), stats, to: &text)
     addProcess(to: &text)
     return Response(
       status: .ok,
@@ -121,6 +125,41 @@ extension ControlAPI {
           .init(Double($0.value), ("function", function.name), ("state", $0.key))
         }
       }
+    )
+  }
+
+  private func addTriggers(
+    _ triggers: TriggersDescription,
+    _ stats: [FunctionStats],
+    to text: inout PrometheusText
+  ) {
+    text.add(
+      "hearth_deliveries_held",
+      .gauge,
+      "Deliveries of functions all of whose deliveries wait until somebody acts, by the reason.",
+      stats.compactMap { function in
+        function.waitReason.map {
+          .init(Double(function.pending), ("function", function.name), ("reason", $0))
+        }
+      }
+    )
+    text.add(
+      "hearth_triggers_enabled",
+      .gauge,
+      "1 while events reach functions, 0 while the hub's switch is off.",
+      [.init(triggers.isEnabled ? 1 : 0)]
+    )
+    text.add(
+      "hearth_events_passed_over_total",
+      .counter,
+      "Events that reached no function because triggers were off.",
+      [.init(Double(triggers.eventsPassedOver))]
+    )
+    text.add(
+      "hearth_events_before_deployment",
+      .gauge,
+      "Events that wait for the first deployment.",
+      [.init(Double(triggers.eventsBeforeDeployment))]
     )
   }
 

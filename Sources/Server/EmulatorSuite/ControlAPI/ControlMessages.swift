@@ -87,6 +87,26 @@ package struct FunctionStats: Codable, Sendable, Hashable {
   package var oldestSeconds: Double?
   /// Tries of deliveries that have ended, by the state that they left.
   package var deliveries: [String: Int]
+  /// What holds up all pending deliveries until somebody acts, and the name of the reason.
+  package var waits: String?
+  package var waitReason: String?
+  /// Why the function has fewer workers than it needs; nil when it has enough.
+  package var shortage: String?
+}
+
+/// Whether events reach functions: `GET /hearth/v1/triggers`.
+package struct TriggersDescription: Codable, Sendable, Hashable {
+  /// Whether somebody has left the triggers on.
+  package var isEnabled: Bool
+  /// How long triggers have been off, and when they are on again unless that is renewed.
+  package var offSeconds: Double?
+  package var onAgainSeconds: Double?
+  /// The events since the start that reached no function because triggers were off.
+  package var eventsPassedOver: Int
+  /// Whether functions were deployed since the start.
+  package var isDeployed: Bool
+  /// The events that wait for the first deployment.
+  package var eventsBeforeDeployment: Int
 }
 
 /// A deployed function as `hearth functions list` shows it.
@@ -148,6 +168,9 @@ package struct DeploymentDescription: Codable, Sendable, Hashable {
   package var functions: [String]
   /// What was done, unless everything was deployed.
   package var note: String?
+  /// Sentences on waiting events of functions that are not deployed any more, or again; only in the
+  /// answer to a rollback or a deletion.
+  package var effects: [String]?
   /// The version of the manifest by which its binary describes the functions.
   package var protocolVersion: String
 }
@@ -165,8 +188,11 @@ package struct EventDescription: Codable, Sendable, Hashable {
   package var crashes: Int
   /// The commit time, in RFC 3339.
   package var time: String
-  /// When the delivery is tried next; nil unless it is pending.
+  /// When the delivery is tried next; nil unless it is pending and that time is known.
   package var due: String?
+  /// Why a pending delivery does not run, in words, and the name of the reason.
+  package var waits: String?
+  package var waitReason: String?
   package var settled: String?
   package var error: String?
   /// The id of the delivery that made a function write what this event is about.

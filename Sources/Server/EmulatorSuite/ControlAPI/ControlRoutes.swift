@@ -125,6 +125,9 @@ extension ControlAPI {
       try await $0.releaseWorker($1.captures[0])
     },
 
+    ControlRoute(.get, "hearth/v1/triggers") { api, _ in
+      try .json(encoding: api.triggersDescription())
+    },
     ControlRoute(.get, "hearth/v1/logs") { try await $0.logLines($1.query, $1.client) },
     ControlRoute(.get, "hearth/v1/events") { try await $0.events($1.query) },
     ControlRoute(.get, "hearth/v1/events/*") { api, request in

@@ -2,8 +2,8 @@ import DocumentModel
 import TriggerDelivery
 
 extension EventDescription {
-  /// A delivery as `hearth events` shows it; only the service knows `isRunning`.
-  init(_ delivery: Delivery, isRunning: Bool) {
+  /// A delivery as `hearth events` shows it; only the service knows `isRunning` and the reason.
+  init(_ delivery: Delivery, isRunning: Bool, reason: WaitReason? = nil) {
     self.init(
       id: delivery.id.description,
       state: isRunning ? "running" : delivery.state.rawValue,
@@ -13,10 +13,13 @@ extension EventDescription {
       attempts: delivery.attempts,
       crashes: delivery.crashes,
       time: delivery.commitTime.description,
-      due: delivery.state.isSettled ? nil : delivery.dueTime.description,
+      due: isRunning ? nil : reason?.time?.description,
       settled: delivery.settledTime?.description,
       error: delivery.lastError,
       cause: delivery.cause?.description
     )
+    guard !isRunning, let reason else { return }
+    waits = reason.text
+    waitReason = reason.code
   }
 }

@@ -18,7 +18,7 @@ struct Deployer: Sendable {
   func restore() async -> Bool {
     do {
       guard let record = try await controller.restore() else { return false }
-      try await update(record)
+      _ = try await update(record)
       return true
     } catch {
       logger.error(
@@ -53,7 +53,7 @@ struct Deployer: Sendable {
     }
   }
 
-  /// Deploys and returns a sentence about it.
+  /// Deploys and returns a sentence about it, and a line on each function whose events it concerns.
   func deployOnce(
     builds: Bool,
     only: Set<String>? = nil,
@@ -73,9 +73,9 @@ struct Deployer: Sendable {
       isAsked: isAsked,
       progress: progress
     )
-    try await update(record)
+    let effects = try await update(record)
     let names = (only ?? Set(record.manifest.endpoints.keys)).sorted().joined(separator: ", ")
-    return "Deployed \(record.id): \(names)"
+    return (["Deployed \(record.id): \(names)"] + effects.sentences).joined(separator: "\n")
   }
 
   /// Serves an earlier deployment again; nil means the previous one.
@@ -102,12 +102,14 @@ struct Deployer: Sendable {
   }
 
   private func serving(_ record: DeploymentRecord) async throws -> DeploymentDescription {
-    try await update(record)
-    return DeploymentDescription(record, isCurrent: true)
+    let effects = try await update(record)
+    var description = DeploymentDescription(record, isCurrent: true)
+    description.effects = effects.sentences.isEmpty ? nil : effects.sentences
+    return description
   }
 
   /// Tells the triggers which functions exist, keeping those of debuggers.
-  private func update(_ record: DeploymentRecord) async throws {
+  private func update(_ record: DeploymentRecord) async throws -> DeploymentEffects {
     try deliveries.updateFunctions(
       record.manifest.endpoints.merging(fleet.debuggedEndpoints) { $1 }
     )

@@ -47,7 +47,12 @@ extension Suite {
       functions: { [fleet = parts.fleet] in fleet.endpoints },
       invoker: parts.fleet,
       folder: configuration.functions?.source.folder,
-      isEnabled: { [triggers] in triggers.isEnabled },
+      isEnabled: { [triggers, deliveries = parts.deliveries] in
+        let isEnabled = triggers.isEnabled
+        // It is asked once for each event.
+        if !isEnabled { deliveries.notePassedOver() }
+        return isEnabled
+      },
       publish: { [deliveries = parts.deliveries] in try await deliveries.publish([$0]) },
       logger: logger(for: "functions")
     )

@@ -52,7 +52,13 @@ extension Suite {
     guard let functions = configuration.firstFunctions else { return nil }
     let report = self.report
     let problem = await deployer.deploy(builds: functions.builds, isAsked: false) { line in
-      if line.kind == .progress { report(.deployProgress(line.text)) }
+      // The sentence about the deployment is in the report of being ready, those after it are not.
+      let lines = line.text.split(separator: "\n").dropFirst().map(String.init)
+      switch line.kind {
+      case .progress: report(.deployProgress(line.text))
+      case .deployed: for effect in lines { report(.deployProgress(effect)) }
+      case .failed: break
+      }
     }
     return problem.map { isRestored ? "\($0)\nThe last deployment keeps serving." : $0 }
   }

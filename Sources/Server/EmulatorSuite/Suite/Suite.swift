@@ -46,7 +46,7 @@ package final class Suite: Service {
   private let listener: AsyncStream<Void>.Continuation
   /// The control API; nil until the last deployment is served.
   let control = Mutex<ControlAPI?>(nil)
-  let triggers = TriggerSwitch()
+  let triggers: TriggerSwitch
   let stopNotice = StopNotice()
   /// The connections of all ports.
   let roster: ConnectionRoster
@@ -67,6 +67,9 @@ package final class Suite: Service {
     self.configuration = configuration
     self.logger = logger
     self.report = report
+    var triggersLogger = Logger(label: "triggers")
+    triggersLogger.logLevel = logger.logLevel
+    triggers = TriggerSwitch(logger: triggersLogger)
     roster = ConnectionRoster(logger: logger)
     budget = TransferBudget(logger: logger)
     folder = try DataFolder(configuration: configuration)
@@ -157,6 +160,7 @@ package final class Suite: Service {
         essential(VectorLoader(catalogue: parts.vectors)),
         essential(vectorDoor(parts), .vectors),
         essential(parts.deliveries),
+        essential(TriggerLeaseService(triggers: triggers, deliveries: parts.deliveries)),
         essential(functionsDoor(parts), .functions),
         essential(taskDoor(parts), .tasks),
         essential(hubDoor(), .hub),

@@ -65,6 +65,7 @@ struct SuiteParts {
     try await queries.load(from: storage)
     let rules = RulesPolicy(logger: logger("rules"))
     self.rules = rules
+    let fullLogAdvice = FullLogAdvice()
     let documents = DocumentDatabase(
       storage: storage,
       queryRunner: queries,
@@ -74,6 +75,7 @@ struct SuiteParts {
       clock: ContinuousClock(),
       longReads: longReads,
       exceededCursor: { retention.exceeded },
+      exceededAdvice: { fullLogAdvice.text },
       logger: logger("firestore")
     )
     self.documents = documents
@@ -118,6 +120,7 @@ struct SuiteParts {
       now: now,
       logger: logger("triggers")
     )
+    fullLogAdvice.follow(deliveries)
     starts = StartWatch(folder: folder.deployments, logger: logger("deployment"))
   }
 }

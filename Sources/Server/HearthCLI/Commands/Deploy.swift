@@ -15,7 +15,8 @@ struct Deploy: AsyncParsableCommand {
         hearth deploy --only functions:embedMessage,semanticSearch
 
       With --only the functions named come from the new build and the others keep the version \
-      they have. `hearth functions rollback` goes back.
+      they have. `hearth functions rollback` goes back. What waits for a function that the new \
+      version lacks is kept for 24 hours, or until the function is deployed again.
       """
   )
 

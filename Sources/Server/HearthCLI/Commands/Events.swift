@@ -2,6 +2,17 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 
+extension ControlClient {
+  /// A sentence on the events that wait for the first deployment; nil when there are none.
+  func eventsBeforeDeployment() async throws -> String? {
+    let triggers = try await get("/hearth/v1/triggers", as: TriggersDescription.self)
+    let count = triggers.eventsBeforeDeployment
+    guard count > 0 else { return nil }
+    return "\(counted(count, "event")) wait\(count == 1 ? "s" : "") for the first deployment; "
+      + "`hearth deploy` builds and deploys."
+  }
+}
+
 /// `hearth events`: the deliveries of events to functions.
 struct Events: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -53,8 +64,10 @@ struct Events: AsyncParsableCommand {
         return
       }
       let events = try JSONDecoder().decode([EventDescription].self, from: Data(body))
+      let waiting = try await client.eventsBeforeDeployment()
+      if let waiting { Terminal.note(waiting) }
       guard !events.isEmpty else {
-        Terminal.print("No events.")
+        if waiting == nil { Terminal.print("No events.") }
         return
       }
       Terminal.print(

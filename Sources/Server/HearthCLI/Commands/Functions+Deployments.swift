@@ -70,6 +70,7 @@ extension Functions {
       let reply = try await client.data("POST", "/hearth/v1/deployments/rollback\(to)")
       let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
       Terminal.printLine("Serving \(now.id) again: \(now.functions.joined(separator: ", "))")
+      for effect in now.effects ?? [] { Terminal.printLine(effect) }
     }
   }
 
@@ -78,9 +79,10 @@ extension Functions {
     static let configuration = CommandConfiguration(
       abstract: "Serve some functions no longer, until the next deployment.",
       discussion: """
-        Calls and events in flight finish. Events for a deleted function go to the dead ones, \
-        where `hearth events retry` finds them. The next `hearth deploy` brings back whatever the \
-        package still declares, `hearth functions rollback` all of it at once.
+        Calls and events in flight finish. Events that wait for a deleted function are kept for \
+        24 hours, or until it is deployed again; then they are dead. `hearth events discard --all \
+        --state pending --function NAME` gives them up at once. The next `hearth deploy` brings \
+        back whatever the package still declares, `hearth functions rollback` all of it at once.
 
           hearth functions delete embedMessage semanticSearch
         """
@@ -98,6 +100,7 @@ extension Functions {
       let now = try JSONDecoder().decode(DeploymentDescription.self, from: Data(reply))
       let rest = now.functions.isEmpty ? "nothing" : now.functions.joined(separator: ", ")
       Terminal.printLine("Deleted \(names.joined(separator: ", ")). Served now: \(rest).")
+      for effect in now.effects ?? [] { Terminal.printLine(effect) }
     }
   }
 }

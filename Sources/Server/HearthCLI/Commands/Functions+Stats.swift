@@ -14,7 +14,8 @@ extension Functions {
         Calls, events, tasks and schedules count alike, each try by itself. REFUSED were answered with \
         400 to 499, FAILED with 500 or more, or crashed, or timed out. P50 and P99 are upper bounds and \
         count the start of a worker. PENDING events are not settled; OLDEST is the age of the oldest one \
-        that runs or could run now. Prometheus finds the same numbers, and more, at /metrics of the hub; \
+        that runs or could run now. NOTE says why all of a function's events wait, or why its last worker \
+        could not be started. Prometheus finds the same numbers, and more, at /metrics of the hub; \
         `hearth top` shows them as they change.
         """
     )
@@ -31,6 +32,7 @@ extension Functions {
         return Terminal.print(json: body)
       }
       let stats = try await client.get("/hearth/v1/functions/stats", as: [FunctionStats].self)
+      if let waiting = try await client.eventsBeforeDeployment() { Terminal.note(waiting) }
       guard !stats.isEmpty else {
         return Terminal.print("Nothing is deployed yet; `hearth deploy` builds and deploys.")
       }
@@ -70,7 +72,7 @@ struct FunctionTable {
       return $0.name < $1.name
     }
     var heads = ["FUNCTION", "RUNS", "REFUSED", "FAILED", "P50", "P99", "RUNNING", "WAITING"]
-    heads += ["WORKERS", "CRASHES", "PENDING", "OLDEST"]
+    heads += ["WORKERS", "CRASHES", "PENDING", "OLDEST", "NOTE"]
     if perSecond != nil { heads.insert("RUNS/S", at: 2) }
     return Terminal.table(heads, rows.map(row))
   }
@@ -82,10 +84,16 @@ struct FunctionTable {
       "\(failed)", Self.bound(function.p50Seconds),
       Self.bound(function.p99Seconds), "\(function.running)", "\(function.waiting)",
       "\(function.workers)", "\(function.workerCrashes)", "\(function.pending)",
-      function.oldestSeconds.map(Self.age) ?? "",
+      function.oldestSeconds.map(Self.age) ?? "", Self.note(on: function),
     ]
     if let perSecond { row.insert("\(Int((perSecond[function.name] ?? 0).rounded()))", at: 2) }
     return row
+  }
+
+  /// Why all events of a function wait, or why it has too few workers; one line.
+  private static func note(on function: FunctionStats) -> String {
+    let text = function.waits ?? function.shortage ?? ""
+    return text.split(separator: "\n").first.map(String.init) ?? ""
   }
 
   /// A time of which only an upper bound is known.

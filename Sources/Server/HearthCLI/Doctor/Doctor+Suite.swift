@@ -30,6 +30,8 @@ extension Doctor {
       findings.append(Finding(function.name, .ok, function.trigger ?? function.url ?? ""))
     }
     findings += secrets(of: functions, suite, files)
+    findings += try await triggers(client)
+    findings += try await pretences(client)
     return findings + (try await events(client))
   }
 
@@ -87,6 +89,71 @@ extension Doctor {
     }
   }
 
+  /// Whether events reach functions.
+  private func triggers(_ client: ControlClient) async throws -> [Finding] {
+    let triggers = try await client.get("/hearth/v1/triggers", as: TriggersDescription.self)
+    var findings: [Finding] = []
+    let passed = "\(counted(triggers.eventsPassedOver, "event")) reached no function"
+    if triggers.isEnabled {
+      findings.append(
+        triggers.eventsPassedOver == 0
+          ? Finding("triggers", .ok, "on")
+          : Finding("triggers", .note, "on; \(passed) while they were off")
+      )
+    } else {
+      let off = Int(triggers.offSeconds ?? 0)
+      let left = Int((triggers.onAgainSeconds ?? 0).rounded(.up))
+      findings.append(
+        Finding(
+          "triggers",
+          .mend,
+          "off for \(off) s, on again in \(left) s unless that is renewed; \(passed) so far. "
+            + "`curl -X PUT http://\(client.address)/functions/enableBackgroundTriggers` turns "
+            + "them on"
+        )
+      )
+    }
+    if let waiting = try await client.eventsBeforeDeployment() {
+      findings.append(Finding("first deployment", .note, waiting))
+    }
+    return findings
+  }
+
+  /// An advanced clock and planned faults, which explain much that looks wrong.
+  private func pretences(_ client: ControlClient) async throws -> [Finding] {
+    struct Faults: Decodable {
+      var seed: UInt64
+      var duplicates: Double?
+      var drops: Double?
+      var reordering: Bool?
+    }
+    var findings: [Finding] = []
+    let clock = try await client.get("/hearth/v1/clock", as: ClockDescription.self)
+    // The machine's own corrections are no jump.
+    if clock.aheadSeconds >= 1 {
+      findings.append(
+        Finding(
+          "clock",
+          .note,
+          "\(Int(clock.aheadSeconds.rounded())) s ahead of the machine's: it is \(clock.now) in the suite; "
+            + "a restart sets it back"
+        )
+      )
+    }
+    if let faults = try await client.get("/hearth/v1/faults", as: Faults?.self) {
+      findings.append(
+        Finding(
+          "faults",
+          .note,
+          "planned with seed \(faults.seed): duplicates \(faults.duplicates ?? 0), drops "
+            + "\(faults.drops ?? 0), reordering \(faults.reordering ?? false); "
+            + "`hearth faults clear` ends them"
+        )
+      )
+    }
+    return findings
+  }
+
   private func events(_ client: ControlClient) async throws -> [Finding] {
     var findings: [Finding] = []
     for state in ["failed", "dead"] {
@@ -103,6 +170,21 @@ extension Doctor {
       )
     }
     let waiting = try await list("pending", client).filter { $0.attempts > 0 || $0.crashes > 0 }
+    let held = try await client.get("/hearth/v1/functions/stats", as: [FunctionStats].self)
+      .filter { $0.waits != nil }
+    for function in held {
+      // Nobody may be able to start the worker without a change; the others wait by somebody's wish.
+      let isBroken = function.waitReason == "noWorker"
+      findings.append(
+        Finding(
+          "stuck events",
+          isBroken ? .mend : .note,
+          "\(function.pending) of \(function.name) wait: "
+            + (function.waits?.split(separator: "\n").first ?? "")
+        )
+      )
+    }
+    guard !waiting.isEmpty || held.isEmpty else { return findings }
     findings.append(
       Finding(
         "stuck events",

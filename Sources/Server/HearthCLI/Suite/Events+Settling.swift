@@ -7,7 +7,7 @@ extension Events {
   /// `hearth events show`.
   struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Show one event, and the chain of what caused it.",
+      abstract: "Show one event, why it waits, and the chain of what caused it.",
       discussion: """
         A write of a function is caused by the event that the function was handling; the chain \
         begins with the write of a client.
@@ -68,7 +68,8 @@ extension Events {
         ("event", event.id), ("state", event.state), ("function", event.function),
         ("kind", event.kind), ("document", event.document.isEmpty ? nil : event.document),
         ("time", event.time), ("attempts", "\(event.attempts)"),
-        ("crashes", event.crashes == 0 ? nil : "\(event.crashes)"), ("next try", event.due),
+        ("crashes", event.crashes == 0 ? nil : "\(event.crashes)"), ("waiting", event.waits),
+        ("next try", event.due),
         ("settled", event.settled), ("error", event.error),
       ]
       return rows.compactMap { name, value in

@@ -113,8 +113,9 @@ extension DocumentDatabase {
     guard let cursor = exceededCursor() else { return }
     throw StatusError(
       .resourceExhausted,
-      "The event log is full because \"\(cursor)\" has fallen behind; writes are refused until "
-        + "it catches up."
+      "The event log is full because "
+        + (exceededAdvice() ?? "\"\(cursor)\" has fallen behind")
+        + "; writes are refused until it catches up."
     )
   }
 
