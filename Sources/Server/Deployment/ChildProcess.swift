@@ -143,10 +143,9 @@ enum ChildProcess {
     var splitter = LineSplitter(lineBytesMax: lineBytesMax)
     do {
       for try await piece in output {
-        let complete = piece.withUnsafeBytes { bytes in
-          lines.count(bytes.count)
-          return splitter.append(bytes)
-        }
+        // What comes until the program has ended is read, so that it can end, and dropped.
+        guard lines.takes(piece.count) else { continue }
+        let complete = piece.withUnsafeBytes { splitter.append($0) }
         for line in complete { lines.append(line, isError: isError) }
       }
     } catch {
@@ -182,13 +181,14 @@ enum ChildProcess {
     var tail: [String] { state.withLock { $0.tail.suffix(ChildProcess.tailLinesMax) } }
     var output: [String] { state.withLock { $0.output } }
 
-    /// Counts bytes that were read.
-    func count(_ bytes: Int) {
+    /// Counts bytes that were read; false once there are too many.
+    func takes(_ bytes: Int) -> Bool {
       let isTooMuch = state.withLock { state in
         state.bytesRead += bytes
         return state.bytesRead > bytesMax
       }
       if isTooMuch { onFlood() }
+      return !isTooMuch
     }
 
     func append(_ line: LineSplitter.Line, isError: Bool) {
@@ -198,7 +198,9 @@ enum ChildProcess {
 
     func append(_ text: String, isError: Bool) {
       state.withLock { state in
-        state.tail.append(String(text.prefix(tailCharactersMax)))
+        state.tail.append(
+          text.utf8.count > tailCharactersMax ? String(text.prefix(tailCharactersMax)) : text
+        )
         if state.tail.count >= 2 * tailLinesMax { state.tail.removeFirst(tailLinesMax) }
         if !isError { keep(text, &state) }
       }
