@@ -188,45 +188,57 @@ struct DeliveryServiceTests {
     }
   }
 
-  @Test("A success counts however long its body is, and though that does not end")
-  func longBody() async throws {
-    let (endless, pieces) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
-    for _ in 0..<3 { pieces.yield(ByteBuffer(repeating: 0x78, count: 1 << 20)) }
-    invoker.set("whole") { _ in
-      .body(
-        AsyncThrowingStream { stream in
-          for _ in 0..<3 { stream.yield(ByteBuffer(repeating: 0x78, count: 1 << 20)) }
-          stream.finish()
-        }
-      )
-    }
-    invoker.set("breaks") { _ in
-      .body(
-        AsyncThrowingStream { stream in
-          for _ in 0..<3 { stream.yield(ByteBuffer(repeating: 0x78, count: 1 << 20)) }
-          stream.finish(throwing: InvocationError(.timedOut, "It did not finish."))
-        }
-      )
-    }
-    invoker.set("endless") { _ in .body(endless) }
+  /// Three mebibytes in pieces, which then end, break, or end no more.
+  private func longBody(
+    _ end: (AsyncThrowingStream<ByteBuffer, any Error>.Continuation) -> Void
+  ) -> AsyncThrowingStream<ByteBuffer, any Error> {
+    let (pieces, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+    for _ in 0..<3 { continuation.yield(ByteBuffer(repeating: 0x78, count: 1 << 20)) }
+    end(continuation)
+    return pieces
+  }
+
+  @Test("A success counts however long its body is, and though the rest breaks off")
+  func longBodies() async throws {
+    let whole = longBody { $0.finish() }
+    let broken = longBody { $0.finish(throwing: InvocationError(.timedOut, "Too late.")) }
+    invoker.set("whole") { _ in .body(whole) }
+    invoker.set("breaks") { _ in .body(broken) }
     let bench = DeliveryBench(storage: storage, invoker: invoker)
-    try bench.service.updateFunctions(
-      Dictionary(
-        uniqueKeysWithValues: ["whole", "breaks", "endless"].map { ($0, .created("things/{id}")) }
-      )
-    )
+    try bench.service.updateFunctions([
+      "whole": .created("things/{id}"), "breaks": .created("things/{id}"),
+    ])
     try await bench.run { bench in
       try await bench.create("things/a")
-      await invoker.waitForRuns(3)
-      var deliveries: [Delivery] = []
-      // The rest of the endless body is read for ten seconds, which may begin at any moment.
-      repeat {
-        bench.clock.advance(by: .seconds(1))
-        await Task.yield()
-        deliveries = try await bench.service.administration.list()
-      } while deliveries.contains { $0.state == .pending }
-      #expect(deliveries.map(\.state) == [.succeeded, .succeeded, .succeeded])
-      pieces.finish()
+      try await bench.service.waitUntilIdle()
+
+      let deliveries = try await bench.service.administration.list()
+      #expect(deliveries.map(\.state) == [.succeeded, .succeeded])
+    }
+  }
+
+  @Test("The rest of a body that does not end is given up after its time")
+  func endlessBody() async throws {
+    let clock = ManualClock()
+    var kept: AsyncThrowingStream<ByteBuffer, any Error>.Continuation?
+    let body = InvocationReply.Body.stream(longBody { kept = $0 })
+    async let beginning = body.beginning(upTo: 1 << 20, restFor: .seconds(10), clock)
+    await clock.waitForSleepers()
+    clock.advance(by: .seconds(10))
+
+    #expect(try await beginning.readableBytes == 1 << 20)
+    kept?.finish()
+  }
+
+  @Test("A body that breaks off within its beginning is an error")
+  func shortBody() async throws {
+    let (pieces, continuation) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
+    continuation.yield(ByteBuffer(string: "x"))
+    continuation.finish(throwing: InvocationError(.timedOut, "Too late."))
+
+    await #expect(throws: InvocationError.self) {
+      let body = InvocationReply.Body.stream(pieces)
+      _ = try await body.beginning(upTo: 10, restFor: .seconds(10), ManualClock())
     }
   }
 

@@ -144,10 +144,9 @@ enum ChildProcess {
     var splitter = LineSplitter(lineBytesMax: lineBytesMax)
     do {
       for try await piece in output {
-        let complete = piece.withUnsafeBytes { bytes in
-          lines.count(bytes.count)
-          return splitter.append(bytes)
-        }
+        // What comes until the program has ended is read, so that it can end, and dropped.
+        guard lines.takes(piece.count) else { continue }
+        let complete = piece.withUnsafeBytes { splitter.append($0) }
         for line in complete { lines.append(line, isError: isError) }
       }
     } catch {
@@ -182,13 +181,14 @@ enum ChildProcess {
     var tail: [String] { state.withLock { $0.tail.lines } }
     var output: [String] { state.withLock { $0.output.lines } }
 
-    /// Counts bytes that were read.
-    func count(_ bytes: Int) {
+    /// Counts bytes that were read; false once there are too many.
+    func takes(_ bytes: Int) -> Bool {
       let isTooMuch = state.withLock { state in
         state.bytesRead += bytes
         return state.bytesRead > bytesMax
       }
       if isTooMuch { onFlood() }
+      return !isTooMuch
     }
 
     func append(_ line: LineSplitter.Line, isError: Bool) {

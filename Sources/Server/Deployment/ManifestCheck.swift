@@ -16,7 +16,7 @@ package struct ManifestCheck: Sendable {
   var timeout: Duration = .seconds(10)
 
   /// The most output of a binary that only has to write a file: thousands of lines of a log.
-  private static let outputBytesMax = 4 << 20
+  private static let outputBytesMax = 1 << 20
   /// The most output in an error, for all problems of some hundred functions.
   private static let wordsBytesMax = 64 << 10
 
