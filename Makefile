@@ -16,7 +16,7 @@ CRASHES ?= 5000
 APART := JourneyTests|WorkerFleetTests|BuilderTests
 
 # Tests that compute for long: after the others, which would wait for the processor in vain.
-HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|QueryEngineTests|StorageConformance|PsstTests|FunctionsTestingTests|StoreModelTests
+HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|QueryEngineTests|DispatchModelTests|StorageConformance|PsstTests|FunctionsTestingTests|StoreModelTests
 
 MINUTES_OF_FUZZING ?= 60
 

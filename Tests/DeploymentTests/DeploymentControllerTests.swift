@@ -10,7 +10,7 @@ import WorkerPool
 @testable import Deployment
 
 /// Real binaries and real workers: the executable `SampleFunctions` and scripts.
-@Suite("Deployment", .timeLimit(.minutes(2)))
+@Suite("Deployment", .timeLimit(.minutes(5)))
 struct DeploymentControllerTests {
   @Test("A deployment serves, and so does the next start")
   func deploysAndRestores() async throws {

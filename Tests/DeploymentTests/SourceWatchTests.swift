@@ -106,7 +106,7 @@ struct WatchedFilesTests {
 }
 
 /// The loop over real files, with a clock that stands still and a `swift` that only describes.
-@Suite("Source watch", .timeLimit(.minutes(1)))
+@Suite("Source watch", .timeLimit(.minutes(5)))
 struct SourceWatchTests {
   private let folder: TemporaryFolder
   private let clock = ManualClock()

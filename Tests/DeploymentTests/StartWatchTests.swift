@@ -60,7 +60,7 @@ struct StartHistoryTests {
 }
 
 /// Servers that share a data folder, one after the other; their functions are scripts.
-@Suite("Starts that kill the server", .timeLimit(.minutes(2)))
+@Suite("Starts that kill the server", .timeLimit(.minutes(5)))
 struct StartWatchTests {
   private let data: TemporaryFolder
   private let source: TemporaryFolder

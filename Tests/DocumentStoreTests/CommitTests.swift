@@ -9,7 +9,7 @@ import Testing
 
 @testable import DocumentStore
 
-@Suite("Commits", .timeLimit(.minutes(1)))
+@Suite("Commits", .timeLimit(.minutes(5)))
 struct CommitTests {
   @Test("A commit creates, updates and deletes at once, and leaves one event with all of it")
   func journey() async throws {

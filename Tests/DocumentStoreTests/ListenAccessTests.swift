@@ -8,7 +8,7 @@ import Testing
 @testable import DocumentStore
 @testable import EventLog
 
-@Suite("Listeners and access", .timeLimit(.minutes(1)))
+@Suite("Listeners and access", .timeLimit(.minutes(5)))
 struct ListenAccessTests {
   private let user = AuthContext.user(UserIdentity(uid: "u1", claimsJSON: "{}"))
 

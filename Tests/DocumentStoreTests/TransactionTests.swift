@@ -10,7 +10,7 @@ import Testing
 @testable import DocumentStore
 
 /// Columns above each interleaving: time runs down, one column for each party.
-@Suite("Transactions", .timeLimit(.minutes(1)))
+@Suite("Transactions", .timeLimit(.minutes(5)))
 struct TransactionTests {
   static let expired = StatusError.invalidArgument(
     "The referenced transaction has expired or is no longer valid."

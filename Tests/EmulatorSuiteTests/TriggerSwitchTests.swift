@@ -5,7 +5,7 @@ import Testing
 
 @testable import EmulatorSuite
 
-@Suite("The hub's switch of triggers", .timeLimit(.minutes(1)))
+@Suite("The hub's switch of triggers", .timeLimit(.minutes(5)))
 struct TriggerSwitchTests {
   /// Triggers in memory.
   private final class Target: TriggerTarget {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Event retention", .timeLimit(.minutes(1)))
+@Suite("Event retention", .timeLimit(.minutes(5)))
 struct EventRetentionTests {
   private static let hour: Int64 = 3_600_000_000
 

@@ -4,7 +4,7 @@ import StorageEngine
 import TestSupport
 import Testing
 
-@Suite("Event tailer", .timeLimit(.minutes(1)))
+@Suite("Event tailer", .timeLimit(.minutes(5)))
 struct EventTailerTests {
   /// Runs a tailer over `storage` beside `body`.
   private func withTailer<Result: Sendable>(

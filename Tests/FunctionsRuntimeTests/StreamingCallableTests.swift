@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Streaming callables", .timeLimit(.minutes(1)))
+@Suite("Streaming callables", .timeLimit(.minutes(5)))
 struct StreamingCallableTests {
   private struct Failure: Error {}
 
@@ -206,7 +206,7 @@ struct StreamingCallableTests {
     await #expect(throws: CancellationError.self) { try await stream.send(1) }
   }
 
-  @Test("Out of time a stream ends also when its function ignores that", .timeLimit(.minutes(1)))
+  @Test("Out of time a stream ends also when its function ignores that", .timeLimit(.minutes(5)))
   func stubborn() async throws {
     let (ends, end) = AsyncStream.makeStream(of: Void.self)
     defer { end.finish() }

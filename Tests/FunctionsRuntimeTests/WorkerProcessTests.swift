@@ -89,7 +89,7 @@ private func blocking<Result: Sendable>(
   }
 }
 
-@Suite("Worker process", .timeLimit(.minutes(1)))
+@Suite("Worker process", .timeLimit(.minutes(5)))
 struct WorkerProcessTests {
   @Test(
     "Help ends the process with 0 and an unknown argument with 2, whatever it would serve",

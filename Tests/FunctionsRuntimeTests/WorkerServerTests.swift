@@ -5,7 +5,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("Worker's server", .timeLimit(.minutes(1)))
+@Suite("Worker's server", .timeLimit(.minutes(5)))
 struct WorkerServerTests {
   private func withServer<Result: Sendable>(
     _ app: FunctionsApp,
@@ -75,7 +75,7 @@ struct WorkerServerTests {
     }
   }
 
-  @Test("A client that goes away cancels its function", .timeLimit(.minutes(1)))
+  @Test("A client that goes away cancels its function", .timeLimit(.minutes(5)))
   func disconnect() async throws {
     let begun = AsyncStream<Void>.makeStream()
     let cancelled = AsyncStream<Void>.makeStream()

@@ -2,7 +2,7 @@ import FunctionsRuntime
 import FunctionsTesting
 import Testing
 
-@Suite("Contention", .timeLimit(.minutes(2)))
+@Suite("Contention", .timeLimit(.minutes(5)))
 struct ContentionTests {
   @Test("Three hundred events that add to one document in transactions all count")
   func counter() async throws {

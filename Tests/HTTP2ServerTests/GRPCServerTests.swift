@@ -8,7 +8,7 @@ import ServiceLifecycle
 import SwiftProtobuf
 import Testing
 
-@Suite("gRPC server over loopback", .timeLimit(.minutes(3)))
+@Suite("gRPC server over loopback", .timeLimit(.minutes(5)))
 struct GRPCServerTests {
   private static func echo(_ service: inout GRPCService) {
     service.unary("Say") { (request: Text, _) in Text("<\(request.value)>") }

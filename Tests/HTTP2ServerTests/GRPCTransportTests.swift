@@ -11,7 +11,7 @@ import Testing
 
 @testable import HTTP2Server
 
-@Suite("gRPC over a real connection", .timeLimit(.minutes(3)))
+@Suite("gRPC over a real connection", .timeLimit(.minutes(5)))
 struct GRPCTransportTests {
   private static func echo(_ service: inout GRPCService) {
     service.unary("Say", on: .connection) { (request: Text, _) in Text("<\(request.value)>") }

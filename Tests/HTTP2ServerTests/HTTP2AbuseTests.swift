@@ -12,7 +12,7 @@ import Testing
 
 @testable import HTTP2Server
 
-@Suite("HTTP/2 under abuse", .timeLimit(.minutes(3)))
+@Suite("HTTP/2 under abuse", .timeLimit(.minutes(5)))
 struct HTTP2AbuseTests {
   // MARK: Noise
 
@@ -228,7 +228,7 @@ struct HTTP2AbuseTests {
     }
   }
 
-  @Test("A plain request's call is forgotten with its server", .timeLimit(.minutes(1)))
+  @Test("A plain request's call is forgotten with its server", .timeLimit(.minutes(5)))
   func plainCallsAreForgotten() async throws {
     let (gone, continuation) = AsyncStream<Void>.makeStream()
     func serve() async throws {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import HTTP2Server
 
-@Suite("HTTP/2 connection", .timeLimit(.minutes(3)))
+@Suite("HTTP/2 connection", .timeLimit(.minutes(5)))
 struct HTTP2ConnectionTests {
   @Test("It begins with settings and a wider window, and acknowledges the client's")
   func handshake() throws {

@@ -4,7 +4,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("Connections of all ports", .timeLimit(.minutes(1)))
+@Suite("Connections of all ports", .timeLimit(.minutes(5)))
 struct ConnectionRosterTests {
   private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 

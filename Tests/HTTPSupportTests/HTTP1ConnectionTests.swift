@@ -6,7 +6,7 @@ import ServiceLifecycle
 import Synchronization
 import Testing
 
-@Suite("HTTP/1 connections", .timeLimit(.minutes(1)))
+@Suite("HTTP/1 connections", .timeLimit(.minutes(5)))
 struct HTTP1ConnectionTests {
   private let echo: HTTPService.Responder = { request, _ in
     let body = String(buffer: try await request.wholeBody(upTo: 1 << 20))

@@ -6,7 +6,7 @@ import ServiceLifecycle
 import Synchronization
 import Testing
 
-@Suite("Immediate responders", .timeLimit(.minutes(1)))
+@Suite("Immediate responders", .timeLimit(.minutes(5)))
 struct ImmediateResponderTests {
   private let long: HTTPService.Responder = { request, _ in
     .text("long \(try await request.wholeBody(upTo: 1 << 20).readableBytes)")

@@ -6,7 +6,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("The memory of all transfers", .timeLimit(.minutes(1)))
+@Suite("The memory of all transfers", .timeLimit(.minutes(5)))
 struct TransferBudgetTests {
   private static let mebibyte = 1 << 20
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `hearth init`, whose sources are those that this package compiles and tests.
-@Suite("Init", .timeLimit(.minutes(2)))
+@Suite("Init", .timeLimit(.minutes(5)))
 struct InitTests {
   private let folder: TemporaryFolder
   /// The checkout that this test is of.

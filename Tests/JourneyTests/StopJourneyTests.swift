@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Stops of the suite while clients wait for it, or have left.
-@Suite("Journeys through stops", .serialized, .timeLimit(.minutes(3)))
+@Suite("Journeys through stops", .serialized, .timeLimit(.minutes(5)))
 struct StopJourneyTests {
   private static let decade = #"{"advanceSeconds": 315360000}"#
 

@@ -1,7 +1,7 @@
 import OutboundHTTP
 import Testing
 
-@Suite("Client over sockets", .timeLimit(.minutes(1)))
+@Suite("Client over sockets", .timeLimit(.minutes(5)))
 struct OutboundClientTests {
   @Test("Method, headers and body arrive, and so does the answer")
   func roundTrip() async throws {

@@ -1,7 +1,7 @@
 import OutboundHTTP
 import Testing
 
-@Suite("Streamed responses over sockets", .timeLimit(.minutes(1)))
+@Suite("Streamed responses over sockets", .timeLimit(.minutes(5)))
 struct OutboundStreamTests {
   @Test("Pieces are there before the body has ended")
   func pieces() async throws {

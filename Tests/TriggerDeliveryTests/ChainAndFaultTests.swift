@@ -7,7 +7,7 @@ import Testing
 
 @testable import TriggerDelivery
 
-@Suite("Chains of causes, discarding and faults", .timeLimit(.minutes(2)))
+@Suite("Chains of causes, discarding and faults", .timeLimit(.minutes(5)))
 struct ChainAndFaultTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

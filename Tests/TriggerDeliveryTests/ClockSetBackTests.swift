@@ -7,7 +7,7 @@ import Testing
 import TriggerDelivery
 
 /// The machine's clock is set back by days; waits for a retry must not become that much longer.
-@Suite("Delivery and a clock that is set back", .timeLimit(.minutes(2)))
+@Suite("Delivery and a clock that is set back", .timeLimit(.minutes(5)))
 struct ClockSetBackTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

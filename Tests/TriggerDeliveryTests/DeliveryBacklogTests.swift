@@ -5,7 +5,7 @@ import Testing
 
 @testable import TriggerDelivery
 
-@Suite("Delivery backlog", .timeLimit(.minutes(2)))
+@Suite("Delivery backlog", .timeLimit(.minutes(5)))
 struct DeliveryBacklogTests {
   @Test("Twenty thousand deliveries pending at a start all run, and few are in memory at a time")
   func backlog() async throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import TriggerDelivery
 
-@Suite("Delivery service", .timeLimit(.minutes(2)))
+@Suite("Delivery service", .timeLimit(.minutes(5)))
 struct DeliveryServiceTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

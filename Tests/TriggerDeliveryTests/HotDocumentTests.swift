@@ -9,7 +9,7 @@ import Testing
 @testable import TriggerDelivery
 
 /// One document with many events beside others of the same function.
-@Suite("Documents with many events", .timeLimit(.minutes(2)))
+@Suite("Documents with many events", .timeLimit(.minutes(5)))
 struct HotDocumentTests {
   /// A function that holds the first event of each hot document until it is let go.
   private final class HoldingInvoker: FunctionInvoker {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import TriggerDelivery
 
-@Suite("Events that the log gives up", .timeLimit(.minutes(2)))
+@Suite("Events that the log gives up", .timeLimit(.minutes(5)))
 struct KeptEventTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

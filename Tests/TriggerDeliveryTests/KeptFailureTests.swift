@@ -7,7 +7,7 @@ import Testing
 
 @testable import TriggerDelivery
 
-@Suite("Failures that are kept", .timeLimit(.minutes(2)))
+@Suite("Failures that are kept", .timeLimit(.minutes(5)))
 struct KeptFailureTests {
   private let storage = FaultyStorage()
   private let invoker = ScriptedInvoker()

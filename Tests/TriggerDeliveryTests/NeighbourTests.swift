@@ -8,7 +8,7 @@ import Testing
 
 @testable import TriggerDelivery
 
-@Suite("What one event or function does to others", .timeLimit(.minutes(2)))
+@Suite("What one event or function does to others", .timeLimit(.minutes(5)))
 struct NeighbourTests {
   private let storage = FaultyStorage()
 

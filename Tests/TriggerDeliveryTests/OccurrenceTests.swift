@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import TriggerDelivery
 
-@Suite("Delivery of events, schedules and what else occurs", .timeLimit(.minutes(2)))
+@Suite("Delivery of events, schedules and what else occurs", .timeLimit(.minutes(5)))
 struct OccurrenceTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TriggerDelivery
 
-@Suite("Two services over one store", .timeLimit(.minutes(3)))
+@Suite("Two services over one store", .timeLimit(.minutes(5)))
 struct SharingTests {
   /// A service with its own connection to the store, its own tailer and its own functions.
   private struct Node: Sendable {

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import TriggerDelivery
 
-@Suite("Delivery of tasks", .timeLimit(.minutes(2)))
+@Suite("Delivery of tasks", .timeLimit(.minutes(5)))
 struct TaskDeliveryTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

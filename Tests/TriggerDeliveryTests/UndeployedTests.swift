@@ -8,7 +8,7 @@ import Testing
 
 @testable import TriggerDelivery
 
-@Suite("Functions that are not deployed", .timeLimit(.minutes(2)))
+@Suite("Functions that are not deployed", .timeLimit(.minutes(5)))
 struct UndeployedTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TriggerDelivery
 
-@Suite("Why events wait", .timeLimit(.minutes(2)))
+@Suite("Why events wait", .timeLimit(.minutes(5)))
 struct WaitReasonTests {
   private let storage = MemoryStorage()
   private let invoker = ScriptedInvoker()

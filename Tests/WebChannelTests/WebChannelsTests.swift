@@ -9,7 +9,7 @@ import Testing
 
 @testable import WebChannel
 
-@Suite("Sessions of WebChannels", .timeLimit(.minutes(1)))
+@Suite("Sessions of WebChannels", .timeLimit(.minutes(5)))
 struct WebChannelsTests {
   /// Asks for channels without a socket.
   struct Page: Sendable {

@@ -15,7 +15,7 @@ import Testing
 #endif
 
 /// Handlers that harm their worker; each has its outcome, and harms nothing else.
-@Suite("Bad handlers", .timeLimit(.minutes(3)))
+@Suite("Bad handlers", .timeLimit(.minutes(5)))
 struct BadHandlerWorkerFleetTests {
   /// Traps are reported by Swift's runtime, which takes a second that no test here needs.
   private let quickly = ["SWIFT_BACKTRACE": "enable=no"]

@@ -8,7 +8,7 @@ import Testing
 @testable import WorkerPool
 
 /// Workers that do not speak as workers do: `SampleOddWorker` of the sample functions.
-@Suite("Bad workers", .timeLimit(.minutes(3)))
+@Suite("Bad workers", .timeLimit(.minutes(5)))
 struct BadWorkerFleetTests {
   private func odd(_ fault: String) throws -> [DeployedFunction] {
     try sample(["echo"], environment: ["SAMPLE_ODD": fault])

@@ -9,7 +9,7 @@ import Testing
 @testable import WorkerPool
 
 /// The connection against a small server that answers by path.
-@Suite("Worker connection", .timeLimit(.minutes(1)))
+@Suite("Worker connection", .timeLimit(.minutes(5)))
 struct WorkerConnectionTests {
   @Test("A reply of unknown length is handed over in pieces, and the connection serves again")
   func streams() async throws {

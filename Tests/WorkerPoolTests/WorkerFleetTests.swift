@@ -11,7 +11,7 @@ import Testing
 @testable import WorkerPool
 
 /// Real workers: the executable `SampleFunctions`.
-@Suite("Worker fleet", .timeLimit(.minutes(2)))
+@Suite("Worker fleet", .timeLimit(.minutes(5)))
 struct WorkerFleetTests {
   @Test("A callable is answered by a worker that has started for it")
   func answers() async throws {

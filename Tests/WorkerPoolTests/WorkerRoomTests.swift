@@ -8,7 +8,7 @@ import Testing
 @testable import WorkerPool
 
 /// Places in a full fleet: real workers of `SampleFunctions`.
-@Suite("Room for workers", .timeLimit(.minutes(1)))
+@Suite("Room for workers", .timeLimit(.minutes(5)))
 struct WorkerRoomTests {
   /// Functions of which each worker runs one invocation, which may take ten minutes.
   private func functions(_ names: [String]) throws -> [DeployedFunction] {

@@ -13,8 +13,10 @@ final class FunctionVersion: Sendable {
     var exchangesMade: UInt64 = 0
     var start: StartOutcome = .pending([])
     var isRemoved = false
-    /// When a worker last began a crash report.
+    /// When a worker last began a crash report, or had written it.
     var reportTime: Duration?
+    /// The worker whose crash report is being written.
+    var reporter: FunctionScheduler.WorkerID?
     /// When the fleet calls `advance` at the latest, or nil.
     var advancesAt: Duration?
     /// The version that takes what comes too late for this one.
@@ -174,6 +176,11 @@ final class FunctionVersion: Sendable {
     context.exited(worker)
     act { state, now in
       state.workers[worker.id] = nil
+      if state.reporter == worker.id {
+        // On a busy machine a report may take longer than the interval.
+        state.reportTime = now
+        state.reporter = nil
+      }
       let actions = state.scheduler.workerExited(worker.id, detail: detail, now: now)
       let failed = Set(actions.compactMap { if case .fail(let id, _) = $0 { id } else { nil } })
       state.exchanges = state.exchanges.filter { id, _ in
@@ -199,12 +206,16 @@ final class FunctionVersion: Sendable {
     var mayReport = true
     act { state, now in
       mayReport = state.reportTime.map { now - $0 >= Self.reportInterval } ?? true
-      if mayReport { state.reportTime = now }
+      if mayReport {
+        state.reportTime = now
+        state.reporter = worker.id
+      }
       return state.scheduler.workerCrashing(worker.id, now: now)
     }
     return mayReport
   }
 
+  /// How long after a crash report of the function no other one is written.
   private static let reportInterval = Duration.seconds(10)
 
   /// Notes that the worker uses more memory than it may.
