@@ -212,6 +212,27 @@ struct FunctionBacklogTests {
     #expect(result.isEmpty)
   }
 
+  @Test("What a read finds before it is added, because its write is under way, runs once")
+  func readBeforeAdded() {
+    var backlog = backlog()
+    _ = backlog.add([candidate(1)], room: 0)
+    backlog.inserted([candidate(1).delivery])
+    _ = backlog.beginLoad(now: now, bytesMax: room, shards: .all)
+    // The rows of 2 and 3 are stored; 4 is not yet.
+    _ = backlog.apply(
+      DeliveryStore.Loaded(candidates: [1, 2, 3].map { candidate($0) }, position: places(3)[0])
+    )
+    let first = started(&backlog, at: now)
+    finish(&backlog, candidate(2))
+    let isLeft = backlog.add([2, 3, 4].map { candidate($0) }, room: room)
+
+    let then = started(&backlog, at: now)
+    #expect(!isLeft)
+    #expect(first == [1, 2, 3])
+    #expect(then == [4])
+    #expect(backlog.count == 3)
+  }
+
   // MARK: Documents with many events
 
   private func finish(_ backlog: inout FunctionBacklog, _ candidate: DeliveryStore.Candidate) {

@@ -161,7 +161,8 @@ extension FunctionBacklog {
   /// Counts new deliveries, whose rows are about to be written, and takes those it can.
   ///
   /// They come in the order of the events. Once one stays in storage, later ones do as well, until
-  /// it has been read. Returns whether `inserted` must be called when the rows are written.
+  /// it has been read. The write may be under way already: what a read has found in the meantime is
+  /// counted and not taken again. Returns whether `inserted` must be called when the rows are written.
   mutating func add(_ new: [DeliveryStore.Candidate], room: Int) -> Bool {
     var isLeft = false
     var room = room
@@ -171,6 +172,8 @@ extension FunctionBacklog {
       if delivery.isPostponed {
         if delivery.isUnanswered { unansweredCount += 1 }
         isLeft = true
+      } else if position.map({ delivery.id.place <= $0 }) ?? false {
+        continue
       } else if undeployed == nil, !hasMore, load == nil, !hasLaneRows, entries.count < windowMax,
         candidate.bytes <= room, hasRoom(behindOthersFor: delivery)
       {
