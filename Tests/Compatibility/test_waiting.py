@@ -52,8 +52,8 @@ def test_events_of_a_deleted_function_are_kept_and_run_once_it_is_back(folder):
 
         gone = suite.cli("functions", "delete", "failAlways")
         assert gone.stdout.endswith(
-            "failAlways is no longer deployed; its waiting event is kept for 24 hours, or until it "
-            "is deployed again.\n"), gone.stderr
+            "failAlways is no longer deployed; its waiting event is kept for 24 hours and runs if "
+            "failAlways is deployed again by then.\n"), gone.stderr
         conftest.until(lambda: events(suite)[0]["state"] == "pending", "it still runs")
         suite.settle()
         shown = suite.cli("events", "show", event["id"]).stdout
@@ -66,7 +66,7 @@ def test_events_of_a_deleted_function_are_kept_and_run_once_it_is_back(folder):
                 in metrics(suite))
 
         back = suite.cli("functions", "rollback")
-        assert back.stdout.endswith("failAlways is deployed again; its waiting event runs.\n")
+        assert back.stdout.endswith("failAlways is deployed again; its waiting event will run.\n")
         attempts = listed["attempts"]
         conftest.until(lambda: events(suite)[0]["attempts"] > attempts, "it does not run")
 

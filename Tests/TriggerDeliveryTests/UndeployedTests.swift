@@ -44,8 +44,8 @@ struct UndeployedTests {
       let effects = try await leaveOut(300, bench)
       #expect(
         effects.sentences == [
-          "f is no longer deployed; its 300 waiting events are kept for 24 hours, or until it is "
-            + "deployed again."
+          "f is no longer deployed; its 300 waiting events are kept for 24 hours and run if f "
+            + "is deployed again by then."
         ]
       )
       try await bench.service.waitUntilIdle()
@@ -58,7 +58,7 @@ struct UndeployedTests {
 
       invoker.set("f") { _ in .ok }
       let back = try bench.service.updateFunctions(f)
-      #expect(back.sentences == ["f is deployed again; its 300 waiting events run."])
+      #expect(back.sentences == ["f is deployed again; its 300 waiting events will run."])
       try await bench.service.waitUntilIdle()
       #expect(try await count(.succeeded, bench) == 301)
     }

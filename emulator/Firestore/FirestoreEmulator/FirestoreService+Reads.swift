@@ -105,12 +105,16 @@ extension FirestoreService {
       at: consistency,
       auth: auth
     )
-    return .with {
+    // A page has megabytes, and each step from here takes its time.
+    try Task.checkCancellation()
+    let response = Google_Firestore_V1_ListDocumentsResponse.with {
       $0.documents = page.documents.map { listed in
         listed.document.map { WireFormat.proto($0) } ?? .with { $0.name = listed.name.description }
       }
       $0.nextPageToken = page.nextPageToken ?? ""
     }
+    try Task.checkCancellation()
+    return response
   }
 
   /// Lists the ids of the collections directly below a document or the root, page by page.

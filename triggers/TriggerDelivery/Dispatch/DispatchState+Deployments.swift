@@ -97,14 +97,16 @@ package struct DeploymentEffects: Sendable, Hashable {
   /// A sentence on each function, for whoever deploys.
   package var sentences: [String] {
     let kept = suspended.map { backlog in
+      let name = backlog.function
       let hours = Int(backlog.keptFor / .seconds(3600))
+      let runs = backlog.pendingCount == 1 ? "runs" : "run"
       return
-        "\(backlog.function) is no longer deployed; its \(backlog.waiting(" is", "s are")) kept "
-        + "for \(hours) hours, or until it is deployed again."
+        "\(name) is no longer deployed; its \(backlog.waiting(" is", "s are")) kept for \(hours) "
+        + "hours and \(runs) if \(name) is deployed again by then."
     }
     return kept
       + resumed.map {
-        "\($0.function) is deployed again; its \($0.waiting(" runs", "s run"))."
+        "\($0.function) is deployed again; its \($0.waiting("", "s")) will run."
       }
   }
 }

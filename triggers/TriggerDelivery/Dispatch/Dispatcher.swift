@@ -462,7 +462,8 @@ final class Dispatcher: Sendable {
       return .outcome(.succeeded(status: status))
     }
     let advice = reply.head.headerFields[RetryAdvice.header].flatMap(RetryAdvice.init)
-    let text = String(buffer: body).prefix(errorCharactersMax)
+    // A plain text ends with a line feed, as a rule.
+    let text = String(String(buffer: body).prefix(errorCharactersMax)).trimmingLineEnd
     return .outcome(
       .handlerFailed(
         "The handler answered \(status)\(text.isEmpty ? "." : ": \(text)")",
@@ -683,4 +684,10 @@ final class Dispatcher: Sendable {
   private static let readWait = Duration.seconds(1)
   /// The smallest step back that is logged; smaller ones are the clock's own corrections.
   private static let clockJumpMin = Duration.seconds(2)
+}
+
+extension String {
+  fileprivate var trimmingLineEnd: String {
+    String(self[..<(lastIndex { !$0.isNewline }.map { index(after: $0) } ?? startIndex)])
+  }
 }

@@ -66,8 +66,8 @@ package enum WaitReason: Sendable, Hashable {
     switch self {
     case .nothingDeployed: "nothing is deployed yet; `hearth deploy` deploys functions"
     case .notDeployed(let function, let since, let until):
-      "\(function) has not been deployed since \(since); its events are kept until \(until), "
-        + "or until it is deployed again"
+      "\(function) has not been deployed since \(since); its events are kept until \(until) "
+        + "and run if it is deployed again by then"
     case .queuePaused(let queue):
       "the task queue \(queue) is paused; the method `resume` of Cloud Tasks lets it go on"
     case .noWorker(let since, let error, _):

@@ -56,7 +56,7 @@ final class TriggerSwitch: Sendable {
 
   /// Turns all triggers on or off; earlier events are still delivered.
   ///
-  /// `run` turns them on again when nobody asks for off anew within `TriggerLease.offMax`.
+  /// `run` turns them on again unless another request turns them off within `TriggerLease.offMax`.
   func set(enabled: Bool, in target: some TriggerTarget) async throws {
     try await target.setEnabled(enabled)
     guard !enabled else { return noteOn(target, isExpired: false) }
@@ -108,7 +108,7 @@ final class TriggerSwitch: Sendable {
     let count = target.eventsPassedOver - before
     let text: Logger.Message =
       isExpired
-      ? "Triggers are on again, because nobody has switched them off anew"
+      ? "Triggers are on again: the time for which they were switched off has ended"
       : "Triggers are on again"
     logger.log(
       level: isExpired || count > 0 ? .warning : .notice,

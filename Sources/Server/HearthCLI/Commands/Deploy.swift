@@ -16,7 +16,7 @@ struct Deploy: AsyncParsableCommand {
 
       With --only the functions named come from the new build and the others keep the version \
       they have. `hearth functions rollback` goes back. What waits for a function that the new \
-      version lacks is kept for 24 hours, or until the function is deployed again.
+      version lacks is kept for 24 hours and runs if the function is deployed again by then.
       """
   )
 

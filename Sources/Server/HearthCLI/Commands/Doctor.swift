@@ -21,7 +21,7 @@ struct Doctor: AsyncParsableCommand {
     let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
     var findings = await Machine.toolchain()
     findings += settings(files)
-    findings.append(Machine.dataFolder(suite.dataFolder))
+    findings.append(Machine.dataFolder(suite.dataFolder ?? SuiteLocation.defaultFolder))
     let running: ControlClient?
     do {
       running = try await suite.connect()

@@ -60,6 +60,7 @@ struct Exec: AsyncParsableCommand {
   var command: [String] = []
 
   func validate() throws {
+    try ProjectID.check(project)
     guard !command.isEmpty else {
       throw ValidationError("Name the command after --, as in: hearth exec -- pytest -q")
     }

@@ -80,7 +80,7 @@ extension Functions {
       abstract: "Serve some functions no longer, until the next deployment.",
       discussion: """
         Calls and events in flight finish. Events that wait for a deleted function are kept for \
-        24 hours, or until it is deployed again; then they are dead. `hearth events discard --all \
+        24 hours and run if it is deployed again by then; else they are dead. `hearth events discard --all \
         --state pending --function NAME` gives them up at once. The next `hearth deploy` brings \
         back whatever the package still declares, `hearth functions rollback` all of it at once.
 

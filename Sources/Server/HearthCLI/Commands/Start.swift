@@ -147,6 +147,7 @@ struct Start: AsyncParsableCommand {
         "--allow-origin is \(origin); give an origin such as https://app.example."
       )
     }
+    try ProjectID.check(project)
     guard exportOnExit != "" || importFolder != nil else {
       throw ValidationError("--export-on-exit needs a folder, unless --import names one.")
     }
@@ -180,6 +181,7 @@ struct Start: AsyncParsableCommand {
       version: Version.current
     )
     let report = StartReport(json: json, format: format)
+    let exports = exportOnExit != nil
     if !OutboundURL.isLoopback(host: host) {
       let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
       report.note(LocalNetwork.warning(host: host, ports: ports), .warning)
@@ -197,6 +199,9 @@ struct Start: AsyncParsableCommand {
         )
       )
       SignalTrap.install([SIGINT, SIGTERM]) { _ in
+        report.note("Stopping; another Ctrl-C ends the suite at once.")
+        // An export takes as long as it takes.
+        if !exports { StopDeadline.begin() }
         // Ends by itself: it only passes the wish on.
         Task { await group.triggerGracefulShutdown() }
         return .ends

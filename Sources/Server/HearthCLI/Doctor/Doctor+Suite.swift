@@ -169,9 +169,12 @@ extension Doctor {
         )
       )
     }
-    let waiting = try await list("pending", client).filter { $0.attempts > 0 || $0.crashes > 0 }
     let held = try await client.get("/hearth/v1/functions/stats", as: [FunctionStats].self)
       .filter { $0.waits != nil }
+    let heldNames = Set(held.map(\.name))
+    let waiting = try await list("pending", client).filter {
+      ($0.attempts > 0 || $0.crashes > 0) && !heldNames.contains($0.function)
+    }
     for function in held {
       // Nobody may be able to start the worker without a change; the others wait by somebody's wish.
       let isBroken = function.waitReason == "noWorker"

@@ -36,6 +36,13 @@ struct FunctionsOptions: ParsableArguments {
     case debug, release
   }
 
+  func validate() throws {
+    guard !skipsFunctions, let executable,
+      !FileManager.default.isExecutableFile(atPath: absolutePath(executable))
+    else { return }
+    throw ValidationError("--executable is \(executable), which is not an executable file.")
+  }
+
   /// What to deploy; nil when neither an option nor `firebase.json` names functions.
   func configuration(
     _ files: ProjectFiles,

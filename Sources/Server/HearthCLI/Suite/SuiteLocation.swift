@@ -12,14 +12,16 @@ struct SuiteLocation: ParsableArguments {
   @Option(
     name: .customLong("data-folder"),
     help: ArgumentHelp(
-      "The suite's data folder, where server.json names its addresses.",
+      "The suite's data folder, where server.json names its addresses. (default: .hearth)",
       valueName: "folder"
     )
   )
-  var dataFolder = ".hearth"
+  var dataFolder: String?
 
   @Option(help: "The project; by default that of .firebaserc.")
   var project: String?
+
+  static let defaultFolder = ".hearth"
 
   /// A client of the running suite; throws with exit code 3 when none runs.
   func connect() async throws -> ControlClient {
@@ -38,7 +40,8 @@ struct SuiteLocation: ParsableArguments {
     }
     let looked =
       tried.isEmpty
-      ? " There is no \(dataFolder)/server.json in this folder, and no file of the project's suite."
+      ? " There is no \(dataFolder ?? Self.defaultFolder)/server.json"
+        + (dataFolder == nil ? " in this folder, and no file of the project's suite." : ".")
       : " Tried \(tried.joined(separator: ", "))."
     throw CommandFailure(
       "No running suite found.\(looked) Start one with `hearth start`, or name it with --hub.",
@@ -62,16 +65,19 @@ struct SuiteLocation: ParsableArguments {
       return [Candidate(source: "FIREBASE_EMULATOR_HUB", address: hub)]
     }
     var found: [Candidate] = []
-    if let suite = ServerFile.read(folder: dataFolder), let hub = suite.services["hub"] {
+    let folder = dataFolder ?? Self.defaultFolder
+    if let suite = ServerFile.read(folder: folder), let hub = suite.services["hub"] {
       found.append(
         Candidate(
-          source: "\(dataFolder)/server.json",
+          source: "\(folder)/server.json",
           address: "\(hub.host):\(hub.port)",
           pid: suite.pid,
           token: suite.token
         )
       )
     }
+    // A command for the suite of a folder must not reach another suite.
+    guard dataFolder == nil else { return found }
     // Without a readable .firebaserc there is no project to look for.
     if let project = project ?? (try? ProjectFiles(folder: "."))?.defaultProject,
       let origin = ServerFile.locatorOrigin(project: project)

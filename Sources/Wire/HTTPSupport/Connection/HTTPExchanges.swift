@@ -24,6 +24,8 @@ struct HTTPExchanges: Sendable {
       do {
         // The body counts as held until it is worked on no more.
         defer { withExtendedLifetime(request.hold) {} }
+        // Many tasks may have waited for a thread while their clients left.
+        try Task.checkCancellation()
         reply(try await responder(request, context))
       } catch {
         logger.debug("A request failed", metadata: ["error": "\(error)"])
