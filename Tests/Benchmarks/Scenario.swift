@@ -43,7 +43,8 @@ struct BenchmarkRun: Sendable {
 
   /// Measures everything asked for.
   ///
-  /// A part that fails, or a neighbour that hangs, becomes a line; it throws only when it is stopped.
+  /// A part that fails, or a neighbour that hangs, becomes a line; it throws only when it is
+  /// stopped.
   func run() async throws {
     try await part(.start) { try await measureStart() }
     try await part(.create, .get, .memory) { try await measureEphemeral() }

@@ -35,6 +35,7 @@ struct CommandLineTests {
       ["events", "discard", "--all", "--state", "dead"], ["logs"], ["functions", "deployments"],
       ["functions", "rollback"], ["functions", "delete", "f"],
       ["fire", "f", "--document", "a/b", "--data", "{}"], ["call", "echo", "--hub", "127.0.0.1:9"],
+      ["clock", "--data-folder", "nowhere"],
     ]
   )
   func noSuite(arguments: [String]) async throws {
@@ -54,7 +55,8 @@ struct CommandLineTests {
       ["start", "--hub-port", "x"], ["start", "--configuration", "fast"], ["exec"], ["exec", "ls"],
       ["events", "retry"], ["events", "discard", "--all"], ["events", "retry", "1.0.f", "--all"],
       ["deploy", "--only", "echo"], ["logs", "--since", "soon"], ["logs", "--level", "loud"],
-      ["init"], ["functions", "delete"],
+      ["init"], ["functions", "delete"], ["start", "--project", "bad id!"],
+      ["start", "--executable", "/nowhere/functions"], ["exec", "--project", "a/b", "--", "ls"],
     ]
   )
   func usage(arguments: [String]) async throws {

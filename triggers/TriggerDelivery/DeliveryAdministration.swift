@@ -123,15 +123,16 @@ package final class DeliveryAdministration: Sendable {
 
   /// Makes a failed or dead delivery pending again, with its attempts counted anew.
   ///
-  /// Throws `FAILED_PRECONDITION` for a delivery in another state, or whose event is kept no longer.
+  /// Throws `FAILED_PRECONDITION` for a delivery in another state, or whose event is kept no
+  /// longer.
   package func retry(_ id: DeliveryID) async throws -> Delivery {
     try await renew(id, checking: Self.checkIsFailed)
   }
 
   /// Makes failed and dead deliveries pending again, as `retry` does, and returns how many.
   ///
-  /// Leaves out those that `retry` refuses. Many are renewed in one batch; events of their functions
-  /// are read in between. What was renewed before an error stays renewed.
+  /// Leaves out those that `retry` refuses. Many are renewed in one batch; events of their
+  /// functions are read in between. What was renewed before an error stays renewed.
   package func retryAll(_ ids: [DeliveryID]) async throws -> Int {
     var count = 0
     for (function, ids) in Dictionary(grouping: ids, by: \.function) {

@@ -10,14 +10,16 @@ extension DeliveryService {
     package var pendingMax: Int
     /// Waiting tasks of one queue; further ones are refused.
     package var tasksMax: Int
-    /// The memory that the events of all functions' windows should take; each may have two megabytes.
+    /// The memory that the events of all functions' windows should take; each may have two
+    /// megabytes.
     package var heldBytesMax: Int
-    /// Succeeded deliveries kept for `events list`, and as many failed and dead ones of each function.
+    /// Succeeded deliveries kept for `events list`, and as many failed and dead ones of each
+    /// function.
     package var settledKept: Int
     /// Bytes of events kept for the failed and dead deliveries of one function, which people retry.
     ///
-    /// All functions together have eight times as much, and the same of their number; the default is
-    /// some thirty of the largest events, or thousands of usual ones.
+    /// All functions together have eight times as much, and the same of their number; the default
+    /// is some thirty of the largest events, or thousands of usual ones.
     package var failedBytesMax: Int
     /// How long running handlers may go on when the server stops.
     package var stopGrace: Duration

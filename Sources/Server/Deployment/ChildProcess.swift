@@ -16,7 +16,8 @@ enum ChildProcess {
     var status: TerminationStatus
     /// The last lines of both outputs together, at most `tailLinesMax` and `tailBytesMax`.
     var tail: [String]
-    /// The standard output alone; one beyond `outputLinesMax` or `keptOutputBytesMax` loses its beginning.
+    /// The standard output alone; one beyond `outputLinesMax` or `keptOutputBytesMax` loses its
+    /// beginning.
     var output: [String]
     /// Whether the program was stopped because its time ran out.
     var timedOut: Bool

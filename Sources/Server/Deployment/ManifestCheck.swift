@@ -99,7 +99,8 @@ extension ManifestCheck {
     try validateInstancesKept(manifest.endpoints)
   }
 
-  /// Throws `DeploymentError` when `minInstances` would keep more workers than there are places for.
+  /// Throws `DeploymentError` when `minInstances` would keep more workers than there are places
+  /// for.
   ///
   /// A function alone is checked first, then the sum of all.
   private static func validateInstancesKept(_ functions: [String: FunctionEndpoint]) throws {

@@ -2,9 +2,9 @@ import DequeModule
 
 /// A queue with a bound on its bytes, whose oldest elements make room for new ones.
 ///
-/// An element that does not fit drops the oldest until the queue is half empty, so that a slow reader
-/// finds a few long gaps and not one after each element. The newest element always stays, even when
-/// it alone is beyond the bound.
+/// An element that does not fit drops the oldest until the queue is half empty, so that a slow
+/// reader finds a few long gaps and not one after each element. The newest element always stays,
+/// even when it alone is beyond the bound.
 package struct BoundedQueue<Element> {
   /// The next thing that a reader gets.
   package enum Item {

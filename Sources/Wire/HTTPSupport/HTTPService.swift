@@ -32,13 +32,14 @@ package protocol ImmediateResponder: Sendable {
 ///
 /// `run()` throws `ListenError` when it cannot have the address. On graceful shutdown it stops
 /// accepting, lets running requests finish for `drainTimeMax`, then cancels their tasks and closes
-/// their connections; a task that ignores that is waited for `abortTimeMax` more. Cancelling `run()`
-/// does the latter at once.
+/// their connections; a task that ignores that is waited for `abortTimeMax` more. Cancelling
+/// `run()` does the latter at once.
 package struct HTTPService: Service {
   /// Answers one request; a thrown error becomes a Google JSON error body.
   ///
-  /// Runs in a task of its own, one at a time for a connection; the task is cancelled when its client
-  /// leaves and when the drain time is over. The rest of an unread body is skipped if it is short, and else ends the connection.
+  /// Runs in a task of its own, one at a time for a connection; the task is cancelled when its
+  /// client leaves and when the drain time is over. The rest of an unread body is skipped if it is
+  /// short, and else ends the connection.
   package typealias Responder = @Sendable (Request, HTTPContext) async throws -> Response
 
   /// Looks at the head of an HTTP/1.1 request before the responder; a response settles the request.
@@ -62,12 +63,12 @@ package struct HTTPService: Service {
   ///
   /// `http2` builds the pipeline of a connection that begins with the HTTP/2 preface; without it
   /// such a connection is a malformed request. `roster` bounds the connections of all services that
-  /// share it; without it the service has one of its own. `budget` bounds their memory for bodies and
-  /// responses; without it there is no bound. `immediate` is asked before the responder.
-  /// `onListening` gets the address with the real port; connections made while it runs wait until it
-  /// returns. `onQuiesce` is called when shutdown begins: end there what would outlast the drain time.
-  /// A request whose client has left is finished all the same if `outlivesClient` returns true for
-  /// its head; then only a stop cancels the responder's task.
+  /// share it; without it the service has one of its own. `budget` bounds their memory for bodies
+  /// and responses; without it there is no bound. `immediate` is asked before the responder.
+  /// `onListening` gets the address with the real port; connections made while it runs wait until
+  /// it returns. `onQuiesce` is called when shutdown begins: end there what would outlast the drain
+  /// time. A request whose client has left is finished all the same if `outlivesClient` returns
+  /// true for its head; then only a stop cancels the responder's task.
   package init(
     address: ServerAddress,
     http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,

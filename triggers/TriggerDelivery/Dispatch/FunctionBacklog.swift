@@ -162,7 +162,8 @@ extension FunctionBacklog {
   ///
   /// They come in the order of the events. Once one stays in storage, later ones do as well, until
   /// it has been read. The write may be under way already: what a read has found in the meantime is
-  /// counted and not taken again. Returns whether `inserted` must be called when the rows are written.
+  /// counted and not taken again. Returns whether `inserted` must be called when the rows are
+  /// written.
   mutating func add(_ new: [DeliveryStore.Candidate], room: Int) -> Bool {
     var isLeft = false
     var room = room

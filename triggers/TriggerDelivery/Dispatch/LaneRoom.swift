@@ -1,8 +1,9 @@
 /// How many deliveries that cannot run yet a function's window may hold.
 ///
-/// Of one lane's deliveries only the first runs. The ones behind it are in the window to spare a read
-/// from storage for each; were there no bound, one document with many events would fill the window
-/// and hold up the events of all others. What finds no room is parked: it waits in storage by lane.
+/// Of one lane's deliveries only the first runs. The ones behind it are in the window to spare a
+/// read from storage for each; were there no bound, one document with many events would fill the
+/// window and hold up the events of all others. What finds no room is parked: it waits in storage
+/// by lane.
 struct LaneShare: Sendable {
   /// How many deliveries the window has.
   let windowMax: Int

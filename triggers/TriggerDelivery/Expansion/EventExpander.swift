@@ -7,8 +7,8 @@ import Synchronization
 
 /// Turns the events of the log into deliveries, once.
 ///
-/// The rows of new deliveries and the advanced cursor are one batch. The cursor always advances: how
-/// many deliveries of a function are pending holds up neither the others nor the log.
+/// The rows of new deliveries and the advanced cursor are one batch. The cursor always advances:
+/// how many deliveries of a function are pending holds up neither the others nor the log.
 final class EventExpander: Sendable {
   private struct State {
     var expandedThrough: UInt64 = 0
@@ -99,8 +99,9 @@ final class EventExpander: Sendable {
 
   /// Stores new deliveries with the cursor; those that fit in memory start meanwhile.
   ///
-  /// Where the write may be refused, they are read from storage afterwards. Their outcomes are written after them, because the writer keeps the order; a crash before that
-  /// expands the events again.
+  /// Where the write may be refused, they are read from storage afterwards. Their outcomes are
+  /// written after them, because the writer keeps the order; a crash before that expands the events
+  /// again.
   private func keep(_ new: [DeliveryStore.Candidate], through sequence: UInt64) async throws {
     var batch = StorageBatch()
     for candidate in new { DeliveryStore.insert(candidate.delivery, into: &batch) }
@@ -191,8 +192,8 @@ final class EventExpander: Sendable {
 
   /// The deliveries that led to an event, nearest first, as far back as its functions need it.
   ///
-  /// The nearest is in memory, as a rule. Most chains end there, or do not come round; no others cost
-  /// a read.
+  /// The nearest is in memory, as a rule. Most chains end there, or do not come round; no others
+  /// cost a read.
   private func chain(
     of cause: DeliveryCause?,
     depth: Int,

@@ -2,8 +2,8 @@
 ///
 /// A function that writes the document which fires it, or two that write each other's, would run
 /// without end; production lets them. Here such a chain is stopped once it has come round too
-/// often. A chain that branches as it comes round, to ever more documents, is stopped at a number of
-/// events.
+/// often. A chain that branches as it comes round, to ever more documents, is stopped at a number
+/// of events.
 package struct LoopCheck: Sendable, Hashable {
   /// How often one function may run for one document within a chain.
   package var roundsMax: Int
@@ -11,10 +11,11 @@ package struct LoopCheck: Sendable, Hashable {
   package var lengthMax: Int
   /// How many events of one function may come from one event in a circle that spreads.
   ///
-  /// Counted are those before which the function has run for two other documents of the chain. So an
-  /// import of any size, the stages that follow it, and what a function writes to the documents that
-  /// fire it do not count; what counts is a function whose own writes make it run for documents whose
-  /// writes make it run for more. Honest is only the walk through a tree, of which few are so large.
+  /// Counted are those before which the function has run for two other documents of the chain. So
+  /// an import of any size, the stages that follow it, and what a function writes to the documents
+  /// that fire it do not count; what counts is a function whose own writes make it run for
+  /// documents whose writes make it run for more. Honest is only the walk through a tree, of which
+  /// few are so large.
   package var spreadMax: Int
 
   /// Bounds far beyond what a chain of functions needs.

@@ -204,7 +204,8 @@ extension DeliveryStore {
 
     /// Whether a parked delivery that was tried before is first of its lane and due.
     ///
-    /// Its lane brings it as soon as the one before it has settled, unless the server dies in between.
+    /// Its lane brings it as soon as the one before it has settled, unless the server dies in
+    /// between.
     private mutating func isLeftByItsLane(_ delivery: Delivery) throws -> Bool {
       guard delivery.isDue(at: request.now), let lane = delivery.lane, !closed.contains(lane),
         try firstOfLane(lane) == delivery.id.place

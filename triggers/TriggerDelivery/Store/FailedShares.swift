@@ -3,8 +3,8 @@ import DequeModule
 /// Which failed and dead deliveries are kept: a value that decides and never acts.
 ///
 /// Each function has a bound of its own, by number and by the bytes of their events, so that one
-/// function's failures never push out another's. A bound for all functions together takes from those
-/// that have most. The oldest of a function, by the time at which they failed, go first.
+/// function's failures never push out another's. A bound for all functions together takes from
+/// those that have most. The oldest of a function, by the time at which they failed, go first.
 struct FailedShares: Sendable {
   /// How many are kept, and how many bytes their events may have.
   struct Bound: Sendable {

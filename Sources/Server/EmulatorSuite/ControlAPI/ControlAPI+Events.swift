@@ -24,8 +24,8 @@ extension ControlAPI {
     )
     let body = Response.Body.produced { write in
       try await client.whileConnected {
-        // Each piece is with the client's system before the next is made, so that a client that reads
-        // nothing holds no copy of the log.
+        // Each piece is with the client's system before the next is made, so that a client that
+        // reads nothing holds no copy of the log.
         var piece = ByteBuffer()
         for entry in past.filter(filter.takes).suffix(limit) {
           piece.writeImmutableBuffer(Self.line(entry))

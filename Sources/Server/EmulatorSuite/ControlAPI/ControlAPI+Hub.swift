@@ -59,8 +59,8 @@ extension ControlAPI {
   /// `PUT /functions/disableBackgroundTriggers` and its counterpart.
   ///
   /// Events that happen while triggers are disabled never reach a function, as with Firebase's
-  /// emulator. Triggers are on again after `TriggerLease.offMax` unless that is renewed, and after a
-  /// restart. Earlier events are delivered first, for which a minute is allowed.
+  /// emulator. Triggers are on again after `TriggerLease.offMax` unless that is renewed, and after
+  /// a restart. Earlier events are delivered first, for which a minute is allowed.
   func setTriggers(enabled: Bool) async throws -> Response {
     try await triggers.set(enabled: enabled, in: deliveries)
     if !enabled {

@@ -18,8 +18,9 @@ extension ControlAPI {
 
   /// `POST /hearth/v1/clock` with `{"advanceSeconds": 3600}` or `{"to": "2026-12-01T00:00:00Z"}`.
   ///
-  /// Everything that becomes due on the way happens, one thing after the other. When the client leaves
-  /// or the suite stops, time stays where it has come to; `GET` meanwhile tells where that is.
+  /// Everything that becomes due on the way happens, one thing after the other. When the client
+  /// leaves or the suite stops, time stays where it has come to; `GET` meanwhile tells where that
+  /// is.
   func advanceClock(_ request: Request) async throws -> Response {
     struct Jump: Decodable {
       var advanceSeconds: Double?

@@ -120,8 +120,8 @@ struct ControlAPI: Sendable {
   /// A reply of JSON lines, sent as they are written.
   ///
   /// The producer ends the reply; it is cancelled when the client leaves. It never waits for the
-  /// client: one that reads too slowly loses the oldest of its lines, in whose place it gets what `gap`
-  /// makes of their number.
+  /// client: one that reads too slowly loses the oldest of its lines, in whose place it gets what
+  /// `gap` makes of their number.
   func lines(
     for client: ClientWatch,
     gap: @escaping @Sendable (Int) -> (any Encodable & Sendable)? = { _ in nil },

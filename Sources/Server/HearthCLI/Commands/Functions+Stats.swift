@@ -14,8 +14,8 @@ extension Functions {
         Calls, events, tasks and schedules count alike, each try by itself. REFUSED were answered with \
         400 to 499, FAILED with 500 or more, or crashed, or timed out. P50 and P99 are upper bounds and \
         count the start of a worker. PENDING events are not settled; OLDEST is the age of the oldest one \
-        that runs or could run now. NOTE says why all of a function's events wait, or why its last worker \
-        could not be started. Prometheus finds the same numbers, and more, at /metrics of the hub; \
+        that runs or could run now. NOTE says why all of a function's events wait, or why it has too few \
+        workers. Prometheus finds the same numbers, and more, at /metrics of the hub; \
         `hearth top` shows them as they change.
         """
     )

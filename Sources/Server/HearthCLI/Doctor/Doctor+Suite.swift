@@ -176,7 +176,8 @@ extension Doctor {
       ($0.attempts > 0 || $0.crashes > 0) && !heldNames.contains($0.function)
     }
     for function in held {
-      // Nobody may be able to start the worker without a change; the others wait by somebody's wish.
+      // Nobody may be able to start the worker without a change; the others wait by somebody's
+      // wish.
       let isBroken = function.waitReason == "noWorker"
       findings.append(
         Finding(

@@ -94,7 +94,8 @@ final class LineWriter: Sendable {
     }
   }
 
-  /// Writes a text in one piece where the system allows it, and blocks while the reader does not read.
+  /// Writes a text in one piece where the system allows it, and blocks while the reader does not
+  /// read.
   ///
   /// One piece keeps lines of several processes apart. What nobody can read any more is dropped.
   static func writeAll(_ text: String, to descriptor: Int32) {

@@ -14,8 +14,8 @@ import Synchronization
 
 /// The output for a person: results on stdout, the rest on stderr.
 ///
-/// Everything that this process prints goes through here, and what could steer a terminal is written
-/// out on the way: names, paths and messages are chosen by others.
+/// Everything that this process prints goes through here, and what could steer a terminal is
+/// written out on the way: names, paths and messages are chosen by others.
 enum Terminal {
   /// Prints a result of one or more lines.
   static func print(_ text: String) { write(TerminalText(lines: text), to: STDOUT_FILENO) }
@@ -102,7 +102,7 @@ enum Terminal {
   /// The writers of a process that serves; nil in a command that only prints its result.
   private static let writers = Mutex<Writers?>(nil)
 
-  /// From now on nothing waits for whoever reads stdout and stderr.
+  /// From now on nothing waits for the readers of stdout and stderr.
   ///
   /// For the commands that serve. The others wait for their readers, as programs in a pipe should.
   static func serve(logFormat: LogFormat) {
@@ -130,7 +130,7 @@ enum Terminal {
   }
 
   /// How long the end of the process waits for its readers: a stop has to be quick even when nobody
-  /// reads, and whoever reads needs less.
+  /// reads, and a reader needs less.
   private static let flushTimeMax = DispatchTimeInterval.milliseconds(300)
 
   private static func write(_ text: TerminalText, to descriptor: Int32) {

@@ -60,8 +60,8 @@ final class AttachedCommand: Sendable {
 
   /// Runs `body`; a signal goes to the running command, or ends `body` if none runs.
   ///
-  /// Returns 128 plus the signal's number when a signal ended `body`. The signal after that one ends
-  /// this process at once. May be called once in a process.
+  /// Returns 128 plus the signal's number when a signal ended `body`. The signal after that one
+  /// ends this process at once. May be called once in a process.
   func interruptible(_ body: @escaping @Sendable () async throws -> Int32) async throws -> Int32 {
     let (signals, received) = AsyncStream.makeStream(of: CInt.self)
     SignalTrap.install([SIGINT, SIGTERM, SIGHUP]) { signal in

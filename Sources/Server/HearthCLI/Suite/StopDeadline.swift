@@ -7,8 +7,8 @@ enum StopDeadline {
 
   /// Ends the process with status 1 if it still runs after `timeMax`.
   ///
-  /// Works on a thread of its own, because Swift's pool may be what does not come to an end. Workers
-  /// end with their server.
+  /// Works on a thread of its own, because Swift's pool may be what does not come to an end.
+  /// Workers end with their server.
   static func begin() {
     // The thread ends with the process.
     Thread.detachNewThread {

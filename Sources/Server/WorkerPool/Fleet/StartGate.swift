@@ -132,9 +132,9 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
 
   /// Places that only first workers may take: one a function within bounds.
   ///
-  /// A tenth are kept in any case, so that a larger deployment finds places beside hanging workers of
-  /// the one before it. More than half are not: with many functions, most of them idle, the busy ones
-  /// may still have several workers.
+  /// A tenth are kept in any case, so that a larger deployment finds places beside hanging workers
+  /// of the one before it. More than half are not: with many functions, most of them idle, the busy
+  /// ones may still have several workers.
   var firstPlaces: Int { min(max(roles.count, liveMax / 10), liveMax / 2 - deploymentPlaces) }
 
   /// The most workers beyond the first ones.

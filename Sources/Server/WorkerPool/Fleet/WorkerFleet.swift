@@ -108,10 +108,10 @@ package final class WorkerFleet: FunctionInvoker, Service {
   /// One worker proves a binary with a set of variables. Functions with `minInstances`, and those
   /// that have workers now, get theirs before the change if places are left, the others on their
   /// first use. Running invocations finish in their old workers, within
-  /// `Configuration.replacedTimeMax`, or `replacedGrace` while a first worker waits for a place; the
-  /// new workers run the waiting ones. Throws, with the old functions still in place, when a new
-  /// worker does not start, when no place is left for the worker that proves a binary, and when a
-  /// replacement is in progress.
+  /// `Configuration.replacedTimeMax`, or `replacedGrace` while a first worker waits for a place;
+  /// the new workers run the waiting ones. Throws, with the old functions still in place, when a
+  /// new worker does not start, when no place is left for the worker that proves a binary, and when
+  /// a replacement is in progress.
   package func replaceFunctions(_ functions: [DeployedFunction]) async throws {
     try state.withLock { state in
       if state.isStopping { throw StatusError(.unavailable, "The server is stopping.") }

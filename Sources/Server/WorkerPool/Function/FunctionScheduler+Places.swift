@@ -26,12 +26,12 @@ extension FunctionScheduler {
     placelessSince == nil ? entry.waitsUntil : min(entry.waitsUntil, now + limits.placeTimeout)
   }
 
-  /// When whoever waits for the first worker is told that it has no place; nil when nobody is.
+  /// When the invocations that wait for the first worker fail, because it has no place; nil for never.
   var startGivesUp: Duration? {
     isStartGivenUp ? nil : placelessSince.map { $0 + limits.startPlaceTimeout }
   }
 
-  /// Tells whoever waits for the first worker, which keeps its turn.
+  /// Fails the invocations that wait for the first worker, which stays in the queue for a place.
   mutating func giveUpStart(_ now: Duration, _ actions: inout [Action]) {
     guard let end = startGivesUp, end <= now else { return }
     isStartGivenUp = true

@@ -117,7 +117,7 @@ struct FunctionScheduler {
   /// Since when no place is left for a first worker; nil when there is one, or no worker is wanted.
   var placelessSince: Duration?
 
-  /// Whether whoever waits for the first worker knows that it has no place.
+  /// Whether the invocations that waited for the first worker have failed for lack of a place.
   var isStartGivenUp = false
 
   /// How the last start failed, until a worker has answered.

@@ -19,8 +19,9 @@ import Synchronization
 /// Writes log lines as JSON to `functions.jsonl` in a folder, and begins a new file in time.
 ///
 /// Older files are `functions.1.jsonl`, `functions.2.jsonl` and so on. Lines wait in memory,
-/// bounded, and are written by one job at a time on NIO's threads for blocking calls. A slow, full or
-/// failing disk loses lines of the log and nothing else, and the next line that is kept says how many.
+/// bounded, and are written by one job at a time on NIO's threads for blocking calls. A slow, full
+/// or failing disk loses lines of the log and nothing else, and the next line that is kept says how
+/// many.
 final class LogFiles: Sendable {
   /// Bytes of lines that may wait to be written, with their metadata; beyond them the oldest are
   /// missing from the file, not from memory.

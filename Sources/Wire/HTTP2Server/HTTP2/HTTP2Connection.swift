@@ -453,7 +453,8 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     call.refuseForSize(StatusError(budget.error.statusCode, budget.error.statusMessage))
   }
 
-  /// Counts the bytes that a stream's client does not take, and ends the stream when the budget is full.
+  /// Counts the bytes that a stream's client does not take, and ends the stream when the budget is
+  /// full.
   private func holdReplies(_ stream: HTTP2Stream, moved bytes: Int) {
     guard let budget, !stream.isClosed else { return }
     guard stream.queuedBytes > HTTP2Stream.uncountedBytesMax else {

@@ -8,8 +8,9 @@ import Synchronization
 
 /// A connection that speaks HTTP/1.1 or 1.0: its requests are answered one after the other.
 ///
-/// Sits behind the decoder and writes bytes. Everything happens on the connection's event loop but the
-/// responder, which runs in a task a request, and a body in pieces, which has a task of its own.
+/// Sits behind the decoder and writes bytes. Everything happens on the connection's event loop but
+/// the responder, which runs in a task a request, and a body in pieces, which has a task of its
+/// own.
 final class HTTP1Connection: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = ByteBuffer
@@ -21,10 +22,12 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private static let copiedBytesMax = 16 << 10
   /// How much of a body that nobody reads is skipped for the sake of the next request.
   private static let skippedBytesMax = 1 << 20
-  /// How much is read and dropped before a connection is closed, so that the client finds the response.
+  /// How much is read and dropped before a connection is closed, so that the client finds the
+  /// response.
   ///
   /// Many clients send the whole request before they look at the response, and take the end of a
-  /// connection to which they still write for a failure. Twice the longest body that any service takes.
+  /// connection to which they still write for a failure. Twice the longest body that any service
+  /// takes.
   static let lingeringBytesMax = 64 << 20
   /// How long that may take; such a connection counts as idle, so it keeps nobody out.
   private static let lingeringTimeMax = TimeAmount.seconds(30)
@@ -67,7 +70,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     var framing: ResponseFraming?
     /// How much an announced body still lacks.
     var bytesLeft = 0
-    /// Kept when the piece that was written last is with the system, or nobody waits for it any more.
+    /// Kept when the piece that was written last is with the system, or nobody waits for it any
+    /// more.
     var unwritten: EventLoopPromise<Void>?
     /// How many pieces were written, and whether the last is on its way to the system.
     var pieces: UInt64 = 0
@@ -208,7 +212,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
   ///
   /// Both look the same until something is written, to which a socket that was closed replies by a
   /// reset. Before the response an interim one may come at any time; who reads skips it. Within a
-  /// body nothing may be put in, so that a client counts as gone when nothing is to be written, either.
+  /// body nothing may be put in, so that a client counts as gone when nothing is to be written,
+  /// either.
   private func probe(_ number: UInt64, pieces: UInt64) {
     guard let context, let exchange, exchange.number == number else { return }
     if exchange.framing == nil {
@@ -546,7 +551,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   /// Writes a long body in parts, and notes how far the client reads.
   ///
-  /// All of it stays in memory until the last part is with the system, because parts share their bytes.
+  /// All of it stays in memory until the last part is with the system, because parts share their
+  /// bytes.
   private func writeParts(
     of body: ByteBuffer,
     _ hold: TransferHold?,
@@ -566,7 +572,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     }
   }
 
-  /// Whether what is still to come of the request is so little that the next one is worth waiting for.
+  /// Whether what is still to come of the request is so little that the next one is worth waiting
+  /// for.
   private func canSkipRest(of head: RequestHead) -> Bool {
     switch (input, head.body) {
     case (.complete, _), (_, .none): true
@@ -713,7 +720,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     end(context, after: bytes)
   }
 
-  /// Ends the connection so that the client finds what was written before, also when it still sends.
+  /// Ends the connection so that the client finds what was written before, also when it still
+  /// sends.
   private func end(_ context: ChannelHandlerContext, after bytes: ByteBuffer?) {
     if case .lingering = input { return }
     // Who has sent nothing that is unread loses nothing by a plain end.
