@@ -68,3 +68,23 @@ def test_pages_that_read_nothing_cost_little_and_hold_up_nobody(tmp_path):
         assert megabytes(suite.process) - before < PAGES * MEGABYTES_OF_PAGE
         for page in pages:
             page.close()
+
+
+def test_a_stop_ends_the_long_reads_of_clients_that_stay_and_of_those_that_left(tmp_path):
+    text = "x" * 900_000
+    with started(tmp_path, "--no-functions") as suite:
+        address = suite.address("firestore")
+        database = f"projects/{PROJECT}/databases/(default)"
+        Conversation(suite, "(default)").run(
+            [commit(doc(f"large/{number}").set(text=text)) for number in range(10)])
+        host, port = address.split(":")
+        clients = []
+        for _ in range(60):
+            client = socket.create_connection((host, int(port)), timeout=30)
+            client.sendall(
+                f"GET /v1/{database}/documents/large?pageSize=10 HTTP/1.1\r\n"
+                "Host: localhost\r\nAuthorization: Bearer owner\r\n\r\n".encode())
+            clients.append(client)
+        for client in clients[::2]:
+            client.close()
+        # `started` sends the signal; status 0 means that the stop needed no force.

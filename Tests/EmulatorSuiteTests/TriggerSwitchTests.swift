@@ -98,7 +98,7 @@ struct TriggerSwitchTests {
       clock.advance(by: .seconds(300))
       #expect(await changes.next() == true)
       while !triggers.isEnabled { await Task.yield() }
-      #expect(log.entries(atLeast: .warning).last?.message.contains("nobody") == true)
+      #expect(log.entries(atLeast: .warning).last?.message.contains("has ended") == true)
       group.cancelAll()
     }
   }

@@ -100,6 +100,11 @@ package final class Suite: Service {
     try await close()
   }
 
+  /// Ends all requests, for a stop whose services do not get to it because tasks occupy every thread.
+  ///
+  /// May be called on any thread.
+  package func endRequests() { roster.closeAll() }
+
   private func close() async throws {
     ServerFile.remove(description, folder: folder.path)
     try await storage.close()

@@ -200,8 +200,7 @@ struct Start: AsyncParsableCommand {
       )
       SignalTrap.install([SIGINT, SIGTERM]) { _ in
         report.note("Stopping; another Ctrl-C ends the suite at once.")
-        // An export takes as long as it takes.
-        if !exports { StopDeadline.begin() }
+        StopDeadline.begin(for: suite, exports: exports)
         // Ends by itself: it only passes the wish on.
         Task { await group.triggerGracefulShutdown() }
         return .ends

@@ -121,6 +121,15 @@ package final class ConnectionRoster: Sendable {
     return state.doors
   }
 
+  /// Closes all connections, which ends their requests as when clients leave.
+  ///
+  /// May be called on any thread and needs no task, so it also works while tasks occupy every thread.
+  package func closeAll() {
+    for channel in state.withLock({ $0.entries.values.map(\.channel) }) {
+      channel.close(promise: nil)
+    }
+  }
+
   // MARK: - Room
 
   /// Notes a listening socket, until it closes.
