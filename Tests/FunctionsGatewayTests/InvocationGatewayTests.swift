@@ -184,7 +184,7 @@ struct InvocationGatewayTests {
       let request = Request(
         head: Request.post("/demo/us-central1/site").head,
         body: .stream(watched)
-      ).with(.transferEncoding, "chunked")
+      ).with(.contentLength, "\(isLong ? 1000 + (256 << 10) : 1000)")
       async let response = gateway(invoker).respond(to: request, .embedded)
       for await number in reads where number == 2 { break }
       #expect(invocations.withLock { $0 } == (isLong ? 1 : 0))
@@ -192,6 +192,27 @@ struct InvocationGatewayTests {
       #expect(try await response.text == (isLong ? "streamed" : "whole"))
       piece.finish()
     }
+  }
+
+  @Test(
+    "A chunked body reaches its function as it comes, because the client may wait for a response"
+  )
+  func chunkedBody() async throws {
+    let invoker = StandInInvoker { request in
+      guard case .stream(let pieces) = request.body else { return .success(request.reply("whole")) }
+      let first = try? await pieces.nextElement()
+      return .success(request.reply("read \(first?.readableBytes ?? 0)"))
+    }
+    let (pieces, piece) = AsyncThrowingStream.makeStream(
+      of: ByteBuffer.self,
+      throwing: (any Error).self
+    )
+    piece.yield(ByteBuffer(repeating: 0, count: 1000))
+    let request = Request(head: Request.post("/demo/us-central1/site").head, body: .stream(pieces))
+      .with(.transferEncoding, "chunked")
+
+    #expect(try await gateway(invoker).respond(to: request, .embedded).text == "read 1000")
+    piece.finish()
   }
 
   @Test("When the client leaves, the invocation is cancelled")

@@ -14,7 +14,8 @@ import RuntimeSupport
 /// stream with status 200, because clients that read a stream look at its events and not at the
 /// status.
 struct InvocationGateway: Sendable {
-  /// How much of an HTTP function's body has come before it is invoked; most bodies are shorter.
+  /// How much of an HTTP function's body of a known length has come before it is invoked; most are
+  /// shorter.
   private static let readAheadBytes = 256 << 10
   /// The most names that a 404 lists.
   private static let namesMax = 100
@@ -58,8 +59,10 @@ struct InvocationGateway: Sendable {
       if isHTTP {
         let upload = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax)
         bounded = upload
-        // A body that may never be whole must not take an invocation's place.
-        body = try await upload.readAhead(Self.readAheadBytes)
+        // A body that may never be whole must not take an invocation's place. One without a length
+        // may be a dialogue, in which the client waits for a part of the response.
+        let isAnnounced = request.headers[.contentLength] != nil
+        body = isAnnounced ? try await upload.readAhead(Self.readAheadBytes) : upload.body
       } else {
         body = .whole(try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax))
       }
