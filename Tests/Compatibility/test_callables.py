@@ -393,7 +393,7 @@ def test_leaving_cuts_an_upload(samples):
     with connect(samples) as connection:
         connection.sendall(
             f"PUT /{PROJECT}/us-central1/echoBody HTTP/1.1\r\nHost: localhost\r\n"
-            "Content-Length: 100000\r\n\r\nabc".encode())
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n".encode())
         received = b""
         while b"abc" not in received:
             received += connection.recv(4096)
