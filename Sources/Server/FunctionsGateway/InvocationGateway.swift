@@ -59,7 +59,7 @@ struct InvocationGateway: Sendable {
       if isHTTP {
         let upload = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax)
         bounded = upload
-        // A body that may never be whole must not take an invocation's place. One without a length
+        // A body that may never be whole should not take an invocation's place. One without a length
         // may be a dialogue, in which the client waits for a part of the response.
         let isAnnounced = request.headers[.contentLength] != nil
         body = isAnnounced ? try await upload.readAhead(Self.readAheadBytes) : upload.body

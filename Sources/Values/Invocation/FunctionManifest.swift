@@ -34,7 +34,7 @@ extension FunctionEndpoint {
   /// many workers.
   ///
   /// They may have all of its workers, because the pool starts one more for the others meanwhile.
-  /// Whoever sends such invocations and whoever runs them both go by this number.
+  /// The sender of such invocations and the pool that runs them both go by this number.
   package static func apartMax(instances: Int) -> Int { min(max(1, instances), apartInstancesMax) }
 
   /// Workers that may have to start for one crash, so that other functions' still find a place.

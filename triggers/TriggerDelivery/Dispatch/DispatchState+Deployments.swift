@@ -94,7 +94,7 @@ package struct DeploymentEffects: Sendable, Hashable {
     )
   }
 
-  /// A sentence on each function, for whoever deploys.
+  /// A sentence on each function, for the person who deploys.
   package var sentences: [String] {
     let kept = suspended.map { backlog in
       let name = backlog.function

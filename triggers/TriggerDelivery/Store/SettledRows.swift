@@ -117,7 +117,7 @@ final class SettledRows: Sendable {
     let surplus = state.withLock { ($0.succeeded ?? 0) - kept }
     guard surplus > 0 else { return }
     let trimmed = try await store.trim(DeliveryStore.succeeded, surplus)
-    // Fewer rows were there than counted: they are counted anew.
+    // There were fewer rows than counted: they are counted again.
     state.withLock { state in
       let count = state.succeeded ?? 0
       state.succeeded = trimmed < surplus ? nil : count - trimmed
