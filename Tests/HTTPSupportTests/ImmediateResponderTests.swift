@@ -100,6 +100,23 @@ struct ImmediateResponderTests {
     }
   }
 
+  @Test("A client that first sends no more, reads the probe, and then leaves is noticed")
+  func clientLeavesAfterProbe() async throws {
+    let echo = ImmediateEcho()
+    let configuration = HTTPService.Configuration(halfCloseTimeMax: .zero)
+    try await withService(configuration: configuration, immediate: echo, responder: long) {
+      address,
+      _ in
+      try await RawConnection.with(address) { client in
+        try await client.send(post("/held", "ab"))
+        await echo.held.value()
+        client.finishSending()
+        _ = try await client.receive(until: "100 Continue\r\n\r\n")
+      }
+      await echo.stopped.value()
+    }
+  }
+
   @Test("Who only sends no more gets his answer")
   func halfClosed() async throws {
     let echo = ImmediateEcho()

@@ -42,6 +42,11 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// How long a body that nobody reads may take.
   private static let skippingTimeMax = TimeAmount.seconds(5)
 
+  /// The pause before the second probe of a client that sends no more is at least this; each
+  /// further pause is twice as long, because some clients count the interim responses.
+  private static let probePauseMin = TimeAmount.milliseconds(100)
+  private static let probePauseMax = TimeAmount.seconds(60)
+
   /// How much of the current request has arrived.
   private enum Input {
     case head
@@ -76,6 +81,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
     /// How many pieces were written, and whether the last is on its way to the system.
     var pieces: UInt64 = 0
     var isWriting = false
+    /// How long the client is left alone before the next probe; nil before the first.
+    var probePause: TimeAmount?
     /// Counts the request's bytes; nil while it is short.
     var hold: TransferHold?
     /// Whether the body was given up because it came too slowly.
@@ -203,21 +210,24 @@ final class HTTP1Connection: ChannelDuplexHandler {
     guard let patience = service.configuration.halfCloseTimeMax else { return }
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let (number, pieces) = (exchange.number, exchange.pieces)
-    context.eventLoop.scheduleTask(in: TimeAmount(patience)) {
-      bound.value.probe(number, pieces: pieces)
-    }
+    let pause = exchange.probePause ?? TimeAmount(patience)
+    exchange.probePause = min(max(pause * 2, Self.probePauseMin), Self.probePauseMax)
+    context.eventLoop.scheduleTask(in: pause) { bound.value.probe(number, pieces: pieces) }
   }
 
   /// Finds out whether a client that sends no more still reads.
   ///
   /// Both look the same until something is written, to which a socket that was closed replies by a
-  /// reset. Before the response an interim one may come at any time; who reads skips it. Within a
-  /// body nothing may be put in, so that a client counts as gone when nothing is to be written,
-  /// either.
+  /// reset. Before the response an interim one may come at any time; who reads skips it. It is
+  /// repeated with growing pauses, because the client may still read the first one and leave after
+  /// it. Within a body nothing may be put in, so that a client counts as gone when nothing is to be
+  /// written, either.
   private func probe(_ number: UInt64, pieces: UInt64) {
     guard let context, let exchange, exchange.number == number else { return }
     if exchange.framing == nil {
-      if exchange.head.isHTTP11 { writeContinue(context) }
+      guard exchange.head.isHTTP11 else { return }
+      writeContinue(context)
+      probeLater(exchange, context)
     } else if exchange.pieces == pieces, !exchange.isWriting {
       exchange.clientLeft(service)
     } else {
