@@ -12,7 +12,7 @@ extension DocumentDatabase {
   /// Refuses a document that no write could have made, in the words of a write's refusal.
   package static func check(_ document: FirestoreDocument) throws(StatusError) {
     let write = Write(.update(document.name, fields: document.fields, mask: nil, transforms: []))
-    try WriteValidation.check(write, in: document.name.database)
+    try WriteValidation.check(write, in: document.name.database, takesAnyVector: true)
     try DocumentLimits.check(document.name, document.fields)
   }
 
