@@ -78,7 +78,7 @@ extension DocumentDatabase {
         purpose: recordsEvents ? .events : .discontinuity,
         to: &batch
       )
-      return .init(durability: .relaxed) { [locks, tailer] _ in
+      return .init(durability: .relaxed, changes: .everything) { [locks, tailer] _ in
         locks.release(owner)
         tailer.wake()
       }
