@@ -38,6 +38,7 @@ struct CommitClockTests {
   @Test("With commits on their way a read is as of just before the first of them")
   func readsBehindACommit() {
     var clock = CommitClock()
+    clock.keptBound(time(1000))
     let first = clock.nextCommit(now: time(50), notBefore: time(0))
     let second = clock.nextCommit(now: time(60), notBefore: time(0))
 
@@ -61,5 +62,65 @@ struct CommitClockTests {
     #expect(before == [true, false, false])
     #expect(isSettled)
     #expect(next == time(61))
+  }
+
+  @Test("A read beside a commit has a time that storage need not take a bound for")
+  func boundedBesideACommit() {
+    var clock = CommitClock()
+    clock.observe(time(20))
+    _ = clock.nextCommit(now: time(50), notBefore: time(0))
+
+    #expect(clock.settledTime(now: time(80)) == time(20))
+    clock.keptBound(time(30))
+    #expect(clock.settledTime(now: time(80)) == time(30))
+    clock.keptBound(time(60))
+    #expect(clock.settledTime(now: time(80)) == time(49))
+  }
+
+  @Test("A read beside the first commit after a long pause is not as of before the pause")
+  func boundedAfterAPause() {
+    var clock = CommitClock()
+    clock.observe(time(20))
+    let pause = CommitClock.readAgeMax + 1000
+    _ = clock.nextCommit(now: time(pause), notBefore: time(0))
+
+    #expect(clock.settledTime(now: time(pause)) == time(pause - 1))
+  }
+
+  @Test("While the wall clock is behind, times go on at half its speed until it has caught up")
+  func lag() {
+    var clock = CommitClock()
+    let second: Int64 = 1_000_000
+    clock.begin(above: time(100 * second))
+
+    let times = (0...5).map { passed in
+      clock.nextCommit(now: time((10 + passed * 20) * second), notBefore: time(0)).microseconds
+    }
+
+    #expect(times == [100 * second + 1] + (1...5).map { (100 + $0 * 10) * second })
+    // 10 s + 180 s on the wall: 100 s + 90 s of the store.
+    #expect(clock.nextCommit(now: time(190 * second), notBefore: time(0)) == time(190 * second))
+    #expect(clock.nextCommit(now: time(191 * second), notBefore: time(0)) == time(191 * second))
+    // Set back once more, even further.
+    #expect(clock.nextCommit(now: time(5 * second), notBefore: time(0)) == time(191 * second + 1))
+  }
+
+  @Test("A bound is due again before its end, once at a time, and never sinks")
+  func bounds() {
+    var clock = CommitClock()
+    #expect(!clock.isBounded(time(10)) && clock.isBoundDue(time(10)))
+    let bound = clock.nextBound(beyond: time(10))
+    #expect(bound == time(10 + CommitClock.boundStep))
+    #expect(clock.nextBound(beyond: time(5)) == bound)
+    #expect(!clock.isBounded(time(10)) && !clock.isBoundDue(time(10)))
+    clock.keptBound(bound)
+    #expect(clock.isBounded(bound) && !clock.isBounded(time(bound.microseconds + 1)))
+    #expect(!clock.isBoundDue(time(10)) && clock.isBoundDue(bound))
+
+    _ = clock.nextBound(beyond: bound)
+    clock.lostBound()
+
+    #expect(clock.isBoundDue(bound))
+    #expect(!clock.isBounded(time(bound.microseconds + 1)))
   }
 }

@@ -15,21 +15,115 @@ struct TransactionTableTests {
     _ = try table.begin(a, .readWrite(), in: database, at: .zero)
     _ = try table.beginCall(a, in: database, at: .zero)
     table.endCall(a, at: .zero)
-    _ = try table.startCommit(a, in: database, at: .zero)
-    table.end(a, .committed)
+    _ = try table.startCommit(a, writes: 1, in: database, at: .zero)
+    table.end(a, with: outcome(at: 5))
 
     let expired = StatusError.invalidArgument(
       "The referenced transaction has expired or is no longer valid."
     )
     #expect(throws: expired) { try table.beginCall(a, in: database, at: .zero) }
-    let ended = StatusError(.aborted, expired.statusMessage)
-    #expect(throws: ended) { try table.startCommit(a, in: database, at: .zero) }
     #expect(throws: expired) { try table.beginCall(b, in: database, at: .zero) }
-    #expect(throws: expired) { try table.startCommit(b, in: database, at: .zero) }
+    #expect(throws: TransactionTable.unknown) {
+      try table.startCommit(b, writes: 1, in: database, at: .zero)
+    }
 
     _ = try table.begin(b, .readWrite(), in: database, at: .zero)
     _ = try table.rollBack(b, in: database)
-    #expect(throws: ended) { try table.startCommit(b, in: database, at: .zero) }
+    #expect(throws: expired) { try table.startCommit(b, writes: 1, in: database, at: .zero) }
+  }
+
+  private func outcome(at microseconds: Int64, results: Int = 0) -> CommitOutcome {
+    CommitOutcome(
+      results: Array(repeating: WriteOutcome(), count: results),
+      commitTime: time(microseconds)
+    )
+  }
+
+  private func committed(_ start: TransactionTable.CommitStart) -> CommitOutcome? {
+    if case .committed(let outcome) = start { outcome } else { nil }
+  }
+
+  @Test("The same commit again has the same outcome; other writes and another database are refused")
+  func repeatedCommit() throws {
+    var table = TransactionTable()
+    let other = DatabaseName(project: "p", database: "other")
+    _ = try table.begin(a, .readWrite(), in: database, at: .zero)
+    guard case .begun = try table.startCommit(a, writes: 1, in: database, at: .zero),
+      case .underWay = try table.startCommit(a, writes: 1, in: database, at: .zero)
+    else {
+      Issue.record("The first request commits, and the second one waits for it.")
+      return
+    }
+    #expect(throws: TransactionTable.otherWrites) {
+      try table.startCommit(a, writes: 2, in: database, at: .zero)
+    }
+    table.end(a, with: outcome(at: 5))
+
+    for second in [0, 1000] {
+      let start = try table.startCommit(a, writes: 1, in: database, at: .seconds(second))
+      #expect(committed(start) == outcome(at: 5))
+    }
+    #expect(throws: TransactionTable.otherWrites) {
+      try table.startCommit(a, writes: 2, in: database, at: .zero)
+    }
+    #expect(throws: StatusError.self) {
+      try table.startCommit(a, writes: 1, in: other, at: .zero)
+    }
+  }
+
+  @Test("A commit that is given up can be made again, unless a reset has come in between")
+  func reopened() throws {
+    var table = TransactionTable()
+    let owner = try table.begin(a, .readWrite(), in: database, at: .zero).owner
+    _ = try table.startCommit(a, writes: 1, in: database, at: .zero)
+    #expect(table.reopen(a, at: .seconds(9)) == nil)
+    guard case .begun = try table.startCommit(a, writes: 2, in: database, at: .seconds(60)) else {
+      Issue.record("The second request commits.")
+      return
+    }
+
+    #expect(table.endAll(in: database).isEmpty)
+    #expect(table.reopen(a, at: .seconds(61)) == owner)
+    #expect(throws: TransactionTable.expired) {
+      try table.startCommit(a, writes: 2, in: database, at: .seconds(61))
+    }
+  }
+
+  @Test("Outcomes are remembered within a bound of memory; no commit is ABORTED after that")
+  func outcomeBound() throws {
+    var table = TransactionTable(limits: .init(outcomeBytesMax: 10_000))
+    for (id, results) in [(a, 100), (b, 250)] {
+      _ = try table.begin(id, .readWrite(), in: database, at: .zero)
+      _ = try table.startCommit(id, writes: 1, in: database, at: .zero)
+      table.end(id, with: outcome(at: 5, results: results))
+    }
+
+    #expect(throws: TransactionTable.outcomeForgotten) {
+      try table.startCommit(a, writes: 1, in: database, at: .zero)
+    }
+    let start = try table.startCommit(b, writes: 1, in: database, at: .zero)
+    #expect(committed(start) == outcome(at: 5, results: 250))
+    let refusals = [
+      TransactionTable.outcomeForgotten, TransactionTable.otherWrites, TransactionTable.unknown,
+    ]
+    for refusal in refusals {
+      #expect(refusal.statusCode == .invalidArgument)
+      // By these words clients know that they may run the function again.
+      #expect(!refusal.statusMessage.contains("transaction has expired"))
+    }
+  }
+
+  @Test("What is forgotten with its token takes no memory for its outcome")
+  func forgottenOutcomes() throws {
+    var table = TransactionTable(limits: .init(endedMax: 4, outcomeBytesMax: 1000))
+    for number in 0..<100 {
+      let id = TransactionID.make()
+      _ = try table.begin(id, .readWrite(), in: database, at: .zero)
+      _ = try table.startCommit(id, writes: 1, in: database, at: .zero)
+      table.end(id, with: outcome(at: Int64(number), results: 4))
+      let start = try table.startCommit(id, writes: 1, in: database, at: .zero)
+      #expect(committed(start) == outcome(at: Int64(number), results: 4))
+    }
   }
 
   @Test("What never was a token is told from one that is no longer valid", arguments: [0, 3, 20])
@@ -38,7 +132,7 @@ struct TransactionTableTests {
     let foreign = TransactionID(bytes: Array(repeating: 0, count: length))
     let invalid = StatusError.invalidArgument("Invalid transaction.")
     #expect(throws: invalid) { try table.beginCall(foreign, in: database, at: .zero) }
-    #expect(throws: invalid) { try table.startCommit(foreign, in: database, at: .zero) }
+    #expect(throws: invalid) { try table.startCommit(foreign, writes: 1, in: database, at: .zero) }
     #expect(throws: invalid) { try table.rollBack(foreign, in: database) }
   }
 
@@ -51,9 +145,9 @@ struct TransactionTableTests {
     #expect(try table.rollBack(.make(), in: database) == nil)
 
     _ = try table.begin(b, .readWrite(), in: database, at: .zero)
-    _ = try table.startCommit(b, in: database, at: .zero)
+    _ = try table.startCommit(b, writes: 1, in: database, at: .zero)
     #expect(throws: StatusError.self) { try table.rollBack(b, in: database) }
-    table.end(b, .committed)
+    table.end(b, with: outcome(at: 5))
     let error = try #require(throws: StatusError.self) { try table.rollBack(b, in: database) }
     #expect(error.statusCode == .aborted)
   }
@@ -62,7 +156,7 @@ struct TransactionTableTests {
   func rollBackAfterFailure() throws {
     var table = TransactionTable()
     _ = try table.begin(a, .readWrite(), in: database, at: .zero)
-    _ = try table.startCommit(a, in: database, at: .zero)
+    _ = try table.startCommit(a, writes: 1, in: database, at: .zero)
     table.end(a, .aborted)
 
     #expect(try table.rollBack(a, in: database) == nil)
@@ -106,7 +200,7 @@ struct TransactionTableTests {
         table.endCall(id, at: .seconds(second))
       }
     }
-    _ = try table.startCommit(b, in: database, at: .seconds(269))
+    _ = try table.startCommit(b, writes: 1, in: database, at: .seconds(269))
 
     #expect(table.expire(at: .seconds(269)).isEmpty)
     #expect(table.expire(at: .seconds(270)).count == 1)
@@ -120,7 +214,7 @@ struct TransactionTableTests {
     _ = try table.begin(a, .readWrite(), in: database, at: .zero)
 
     #expect(throws: TransactionTable.expired) {
-      try table.startCommit(a, in: database, at: .seconds(60))
+      try table.startCommit(a, writes: 1, in: database, at: .seconds(60))
     }
   }
 

@@ -27,13 +27,12 @@ struct TransactionTests {
       auth: .admin
     )
     let id = try #require(read.newTransaction)
-    try await fixture.commit(set("c/d", ["n": .integer(2)]), in: id)
+    let outcome = try await fixture.commit(set("c/d", ["n": .integer(2)]), in: id)
 
     #expect(try await fixture.get("c/d") == ["n": .integer(2)])
     await #expect(throws: Self.expired) { try await fixture.get("c/d", at: .transaction(id)) }
-    await #expect(throws: StatusError(.aborted, Self.expired.statusMessage)) {
-      try await fixture.commit(in: id)
-    }
+    #expect(try await fixture.commit(set("c/d", ["n": .integer(2)]), in: id) == outcome)
+    await #expect(throws: TransactionTable.otherWrites) { try await fixture.commit(in: id) }
     let late = await code { try await fixture.store.rollback(id, database: database) }
     #expect(late == .aborted)
     #expect(fixture.store.locks.isEmpty)

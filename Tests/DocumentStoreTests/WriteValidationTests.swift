@@ -40,6 +40,17 @@ struct WriteValidationTests {
       set("c/d", ["f": .string(String(repeating: "x", count: 1_048_487))])
     ),
     ("vector of 2048", set("c/d", ["v": .vector(Array(repeating: 1, count: 2048))])),
+    ("vector in a map in an array", set("c/d", ["a": .array([.map(["b": .vector([1])])])])),
+    ("vector of infinities", set("c/d", ["v": .vector([.infinity, -.infinity])])),
+    // The official emulator takes these, too.
+    (
+      "vectors for an array transform",
+      set(
+        "c/d",
+        mask: [],
+        transforms: [FieldTransform(path("a"), .appendMissingElements([.vector([1, .nan])]))]
+      )
+    ),
     ("array in map in array", set("c/d", ["a": .array([.map(["b": .array([])])])])),
     ("corner of the globe", set("c/d", ["g": .geoPoint(GeoPoint(latitude: -90, longitude: 180))])),
     ("mask of 20 segments", set("c/d", mask: [repeated("x", 20)])),
@@ -179,6 +190,16 @@ struct WriteValidationTests {
       "empty vector",
       set("c/d", ["v": .vector([])]),
       "Cannot have a zero length vector."
+    ),
+    Refusal(
+      "vector with NaN",
+      set("c/d", ["m": .map(["v": .vector([1, .nan])])]),
+      "Vector cannot contain NaN values."
+    ),
+    Refusal(
+      "vector in an array",
+      set("c/d", ["a": .array([.vector([1])])]),
+      "Cannot convert a vector value in an array value."
     ),
     Refusal(
       "vector of 2049",

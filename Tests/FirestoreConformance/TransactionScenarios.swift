@@ -3,7 +3,7 @@ import RuntimeSupport
 /// Transactions, which a client drives with a token.
 let transactionScenarios: [Scenario] = [
   Scenario(
-    "A transaction reads, writes and commits; its token is of no use afterwards",
+    "A transaction reads, writes and commits once, though the commit is sent twice",
     [
       .store(["c/a": #"{"n":{"integerValue":"1"}}"#]),
       .ok(.beginTransaction, #"{"database":"$D"}"#).keeping("transaction", as: "$token"),
@@ -23,11 +23,18 @@ let transactionScenarios: [Scenario] = [
         #"{"writeResults":[{}]}"#
       ),
       .document("c/a", "{}"),
+      .store(["c/a": #"{"n":{"integerValue":"2"}}"#]),
+      .ok(
+        .commit,
+        #"{"database":"$D","transaction":"$token","writes":[{"update":{"name":"$R/c/a"}}]}"#,
+        #"{"writeResults":[{}]}"#
+      ),
+      .document("c/a", #"{"n":{"integerValue":"2"}}"#),
       .fails(
         .commit,
         #"{"database":"$D","transaction":"$token"}"#,
-        .aborted,
-        "The referenced transaction has expired or is no longer valid."
+        .invalidArgument,
+        "The transaction has been committed with other writes. Begin another one for these."
       ),
     ]
   ),

@@ -127,6 +127,16 @@ let writeScenarios: [Scenario] = [
         .failedPrecondition,
         "the stored version (0) does not match the required base version (1577836800000000)"
       ),
+      .commit(#"{"update":{"name":"$R/c/a"}}"#),
+      .fails(
+        .commit,
+        #"""
+        {"database":"$D","writes":[{"update":{"name":"$R/c/a"},
+         "currentDocument":{"updateTime":"2999-01-01T00:00:00Z"}}]}
+        """#,
+        .invalidArgument,
+        "Invalid base version, it is greater than the stored version: $R/c/a"
+      ),
     ]
   ),
   Scenario(

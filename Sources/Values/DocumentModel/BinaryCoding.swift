@@ -47,9 +47,9 @@ package struct BinaryEncoder: Sendable {
     append(data: text.utf8)
   }
 
-  /// Appends a double's bits.
+  /// Appends a double's bits, the same for every NaN.
   package mutating func append(_ double: Double) {
-    withUnsafeBytes(of: double.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+    withUnsafeBytes(of: double.withOneNaN.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
   }
 
   /// Appends a document's full name.

@@ -62,9 +62,12 @@ extension FirestoreValue: Hashable {
     }
   }
 
-  private static func identity(_ double: Double) -> UInt64 {
-    double.isNaN ? Double.nan.bitPattern : double.bitPattern
-  }
+  private static func identity(_ double: Double) -> UInt64 { double.withOneNaN.bitPattern }
+}
+
+extension Double {
+  /// The number, or if it is any NaN, the one whose bits are stored and sent.
+  package var withOneNaN: Double { isNaN ? .nan : self }
 }
 
 /// A point on the globe; latitude −90 to 90 and longitude −180 to 180, in degrees.

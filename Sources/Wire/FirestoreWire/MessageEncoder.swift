@@ -124,7 +124,7 @@ struct MessageEncoder {
 
   private mutating func append(_ field: Int, double number: Double) {
     key(field, wireType: 1)
-    withUnsafeBytes(of: number.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+    withUnsafeBytes(of: number.withOneNaN.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
   }
 
   /// Adds a number that is left out when it is the default, which −0 is not.

@@ -35,7 +35,7 @@ extension WireFormat {
     case .nullValue: .null
     case .booleanValue(let flag): .boolean(flag)
     case .integerValue(let number): .integer(number)
-    case .doubleValue(let number): .double(number)
+    case .doubleValue(let number): .double(number.withOneNaN)
     case .timestampValue(let time): .timestamp(try timestamp(time))
     case .stringValue(let text): .string(text)
     case .bytesValue(let data): .bytes(Array(data))
@@ -126,7 +126,7 @@ extension WireFormat {
       case .null: proto.nullValue = .nullValue
       case .boolean(let flag): proto.booleanValue = flag
       case .integer(let number): proto.integerValue = number
-      case .double(let number): proto.doubleValue = number
+      case .double(let number): proto.doubleValue = number.withOneNaN
       case .timestamp(let time): proto.timestampValue = Self.proto(time)
       case .string(let text): proto.stringValue = text
       case .bytes(let bytes): proto.bytesValue = Data(bytes)
@@ -232,7 +232,7 @@ extension WireFormat {
       guard case .doubleValue(let number) = element.valueType else {
         throw .invalidArgument("Vector must only contain values of type 'double'")
       }
-      vector.append(number)
+      vector.append(number.withOneNaN)
     }
     return .vector(vector)
   }

@@ -12,7 +12,7 @@ extension DocumentDatabase {
   /// Refuses a document that no write could have made, in the words of a write's refusal.
   package static func check(_ document: FirestoreDocument) throws(StatusError) {
     let write = Write(.update(document.name, fields: document.fields, mask: nil, transforms: []))
-    try WriteValidation.check(write, in: document.name.database)
+    try WriteValidation.check(write, in: document.name.database, takesAnyVector: true)
     try DocumentLimits.check(document.name, document.fields)
   }
 
@@ -78,7 +78,7 @@ extension DocumentDatabase {
         purpose: recordsEvents ? .events : .discontinuity,
         to: &batch
       )
-      return .init(durability: .relaxed) { [locks, tailer] _ in
+      return .init(durability: .relaxed, changes: .everything) { [locks, tailer] _ in
         locks.release(owner)
         tailer.wake()
       }

@@ -81,7 +81,7 @@ extension DocumentDatabase {
         purpose: deletions == nil ? .discontinuity : .listenersOnly,
         to: &batch
       )
-      return .init(durability: .synced) { [locks, tailer] _ in
+      return .init(durability: .synced, changes: .everything) { [locks, tailer] _ in
         locks.release(owner)
         tailer.wake()
       }

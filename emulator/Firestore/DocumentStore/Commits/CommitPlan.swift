@@ -115,13 +115,12 @@ struct CommitPlan: Sendable {
           throw StatusError(.alreadyExists, "Document already exists: \(document.name)")
         }
       case .updateTime(let required):
-        // The time of a request has whole milliseconds.
-        guard required.microseconds < requestTime.microseconds + 1000 else {
+        let stored = document.original?.updateTime
+        if let stored, required > stored {
           throw .invalidArgument(
-            "The required update_time \(required) lies in the future; take the one of a document."
+            "Invalid base version, it is greater than the stored version: \(document.name)"
           )
         }
-        let stored = document.original?.updateTime
         guard stored == required else {
           throw StatusError(
             .failedPrecondition,

@@ -26,8 +26,9 @@ extension DocumentDatabase {
   ///
   /// Returns when the commit is visible and as durable as storage makes it. Outside a transaction
   /// it waits for the locks of transactions, for a bounded time. Inside a transaction it ends the
-  /// transaction, whether it succeeds or not. Cancellation has no effect once the commit has been
-  /// handed to storage.
+  /// transaction, whether it succeeds or not; the same commit of the same transaction again returns
+  /// the same outcome. Cancellation has no effect once the commit has been handed to storage; before
+  /// that it leaves a transaction open, for its client to commit again.
   package func commit(
     _ writes: [Write],
     database: DatabaseName,
@@ -120,48 +121,92 @@ extension DocumentDatabase {
   }
 
   /// Locks, reads, decides, submits and waits; the owner has no locks left afterwards.
+  ///
+  /// When a cancellation ends it before the commit is handed over, a transaction keeps what it has
+  /// read locked.
   func apply(
     _ writes: [Write],
     _ database: DatabaseName,
     as committer: Committer,
     _ auth: AuthContext
   ) async throws -> CommitOutcome {
-    let plan: CommitPlan
+    let deadline = lockDeadline()
+    var request = lockRequest(writes, database, committer)
     do {
-      plan = try await prepare(writes, database, as: committer, auth)
+      for _ in 0..<Self.evaluationsMax {
+        let prepared = try await prepare(
+          writes,
+          database,
+          as: committer,
+          auth,
+          &request,
+          until: deadline
+        )
+        do {
+          let time = try await submit(prepared, database, committer.owner, auth)
+          return CommitOutcome(results: prepared.plan.results(at: time), commitTime: time)
+        } catch is LookUpsChangedError {
+          // What the policy looked at is locked next time, which also waits for the commit that
+          // has changed it. Only documents that the policy did not look at before can change then.
+          giveBack(committer)
+          for name in prepared.lookUps.names {
+            let key = DocumentKeys.key(name)
+            request.documents[key] = request.documents[key] ?? .shared
+          }
+        }
+      }
+      throw DocumentLocks.contention
+    } catch is CancellationError {
+      giveBack(committer)
+      throw CancellationError()
     } catch {
       locks.release(committer.owner)
       throw error
     }
-    let commitTime = try await submit(plan, database, committer.owner, auth)
-    return CommitOutcome(results: plan.results(at: commitTime), commitTime: commitTime)
   }
 
-  /// Returns a plan that holds as long as the owner keeps its locks.
+  /// How often a commit is evaluated while documents that its access policy looks at keep changing.
+  ///
+  /// Twice is enough unless the documents looked at differ from one evaluation to the next.
+  private static let evaluationsMax = 5
+
+  /// A plan with the documents that decided on access to it.
+  private struct PreparedCommit {
+    var plan: CommitPlan
+    var lookUps: LookUps
+  }
+
+  /// Gives back what a commit has locked, but not what its transaction has read.
+  private func giveBack(_ committer: Committer) {
+    if case .pessimistic(let owner) = committer {
+      locks.releaseCommit(owner)
+    } else {
+      locks.release(committer.owner)
+    }
+  }
+
+  /// Returns a plan that holds as long as the owner keeps its locks, and nothing changes that the
+  /// access policy looked at.
   private func prepare(
     _ writes: [Write],
     _ database: DatabaseName,
     as committer: Committer,
-    _ auth: AuthContext
-  ) async throws -> CommitPlan {
-    let deadline = lockDeadline()
-    var request = lockRequest(writes, database, committer)
+    _ auth: AuthContext,
+    _ request: inout LockRequest,
+    until deadline: @escaping DocumentLocks.Deadline
+  ) async throws -> PreparedCommit {
     while true {
       try await locks.acquire(request, by: committer.owner, until: deadline)
-      let plan = try await evaluate(writes, database, as: committer, auth)
-      let changes = plan.changes(at: plan.requestTime)
+      let prepared = try await evaluate(writes, database, as: committer, auth)
+      let changes = prepared.plan.changes(at: prepared.plan.requestTime)
       if changes.isEmpty
         || locks.tryAcquire(LockRequest(changes: changes), by: committer.owner)
       {
-        return plan
+        return prepared
       }
       // A transaction has queried the documents to be changed. Waiting for it while holding them
       // locked could keep it from ever ending, so all locks are requested again at once.
-      if case .pessimistic(let owner) = committer {
-        locks.releaseCommit(owner)
-      } else {
-        locks.release(committer.owner)
-      }
+      giveBack(committer)
       request.changes = changes
     }
   }
@@ -195,7 +240,7 @@ extension DocumentDatabase {
     _ database: DatabaseName,
     as committer: Committer,
     _ auth: AuthContext
-  ) async throws -> CommitPlan {
+  ) async throws -> PreparedCommit {
     try await storage.read { snapshot in
       let visible = try StoredClock.read(snapshot)
       let requestTime = sequencer.withClock { $0.requestTime(visible: visible, now: $1) }
@@ -204,16 +249,18 @@ extension DocumentDatabase {
         try validate(reads, of: database, at: readTime, snapshot)
       }
       let plan = try CommitPlan(writes, requestTime: requestTime, stored: reader.document)
-      if auth != .admin { try authorize(plan, auth, reader) }
+      let notes = AccessView.Notes()
+      if auth != .admin { try authorize(plan, auth, reader, notes) }
       try plan.checkPreconditions()
-      return plan
+      return PreparedCommit(plan: plan, lookUps: LookUps(names: notes.names, visible: visible))
     }
   }
 
   private func authorize(
     _ plan: CommitPlan,
     _ auth: AuthContext,
-    _ reader: SnapshotReader
+    _ reader: SnapshotReader,
+    _ notes: AccessView.Notes
   ) throws {
     let time = plan.requestTime
     let writes = plan.steps.map { step in
@@ -231,7 +278,7 @@ extension DocumentDatabase {
         (document.name, document.final.map { CommitPlan.document(document.name, $0, at: time) })
       }
     )
-    let view = AccessView(requestTime: time, stored: reader.document) { name in
+    let view = AccessView(requestTime: time, notes: notes, stored: reader.document) { name in
       if let document = after[name] { return document }
       return try reader.document(name)
     }
@@ -268,13 +315,19 @@ extension DocumentDatabase {
   }
 
   /// Gives the plan its time and hands it to storage; returns when the commit is visible.
+  ///
+  /// Throws `LookUpsChangedError`, with the locks still held, when the plan no longer holds.
   private func submit(
-    _ plan: CommitPlan,
+    _ prepared: PreparedCommit,
     _ database: DatabaseName,
     _ owner: LockOwner,
     _ auth: AuthContext
   ) async throws -> Timestamp {
-    try await sequencer.commit(notBefore: plan.requestTime) { time, batch in
+    let plan = prepared.plan
+    return try await sequencer.commit(
+      notBefore: plan.requestTime,
+      unlessChanged: prepared.lookUps
+    ) { time, batch in
       let changes = plan.changes(at: time)
       let maintainer = queryRunner.indexMaintainer
       for change in changes {
@@ -295,7 +348,10 @@ extension DocumentDatabase {
         to: &batch
       )
       // A commit that changes nothing has nothing to lose but its time.
-      return .init(durability: entry == nil ? .relaxed : .synced) { [locks, tailer] result in
+      return .init(
+        durability: entry == nil ? .relaxed : .synced,
+        changes: .documents(changes.map(\.name))
+      ) { [locks, tailer] result in
         locks.release(owner)
         guard var entry, case .success(let sequence) = result else { return }
         entry.record.sequence = sequence

@@ -42,9 +42,9 @@ extension FieldTransform {
     case (.integer(let a), .integer(let b)):
       let (sum, overflow) = a.addingReportingOverflow(b)
       return .integer(overflow ? (b < 0 ? .min : .max) : sum)
-    case (.integer(let a), .double(let b)): return .double(Double(a) + b)
-    case (.double(let a), .integer(let b)): return .double(a + Double(b))
-    case (.double(let a), .double(let b)): return .double(a + b)
+    case (.integer(let a), .double(let b)): return .double((Double(a) + b).withOneNaN)
+    case (.double(let a), .integer(let b)): return .double((a + Double(b)).withOneNaN)
+    case (.double(let a), .double(let b)): return .double((a + b).withOneNaN)
     default: return operand
     }
   }

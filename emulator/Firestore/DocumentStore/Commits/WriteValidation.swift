@@ -4,12 +4,19 @@ import RuntimeSupport
 /// Checks a write before anything is read: names, field names, values and transforms.
 enum WriteValidation {
   /// Checks one write; throws `INVALID_ARGUMENT` in production's words.
-  static func check(_ write: Write, in database: DatabaseName) throws(StatusError) {
+  ///
+  /// Vectors inside arrays and NaN inside vectors are refused unless `takesAnyVector`: an array
+  /// transform stores them, here as in the official emulator, so a stored document may have them.
+  static func check(
+    _ write: Write,
+    in database: DatabaseName,
+    takesAnyVector: Bool = false
+  ) throws(StatusError) {
     try NameValidation.check(write.name)
     try NameValidation.check(write.name, isIn: database)
     switch write.operation {
     case .update(_, let fields, let mask, let transforms):
-      try check(fields)
+      try check(fields, takesAnyVector: takesAnyVector)
       for path in mask ?? [] where !path.isDocumentID {
         try check(path)
         guard path.segments.count <= DocumentLimits.maskSegmentsMax else {
@@ -90,10 +97,19 @@ enum WriteValidation {
     }
   }
 
-  private static func check(_ fields: MapValue) throws(StatusError) {
+  private static func check(
+    _ fields: MapValue,
+    takesAnyVector: Bool
+  ) throws(StatusError) {
     for (key, value) in fields {
       try check(fieldName: key)
-      try check(value, of: key, depth: 0, insideArray: false)
+      try check(
+        value,
+        of: key,
+        depth: 0,
+        insideArray: false,
+        takesAnyVector: takesAnyVector
+      )
     }
   }
 
@@ -140,7 +156,13 @@ enum WriteValidation {
       default: throw .invalidArgument("Input must be int64 or double.")
       }
     case .appendMissingElements(let elements), .removeAllFromArray(let elements):
-      try check(.array(elements), of: property, depth: depth, insideArray: false)
+      try check(
+        .array(elements),
+        of: property,
+        depth: depth,
+        insideArray: false,
+        takesAnyVector: true
+      )
     }
   }
 
@@ -164,27 +186,48 @@ enum WriteValidation {
     _ value: FirestoreValue,
     of property: String,
     depth: Int,
-    insideArray: Bool
+    insideArray: Bool,
+    takesAnyVector: Bool
   ) throws(StatusError) {
     switch value {
     case .null, .boolean, .integer, .double, .timestamp, .reference: break
     case .string(let text): try check(bytes: text.utf8.count, of: property, depth: depth)
     case .bytes(let data): try check(bytes: data.count, of: property, depth: depth)
     case .geoPoint(let point): try check(point)
-    case .vector(let elements): try check(vector: elements)
+    case .vector(let elements):
+      try checkDimensions(of: elements)
+      guard !takesAnyVector else { return }
+      if insideArray {
+        throw .invalidArgument("Cannot convert a vector value in an array value.")
+      }
+      if elements.contains(where: \.isNaN) {
+        throw .invalidArgument("Vector cannot contain NaN values.")
+      }
     case .array(let elements):
       if insideArray {
         throw .invalidArgument("Nested arrays are not allowed")
       }
       guard depth < DocumentLimits.nestingDepthMax else { throw invalidNested(property) }
       for element in elements {
-        try check(element, of: property, depth: depth + 1, insideArray: true)
+        try check(
+          element,
+          of: property,
+          depth: depth + 1,
+          insideArray: true,
+          takesAnyVector: takesAnyVector
+        )
       }
     case .map(let fields):
       guard depth < DocumentLimits.nestingDepthMax else { throw invalidNested(property) }
       for (key, element) in fields {
         try check(nestedKey: key, of: property)
-        try check(element, of: property, depth: depth + 1, insideArray: false)
+        try check(
+          element,
+          of: property,
+          depth: depth + 1,
+          insideArray: false,
+          takesAnyVector: takesAnyVector
+        )
       }
     }
   }
@@ -224,7 +267,7 @@ enum WriteValidation {
     }
   }
 
-  private static func check(vector elements: [Double]) throws(StatusError) {
+  private static func checkDimensions(of elements: [Double]) throws(StatusError) {
     if elements.isEmpty { throw .invalidArgument("Cannot have a zero length vector.") }
     if elements.count > DocumentLimits.vectorDimensionsMax {
       throw .invalidArgument(

@@ -103,6 +103,7 @@ extension DocumentDatabase {
   ) async throws {
     var resumeTime: Timestamp?
     if let resumePoint {
+      try await sequencer.open()
       resumeTime = try self.resumeTime(resumePoint, session, id, target.database)
     }
     var attempts = 0
@@ -152,8 +153,10 @@ extension DocumentDatabase {
       return time
     case .token(let bytes):
       switch try hub.read(token: bytes, of: database) {
-      case .readTime(let time): return time
-      case .ofAnotherStore:
+      case .readTime(let time) where time <= sequencer.withClock({ $0.latest(now: $1) }):
+        return time
+      // A time that this store has not reached: its last moments were lost, with their commits.
+      case .readTime, .ofAnotherStore:
         session.reset(id)
         return nil
       }

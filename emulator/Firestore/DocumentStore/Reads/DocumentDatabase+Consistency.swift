@@ -77,7 +77,7 @@ extension DocumentDatabase {
   func readLatest<Answer: Sendable>(
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
-    let settled = sequencer.withClock { $0.settledTime(now: $1) }
+    let settled = try await sequencer.settledTime()
     return try await storage.read { snapshot in
       let visible = try StoredClock.read(snapshot)
       sequencer.withClock { clock, _ in clock.observe(visible) }
@@ -91,9 +91,9 @@ extension DocumentDatabase {
     at time: Timestamp,
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
-    try checkRange(of: time)
+    try await checkRange(of: time)
     while true {
-      let isSettled = sequencer.withClock { clock, _ in clock.isSettled(upTo: time) }
+      let isSettled = try await sequencer.isSettled(upTo: time)
       let answer: Answer? = try await storage.read { snapshot in
         let visible = try StoredClock.read(snapshot)
         guard isSettled || time <= visible else { return nil }
@@ -202,10 +202,11 @@ extension DocumentDatabase {
   }
 
   /// Refuses a time that lies in the future or further back than the past is kept.
-  func checkRange(of time: Timestamp) throws(StatusError) {
+  func checkRange(of time: Timestamp) async throws {
+    try await sequencer.open()
     let now = now()
     guard time <= sequencer.withClock({ $0.latest(now: $1) }) else {
-      throw .invalidArgument("The requested 'read_time' cannot be in the future.")
+      throw StatusError.invalidArgument("The requested 'read_time' cannot be in the future.")
     }
     let age = PastVersions.age / .microseconds(1)
     guard Double(now.microseconds) - Double(time.microseconds) <= age else { throw Self.tooOld }

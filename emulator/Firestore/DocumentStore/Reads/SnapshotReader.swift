@@ -93,6 +93,22 @@ enum StoredClock {
     batch.put(keyspace, [], encoder.bytes)
   }
 
+  /// The time that no commit of a later run may have, nor any earlier time; for read times.
+  static func bound(_ snapshot: any StorageSnapshot) throws -> Timestamp {
+    guard let stored = try snapshot.get(keyspace, boundKey) else {
+      return Timestamp(microseconds: 0)
+    }
+    var decoder = BinaryDecoder(stored.bytes)
+    return Timestamp(microseconds: try decoder.signed())
+  }
+
+  /// Adds a bound of the read times to a batch; it must not be below the stored one.
+  static func writeBound(_ bound: Timestamp, to batch: inout StorageBatch) {
+    var encoder = BinaryEncoder()
+    encoder.append(signed: bound.microseconds)
+    batch.put(keyspace, boundKey, encoder.bytes)
+  }
+
   /// The commit before which a database cannot be read, because it changed things without trace.
   static func pastStart(
     of database: DatabaseName,
@@ -123,6 +139,7 @@ enum StoredClock {
   }
 
   private static let pastStartPrefix: [UInt8] = [1]
+  private static let boundKey: [UInt8] = [2]
 
   private static func pastStartKey(_ database: DatabaseName) -> [UInt8] {
     pastStartPrefix + DocumentKeys.databasePrefix(database)

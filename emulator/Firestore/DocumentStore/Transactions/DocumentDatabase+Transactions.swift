@@ -13,7 +13,7 @@ extension DocumentDatabase {
     database: DatabaseName,
     auth: AuthContext
   ) async throws -> TransactionID {
-    if case .readOnly(let readTime?) = options { try checkRange(of: readTime) }
+    if case .readOnly(let readTime?) = options { try await checkRange(of: readTime) }
     let id = TransactionID.make()
     let time = elapsed()
     _ = try transactions.withLock { table throws(StatusError) in
@@ -44,19 +44,49 @@ extension DocumentDatabase {
     transaction id: TransactionID,
     auth: AuthContext
   ) async throws -> CommitOutcome {
-    let time = elapsed()
-    let transaction = try transactions.withLock { table throws(StatusError) in
-      try table.startCommit(id, in: database, at: time)
+    let digest = writes.hashValue
+    while true {
+      let time = elapsed()
+      let start = try transactions.withLock { table throws(StatusError) in
+        try table.startCommit(id, writes: digest, in: database, at: time)
+      }
+      switch start {
+      case .committed(let outcome): return outcome
+      case .begun(let transaction): return try await commit(writes, database, transaction, auth)
+      case .underWay(let end):
+        do { return try await end.result.get() } catch is CancellationError {
+          // The first request was given up, and this one takes its place.
+          try Task.checkCancellation()
+        }
+      }
     }
+  }
+
+  private func commit(
+    _ writes: [Write],
+    _ database: DatabaseName,
+    _ transaction: OpenTransaction,
+    _ auth: AuthContext
+  ) async throws -> CommitOutcome {
+    let id = transaction.id
     do {
       try check(writes, database)
       let committer = try committer(for: transaction, writing: !writes.isEmpty)
-      let result = try await apply(writes, database, as: committer, auth)
-      transactions.withLock { _ = $0.end(id, .committed) }
-      return result
+      let outcome = try await apply(writes, database, as: committer, auth)
+      transactions.withLock { $0.end(id, with: outcome) }
+      transaction.commit?.end.reach(.success(outcome))
+      return outcome
+    } catch let error as CancellationError {
+      // Nothing is written. The client may have lost its connection and send the commit again; if it
+      // does not, the transaction expires.
+      let time = elapsed()
+      if let owner = transactions.withLock({ $0.reopen(id, at: time) }) { locks.release(owner) }
+      transaction.commit?.end.reach(.failure(error))
+      throw error
     } catch {
       transactions.withLock { _ = $0.end(id, .aborted) }
       locks.release(transaction.owner)
+      transaction.commit?.end.reach(.failure(error))
       throw error
     }
   }

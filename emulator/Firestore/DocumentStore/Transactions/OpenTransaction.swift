@@ -1,3 +1,4 @@
+import DequeModule
 package import DocumentModel
 import RuntimeSupport
 
@@ -63,10 +64,24 @@ struct OpenTransaction: Sendable {
   var used: Duration
   /// Requests in flight; a transaction is not idle while it has any.
   var calls = 0
-  var isCommitting = false
+  /// The commit that is under way.
+  var commit: CommitUnderWay?
+}
+
+/// A transaction's commit that has not ended yet.
+struct CommitUnderWay: Sendable {
+  /// The digest of the writes, by which a repeated request is recognized.
+  var writes: Int
+  let end = CommitEnd()
+  /// Whether the transaction ends even if its commit is given up, because of a reset.
+  var isLast = false
 }
 
 /// The open transactions and what is remembered of ended ones, without locks, tasks or clocks.
+///
+/// A client that does not get the answer to its commit sends the commit again, so the outcomes of
+/// commits are remembered. A token whose commit may have succeeded is never answered with `ABORTED`:
+/// clients would run the transaction's function a second time.
 ///
 /// Times are durations since the store was made. The caller releases the lock owners that a method
 /// returns.
@@ -85,20 +100,44 @@ struct TransactionTable: Sendable {
     var idle: Duration = .seconds(60)
     /// The most open transactions; further ones are refused.
     var openMax = 10_000
-    /// Ended transactions whose outcome and age are remembered; older tokens are merely invalid.
+    /// Ended transactions whose ending and age are remembered; older tokens are merely invalid.
     var endedMax = 10_000
+    /// Bytes of all outcomes of commits that are remembered: thousands of usual ones.
+    var outcomeBytesMax = 16 << 20
+  }
+
+  /// How a request to commit is to go on.
+  enum CommitStart {
+    /// The caller commits, and then calls `end` or `reopen`.
+    case begun(OpenTransaction)
+    /// The same commit is under way; how it ends is the answer.
+    case underWay(CommitEnd)
+    /// The same commit has succeeded.
+    case committed(CommitOutcome)
   }
 
   private struct Ended {
     var ending: Ending
     var age: UInt64
     var mode: OpenTransaction.Mode
+    var database: DatabaseName
+    var commit: RememberedCommit?
+  }
+
+  private struct RememberedCommit {
+    var writes: Int
+    /// Nil when too many outcomes had to be remembered.
+    var outcome: CommitOutcome?
+    var bytes: Int
   }
 
   private let limits: Limits
   private var open: [TransactionID: OpenTransaction] = [:]
   private var ended: [TransactionID: Ended] = [:]
   private var endedOrder: [TransactionID] = []
+  /// The transactions whose outcomes are remembered, oldest first.
+  private var outcomeOrder: Deque<TransactionID> = []
+  private var outcomeBytes = 0
   private var nextOwner: UInt64 = 1
 
   /// No transactions.
@@ -161,7 +200,7 @@ struct TransactionTable: Sendable {
     at time: Duration
   ) throws(StatusError) -> OpenTransaction {
     let transaction = try find(id, in: database, at: time)
-    guard !transaction.isCommitting else { throw Self.expired }
+    guard transaction.commit == nil else { throw Self.expired }
     open[id]?.calls += 1
     open[id]?.used = time
     return transaction
@@ -189,19 +228,58 @@ struct TransactionTable: Sendable {
     open[id]?.reads.ranges += reads.ranges
   }
 
-  /// Starts the commit of a transaction, after which it can only end.
-  ///
-  /// One that its client has committed or rolled back is `ABORTED`.
+  /// Starts the commit of a transaction, or finds the same commit of an earlier request.
   mutating func startCommit(
     _ id: TransactionID,
+    writes: Int,
     in database: DatabaseName,
     at time: Duration
-  ) throws(StatusError) -> OpenTransaction {
-    if let ending = ended[id]?.ending, ending != .aborted { throw Self.ended }
+  ) throws(StatusError) -> CommitStart {
+    if let ended = ended[id], let commit = ended.commit {
+      guard ended.database == database else { throw Self.foreign }
+      guard commit.writes == writes else { throw Self.otherWrites }
+      guard let outcome = commit.outcome else { throw Self.outcomeForgotten }
+      return .committed(outcome)
+    }
+    guard open[id] != nil || ended[id] != nil || !id.isWellFormed else { throw Self.unknown }
     let transaction = try find(id, in: database, at: time)
-    guard !transaction.isCommitting else { throw Self.expired }
-    open[id]?.isCommitting = true
-    return transaction
+    if let commit = transaction.commit {
+      guard commit.writes == writes else { throw Self.otherWrites }
+      return .underWay(commit.end)
+    }
+    open[id]?.commit = CommitUnderWay(writes: writes)
+    return .begun(open[id] ?? transaction)
+  }
+
+  /// Opens a transaction again whose commit was given up before it had any effect.
+  ///
+  /// Returns the owner when it has to end all the same.
+  mutating func reopen(_ id: TransactionID, at time: Duration) -> LockOwner? {
+    if open[id]?.commit?.isLast == true { return end(id, .aborted) }
+    open[id]?.commit = nil
+    open[id]?.used = time
+    return nil
+  }
+
+  /// Ends a transaction by its commit and remembers the outcome.
+  mutating func end(_ id: TransactionID, with outcome: CommitOutcome) {
+    guard let commit = open[id]?.commit, end(id, .committed) != nil else { return }
+    let bytes = Self.size(of: outcome)
+    ended[id]?.commit = RememberedCommit(writes: commit.writes, outcome: outcome, bytes: bytes)
+    outcomeBytes += bytes
+    outcomeOrder.append(id)
+    while outcomeBytes > limits.outcomeBytesMax, let oldest = outcomeOrder.popFirst() {
+      outcomeBytes -= ended[oldest]?.commit?.bytes ?? 0
+      ended[oldest]?.commit?.outcome = nil
+      ended[oldest]?.commit?.bytes = 0
+    }
+  }
+
+  private static func size(of outcome: CommitOutcome) -> Int {
+    outcome.results.reduce(64) { size, result in
+      // The size of the result's own fields, and of each transform's value with its case.
+      result.transformResults.reduce(size + 32) { $0 + StorageSize.value($1) + 16 }
+    }
   }
 
   /// Ends a transaction; nil when it had ended already.
@@ -211,13 +289,17 @@ struct TransactionTable: Sendable {
     ended[id] = Ended(
       ending: ending,
       age: transaction.owner.age,
-      mode: transaction.mode
+      mode: transaction.mode,
+      database: transaction.database
     )
     endedOrder.append(id)
     if endedOrder.count > limits.endedMax {
       // Forgets half of them at once, so that the array is not shifted for each.
-      for old in endedOrder.prefix(limits.endedMax / 2) { ended[old] = nil }
+      for old in endedOrder.prefix(limits.endedMax / 2) {
+        outcomeBytes -= ended.removeValue(forKey: old)?.commit?.bytes ?? 0
+      }
       endedOrder.removeFirst(limits.endedMax / 2)
+      outcomeOrder.removeAll { ended[$0] == nil }
     }
     return transaction.owner
   }
@@ -231,11 +313,11 @@ struct TransactionTable: Sendable {
   ) throws(StatusError) -> LockOwner? {
     if let transaction = open[id] {
       guard transaction.database == database else { throw Self.foreign }
-      guard !transaction.isCommitting else {
+      guard transaction.commit == nil else {
         throw StatusError(.aborted, "The transaction is being committed.")
       }
     }
-    if ended[id]?.ending == .committed { throw Self.ended }
+    if ended[id]?.ending == .committed { throw Self.committed }
     guard id.isWellFormed else { throw Self.invalid }
     return end(id, .rolledBack)
   }
@@ -246,9 +328,12 @@ struct TransactionTable: Sendable {
     return due.compactMap { end($0.id, .aborted) }
   }
 
-  /// Ends all transactions of a database.
+  /// Ends all transactions of a database, those that are being committed after their commits.
   mutating func endAll(in database: DatabaseName) -> [LockOwner] {
-    let all = open.values.filter { $0.database == database && !$0.isCommitting }
+    for (id, transaction) in open where transaction.database == database {
+      open[id]?.commit?.isLast = true
+    }
+    let all = open.values.filter { $0.database == database && $0.commit == nil }
     return all.compactMap { end($0.id, .aborted) }
   }
 
@@ -264,7 +349,7 @@ struct TransactionTable: Sendable {
   }
 
   private func isExpired(_ transaction: OpenTransaction, at time: Duration) -> Bool {
-    guard !transaction.isCommitting else { return false }
+    guard transaction.commit == nil else { return false }
     return time - transaction.begun >= limits.lifetime
       || transaction.calls == 0 && time - transaction.used >= limits.idle
   }
@@ -274,8 +359,24 @@ struct TransactionTable: Sendable {
     "The referenced transaction has expired or is no longer valid."
   )
 
-  /// The same words for a transaction that its client has ended.
-  static let ended = StatusError(.aborted, expired.statusMessage)
+  /// A rollback comes after a successful commit, which only a rollback is told by `ABORTED`.
+  private static let committed = StatusError(.aborted, expired.statusMessage)
+
+  /// Not the text of `expired`, by which some clients run the function of a transaction again that
+  /// may well have been committed.
+  static let unknown = StatusError.invalidArgument(
+    "Invalid transaction. The server does not know its token: it ended long ago, or before the "
+      + "server's last start. Read what it wrote before you run it again."
+  )
+
+  /// The official emulator takes no second commit of any kind.
+  static let otherWrites = StatusError.invalidArgument(
+    "The transaction has been committed with other writes. Begin another one for these."
+  )
+
+  static let outcomeForgotten = StatusError.invalidArgument(
+    "The transaction has been committed. The results of its writes are no longer kept."
+  )
 
   private static let invalid = StatusError.invalidArgument("Invalid transaction.")
 

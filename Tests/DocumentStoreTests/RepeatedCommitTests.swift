@@ -1,0 +1,121 @@
+import DocumentModel
+import RuntimeSupport
+import TestSupport
+import Testing
+
+@testable import DocumentStore
+
+/// Commits of transactions that a client sends again because it did not get the answer.
+@Suite("Repeated commits", .timeLimit(.minutes(1)))
+struct RepeatedCommitTests {
+  private let increment = set(
+    "c/n",
+    mask: [],
+    transforms: [FieldTransform(path("n"), .increment(.integer(1)))]
+  )
+
+  @Test(
+    "A commit that is sent again is applied once and has the same outcome",
+    arguments: [false, true]
+  )
+  func again(optimistic: Bool) async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin(.readWrite(optimistic: optimistic))
+    _ = try await fixture.get("c/n", at: .transaction(id))
+    let first = try await fixture.commit(increment, in: id)
+    try await fixture.commit(increment)
+
+    let again = try await fixture.commit(increment, in: id)
+
+    #expect(again == first)
+    #expect(again.results[0].transformResults == [.integer(1)])
+    #expect(try await fixture.get("c/n") == ["n": .integer(2)])
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A commit that is sent again while it is under way waits and has its outcome")
+  func meanwhile() async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin()
+    let before = fixture.storage.commitsSubmitted
+    fixture.storage.holdCommits()
+    async let first = fixture.commit(increment, in: id)
+    while fixture.storage.commitsSubmitted == before { await Task.yield() }
+    async let second = fixture.commit(increment, in: id)
+    await #expect(throws: TransactionTable.otherWrites) {
+      try await fixture.commit(set("c/other"), in: id)
+    }
+    fixture.storage.releaseCommits()
+
+    #expect(try await first == second)
+    #expect(try await fixture.get("c/n") == ["n": .integer(1)])
+  }
+
+  @Test("A commit whose client left while it waited can be sent again; it still holds what it read")
+  func cancelled() async throws {
+    //  transaction          reader        plain write
+    //  read c/r
+    //                       read c/n
+    //  commit c/n waits
+    //  cancelled
+    //                                     c/r waits
+    //                       ends
+    //  commit c/n again
+    let fixture = StoreFixture()
+    let (id, reader) = (try await fixture.begin(), try await fixture.begin())
+    _ = try await fixture.get("c/r", at: .transaction(id))
+    _ = try await fixture.get("c/n", at: .transaction(reader))
+    let first = Task { try await fixture.commit(increment, in: id) }
+    await fixture.waitForLockWaiters(1)
+    first.cancel()
+    await #expect(throws: CancellationError.self) { try await first.value }
+    async let write = fixture.commit(set("c/r"))
+    await fixture.waitForLockWaiters(1)
+    try await fixture.store.rollback(reader, database: database)
+
+    let outcome = try await fixture.commit(increment, in: id)
+
+    #expect(outcome.results[0].transformResults == [.integer(1)])
+    #expect(try await write.commitTime > outcome.commitTime)
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A repeated commit takes the place of the first when the first is given up")
+  func replaced() async throws {
+    let fixture = StoreFixture()
+    let (id, reader) = (try await fixture.begin(), try await fixture.begin())
+    _ = try await fixture.get("c/n", at: .transaction(reader))
+    let first = Task { try await fixture.commit(increment, in: id) }
+    await fixture.waitForLockWaiters(1)
+    let second = Task { try await fixture.commit(increment, in: id) }
+    first.cancel()
+    await #expect(throws: CancellationError.self) { try await first.value }
+    await fixture.waitForLockWaiters(1)
+    try await fixture.store.rollback(reader, database: database)
+
+    #expect(try await second.value.results[0].transformResults == [.integer(1)])
+    #expect(try await fixture.get("c/n") == ["n": .integer(1)])
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A failed commit is over: sent again it is refused, and not by ABORTED")
+  func failed() async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin()
+    let failing = set("c/none", if: .exists(true))
+    #expect(await code { try await fixture.commit(failing, in: id) } == .notFound)
+
+    await #expect(throws: TransactionTable.expired) { try await fixture.commit(failing, in: id) }
+  }
+
+  @Test("A token from before a restart is refused, in words by which no client runs it again")
+  func restart() async throws {
+    let first = StoreFixture()
+    let id = try await first.begin()
+    try await first.commit(increment, in: id)
+    let second = StoreFixture(storage: first.storage)
+
+    await #expect(throws: TransactionTable.unknown) { try await second.commit(increment, in: id) }
+    #expect(try await second.get("c/n") == ["n": .integer(1)])
+  }
+}
