@@ -68,7 +68,7 @@ struct ResultWindowTests {
           changes.append(DocumentChange(name: name, before: model[name], after: after))
           model[name] = after
         }
-        window.apply(changes.filter(window.concerns))
+        let shift = window.apply(changes.filter(window.concerns))
         if let missing = window.missing {
           window.fill(try Self.results(of: missing, in: model), asked: missing.limit)
         }
@@ -76,7 +76,8 @@ struct ResultWindowTests {
         let expected = try Self.results(of: query.query, in: model)
         try #require(Array(window.results) == expected)
         var shown = Dictionary(uniqueKeysWithValues: old.map { ($0.name, $0) })
-        for change in window.difference(from: old[...], by: changes) {
+        let difference = window.difference(by: shift)
+        for change in difference {
           if case .member(let document) = change {
             shown[change.name] = document.document
           } else {
@@ -86,6 +87,13 @@ struct ResultWindowTests {
         try #require(
           shown == Dictionary(uniqueKeysWithValues: expected.map { ($0.name, $0) })
         )
+        try #require(Set(difference.map(\.name)).count == difference.count, "Each comes once.")
+        for change in difference {
+          guard case .member(let document) = change else { continue }
+          // Nothing is sent again that the listener has.
+          try #require(old.first { $0.name == change.name } != document.document)
+        }
+        window.trim()
       }
     }
   }
@@ -126,8 +134,49 @@ struct ResultWindowTests {
       readAt: 6,
       time(6)
     )
-    table.join(ListenTable.Join(subscription: id))
+    table.join(ListenTable.Join(subscription: id, sequence: 0))
 
     #expect(table.windowResults(of: id).map(\.name.id) == ["a", "b", "c"])
+  }
+
+  @Test("A subscriber of a shared window goes live at its permission's commit, not before")
+  func joinWaits() throws {
+    let query = try Self.prepared(limit: 5, offset: 0, descending: false)
+    var table = ListenTable()
+    let fixture = StoreFixture()
+    let session = fixture.store.openListener(database: database, auth: .admin)
+    defer { session.close() }
+    let first = table.subscribe(session, to: .window(query))
+    let reading = try #require(table.takeReadings().first)
+    table.filled(reading, with: [document("c/secret", ["n": .integer(1)])], readAt: 4, time(4))
+    table.join(ListenTable.Join(subscription: first, sequence: 0))
+    #expect(table.isLive(first))
+
+    let second = table.subscribe(session, to: .window(query))
+    table.join(ListenTable.Join(subscription: second, sequence: 6))
+    func record(_ sequence: UInt64, _ change: DocumentChange) -> EventEntry {
+      EventEntry(
+        record: CommitRecord(
+          sequence: sequence,
+          commitTime: time(Int64(sequence)),
+          database: database,
+          changes: [change],
+          auth: .admin
+        ),
+        bytes: 100
+      )
+    }
+    let secret = document("c/secret", ["n": .integer(1)])
+    table.take(record(5, DocumentChange(name: secret.name, before: secret, after: nil)))
+    #expect(!table.isLive(second))
+    let other = document("c/a", ["n": .integer(2)])
+    table.take(record(6, DocumentChange(name: other.name, before: nil, after: other)))
+
+    #expect(table.isLive(second))
+    #expect(table.windowResults(of: second).map(\.name.id) == ["a"])
+    table.unsubscribe(second)
+    table.join(ListenTable.Join(subscription: second, sequence: 9))
+    table.end()
+    #expect(!table.isLive(second))
   }
 }

@@ -43,7 +43,8 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
       path: head.path,
       metadata: headers,
       deadline: head.timeout.map { ContinuousClock.now + min($0, Self.timeoutMax) },
-      remoteAddress: server.remoteAddress
+      remoteAddress: server.remoteAddress,
+      connection: ObjectIdentifier(server)
     )
     state = GRPCStreamState(
       takesOneRequest: method.takesOneRequest,

@@ -18,18 +18,22 @@ package struct GRPCContext: Sendable {
   /// When the client stops waiting and the handler's task is cancelled, or nil for never.
   package let deadline: ContinuousClock.Instant?
   package let remoteAddress: SocketAddress?
+  /// The connection that carries the call, while it is open; nil in tests of handlers.
+  package let connection: ObjectIdentifier?
 
   /// A context; tests of handlers make their own.
   package init(
     path: String,
     metadata: HPACKHeaders = [:],
     deadline: ContinuousClock.Instant? = nil,
-    remoteAddress: SocketAddress? = nil
+    remoteAddress: SocketAddress? = nil,
+    connection: ObjectIdentifier? = nil
   ) {
     self.path = path
     self.metadata = metadata
     self.deadline = deadline
     self.remoteAddress = remoteAddress
+    self.connection = connection
   }
 
   /// The values of a header whose name ends in `-bin`; values that are not Base64 are left out.

@@ -58,7 +58,8 @@ extension FirestoreService {
       try await self.listen(
         to: requests.next,
         resourcePrefix: context.metadata.first(name: Self.resourcePrefixHeader),
-        auth: try self.authenticate(context)
+        auth: try self.authenticate(context),
+        client: context.connection.map(ListenClient.connection)
       ) {
         try await replies.send(encoded: $0.lazy.map(\.bytes))
       }
@@ -73,7 +74,8 @@ extension FirestoreService {
       try await self.write(
         from: requests.next,
         resourcePrefix: context.metadata.first(name: Self.resourcePrefixHeader),
-        auth: auth
+        auth: auth,
+        client: context.connection.map(ListenClient.connection)
       ) {
         try await replies.send($0)
       }

@@ -1,5 +1,5 @@
 import DocumentModel
-import DocumentStore
+package import DocumentStore
 package import FirestoreProtos
 package import FirestoreWire
 package import Identity
@@ -12,16 +12,17 @@ extension FirestoreService {
   /// `next` gives one request after the other, and nil after the last. `resourcePrefix` is the header
   /// by which clients name the database beside the messages. What is wrong with one target ends that
   /// target; what is wrong with the stream is thrown. Replies are taken one batch after the other; a
-  /// slow `send` holds up nobody else.
+  /// slow `send` holds up nobody else. `client` is whose writes wait for the replies.
   package func listen(
     to next: @escaping @Sendable () async throws -> Google_Firestore_V1_ListenRequest?,
     resourcePrefix: String?,
     auth: AuthContext,
+    client: ListenClient? = nil,
     _ send: ([ListenReply]) async throws -> Void
   ) async throws {
     guard let first = try await next() else { return }
     let database = try streamDatabase(first.database, resourcePrefix)
-    let session = store.openListener(database: database, auth: auth)
+    let session = store.openListener(database: database, auth: auth, client: client)
     defer { session.close() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       // Whatever waits for the client's taking waits in vain from here on.
@@ -34,12 +35,33 @@ extension FirestoreService {
           try await self.take(request, session, database)
         }
       }
-      while let events = await session.next() { try await send(events.map(ListenReply.init)) }
+      while let events = await session.next() { try await Self.send(events, by: send) }
       session.close()
       group.cancelAll()
       try await group.waitForAll()
     }
   }
+
+  /// Sends events a few at a time, so that large documents are not all encoded at once.
+  private static func send(
+    _ events: [ListenEvent],
+    by send: ([ListenReply]) async throws -> Void
+  ) async throws {
+    var replies: [ListenReply] = []
+    var bytes = 0
+    for event in events {
+      let reply = ListenReply(event)
+      if case .document(_, let encoded, _, _) = reply { bytes += encoded.count }
+      replies.append(reply)
+      guard bytes >= encodedBytesMax else { continue }
+      try await send(replies)
+      (replies, bytes) = ([], 0)
+    }
+    if !replies.isEmpty { try await send(replies) }
+  }
+
+  /// The bytes of encoded documents after which they are sent.
+  private static let encodedBytesMax = 256 << 10
 
   /// The database of a stream, named by its first message or beside it.
   func streamDatabase(_ name: String, _ resourcePrefix: String?) throws -> DatabaseName {

@@ -16,12 +16,14 @@ extension FirestoreService {
       do {
         let auth = try self.authenticate(stream)
         let resourcePrefix = stream.parameters["database"]
+        let client = Self.client(of: stream)
         switch method {
         case .listen:
           try await self.listen(
             to: { try await Self.message(try await stream.next()) },
             resourcePrefix: resourcePrefix,
-            auth: auth
+            auth: auth,
+            client: client
           ) {
             for reply in $0 { try await stream.send { try await Self.json(reply) } }
           }
@@ -29,7 +31,8 @@ extension FirestoreService {
           try await self.write(
             from: { try await Self.message(try await stream.next()) },
             resourcePrefix: resourcePrefix,
-            auth: auth
+            auth: auth,
+            client: client
           ) {
             let response = $0
             try await stream.send { try response.jsonString() }
@@ -58,6 +61,17 @@ extension FirestoreService {
 
   private static func message<M: Message>(_ text: String) async throws -> M {
     try await JSONPayload.message(ByteBuffer(string: text))
+  }
+
+  /// The page behind a channel, by what its channels have in common: nothing names it.
+  ///
+  /// Several windows of one app can be the same client, and then wait for each other's listeners too.
+  private static func client(of stream: WebChannelStream) -> ListenClient {
+    let names = ["origin", "user-agent", "authorization", "x-firebase-gmpid"]
+    return .page(
+      names.compactMap { HTTPField.Name($0) }.map { stream.headers[$0] ?? "" }
+        .joined(separator: "\n")
+    )
   }
 
   /// The caller's identity; a page without a token is nobody.

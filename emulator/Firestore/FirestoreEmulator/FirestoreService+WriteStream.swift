@@ -1,5 +1,5 @@
 import DocumentModel
-import DocumentStore
+package import DocumentStore
 package import FirestoreProtos
 import FirestoreWire
 package import Identity
@@ -17,11 +17,13 @@ extension FirestoreService {
   ///
   /// `next` gives one request after the other, and nil after the last. The first message opens the
   /// stream and holds no writes. A commit that fails ends the stream with its status, and none of the
-  /// following is made.
+  /// following is made. The listeners of `client` get a commit before its response is sent, unless they
+  /// are slow.
   package func write(
     from next: () async throws -> Google_Firestore_V1_WriteRequest?,
     resourcePrefix: String?,
     auth: AuthContext,
+    client: ListenClient? = nil,
     _ send: (Google_Firestore_V1_WriteResponse) async throws -> Void
   ) async throws {
     guard let first = try await next() else { return }
@@ -49,6 +51,7 @@ extension FirestoreService {
         transaction: nil,
         auth: auth
       )
+      await store.waitForListeners(of: client)
       try await send(
         .with {
           $0.streamToken = tokens.next()

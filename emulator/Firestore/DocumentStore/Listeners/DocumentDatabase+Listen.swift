@@ -10,15 +10,22 @@ import Synchronization
 
 extension DocumentDatabase {
   /// A listener of a database, which must be closed, and for whose caller `auth` decides on access.
+  ///
+  /// `client` is who may ask for `waitForListeners`. What waits for the client is counted in `memory`,
+  /// and dropped when there is too little.
   package func openListener(
     database: DatabaseName,
     auth: AuthContext,
+    client: ListenClient? = nil,
+    memory: (any ListenMemory)? = nil,
     configuration: ListenSession.Configuration = .init()
   ) -> ListenSession {
     let session = ListenSession(
       store: self,
       database: database,
       auth: auth,
+      client: client,
+      memory: memory,
       configuration: configuration
     )
     hub.insert(session)
@@ -89,6 +96,49 @@ extension DocumentDatabase {
   }
 
   private static let storeKeyspace = Keyspace("store_number", .few)
+
+  // MARK: Acknowledgements
+
+  /// How long an acknowledgement waits for the snapshots of its client's listeners.
+  ///
+  /// They take a millisecond or two; a client whose listeners are slower has to cope with any order.
+  package static let handoverTimeMax = Duration.milliseconds(5)
+
+  /// Returns once the listeners of a client have given their transports every commit that is visible
+  /// now.
+  ///
+  /// Apps expect a write's snapshot before its acknowledgement, as the official emulator has it. Waits
+  /// for `handoverTimeMax` at most, and not at all for a client without listeners. A listener that was
+  /// waited for in vain is not waited for again until its client has caught up.
+  package func waitForListeners(of client: ListenClient?) async {
+    guard let client, case let sessions = hub.sessions(of: client), !sessions.isEmpty else {
+      return
+    }
+    let handover = Handover()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [clock] in
+        // A sleep ends early only because the wait is over.
+        try? await clock.sleep(for: Self.handoverTimeMax)
+      }
+      group.addTask { [self] in
+        // The commit is made, so an error here is not its client's to know.
+        guard let last = try? await readPosition().sequence else { return }
+        hub.withTable { table in
+          table.after(last) { table in
+            for session in sessions {
+              session.deliver(handover)
+              table.wake(session)
+            }
+            table.afterwards { handover.seal() }
+          }
+        }
+        await handover.wait()
+      }
+      await group.next()
+      handover.end()
+      group.cancelAll()
+    }
+  }
 
   // MARK: Targets
 
@@ -170,7 +220,8 @@ extension DocumentDatabase {
     bytes: Int = 0,
     readAt sequence: UInt64,
     _ readTime: Timestamp,
-    count: ResultCount? = nil
+    count: ResultCount? = nil,
+    total: Int? = nil
   ) async throws -> Bool {
     let last = try await readPosition().sequence
     return await withCheckedContinuation { continuation in
@@ -182,7 +233,8 @@ extension DocumentDatabase {
             bytes: bytes,
             readAt: sequence,
             readTime,
-            count: count
+            count: count,
+            total: total
           )
           table.afterwards { continuation.resume(returning: isJoined) }
         }
@@ -200,9 +252,11 @@ extension DocumentDatabase {
   ) async throws -> Bool {
     var results: [ListenedChange] = []
     var bytes = 0
+    var total = 0
     var first: QueryPage?
     try await self.query(query.query, at: .latest, auth: auth) { page in
       if first == nil { first = page }
+      total += page.documents.count
       for document in page.documents {
         bytes += StorageSize.document(document.name, document.fields)
         results.append(.member(ListenedDocument(document)))
@@ -213,10 +267,19 @@ extension DocumentDatabase {
         results = []
         bytes = 0
         await session.deliverEarly(early, of: id)
+        // The next page costs much, perhaps for nobody.
+        guard session.wants(id) else { throw CancellationError() }
       }
     }
     guard let first else { throw StatusError(.internal, "A query has at least one page.") }
-    return try await join(id, results, bytes: bytes, readAt: first.sequence, first.readTime)
+    return try await join(
+      id,
+      results,
+      bytes: bytes,
+      readAt: first.sequence,
+      first.readTime,
+      total: total
+    )
   }
 
   /// Tells only what has changed since a time.
@@ -227,6 +290,8 @@ extension DocumentDatabase {
     from time: Timestamp,
     _ expectedCount: Int?
   ) async throws -> Bool {
+    // Asked before the changes are read, so it is not later than they are.
+    let known = expectedCount == nil ? nil : hub.withTable { $0.count(of: query.query) }
     let (changes, sequence, readTime) = try await changes(since: time, in: query)
     var results: [ListenedChange] = []
     // By how much the number of results has grown since.
@@ -245,13 +310,57 @@ extension DocumentDatabase {
       }
     }
     var count: ResultCount?
+    var total: Int?
     if let expectedCount {
-      let names = try await names(of: query.query, at: readTime)
+      if let known { total = try await self.count(known, through: sequence, of: query) }
       // From a filter of nothing a client learns nothing, and has to begin anew.
-      let hasDepartures = !names.isEmpty && results.contains { !$0.isMember }
-      if hasDepartures || names.count != expectedCount + growth { count = ResultCount(names) }
+      let hasDepartures = results.contains { !$0.isMember }
+      if total == nil || total != 0 && hasDepartures || total != expectedCount + growth {
+        let names = try await names(of: query.query, at: readTime)
+        total = names.count
+        if !names.isEmpty && hasDepartures || names.count != expectedCount + growth {
+          count = ResultCount(names)
+        }
+      }
     }
-    return try await join(id, results, readAt: sequence, readTime, count: count)
+    return try await join(id, results, readAt: sequence, readTime, count: count, total: total)
+  }
+
+  /// The number of a query's results as of a record, worked out from that as of an earlier one.
+  ///
+  /// Nil when that would cost more than counting, or when what has happened since is not all known.
+  private func count(
+    _ known: ListenTable.KnownCount,
+    through sequence: UInt64,
+    of query: PreparedQuery
+  ) async throws -> Int? {
+    var (count, last) = (known.count, known.sequence)
+    guard last <= sequence, sequence - last <= UInt64(max(Self.changesPage, count / 8)) else {
+      return nil
+    }
+    let pin = longReads.begin(last)
+    defer { longReads.end(pin) }
+    while last < sequence {
+      let after = last
+      let records = try await withTaskExecutorPreference(LongWorkExecutor.shared) {
+        try await storage.read { snapshot -> [CommitRecord]? in
+          let trimmed = try CommitLog.trimmedThrough(in: snapshot)?.sequence ?? 0
+          guard trimmed <= after else { return nil }
+          return try CommitLog.records(after: after, limit: Self.changesPage, in: snapshot)
+        }
+      }
+      guard let records else { return nil }
+      for record in records where record.sequence <= sequence {
+        if record.purpose == .discontinuity, record.database == query.query.database { return nil }
+        for change in record.changes where query.covers(change.name) {
+          if change.before.map(query.matches) ?? false { count -= 1 }
+          if change.after.map(query.matches) ?? false { count += 1 }
+        }
+      }
+      guard let end = records.last?.sequence else { break }
+      last = end
+    }
+    return count
   }
 
   /// Throws the policy's refusal; otherwise notes on which documents the permission depends.
@@ -348,6 +457,7 @@ extension DocumentDatabase {
     let pin = longReads.begin(last)
     defer { longReads.end(pin) }
     while true {
+      try Task.checkCancellation()
       let after = last
       let page = try await withTaskExecutorPreference(LongWorkExecutor.shared) {
         try await readLatest { reader in
@@ -400,7 +510,7 @@ extension DocumentDatabase {
     _ resumeTime: Timestamp?,
     _ expectedCount: Int?
   ) async throws -> Bool {
-    var join = ListenTable.Join(subscription: id)
+    var join = ListenTable.Join(subscription: id, sequence: 0)
     if let resumeTime {
       var names = query.query
       names.projection = [.documentID]
@@ -416,8 +526,44 @@ extension DocumentDatabase {
       join.deleted = Set(now.documents.filter { $0.document == nil }.map(\.name))
       join.expectedCount = expectedCount
     }
+    // After the permission was decided; a shared window may be older.
+    join.sequence = try await readPosition().sequence
     hub.withTable { $0.join(join) }
     return true
+  }
+
+  /// The documents that a window lacks, unless nobody wants them any longer.
+  func documents(
+    for reading: ListenTable.Reading,
+    while isWanted: () -> Bool
+  ) async throws -> QueryPage {
+    guard isWanted() else { throw CancellationError() }
+    var documents: [FirestoreDocument] = []
+    var bytes = 0
+    var first: QueryPage?
+    try await query(
+      reading.query,
+      at: reading.time.map(ReadConsistency.readTime) ?? .latest,
+      auth: .admin
+    ) { page in
+      guard isWanted() else { throw CancellationError() }
+      for document in page.documents {
+        bytes += StorageSize.document(document.name, document.fields)
+      }
+      guard bytes <= configuration.queryResultBytesMax else {
+        throw StatusError(
+          .resourceExhausted,
+          "The query's results are larger than \(configuration.queryResultBytesMax) bytes; "
+            + "lower its limit."
+        )
+      }
+      documents += page.documents
+      if first == nil { first = page }
+    }
+    guard var page = first else { throw StatusError(.internal, "A query has at least one page.") }
+    page.documents = documents
+    page.isLast = true
+    return page
   }
 
   // MARK: Documents

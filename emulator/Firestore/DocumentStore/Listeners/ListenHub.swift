@@ -13,6 +13,7 @@ final class ListenHub: Sendable {
   private struct State {
     var table = ListenTable()
     var sessions: [ObjectIdentifier: ListenSession] = [:]
+    var sessionsOfClients: [ListenClient: [ObjectIdentifier: ListenSession]] = [:]
   }
 
   private let state = Mutex(State())
@@ -47,11 +48,26 @@ final class ListenHub: Sendable {
   }
 
   func insert(_ session: ListenSession) {
-    state.withLock { $0.sessions[ObjectIdentifier(session)] = session }
+    state.withLock { state in
+      state.sessions[ObjectIdentifier(session)] = session
+      if let client = session.client {
+        state.sessionsOfClients[client, default: [:]][ObjectIdentifier(session)] = session
+      }
+    }
   }
 
   func remove(_ session: ListenSession) {
-    state.withLock { _ = $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
+    state.withLock { state in
+      _ = state.sessions.removeValue(forKey: ObjectIdentifier(session))
+      guard let client = session.client else { return }
+      state.sessionsOfClients[client]?[ObjectIdentifier(session)] = nil
+      if state.sessionsOfClients[client]?.isEmpty == true { state.sessionsOfClients[client] = nil }
+    }
+  }
+
+  /// The open listeners of a client.
+  func sessions(of client: ListenClient) -> [ListenSession] {
+    state.withLock { state in state.sessionsOfClients[client].map { Array($0.values) } ?? [] }
   }
 
   /// Open sessions and the views that they share.
@@ -174,11 +190,9 @@ final class ListenHub: Sendable {
 
   private func read(_ reading: ListenTable.Reading, _ store: DocumentDatabase) async {
     do {
-      let page = try await store.query(
-        reading.query,
-        at: reading.time.map(ReadConsistency.readTime) ?? .latest,
-        auth: .admin
-      )
+      let page = try await store.documents(for: reading) { [self] in
+        withTable { $0.wants(reading) }
+      }
       let last = reading.time == nil ? try await store.readPosition().sequence : 0
       withTable { table in
         table.after(last) {

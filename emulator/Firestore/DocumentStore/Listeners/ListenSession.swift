@@ -52,6 +52,8 @@ package final class ListenSession: Sendable {
     var isCurrent = false
     /// Whether the client must forget what it has before it is told more.
     var needsReset = false
+    /// Whether the target is to begin again, so that nothing more is queued for it.
+    var isOutdated = false
   }
 
   fileprivate enum Item {
@@ -64,15 +66,29 @@ package final class ListenSession: Sendable {
     case recheck(SubscriptionID, AccessMoment)
     case commit(ListenedCommit)
     case time(Timestamp)
+    /// A wait for the client's transport to have everything before this item.
+    case handover(Handover)
   }
 
   /// A part of what a target has when it is taken on.
   struct Results {
-    var changes: [ListenedChange]
+    var changes: ArraySlice<ListenedChange>
     var count: ResultCount?
     var time: Timestamp
     /// What they take while they wait, if that is bounded here.
-    var bytes = 0
+    var bytes: Int
+
+    init(
+      changes: [ListenedChange],
+      count: ResultCount? = nil,
+      time: Timestamp,
+      bytes: Int = 0
+    ) {
+      self.changes = changes[...]
+      self.count = count
+      self.time = time
+      self.bytes = bytes
+    }
   }
 
   fileprivate struct State {
@@ -84,6 +100,16 @@ package final class ListenSession: Sendable {
     var commitCount = 0
     /// What the results among `items` take.
     var resultBytes = 0
+    /// What the events take that were taken last, and that the transport may not have yet.
+    var takenBytes = 0
+    /// What of all these is held of the memory for slow readers.
+    var heldBytes = 0
+    /// The last wait among `items`.
+    var handover: Handover?
+    /// The tasks that read documents of targets.
+    var reads: [SubscriptionID: Task<Void, any Error>] = [:]
+    /// The tasks whose targets begin again, which are cancelled once no lock is held.
+    var outdatedReads: [Task<Void, any Error>] = []
     /// Subscriptions of which the client does not know all documents yet.
     var incomplete: Set<SubscriptionID> = []
     /// Those of them of which it knows some.
@@ -115,17 +141,26 @@ package final class ListenSession: Sendable {
   private let database: DatabaseName
   private let auth: AuthContext
   private let configuration: Configuration
+  /// The client whose listener this is, if it is known.
+  let client: ListenClient?
+  private let memory: (any ListenMemory)?
+  /// Held while `memory` is asked; no other lock is held then.
+  private let counting = Mutex<Void>(())
   private let state = Mutex(State())
 
   init(
     store: DocumentDatabase,
     database: DatabaseName,
     auth: AuthContext,
+    client: ListenClient? = nil,
+    memory: (any ListenMemory)? = nil,
     configuration: Configuration
   ) {
     self.store = store
     self.database = database
     self.auth = auth
+    self.client = client
+    self.memory = memory
     self.configuration = configuration
   }
 
@@ -220,25 +255,34 @@ package final class ListenSession: Sendable {
 
   /// Forgets a target; what is queued for it will not be told.
   private func drop(_ id: Int32) {
-    let subscription = state.withLock { state -> SubscriptionID? in
+    let dropped = state.withLock { state -> (SubscriptionID, Released)? in
       guard let subscription = state.subscriptions.removeValue(forKey: id) else { return nil }
       state.forget(subscription)
-      return subscription
+      state.dropItems(of: subscription)
+      return (subscription, state.release(readOf: subscription))
     }
-    if let subscription { store.hub.withTable { $0.unsubscribe(subscription) } }
+    guard let (subscription, released) = dropped else { return }
+    released.resume()
+    store.hub.withTable { $0.unsubscribe(subscription) }
+    count()
   }
 
-  /// Ends all targets; nobody is told.
+  /// Ends all targets at once; nobody is told.
+  ///
+  /// What is queued is dropped, and what is being read for the targets is cancelled.
   package func close() {
-    let (subscriptions, waiter, waiters) = state.withLock { state in
-      let old = state
-      state = State(isClosed: true)
-      return (Array(old.targets.keys), old.waiter, old.roomWaiters)
+    let old = state.withLock { state in
+      defer { state = State(isClosed: true) }
+      return state
     }
-    waiter?.resume()
-    store.hub.withTable { table in for id in subscriptions { table.unsubscribe(id) } }
+    old.waiter?.resume()
+    for read in old.reads.values { read.cancel() }
+    for read in old.outdatedReads { read.cancel() }
+    store.hub.withTable { table in for id in old.targets.keys { table.unsubscribe(id) } }
     store.hub.remove(self)
-    for waiter in waiters { waiter.resume(returning: true) }
+    for waiter in old.roomWaiters { waiter.resume(returning: true) }
+    for case .handover(let handover) in old.items { handover.done() }
+    counting.withLock { _ in _ = memory?.hold(0) }
   }
 
   // MARK: Reading
@@ -256,6 +300,21 @@ package final class ListenSession: Sendable {
     defer { store.hub.gate.leave() }
     do {
       guard wants(job.subscription) else { return }
+      try await readCancellably(job)
+    } catch is CancellationError {
+      // The target is gone or begins again: what happens is kept for it no longer.
+      store.hub.withTable { $0.unsubscribe(job.subscription) }
+    } catch {
+      deliver(failure: store.told(error), of: job.subscription)
+      wake()
+      store.hub.withTable { $0.unsubscribe(job.subscription) }
+    }
+  }
+
+  /// Reads a target's documents until they are read, or the client wants them no longer.
+  private func readCancellably(_ job: Job) async throws {
+    // The session owns the task and cancels it when the target ends; this waits for its end.
+    let read = Task {
       try await store.listen(
         self,
         job.subscription,
@@ -264,17 +323,23 @@ package final class ListenSession: Sendable {
         expecting: job.expectedCount,
         auth: auth
       )
-    } catch is CancellationError {
-      return
-    } catch {
-      deliver(failure: store.told(error), of: job.subscription)
-      wake()
-      store.hub.withTable { $0.unsubscribe(job.subscription) }
+    }
+    let isWanted = state.withLock { state in
+      guard state.wants(job.subscription) else { return false }
+      state.reads[job.subscription] = read
+      return true
+    }
+    if !isWanted { read.cancel() }
+    defer { state.withLock { _ = $0.reads.removeValue(forKey: job.subscription) } }
+    try await withTaskCancellationHandler {
+      try await read.value
+    } onCancel: {
+      read.cancel()
     }
   }
 
   /// Whether the client still wants a subscription's documents.
-  func wants(_ id: SubscriptionID) -> Bool { state.withLock { $0.targets[id] != nil } }
+  func wants(_ id: SubscriptionID) -> Bool { state.withLock { $0.wants(id) } }
 
   /// Takes one of the session's reads; false when there is none to take.
   private func beginRead() -> Bool {
@@ -307,9 +372,14 @@ package final class ListenSession: Sendable {
     wake()
     // Others take the turn of one whose client is slow.
     store.hub.gate.leave()
-    await waitForRoom { [configuration] in $0.resultBytes <= configuration.resultBytesMax }
+    await waitForRoom { [configuration] in
+      $0.resultBytes <= configuration.resultBytesMax || !$0.wants(id)
+    }
     await store.hub.gate.enter()
   }
+
+  /// The bytes of results that wait for the client.
+  var queuedResultBytes: Int { state.withLock { $0.resultBytes } }
 
   /// How many bytes of results are gathered before the first ones are told.
   var resultBytesMax: Int { configuration.resultBytesMax }
@@ -339,7 +409,7 @@ package final class ListenSession: Sendable {
   func deliver(_ results: Results, of id: SubscriptionID) {
     guard !results.changes.isEmpty || results.count != nil else { return }
     state.withLock { state in
-      guard state.targets[id] != nil else { return }
+      guard state.wants(id) else { return }
       state.targets[id]?.isTold = true
       state.resultBytes += results.bytes
       state.items.append(.results(id, results))
@@ -347,8 +417,25 @@ package final class ListenSession: Sendable {
   }
 
   func deliver(current id: SubscriptionID, at time: Timestamp) {
-    state.withLock { $0.targets[id]?.isTold = true }
-    enqueue(.current(id, time))
+    state.withLock { state in
+      guard state.wants(id) else { return }
+      state.targets[id]?.isTold = true
+      state.items.append(.current(id, time))
+    }
+  }
+
+  /// Adds the listener to a wait, unless its transport has everything already.
+  ///
+  /// A listener that has not kept up with an earlier wait is not waited for again until it has.
+  func deliver(_ handover: Handover) {
+    state.withLock { state in
+      guard !state.isClosed, !(state.items.isEmpty && state.waiter != nil),
+        state.handover?.isOver != true
+      else { return }
+      handover.add()
+      state.handover = handover
+      state.items.append(.handover(handover))
+    }
   }
 
   func deliver(failure error: StatusError, of id: SubscriptionID) { enqueue(.failure(id, error)) }
@@ -368,15 +455,19 @@ package final class ListenSession: Sendable {
   }
 
   func deliver(_ commit: ListenedCommit) {
-    let isOverfull = state.withLock { state in
-      guard !state.isClosed else { return false }
+    state.withLock { state in
+      guard !state.isClosed, commit.parts.contains(where: { state.wants($0.subscription) }) else {
+        return
+      }
       state.commitBytes += commit.bytes
       state.commitCount += 1
       state.items.append(.commit(commit))
-      return state.commitBytes > configuration.waitingBytesMax
+      if state.commitBytes > configuration.waitingBytesMax
         || state.commitCount > configuration.waitingCommitsMax
+      {
+        state.startAgain()
+      }
     }
-    if isOverfull { startAnew() }
   }
 
   private func enqueue(_ item: Item) {
@@ -390,35 +481,55 @@ package final class ListenSession: Sendable {
     wake()
   }
 
-  /// Forgets what a slow client was to be told; its targets are reset when it takes more.
-  private func startAnew() {
-    state.withLock { state in
-      var kept: Deque<Item> = []
-      // Those whose documents are still being read have missed nothing.
-      var resets = Set(state.targets.filter(\.value.isTold).keys)
-      for item in state.items {
-        switch item {
-        case .event, .failure, .recheck: kept.append(item)
-        case .reset(let id): resets.insert(id)
-        case .results, .current, .commit, .time: continue
-        }
+  /// Drops what is queued for a slow client, because others need the memory; its targets are reset
+  /// when it takes more.
+  package func dropQueued() {
+    state.withLock { $0.startAgain() }
+    wake()
+  }
+
+  /// Wakes the task that takes events, and ends what is no longer needed.
+  func wake() {
+    let (waiter, released) = state.withLock { state in
+      (state.waiter.take(), state.takeOutdated())
+    }
+    waiter?.resume()
+    released?.resume()
+    count()
+  }
+
+  /// Counts what the session holds in memory, and drops it when there is too little for all.
+  private func count() {
+    guard let memory else { return }
+    let fits = counting.withLock { _ in
+      let change = state.withLock { state -> Int? in
+        guard !state.isClosed else { return nil }
+        let bytes = state.commitBytes + state.resultBytes + state.takenBytes
+        let counted = bytes < Self.uncountedBytesMax ? 0 : bytes
+        guard counted != state.heldBytes else { return nil }
+        state.heldBytes = counted
+        return counted
       }
-      state.items = kept
-      for id in resets.sorted() { state.items.append(.reset(id)) }
-      state.commitBytes = 0
-      state.commitCount = 0
-      state.resultBytes = 0
+      return change.map(memory.hold) ?? true
+    }
+    guard !fits else { return }
+    let released = state.withLock { state in
+      state.startAgain()
+      return state.takeOutdated()
+    }
+    released?.resume()
+    counting.withLock { _ in
+      let bytes = state.withLock { state in
+        state.heldBytes = state.takenBytes
+        return state.takenBytes
+      }
+      // What is on its way to the transport is little, and counted again with what follows.
+      _ = memory.hold(bytes)
     }
   }
 
-  /// Wakes the task that takes events.
-  func wake() {
-    let waiter = state.withLock { state in
-      defer { state.waiter = nil }
-      return state.waiter
-    }
-    waiter?.resume()
-  }
+  /// Bytes of a session that are not counted: little beside what the stream itself takes.
+  private static let uncountedBytesMax = 16 << 10
 
   // MARK: What the client takes
 
@@ -427,8 +538,15 @@ package final class ListenSession: Sendable {
   /// One task at a time may ask.
   package func next() async -> [ListenEvent]? {
     while true {
+      let moved = state.withLock { state in
+        defer { state.takenBytes = 0 }
+        return state.takenBytes
+      }
+      if moved > 0 { memory?.moved(moved) }
       let taken = take()
       for waiter in taken.roomWaiters { waiter.resume(returning: true) }
+      for handover in taken.handovers { handover.done() }
+      count()
       for (target, old) in taken.anew { begin(target, after: old) }
       if !taken.ended.isEmpty {
         store.hub.withTable { table in for id in taken.ended { table.unsubscribe(id) } }
@@ -485,6 +603,10 @@ package final class ListenSession: Sendable {
     /// A subscription that is to be asked about before anything else is taken.
     var recheck: (SubscriptionID, AccessMoment)?
     var roomWaiters: [CheckedContinuation<Bool, Never>] = []
+    /// Waits for what was taken before, which the transport has.
+    var handovers: [Handover] = []
+    /// What the events take.
+    var bytes = 0
     var isClosed = false
   }
 
@@ -506,7 +628,16 @@ package final class ListenSession: Sendable {
   private func take() -> Taken {
     state.withLock { state in
       var taken = Taken()
-      while taken.events.count < Self.eventsMax, let item = state.items.first {
+      while taken.events.count < Self.eventsMax, taken.bytes < Self.eventBytesMax,
+        let item = state.items.first
+      {
+        if case .handover(let handover) = item {
+          guard taken.events.isEmpty else { break }
+          state.items.removeFirst()
+          if state.handover === handover { state.handover = nil }
+          taken.handovers.append(handover)
+          continue
+        }
         if case .recheck(let id, let moment) = item {
           // What was taken before is told first.
           guard taken.events.isEmpty else { break }
@@ -516,32 +647,63 @@ package final class ListenSession: Sendable {
         }
         if case .commit(let commit) = item {
           guard let (changes, lost) = changes(of: commit, state) else { break }
+          taken.bytes += commit.bytes
           state.commitBytes -= commit.bytes
           state.commitCount -= 1
           for id in lost { take(.reset(id), &state, &taken) }
           append(changes, at: commit.time, to: &taken)
           tell(commit.time, &state, &taken)
+        } else if case .results(let id, let results) = item,
+          let rest = takePart(of: results, id, &state, &taken)
+        {
+          state.items[0] = .results(id, rest)
+          continue
         } else {
           take(item, &state, &taken)
         }
         state.items.removeFirst()
       }
+      state.takenBytes = taken.bytes
       taken.roomWaiters = state.takeRoomWaiters()
       taken.isClosed = state.isClosed || state.isInterrupted
       return taken
     }
   }
 
+  /// Takes as many results as one batch of events may have; nil when that is all of them.
+  private func takePart(
+    of results: Results,
+    _ id: SubscriptionID,
+    _ state: inout State,
+    _ taken: inout Taken
+  ) -> Results? {
+    let average = max(1, results.bytes / max(1, results.changes.count))
+    let count = max(
+      1,
+      min(Self.eventsMax - taken.events.count, (Self.eventBytesMax - taken.bytes) / average)
+    )
+    guard count < results.changes.count else { return nil }
+    var (part, rest) = (results, results)
+    part.count = nil
+    part.changes = results.changes.prefix(count)
+    part.bytes = min(results.bytes, count * average)
+    rest.changes.removeFirst(count)
+    rest.bytes -= part.bytes
+    take(.results(id, part), &state, &taken)
+    return rest
+  }
+
   private func take(_ item: Item, _ state: inout State, _ taken: inout Taken) {
     switch item {
     case .event(let event): taken.events.append(event)
     case .time(let time): tell(time, &state, &taken)
-    case .commit, .recheck: break
+    case .commit, .recheck, .handover: break
     case .results(let id, let results):
       state.resultBytes -= results.bytes
+      taken.bytes += results.bytes
       guard let target = state.reset(id, &taken.events) else { return }
       state.partly.insert(id)
-      append([(target.id, results.changes)], at: results.time, to: &taken)
+      append([(target.id, Array(results.changes))], at: results.time, to: &taken)
       // The client compares the count with what it has by then: before the departures, one of them
       // could stand in for a document that the client has lost.
       if let count = results.count {
@@ -571,6 +733,7 @@ package final class ListenSession: Sendable {
       target.isTold = false
       target.isCurrent = false
       target.needsReset = true
+      target.isOutdated = false
       state.outdatedCount += 1
       taken.anew.append((target, id))
       taken.ended.append(id)
@@ -647,6 +810,9 @@ package final class ListenSession: Sendable {
 
   /// Events taken at a time.
   private static let eventsMax = 256
+  /// The bytes of the events taken at a time, after which no more are added; they cannot be dropped
+  /// any more when their client does not read.
+  private static let eventBytesMax = 1 << 20
 }
 
 /// What one commit makes of a document in all targets of a listener.
@@ -681,12 +847,89 @@ private struct DocumentFate {
   }
 }
 
+/// What others wait for, to be resumed once no lock is held.
+private struct Released {
+  var reads: [Task<Void, any Error>] = []
+  var roomWaiters: [CheckedContinuation<Bool, Never>] = []
+
+  func resume() {
+    for read in reads { read.cancel() }
+    for waiter in roomWaiters { waiter.resume(returning: true) }
+  }
+}
+
 extension ListenSession.State {
   /// Forgets a subscription.
   fileprivate mutating func forget(_ id: ListenSession.SubscriptionID) {
     targets[id] = nil
     incomplete.remove(id)
     if partly.remove(id) != nil { release() }
+  }
+
+  /// Whether more is to be queued for a subscription.
+  fileprivate func wants(_ id: ListenSession.SubscriptionID) -> Bool {
+    targets[id].map { !$0.isOutdated } ?? false
+  }
+
+  /// Drops what is queued for a subscription that is gone.
+  fileprivate mutating func dropItems(of id: ListenSession.SubscriptionID) {
+    var kept: Deque<ListenSession.Item> = []
+    for item in items {
+      switch item {
+      case .results(id, let results): resultBytes -= results.bytes
+      case .current(id, _), .failure(id, _), .reset(id), .recheck(id, _): continue
+      case .commit(var commit):
+        commit.parts.removeAll { $0.subscription == id }
+        guard commit.parts.isEmpty else {
+          kept.append(.commit(commit))
+          continue
+        }
+        commitBytes -= commit.bytes
+        commitCount -= 1
+        kept.append(.time(commit.time))
+      default: kept.append(item)
+      }
+    }
+    items = kept
+  }
+
+  /// Forgets what a slow client was to be told; its targets are reset when it takes more.
+  fileprivate mutating func startAgain() {
+    guard !isClosed else { return }
+    var kept: Deque<ListenSession.Item> = []
+    // Those whose documents are still being read have missed nothing.
+    var resets = Set(targets.filter(\.value.isTold).keys)
+    for item in items {
+      switch item {
+      case .event, .failure, .recheck, .handover: kept.append(item)
+      case .reset(let id): resets.insert(id)
+      case .results, .current, .commit, .time: continue
+      }
+    }
+    items = kept
+    for id in resets.sorted() where targets[id] != nil {
+      targets[id]?.isOutdated = true
+      if let read = reads.removeValue(forKey: id) { outdatedReads.append(read) }
+      items.append(.reset(id))
+    }
+    commitBytes = 0
+    commitCount = 0
+    resultBytes = 0
+  }
+
+  /// The read of a subscription and all who wait for room, which look again.
+  fileprivate mutating func release(readOf id: ListenSession.SubscriptionID) -> Released {
+    Released(
+      reads: reads.removeValue(forKey: id).map { [$0] } ?? [],
+      roomWaiters: takeRoomWaiters()
+    )
+  }
+
+  /// The reads of targets that begin again, and all who wait for room; nil when there are none.
+  fileprivate mutating func takeOutdated() -> Released? {
+    guard !outdatedReads.isEmpty else { return nil }
+    defer { outdatedReads = [] }
+    return Released(reads: outdatedReads, roomWaiters: takeRoomWaiters())
   }
 
   /// Takes note that a target that was to begin anew does so, or is gone.

@@ -52,6 +52,10 @@ struct ListenTable: Sendable {
     var database: DatabaseName
     var shape: Shape
     var subscribers: Set<SubscriptionID> = []
+    /// How many documents match after the last record taken, if that is known.
+    var count: Int?
+    /// By how much the last commit that concerned the view has changed their number.
+    var growth = 0
   }
 
   /// A window with the commits that it has still to take.
@@ -59,8 +63,8 @@ struct ListenTable: Sendable {
     var results: ResultWindow
     /// Whether documents are being read for it.
     var isReading: Bool
-    /// What the subscribers had when documents began to be missing.
-    var shown: ArraySlice<FirestoreDocument> = []
+    /// What the commit did after which documents were missing.
+    var shift: ResultWindow.Shift?
     /// The commits since; the first one made documents go missing, unless the view is new.
     var waiting: Deque<(record: RelevantChanges, delta: LaterChanges)> = []
     var isNew: Bool
@@ -77,6 +81,9 @@ struct ListenTable: Sendable {
   /// A subscriber of a window that wants the results.
   struct Join: Sendable {
     var subscription: SubscriptionID
+    /// The last commit that the results must show: the permission was decided after it, and clients
+    /// know that it was made.
+    var sequence: UInt64
     /// What the subscriber has from an earlier stream, with the documents' update times.
     var known: [DocumentName: Timestamp] = [:]
     /// Those of `known` that do not exist any longer.
@@ -93,17 +100,22 @@ struct ListenTable: Sendable {
   }
 
   private struct Backlog {
-    var changes: [(sequence: UInt64, changes: [ListenedChange])] = []
+    var changes: [(sequence: UInt64, growth: Int, changes: [ListenedChange])] = []
     var bytes = 0
     var isOverfull = false
 
-    mutating func append(_ told: [ListenedChange], _ sequence: UInt64, bytes more: Int) {
+    mutating func append(
+      _ told: [ListenedChange],
+      _ sequence: UInt64,
+      growth: Int,
+      bytes more: Int
+    ) {
       bytes += more
       if bytes > ListenTable.backlogBytesMax {
         changes = []
         isOverfull = true
       } else if !isOverfull {
-        changes.append((sequence, told))
+        changes.append((sequence, growth, told))
       }
     }
   }
@@ -123,6 +135,8 @@ struct ListenTable: Sendable {
   private var views: [ViewID: View] = [:]
   private var windows: [ViewID: Window] = [:]
   private var viewIDs: [Subject: ViewID] = [:]
+  /// The numbers of matching documents of queries that nobody listens to now, as of a record.
+  private var formerCounts: [Query: KnownCount] = [:]
   private var index = ViewIndex()
   private var subscriptions: [SubscriptionID: Subscription] = [:]
   /// The documents on which it depends whether a subscriber may listen, of those not the
@@ -149,6 +163,15 @@ struct ListenTable: Sendable {
     var others: [@Sendable () -> Void] = []
   }
 
+  /// The number of documents that matched a query once a record had been taken.
+  struct KnownCount: Sendable, Equatable {
+    var count: Int
+    var sequence: UInt64
+  }
+
+  /// Queries without listeners whose counts are kept: those of a phone's screens, many times over.
+  private static let formerCountsMax = 1000
+
   /// Whether something waits for a record.
   var isWaiting: Bool { !deferred.isEmpty }
   var isEmpty: Bool { views.isEmpty && subscriptions.isEmpty && viewIDs.isEmpty }
@@ -157,6 +180,11 @@ struct ListenTable: Sendable {
   /// What a subscriber's window shows.
   func windowResults(of id: SubscriptionID) -> [FirestoreDocument] {
     subscriptions[id].flatMap { windows[$0.view] }.map { Array($0.results.results) } ?? []
+  }
+
+  /// Whether a subscriber is sent what happens as it happens.
+  func isLive(_ id: SubscriptionID) -> Bool {
+    subscriptions[id].map { $0.backlog == nil } ?? false
   }
 
   mutating func takeReadings() -> [Reading] {
@@ -174,7 +202,7 @@ struct ListenTable: Sendable {
     chores.others.append(action)
   }
 
-  private mutating func wake(_ session: ListenSession) {
+  mutating func wake(_ session: ListenSession) {
     chores.sessions[ObjectIdentifier(session)] = session
   }
 
@@ -182,6 +210,8 @@ struct ListenTable: Sendable {
 
   /// Begins, or begins anew, after a commit.
   mutating func begin(after sequence: UInt64) {
+    // Records may have been passed over.
+    if sequence > self.sequence { forgetCounts { _ in true } }
     self.sequence = max(sequence, self.sequence)
     runDeferred()
   }
@@ -296,6 +326,7 @@ struct ListenTable: Sendable {
   private mutating func remove(_ id: ViewID) {
     guard let view = views.removeValue(forKey: id) else { return }
     viewIDs[view.subject] = nil
+    if case .query(let query) = view.subject, let count = view.count { keep(count, of: query) }
     switch view.shape {
     case .documents(let names): index.remove(id, names)
     case .results(let query): index.remove(id, query)
@@ -307,6 +338,31 @@ struct ListenTable: Sendable {
     }
   }
 
+  // MARK: Counts
+
+  /// The number of a query's results without limit, if a listener has shown it.
+  func count(of query: Query) -> KnownCount? {
+    if let id = viewIDs[.query(query)], let count = views[id]?.count {
+      return KnownCount(count: count, sequence: sequence)
+    }
+    return formerCounts[query]
+  }
+
+  private mutating func keep(_ count: Int, of query: Query) {
+    formerCounts[query] = KnownCount(count: count, sequence: sequence)
+    guard formerCounts.count > Self.formerCountsMax,
+      let oldest = formerCounts.min(by: { $0.value.sequence < $1.value.sequence })
+    else { return }
+    formerCounts[oldest.key] = nil
+  }
+
+  private mutating func forgetCounts(where isLost: (DatabaseName) -> Bool) {
+    formerCounts = formerCounts.filter { !isLost($0.key.database) }
+    for (id, view) in views where view.count != nil && isLost(view.database) {
+      views[id]?.count = nil
+    }
+  }
+
   private mutating func makeID() -> UInt64 {
     defer { nextID += 1 }
     return nextID
@@ -314,6 +370,7 @@ struct ListenTable: Sendable {
 
   /// Lets a subscriber of results or documents go live with what was read for it.
   ///
+  /// `total` is the number of documents that match the view's query as of `sequence`, if it is known.
   /// False when too much has happened since; then it must be read again.
   mutating func join(
     _ id: SubscriptionID,
@@ -321,7 +378,8 @@ struct ListenTable: Sendable {
     bytes: Int,
     readAt sequence: UInt64,
     _ readTime: Timestamp,
-    count: ResultCount?
+    count: ResultCount?,
+    total: Int? = nil
   ) -> Bool {
     guard let subscription = subscriptions[id], let backlog = subscription.backlog else {
       return true
@@ -330,7 +388,9 @@ struct ListenTable: Sendable {
       subscriptions[id]?.backlog = Backlog()
       return false
     }
-    let since = backlog.changes.filter { $0.sequence > sequence }.flatMap(\.changes)
+    let later = backlog.changes.filter { $0.sequence > sequence }
+    let since = later.flatMap(\.changes)
+    if let total { views[subscription.view]?.count = later.reduce(total) { $0 + $1.growth } }
     subscriptions[id]?.backlog = nil
     let time = advance(to: readTime)
     // A count was made of what was read, so it comes before what happened since.
@@ -360,8 +420,13 @@ struct ListenTable: Sendable {
     return results.filter { last[$0.name] == nil } + last.values
   }
 
-  /// Lets a subscriber of a window go live as soon as the window has its results.
+  /// Lets a subscriber of a window go live as soon as the window has its results as of the join's
+  /// commit.
   mutating func join(_ join: Join) {
+    after(join.sequence) { $0.joinWindow(join) }
+  }
+
+  private mutating func joinWindow(_ join: Join) {
     guard let id = subscriptions[join.subscription]?.view, let window = windows[id] else { return }
     if window.isReading {
       windows[id]?.joiners.append(join)
@@ -438,7 +503,8 @@ struct ListenTable: Sendable {
         if subscription.backlog != nil {
           // Subscribers of windows get the window's results when they join, and need no backlog.
           if case .now(let told) = delta, windows[id] == nil {
-            subscriptions[subscriber]?.backlog?.append(told, record.sequence, bytes: bytes)
+            subscriptions[subscriber]?.backlog?
+              .append(told, record.sequence, growth: view.growth, bytes: bytes)
           }
         } else {
           let key = ObjectIdentifier(subscription.session)
@@ -469,14 +535,21 @@ struct ListenTable: Sendable {
         }
       )
     case .results(let query):
+      var growth = 0
       let told = changes.compactMap { change -> ListenedChange? in
         let matched = change.before.map(query.matches) ?? false
+        if matched { growth -= 1 }
         guard let after = change.after, let document = documents[change.name] else {
           return matched ? .deleted(change.name) : nil
         }
-        if query.matches(after) { return .member(document) }
+        if query.matches(after) {
+          growth += 1
+          return .member(document)
+        }
         return matched ? .former(document) : nil
       }
+      views[id]?.growth = growth
+      if let count = views[id]?.count { views[id]?.count = count + growth }
       return told.isEmpty ? nil : .now(told)
     case .window: return take(changes, of: record, inWindow: id)
     case nil: return nil
@@ -516,6 +589,9 @@ struct ListenTable: Sendable {
     for session in delta.resolve(outcome) { wake(session) }
   }
 
+  /// Whether somebody still waits for what is read for a window.
+  func wants(_ reading: Reading) -> Bool { windows[reading.view]?.isReading == true }
+
   /// Takes the documents that were read for a window, with the commit whose state they show.
   mutating func filled(
     _ reading: Reading,
@@ -534,11 +610,9 @@ struct ListenTable: Sendable {
       while let first = window.waiting.first, first.record.sequence <= sequence {
         window.waiting.removeFirst()
       }
-    } else if let first = window.waiting.popFirst() {
-      resolve(
-        first.delta,
-        .known(window.results.difference(from: window.shown, by: first.record.changes))
-      )
+    } else if let first = window.waiting.popFirst(), let shift = window.shift.take() {
+      resolve(first.delta, .known(window.results.difference(by: shift)))
+      window.results.trim()
     }
     while let next = window.waiting.first {
       guard let told = window.take(next.record.changes) else {
@@ -575,11 +649,13 @@ struct ListenTable: Sendable {
 
   /// Everybody who listens to a database begins anew.
   mutating func reset(_ database: DatabaseName) {
+    forgetCounts { $0 == database }
     for (id, view) in views where view.database == database { reset(id) }
   }
 
   /// Everybody begins anew, after records were lost.
   mutating func resetAll() {
+    forgetCounts { _ in true }
     for id in Array(views.keys) { reset(id) }
   }
 
@@ -598,14 +674,14 @@ struct ListenTable: Sendable {
 extension ListenTable.Window {
   /// Applies a commit; nil when documents are missing now, and then they must be read.
   fileprivate mutating func take(_ changes: [DocumentChange]) -> [ListenedChange]? {
-    shown = results.results
-    results.apply(changes)
+    let shift = results.apply(changes)
     guard results.missing == nil else {
       isReading = true
+      self.shift = shift
       return nil
     }
-    defer { shown = [] }
-    return results.difference(from: shown, by: changes)
+    defer { results.trim() }
+    return results.difference(by: shift)
   }
 }
 

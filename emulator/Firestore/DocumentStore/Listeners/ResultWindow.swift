@@ -30,8 +30,7 @@ struct ResultWindow: Sendable {
 
   /// The results now; only meaningful while nothing is missing.
   var results: ArraySlice<FirestoreDocument> {
-    let end = min(to ?? known.count, known.count)
-    return known[min(from, end)..<end]
+    known[resultPlaces]
   }
 
   /// The query for documents that must be known before there are results, or nil.
@@ -56,25 +55,82 @@ struct ResultWindow: Sendable {
     change.before.map(query.matches) ?? false || change.after.map(query.matches) ?? false
   }
 
+  /// What one commit did to the places of the known documents.
+  struct Shift: Sendable {
+    /// A document that the commit took out of the known ones or into them.
+    fileprivate struct Move: Sendable {
+      var place: Int
+      var change: DocumentChange
+    }
+
+    /// The places of the results before the commit.
+    fileprivate var results: Range<Int>
+    /// The documents taken out, by the places that they had before the commit, in order.
+    fileprivate var removed: [Move] = []
+    /// The documents put in, by the places that they have since, in order.
+    fileprivate var inserted: [Move] = []
+
+    /// The place before the commit of a document that the commit did not change.
+    fileprivate func former(_ place: Int) -> Int {
+      var former = place - inserted.prefix { $0.place < place }.count
+      for move in removed {
+        guard move.place <= former else { break }
+        former += 1
+      }
+      return former
+    }
+
+    /// The place since the commit of a document that the commit did not change.
+    fileprivate func present(_ place: Int) -> Int {
+      var present = place - removed.prefix { $0.place < place }.count
+      for move in inserted {
+        guard move.place <= present else { break }
+        present += 1
+      }
+      return present
+    }
+  }
+
   /// Takes the changes of one commit.
-  mutating func apply(_ changes: [DocumentChange]) {
+  ///
+  /// `trim` may follow once nothing is missing and the difference is known.
+  mutating func apply(_ changes: [DocumentChange]) -> Shift {
+    var shift = Shift(results: resultPlaces)
     for change in changes {
       if let before = change.before, query.matches(before), case let place = place(of: before),
         place < known.count, known[place].name == before.name
       {
-        known.remove(at: place)
+        shift.removed.append(Shift.Move(place: place, change: change))
       }
     }
-    for change in changes {
-      guard let after = change.after, query.matches(after) else { continue }
-      let place = place(of: after)
+    shift.removed.sort { $0.place < $1.place }
+    for move in shift.removed.reversed() { known.remove(at: move.place) }
+    let entering = changes.compactMap { change in
+      change.after.flatMap { query.matches($0) ? (document: $0, change: change) : nil }
+    }
+    // In order, so that no document moves one that was put in before it.
+    for (document, change) in entering.sorted(by: {
+      query.compare($0.document, $1.document) == .less
+    }) {
+      let place = place(of: document)
       // Beyond what is known others may come first.
-      if place < known.count || isComplete { known.insert(after, at: place) }
+      guard place < known.count || isComplete else { break }
+      known.insert(document, at: place)
+      shift.inserted.append(Shift.Move(place: place, change: change))
     }
-    if let to, known.count > to + Self.slackMax {
-      known.removeLast(known.count - to - Self.slack)
-      isComplete = false
-    }
+    return shift
+  }
+
+  /// Forgets the last documents when there are many more than are needed.
+  mutating func trim() {
+    guard let to, known.count > to + Self.slackMax else { return }
+    known.removeLast(known.count - to - Self.slack)
+    isComplete = false
+  }
+
+  private var resultPlaces: Range<Int> {
+    let end = min(to ?? known.count, known.count)
+    return min(from, end)..<end
   }
 
   private func place(of document: FirestoreDocument) -> Int {
@@ -87,29 +143,47 @@ struct ResultWindow: Sendable {
     return low
   }
 
-  /// What has become of the results since they were `old`, given the changes in between.
-  func difference(
-    from old: ArraySlice<FirestoreDocument>,
-    by changes: [DocumentChange]
-  ) -> [ListenedChange] {
-    let oldNames = Set(old.map(\.name))
-    var afters: [DocumentName: FirestoreDocument?] = [:]
-    for change in changes { afters.updateValue(change.after, forKey: change.name) }
-    var names: Set<DocumentName> = []
-    var difference: [ListenedChange] = []
-    for document in results {
-      names.insert(document.name)
-      if !oldNames.contains(document.name) || afters[document.name] != nil {
-        difference.append(.member(ListenedDocument(document)))
-      }
+  /// The changes of the results by one commit, at a cost that follows the commit's size.
+  ///
+  /// The documents that the commit did not change keep their order, so those among them that enter
+  /// or leave the results do so at the ends.
+  func difference(by shift: Shift) -> [ListenedChange] {
+    var members: [(place: Int, change: ListenedChange)] = []
+    var others: [(place: Int, change: ListenedChange)] = []
+    let (old, new) = (shift.results, resultPlaces)
+    var shown: Set<DocumentName> = []
+    for move in shift.inserted where new.contains(move.place) {
+      shown.insert(move.change.name)
+      members.append((move.place, .member(ListenedDocument(known[move.place]))))
     }
-    for document in old where !names.contains(document.name) {
-      switch afters[document.name] {
-      case .some(.some(let after)): difference.append(.former(ListenedDocument(after)))
-      case .some(.none): difference.append(.deleted(document.name))
-      case nil: difference.append(.departed(document.name))
-      }
+    for move in shift.removed where old.contains(move.place) && !shown.contains(move.change.name) {
+      let after = move.change.after.map { ListenedChange.former(ListenedDocument($0)) }
+      others.append((move.place, after ?? .deleted(move.change.name)))
     }
-    return difference
+    let inserted = Set(shift.inserted.map(\.place))
+    Self.atEnds(of: new, except: inserted, until: { old.contains(shift.former($0)) }) { place in
+      members.append((place, .member(ListenedDocument(known[place]))))
+    }
+    let removed = Set(shift.removed.map(\.place))
+    Self.atEnds(of: old, except: removed, until: { new.contains(shift.present($0)) }) { place in
+      others.append((place, .departed(known[shift.present(place)].name)))
+    }
+    members.sort { $0.place < $1.place }
+    others.sort { $0.place < $1.place }
+    return members.map(\.change) + others.map(\.change)
+  }
+
+  /// Calls `body` with the places of a range from either end up to one for which `until` is true.
+  private static func atEnds(
+    of places: Range<Int>,
+    except skipped: Set<Int>,
+    until isShared: (Int) -> Bool,
+    _ body: (Int) -> Void
+  ) {
+    let isStop = { place in !skipped.contains(place) && isShared(place) }
+    let first = places.first(where: isStop) ?? places.upperBound
+    for place in places.lowerBound..<first where !skipped.contains(place) { body(place) }
+    guard first < places.upperBound, let last = places.last(where: isStop) else { return }
+    for place in (last + 1)..<places.upperBound where !skipped.contains(place) { body(place) }
   }
 }
