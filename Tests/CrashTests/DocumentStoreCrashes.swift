@@ -91,6 +91,7 @@ final class DocumentStoreCrashes: Sendable {
     let engine = QueryRunner(
       configuration: .init(
         scanCandidatesMax: 0,
+        indexCost: 0,
         indexesMax: 4,
         backfillDocumentsMax: 3,
         removalEntriesMax: 5

@@ -19,6 +19,61 @@ struct DocumentCodingTests {
     }
   }
 
+  @Test("Selected fields come back as they were, and no others")
+  func selections() throws {
+    var values = RandomValues(random: SeededGenerator.forTest())
+    for _ in 0..<1000 {
+      var document = Self.document(&values)
+      document.fields["m"] = .map(values.fields())
+      document.fields["z"] = .vector([1])
+      let paths = Self.paths(document.fields).filter { _ in
+        Int.random(in: 0..<3, using: &values.random) == 0
+      }
+      let missing = [FieldPath(["none"]), FieldPath(["z", "none"]), .documentID]
+      var encoder = BinaryEncoder()
+      encoder.append(document)
+      var decoder = BinaryDecoder(encoder.bytes)
+      let selected = try decoder.document(only: FieldSelection(paths + missing))
+
+      #expect(selected.name == document.name && selected.updateTime == document.updateTime)
+      for path in paths + missing where !path.isDocumentID {
+        #expect(selected.fields[path] == document.fields[path])
+      }
+      for path in Self.paths(selected.fields) {
+        let isWanted = paths.contains { $0.isBelowOrEqual(to: path) || path.isBelowOrEqual(to: $0) }
+        #expect(isWanted, "\(path) was not selected")
+      }
+    }
+  }
+
+  @Test("Fields are found in what was stored before maps had an order")
+  func unordered() throws {
+    var encoder = BinaryEncoder()
+    encoder.append(byte: 1)
+    encoder.append(
+      DocumentName(database: DatabaseName(project: "p"), path: ResourcePath(["c", "1"]))
+    )
+    for number: Int64 in [1, 2] { encoder.append(signed: number) }
+    encoder.append(UInt64(3))
+    for (name, value) in [("z", Int64(1)), ("a", 2), ("m", 3)] {
+      encoder.append(name)
+      encoder.append(FirestoreValue.integer(value))
+    }
+    for (name, value) in [("z", Int64(1)), ("a", 2), ("m", 3)] {
+      var decoder = BinaryDecoder(encoder.bytes)
+      let selected = try decoder.document(only: FieldSelection([FieldPath([name])]))
+      #expect(selected.fields == [name: .integer(value)])
+    }
+  }
+
+  /// The paths of all values in maps.
+  private static func paths(_ fields: MapValue) -> [FieldPath] {
+    fields.flatMap { name, value in
+      guard case .map(let inner) = value else { return [FieldPath([name])] }
+      return [FieldPath([name])] + paths(inner).map { FieldPath([name] + $0.segments) }
+    }
+  }
+
   @Test("Cut short it throws, at every place")
   func truncationThrows() {
     var values = RandomValues(random: SeededGenerator.forTest())
@@ -50,6 +105,10 @@ struct DocumentCodingTests {
       } else {
         bytes = [1] + (0..<60).map { _ in UInt8.random(in: 0...15, using: &values.random) }
       }
+      var partial = BinaryDecoder(bytes)
+      _ = try? partial.document(
+        only: FieldSelection([FieldPath(["a"]), FieldPath(["none", "b"])])
+      )
       var decoder = BinaryDecoder(bytes)
       guard let document = try? decoder.document() else { continue }
       // What decodes can be used: described, compared and encoded.

@@ -141,7 +141,10 @@ let queryScenarios: [Scenario] = [
       unsummable(
         #"\#(c),"where":\#(field("__name__", "EQUAL", #"{"referenceValue":"$R/c/a"}"#))"#
       ),
-      unsummable(#""from":[{"allDescendants":true}]"#),
+      unsummable(
+        #""from":[{}],"where":\#(field("__name__", "GREATER_THAN", #"{"referenceValue":"$R/c/a"}"#))"#
+      ),
+      unsummable(#""from":[{"allDescendants":true}]"#, parent: "$R/c/a"),
       unsummable(#""from":[{"collectionId":"c","allDescendants":true}]"#, parent: "$R/c/a"),
       aggregate(
         #"{"alias":"s","sum":{"field":{"fieldPath":"k"}}}"#,
@@ -193,6 +196,72 @@ let queryScenarios: [Scenario] = [
         #"{"alias":"a","count":{"upTo":"4"}}"#,
         query: #"\#(c),"offset":3"#,
         #"{"a":{"integerValue":"2"}}"#
+      ),
+    ]
+  ),
+  Scenario(
+    "Under a cursor, a limit and an offset count the documents in the order of the summed fields",
+    [
+      .store([
+        "c/a": #"{"n":{"integerValue":"30"},"g":{"integerValue":"1"}}"#,
+        "c/b": #"{"n":{"integerValue":"8"},"g":{"integerValue":"1"}}"#,
+        "c/c": #"{"n":{"integerValue":"2"},"g":{"integerValue":"2"}}"#,
+        "c/d": #"{"n":{"integerValue":"300"},"g":{"integerValue":"2"}}"#,
+        "c/e": #"{"g":{"integerValue":"1"}}"#,
+        "c/f": #"{"n":{"integerValue":"1000"},"g":{"integerValue":"0"}}"#,
+      ]),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query:
+          #"\#(c),"orderBy":[\#(order("g"))],"startAt":{"values":[\#(one)],"before":true},"offset":1"#,
+        #"{"s":{"integerValue":"332"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}},{"alias":"c","count":{}}"#,
+        query:
+          #"\#(c),"orderBy":[\#(order("g"))],"startAt":{"values":[\#(one)],"before":true},"offset":1,"limit":1"#,
+        #"{"s":{"integerValue":"30"},"c":{"integerValue":"1"}}"#
+      ),
+      aggregate(
+        #"{"alias":"a","avg":{"field":{"fieldPath":"n"}}}"#,
+        query:
+          #"\#(c),"orderBy":[\#(order("g", "DESCENDING"))],"endAt":{"values":[\#(one)]},"limit":2"#,
+        #"{"a":{"doubleValue":151}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query: #"\#(c),"startAt":{"before":true},"limit":2"#,
+        #"{"s":{"integerValue":"10"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query:
+          #"\#(c),"where":\#(composite("AND", field("n", "GREATER_THAN", one), field("__name__", "GREATER_THAN", #"{"referenceValue":"$R/c/b"}"#))),"limit":2"#,
+        #"{"s":{"integerValue":"302"}}"#
+      ),
+    ]
+  ),
+  Scenario(
+    "Without a collection's id, sums are of the documents at one depth or at any",
+    [
+      .store([
+        "c/a": #"{"n":{"integerValue":"5"}}"#, "d/b": #"{"n":{"integerValue":"3"}}"#,
+        "c/a/e/x": #"{"n":{"integerValue":"1"}}"#, "c/z": "{}",
+      ]),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query: #""from":[{}]"#,
+        #"{"s":{"integerValue":"8"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query: #""from":[{"allDescendants":true}]"#,
+        #"{"s":{"integerValue":"9"}}"#
+      ),
+      aggregate(
+        #"{"alias":"s","sum":{"field":{"fieldPath":"n"}}}"#,
+        query: #""from":[{"allDescendants":true}],"limit":2"#,
+        #"{"s":{"integerValue":"4"}}"#
       ),
     ]
   ),

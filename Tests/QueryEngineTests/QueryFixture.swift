@@ -18,12 +18,15 @@ final class QueryFixture: @unchecked Sendable {
 
   static let database = RandomQueries.database
 
-  /// A store, empty unless one is given.
+  /// A store, empty unless one is given, in which an index costs nothing unless told otherwise.
   init(
     _ configuration: QueryRunner.Configuration = .init(),
+    indexCost: Int = 0,
     storage: MemoryStorage = MemoryStorage()
   ) async throws {
     self.storage = storage
+    var configuration = configuration
+    configuration.indexCost = indexCost
     engine = QueryRunner(configuration: configuration, logger: Logger(label: "test"))
     try await engine.load(from: storage)
   }

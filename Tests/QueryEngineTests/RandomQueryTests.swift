@@ -7,8 +7,12 @@ import Testing
 
 @Suite("Random queries agree with their plain meaning")
 struct RandomQueryTests {
-  /// Every query asks for an index at once.
-  static let eager = QueryRunner.Configuration(scanCandidatesMax: 0, backfillDocumentsMax: 7)
+  /// Every query asks for an index at once, and indexes are joined however small they are.
+  static let eager = QueryRunner.Configuration(
+    scanCandidatesMax: 0,
+    joinEntriesMin: 1,
+    backfillDocumentsMax: 7
+  )
 
   static func seeds(_ count: Int) -> [UInt64] {
     var generator = SeededGenerator.forTest("RandomQueryTests")

@@ -280,4 +280,96 @@ package struct BinaryDecoder: Sendable {
       updateTime: updated
     )
   }
+
+  /// Reads a document's name, times and selected fields, and skips the other fields.
+  ///
+  /// At every selected path the document has the value that `document()` gives.
+  package mutating func document(
+    only selection: FieldSelection
+  ) throws(CorruptDataError) -> FirestoreDocument {
+    var document = try documentWithoutFields()
+    document.fields = try fields(only: selection)
+    return document
+  }
+
+  /// Reads the selected members of a map; what follows the last of them may be left unread.
+  private mutating func fields(
+    only selection: FieldSelection
+  ) throws(CorruptDataError) -> MapValue {
+    var fields = MapValue()
+    var left = selection.members.count
+    for _ in 0..<(try count()) {
+      guard left > 0 else { return fields }
+      let name = try skippedData()
+      // Members stand in the order of their names only in what was stored since maps have one.
+      guard let member = selection.member(bytes[name]) else {
+        try skipValue()
+        continue
+      }
+      guard let text = String(validating: bytes[name], as: UTF8.self) else {
+        throw CorruptDataError("text that is not UTF-8")
+      }
+      try appendMember(text, member.inner, to: &fields)
+      left -= 1
+    }
+    return fields
+  }
+
+  private mutating func appendMember(
+    _ name: String,
+    _ inner: FieldSelection?,
+    to fields: inout MapValue
+  ) throws(CorruptDataError) {
+    guard let inner else { return fields.append(name, try value()) }
+    let start = index
+    if try byte() == Self.mapTag { fields.append(name, .map(try self.fields(only: inner))) }
+    // Reading the selected members may have stopped before the map's end.
+    index = start
+    try skipValue()
+  }
+
+  private static let mapTag: UInt8 = 12
+
+  /// Skips length-prefixed bytes; returns where they lie.
+  private mutating func skippedData() throws(CorruptDataError) -> Range<Int> {
+    let length = try count()
+    defer { index += length }
+    return index..<index + length
+  }
+
+  private mutating func skip(_ length: Int) throws(CorruptDataError) {
+    guard length <= bytes.count - index else { throw CorruptDataError("stored value ends early") }
+    index += length
+  }
+
+  /// Passes over a value without decoding it.
+  private mutating func skipValue() throws(CorruptDataError) {
+    depth += 1
+    defer { depth -= 1 }
+    guard depth <= Self.depthMax else { throw CorruptDataError("values nested too deep") }
+    switch try byte() {
+    case 0, 1, 2: return
+    case 3, 5: _ = try number()
+    case 4: try skip(8)
+    case 6, 7: _ = try skippedData()
+    case 8:
+      _ = try skippedData()
+      _ = try skippedData()
+      for _ in 0..<(try count()) { _ = try skippedData() }
+    case 9: try skip(16)
+    case 10: for _ in 0..<(try count()) { try skipValue() }
+    case 11:
+      let count = try count()
+      guard count <= (bytes.count - index) / 8 else {
+        throw CorruptDataError("stored value ends early")
+      }
+      index += count * 8
+    case Self.mapTag:
+      for _ in 0..<(try count()) {
+        _ = try skippedData()
+        try skipValue()
+      }
+    case let tag: throw CorruptDataError("unknown value tag \(tag)")
+    }
+  }
 }

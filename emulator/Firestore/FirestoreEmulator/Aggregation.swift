@@ -2,6 +2,7 @@ import DocumentModel
 import DocumentStore
 import FirestoreProtos
 import FirestoreWire
+import QueryEngine
 import RuntimeSupport
 import SwiftProtobuf
 
@@ -110,8 +111,7 @@ struct AggregationEvaluation: Sendable {
   let baseQuery: Query
   private let aggregations: [Aggregation]
   private let fields: [FieldPath]
-  private var toSkip: Int
-  private var room: Int
+  private let toSkip: Int
   private var count: Int64 = 0
   private var totals: [FieldPath: Total] = [:]
 
@@ -122,8 +122,10 @@ struct AggregationEvaluation: Sendable {
     self.aggregations = aggregations
     self.fields = Set(aggregations.compactMap(\.field)).sorted()
     let isBelow = query.allDescendants && !query.parent.segments.isEmpty
-    if isBelow || query.collectionID == nil || query.isByName {
-      let behind = fields.filter { field in !query.orders.contains { $0.path == field } }
+    if isBelow || query.isByName {
+      // An inequality puts its field into the order, before the name.
+      let ordered = query.orders.map(\.path) + query.inequalityPaths
+      let behind = fields.filter { !ordered.contains($0) }
       guard behind.isEmpty else {
         throw .invalidArgument(
           "This query requires an index with fields "
@@ -136,19 +138,12 @@ struct AggregationEvaluation: Sendable {
     var base = query
     base.aggregatedFields = fields
     base.projection = fields.isEmpty ? [.documentID] : fields
-    (toSkip, room) = (0, .max)
+    toSkip = fields.isEmpty ? base.offset : 0
     if fields.isEmpty {
       let bound = min(base.limit ?? .max, Self.upTo(aggregations) ?? .max)
       let (sum, overflow) = base.offset.addingReportingOverflow(bound)
-      toSkip = base.offset
       base.offset = overflow ? .max : sum
       base.limit = 1
-    } else if base.start != nil || base.end != nil {
-      // A cursor may contain the name, after which nothing takes part in the order; so what lacks a
-      // field is passed over here.
-      (toSkip, room) = (query.offset, query.limit ?? .max)
-      base.offset = 0
-      base.limit = nil
     } else if base.limit != nil || base.offset > 0 {
       base.ordersByAggregatedFields = true
     }
@@ -177,12 +172,6 @@ struct AggregationEvaluation: Sendable {
   private mutating func add(_ document: FirestoreDocument) {
     let values = fields.compactMap { document.fields[$0] }
     guard values.count == fields.count else { return }
-    if toSkip > 0 {
-      toSkip -= 1
-      return
-    }
-    guard room > 0 else { return }
-    room -= 1
     count += 1
     for (field, value) in zip(fields, values) { totals[field, default: Total()].add(value) }
   }

@@ -6,8 +6,8 @@ import Synchronization
 
 /// Runs queries on snapshots and keeps the indexes that they need.
 ///
-/// A query for which no index is ready scans its collections; when it meets more than a bounded
-/// number of candidates, it asks for an index, which `run` then builds beside the writers.
+/// A query for which no index is ready scans its collections. When queries of one shape have looked
+/// at more candidates in vain than an index for them costs, `run` builds it beside the writers.
 package final class QueryRunner: Sendable {
   let configuration: Configuration
   let logger: Logger
@@ -19,8 +19,17 @@ package final class QueryRunner: Sendable {
 
   /// The bounds of the runner.
   package struct Configuration: Sendable {
-    /// A query that reads more candidates than this asks for an index.
+    /// Entries up to which the planner counts to find the cheapest index; with `indexCost` 0, the
+    /// candidates above which a query asks for an index at once.
     package var scanCandidatesMax: Int
+    /// What an index costs for each document of its collections, in candidates looked at.
+    ///
+    /// One to read the document, two to write the entry and to keep it up.
+    package var indexCost: Int
+    /// Automatic indexes of one collection id; each makes its commits dearer.
+    package var collectionIndexesMax: Int
+    /// Entries of an index's range from which on it is joined with others of the same order.
+    package var joinEntriesMin: Int
     /// Indexes in all; production allows 200 composite ones to a database without billing.
     package var indexesMax: Int
     /// Fields of an automatic index; production allows 100, of up to 1 500 bytes each in a key.
@@ -35,7 +44,8 @@ package final class QueryRunner: Sendable {
     package var removalEntriesMax: Int
     /// Stored bytes that one query may hold for sorting; production allows 128 MiB.
     package var sortBytesMax: Int
-    /// Candidates that queries of one shape may look at in vain, in all, until they get an index.
+    /// Candidates that queries of one shape may look at in vain, in all, until an index is
+    /// considered, which is then built unless it costs more.
     package var wastedCandidatesMax: Int
     /// Entries written since a query used an index after which its cost is looked at.
     package var idleWritesMax: Int
@@ -47,6 +57,9 @@ package final class QueryRunner: Sendable {
     /// Bounds; the defaults suit a development machine.
     package init(
       scanCandidatesMax: Int = 1000,
+      indexCost: Int = 3,
+      collectionIndexesMax: Int = 32,
+      joinEntriesMin: Int = 32,
       indexesMax: Int = 200,
       indexFieldsMax: Int = 32,
       backfillDocumentsMax: Int = 500,
@@ -60,6 +73,9 @@ package final class QueryRunner: Sendable {
       declaredIndexes: DeclaredIndexes? = nil
     ) {
       self.scanCandidatesMax = scanCandidatesMax
+      self.indexCost = indexCost
+      self.collectionIndexesMax = collectionIndexesMax
+      self.joinEntriesMin = joinEntriesMin
       self.indexesMax = indexesMax
       self.indexFieldsMax = indexFieldsMax
       self.backfillDocumentsMax = backfillDocumentsMax
@@ -78,13 +94,13 @@ package final class QueryRunner: Sendable {
     var catalogue = IndexCatalogue()
     var storage: (any OrderedStorage)?
     /// The indexes asked for, in the order of asking.
-    var wishes: [IndexDefinition] = []
+    var wishes: [IndexWish] = []
     /// The numbers of removed indexes that still have entries.
     var orphans: [UInt64] = []
     /// Indexes whose writes since their last use have to be weighed.
     var suspects: Set<UInt64> = []
     /// The candidates that queries looked at in vain, by the index that would have spared them.
-    var wasted: [IndexDefinition: Int] = [:]
+    var wasted: [IndexDefinition: WastedCandidates] = [:]
     /// The indexes that a query must do with; nil when it needs none.
     var declared: DeclaredIndexes?
     /// The composite indexes that production would have needed.
@@ -209,20 +225,23 @@ package final class QueryRunner: Sendable {
     func planner(_ query: PreparedQuery) -> QueryPlanner {
       QueryPlanner(query: query, snapshot: snapshot, configuration: configuration)
     }
-    var isLong = true
-    defer { note(run, planner(run.query), isLong: isLong) }
-    try run.goOn(
-      snapshot,
-      &budget,
-      isUsable: { id in catalogue.indexes[id]?.isUsable(at: snapshot.sequence) ?? false },
-      plan: { rest in
-        let plan = try planner(rest).plan(catalogue)
-        return QueryExecution(rest, plan, sortBytesMax: configuration.sortBytesMax)
-      },
-      body
-    )
-    // A result too large to sort, which is an error, asks for its index however short the query is.
-    isLong = run.statistics.scanned > configuration.scanCandidatesMax
+    var hasFailed = false
+    defer { note(run, planner(run.query), hasFailed: hasFailed) }
+    do {
+      try run.goOn(
+        snapshot,
+        &budget,
+        isUsable: { id in catalogue.indexes[id]?.isUsable(at: snapshot.sequence) ?? false },
+        plan: { rest in
+          let plan = try planner(rest).plan(catalogue)
+          return QueryExecution(rest, plan, sortBytesMax: configuration.sortBytesMax)
+        },
+        body
+      )
+    } catch let error as StatusError where error.statusCode == .resourceExhausted {
+      hasFailed = true
+      throw error
+    }
   }
 
   /// The current indexes, for a commit that is being built.
@@ -296,53 +315,6 @@ package final class QueryRunner: Sendable {
     return numbers
   }
 
-  /// Remembers which indexes a query used and which it asked for.
-  ///
-  /// What one long query asks for is built at once, what short ones ask for when they are many.
-  private func note(_ run: QueryRun, _ planner: QueryPlanner, isLong: Bool) {
-    let statistics = run.statistics
-    let inVain = statistics.scanned - statistics.skipped - statistics.returned
-    // Of a short query only the end counts, and only if most of it was in vain.
-    let isWasteful =
-      run.isEnded && inVain >= Self.wasteMin && inVain > statistics.skipped + statistics.returned
-    let wishes = isLong || isWasteful ? planner.wishes(after: run.plan) : []
-    for id in run.plan.indexIDs { upkeep.reset(id) }
-    let wakes = state.withLock { state in
-      for id in run.plan.indexIDs { state.catalogue.markUsed(id) }
-      guard state.storage != nil else { return false }
-      var added = false
-      for wish in wishes
-      where state.wishes.count < configuration.wishesMax && !state.wishes.contains(wish)
-        && state.catalogue.index(wish) == nil
-        && (isLong || state.waste(inVain, on: wish, max: configuration.wastedCandidatesMax))
-      {
-        state.wishes.append(wish)
-        added = true
-      }
-      return added
-    }
-    if wakes { wake.yield() }
-  }
-
-  /// Candidates looked at in vain that are not worth a thought.
-  private static let wasteMin = 50
-}
-
-extension QueryRunner.State {
-  /// The shapes of queries whose waste is known at a time.
-  private static let wastedMax = 256
-
-  /// Counts candidates looked at in vain; true when an index is worth its cost.
-  fileprivate mutating func waste(_ candidates: Int, on wish: IndexDefinition, max: Int) -> Bool {
-    let sum = wasted[wish, default: 0] + candidates
-    guard sum <= max else {
-      wasted[wish] = nil
-      return true
-    }
-    if wasted.count >= Self.wastedMax { wasted.removeAll() }
-    wasted[wish] = sum
-    return false
-  }
 }
 
 /// An index as `hearth indexes` shows it.
@@ -358,6 +330,8 @@ package struct QueryStatistics: Sendable, Hashable {
   package var skipped = 0
   /// Documents and index entries read, whether they matched or not, and collections passed over.
   package var scanned = 0
+  /// Those of the index entries that were passed over without reading their documents.
+  package var passedEntries = 0
   /// Results handed to the caller.
   package var returned = 0
   /// The indexes used; empty for a scan.

@@ -2,13 +2,15 @@ package import DocumentModel
 package import Identity
 import QueryEngine
 import RuntimeSupport
+import StorageEngine
+import Synchronization
 
 extension DocumentDatabase {
   /// Finds documents that split a collection group into parts of about the same size, in order.
   ///
   /// There are at most `count` of them and at most 10 000, and fewer when the group has fewer
-  /// documents. All pages of an answer show the moment of its first page. Reads all names of the group
-  /// for each page. Throws
+  /// documents. All pages of an answer show the moment of its first page. Reads all keys of the group
+  /// for each page, without the documents. Throws
   /// `INVALID_ARGUMENT` for a query that is more than a group in the order of its names, and for a
   /// token of other parameters.
   package func partition(
@@ -36,24 +38,66 @@ extension DocumentDatabase {
     {
       (first, time) = (Int(clamping: index), moment)
     }
-    var names = query
-    names.projection = [.documentID]
-    var points = PartitionPoints(count: count)
-    var moment = time
-    try await self.query(
-      names,
-      asking: query,
+    let (names, moment) = try await sample(
+      query,
+      keptMax: 16 * (PartitionPoints.count(of: count) + 1),
       at: time.map { .readTime($0) } ?? .latest,
       auth: auth
-    ) { page in
-      for document in page.documents { points.add(document.name) }
-      moment = page.readTime
-    }
+    )
+    let points = PartitionPoints(names, count: count)
     let rest = points.chosen.dropFirst(max(0, first))
     let page = Array(rest.prefix(pageSize > 0 ? pageSize : .max))
-    guard page.count < rest.count, let moment else { return (page, nil) }
+    guard page.count < rest.count else { return (page, nil) }
     let token = PageToken(position: [.integer(Int64(first + page.count)), .timestamp(moment)])
     return (page, token.encoded(for: list))
+  }
+
+  /// Names of a group at even distances, at most `keptMax`, with the moment they show.
+  private func sample(
+    _ query: Query,
+    keptMax: Int,
+    at consistency: ReadConsistency,
+    auth: AuthContext
+  ) async throws -> (names: [DocumentName], moment: Timestamp) {
+    let prepared = try queryRunner.prepare(query)
+    let candidatesMax = configuration.queryCandidatesMax
+    let first = try await read(
+      ReadSet(ranges: [QueryRange(prepared)]),
+      query.database,
+      at: consistency,
+      authorize: authorization(of: query, auth)
+    ) { reader in
+      var sample = NameSample(prepared, at: reader.past?.sequence, keptMax: keptMax)
+      sample.add(older: try reader.overlay(prepared.keyRange))
+      var progress = LongSample.Progress(sample: sample, sequence: reader.snapshot.sequence)
+      try progress.readOn(reader.snapshot, candidatesMax: candidatesMax)
+      return LongSample(progress)
+    }
+    let long = first.answer
+    let pin = longReads.begin(long.progress.withLock { $0.sequence })
+    defer { longReads.end(pin) }
+    while true {
+      if let names = long.progress.withLock({ $0.names }) { return (names, first.readTime) }
+      try Task.checkCancellation()
+      try await withTaskExecutorPreference(LongWorkExecutor.shared) {
+        // To the end of the line.
+        await Task.yield()
+        try await storage.read { snapshot in
+          try long.progress.withLock { progress in
+            let changes = try self.changes(
+              in: prepared,
+              after: progress.sequence,
+              at: first.readTime,
+              snapshot
+            )
+            progress.sample.add(older: changes)
+            progress.sequence = snapshot.sequence
+            try progress.readOn(snapshot, candidatesMax: candidatesMax)
+          }
+        }
+      }
+      longReads.advance(pin, to: long.progress.withLock { $0.sequence })
+    }
   }
 
   private func checkPartitioned(_ query: Query) throws {
@@ -84,33 +128,41 @@ extension DocumentDatabase {
   }
 }
 
-/// Chooses names at even distances out of a row of unknown length, without keeping it.
+/// A sample of names under way, which one task reads at a time.
+private final class LongSample: Sendable {
+  let progress: Mutex<Progress>
+
+  struct Progress: Sendable {
+    var sample: NameSample
+    /// The commit up to which the sample has been told what was changed.
+    var sequence: UInt64
+    /// The names, once everything has been read.
+    var names: [DocumentName]?
+
+    /// Reads the next part from a snapshot.
+    mutating func readOn(_ snapshot: any StorageSnapshot, candidatesMax: Int) throws {
+      var budget = CandidateBudget(candidates: candidatesMax, bytes: .max)
+      try sample.readOn(snapshot, &budget)
+      if sample.isEnded { names = try sample.names(in: snapshot) }
+    }
+  }
+
+  init(_ progress: Progress) { self.progress = Mutex(progress) }
+}
+
+/// Points at even distances among names in order.
 private struct PartitionPoints {
   /// Points that are found at most; fewer than were asked for are as good.
   private static let countMax = 10_000
 
-  private let count: Int
-  /// Every `stride`-th name, from the first on.
-  private var kept: [DocumentName] = []
-  private var stride = 1
-  private var seen = 0
-
-  init(count: Int) { self.count = min(count, Self.countMax) }
-
-  mutating func add(_ name: DocumentName) {
-    defer { seen += 1 }
-    guard seen.isMultiple(of: stride) else { return }
-    kept.append(name)
-    // So many that points chosen among them are off by a part in sixteen at most.
-    guard kept.count > 16 * (count + 1) else { return }
-    kept = kept.enumerated().compactMap { $0.offset.isMultiple(of: 2) ? $0.element : nil }
-    stride *= 2
-  }
-
   /// The points between the parts; none before the first name.
-  var chosen: [DocumentName] {
-    let parts = min(count + 1, kept.count)
-    guard parts > 1 else { return [] }
-    return (1..<parts).map { kept[$0 * kept.count / parts] }
+  let chosen: [DocumentName]
+
+  init(_ names: [DocumentName], count: Int) {
+    let parts = min(Self.count(of: count) + 1, names.count)
+    chosen = parts > 1 ? (1..<parts).map { names[$0 * names.count / parts] } : []
   }
+
+  /// The points that are looked for when `count` are asked for.
+  static func count(of count: Int) -> Int { min(count, countMax) }
 }

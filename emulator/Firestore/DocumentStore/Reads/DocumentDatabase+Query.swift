@@ -260,7 +260,7 @@ extension DocumentDatabase {
   }
 
   /// The documents of a query's scope that were changed after a commit, as they were then.
-  private func changes(
+  func changes(
     in query: PreparedQuery,
     after sequence: UInt64,
     at time: Timestamp,

@@ -20,14 +20,16 @@ package struct CandidateBudget: Sendable {
   package var isSpent: Bool { candidates <= 0 || bytes <= 0 }
 
   /// Keys that cost as much as a candidate.
-  private static let keysPerCandidate = 16
+  static let keysPerCandidate = 16
 
   /// Counts a key that was read without its document.
-  mutating func spendKey() {
-    keys += 1
-    guard keys == Self.keysPerCandidate else { return }
-    keys = 0
-    candidates -= 1
+  mutating func spendKey() { spendKeys(1) }
+
+  /// Counts keys that were read without their documents.
+  mutating func spendKeys(_ count: Int) {
+    keys += count
+    candidates -= keys / Self.keysPerCandidate
+    keys %= Self.keysPerCandidate
   }
 
   /// Counts one candidate of so many bytes.

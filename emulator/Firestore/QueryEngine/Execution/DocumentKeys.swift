@@ -69,10 +69,11 @@ package enum DocumentKeys {
     return try decoder.document()
   }
 
-  /// Reads a stored document's name and times only.
-  static func decodeWithoutFields(_ bytes: [UInt8]) throws -> FirestoreDocument {
+  /// Reads a stored document's name, times and selected fields.
+  static func decode(_ bytes: [UInt8], only selection: FieldSelection) throws -> FirestoreDocument {
     var decoder = BinaryDecoder(bytes)
-    return try decoder.documentWithoutFields()
+    guard !selection.isEmpty else { return try decoder.documentWithoutFields() }
+    return try decoder.document(only: selection)
   }
 
   /// Reads only the name of a stored document.

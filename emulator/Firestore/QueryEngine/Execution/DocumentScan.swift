@@ -57,6 +57,42 @@ struct DocumentScan {
     return nil
   }
 
+  /// Calls `body` for a range's keys in collections called `collectionID`, as `group` does.
+  func groupKeys(
+    _ collectionID: String,
+    in range: KeyRange,
+    passing: () -> Bool,
+    _ body: (_ key: [UInt8], _ version: UInt64) throws -> Bool
+  ) throws -> [UInt8]? {
+    let databaseCount = DocumentKeys.databasePrefix(database).count
+    let wanted = Self.encode(collectionID)
+    var from: [UInt8]? = range.from
+    var isFirst = true
+    while let start = from {
+      guard isFirst || passing() else { return start }
+      isFirst = false
+      from = nil
+      // What follows the keys of a wanted collection up to its documents is the same for them all.
+      var known: [UInt8] = []
+      try snapshot.scanKeys(
+        DocumentKeys.keyspace,
+        from: start,
+        to: range.to,
+        descending: false
+      ) { key, version in
+        if !known.isEmpty, key.starts(with: known) { return try body(key, version) }
+        guard let parts = DocumentKeys.parts(of: key, after: databaseCount) else { return true }
+        if key[parts.collectionID].elementsEqual(wanted) {
+          known = Array(key[..<parts.documentsStart])
+          return try body(key, version)
+        }
+        from = keyAfter(prefix: Array(key[..<parts.documentsStart]))
+        return false
+      }
+    }
+    return nil
+  }
+
   /// The ids of the collections directly below a document, in order, starting after `after`.
   ///
   /// Makes one seek for each; a collection counts when anything lies in it at any depth.

@@ -20,7 +20,7 @@ struct QueryExecution: Sendable {
     /// Ranges of indexes whose documents have to be sorted, the current one first.
     case gather([IndexGathering])
     /// What has been sorted.
-    case sorted(ArraySlice<FirestoreDocument>)
+    case sorted(ArraySlice<FoundDocument>)
     case ended
   }
 
@@ -34,6 +34,8 @@ struct QueryExecution: Sendable {
   private(set) var emitter: ResultEmitter
   /// Documents and index entries read, whether they matched or not, and collections passed over.
   private(set) var scanned = 0
+  /// Those of the index entries that were passed over without reading their documents.
+  private(set) var passedEntries = 0
 
   /// An execution that has read nothing.
   init(_ query: PreparedQuery, _ plan: QueryPlan, sortBytesMax: Int) {
@@ -98,9 +100,10 @@ struct QueryExecution: Sendable {
     defer {
       budget = candidates.budget
       scanned += candidates.scanned
+      passedEntries += candidates.passedEntries
     }
     source = try advanced(&candidates)
-    if isEnded { emitter.finish() }
+    if isEnded { try emitter.finish() }
     if emitter.isDone { source = .ended }
   }
 
@@ -118,7 +121,9 @@ struct QueryExecution: Sendable {
       try gather(&ranges, &candidates)
       return ranges.isEmpty ? .sorted(top.sorted()[...]) : .gather(ranges)
     case .sorted(var documents):
-      while goesOn(candidates), let document = documents.popFirst() { emitter.take(document) }
+      while goesOn(candidates), let document = documents.popFirst() {
+        try emitter.take(document)
+      }
       return documents.isEmpty ? .ended : .sorted(documents)
     case .ended: return .ended
     }
@@ -138,7 +143,7 @@ struct QueryExecution: Sendable {
       var position: [UInt8]?
       try scan.collection(range, descending: descending) { key, value in
         if let document = try candidates.accept(value, matching: query) {
-          emitter.take(document)
+          try emitter.take(document)
         }
         guard goesOn(candidates) else {
           position = key
@@ -213,7 +218,10 @@ struct QueryExecution: Sendable {
       var position: [UInt8]?
       func take(_ key: [UInt8], _ value: StoredValue) throws -> Bool {
         if let document = try candidates.accept(value, matching: query) {
-          try top.insert(document, size: query.sizeHeld(of: document, stored: value.bytes.count))
+          try top.insert(
+            document,
+            size: query.sizeHeld(of: document.tested, stored: value.bytes.count)
+          )
         }
         guard candidates.budget.isSpent else { return true }
         position = key + [0]
@@ -259,7 +267,7 @@ struct QueryExecution: Sendable {
       }
       headless = []
       guard let first = heads.min else { return true }
-      emitter.take(first.document)
+      try emitter.take(first.document)
       // A document that several streams find is one result.
       while let head = heads.min, head == first {
         heads.removeMin()
@@ -277,16 +285,20 @@ struct QueryExecution: Sendable {
   ) throws {
     let areMany = query.disjuncts.count > 1
     while !ranges.isEmpty, !candidates.budget.isSpent {
-      guard let key = try ranges[0].next(on: candidates.snapshot) else {
+      let key: [UInt8]
+      switch try ranges[0].next(&candidates) {
+      case .isSpent: return
+      case .isAtEnd:
         ranges.removeFirst()
         continue
+      case .found(let found): key = found
       }
       guard !areMany || seen.insert(key).inserted else {
         candidates.pass()
         continue
       }
       if let (document, size) = try candidates.fetch(key, matching: query) {
-        try top.insert(document, size: query.sizeHeld(of: document, stored: size))
+        try top.insert(document, size: query.sizeHeld(of: document.tested, stored: size))
       }
     }
   }
@@ -298,15 +310,15 @@ struct QueryExecution: Sendable {
 /// The next document of one of several streams, in the order of the query.
 private struct StreamHead: Comparable {
   let query: PreparedQuery
-  let document: FirestoreDocument
+  let document: FoundDocument
   let position: Int
 
   static func == (left: Self, right: Self) -> Bool {
-    left.query.compare(left.document, right.document) == .equal
+    left.query.compare(left.document.tested, right.document.tested) == .equal
   }
 
   static func < (left: Self, right: Self) -> Bool {
-    left.query.compare(left.document, right.document) == .less
+    left.query.compare(left.document.tested, right.document.tested) == .less
   }
 }
 
@@ -314,18 +326,22 @@ private struct StreamHead: Comparable {
 struct IndexGathering: Sendable {
   private let definition: IndexDefinition
   private let prefix: [UInt8]
-  private var cursor: IndexCursor
+  private var join: IndexJoin
 
   /// A gathering before its first entry.
   init(_ query: PreparedQuery, _ range: IndexRange) {
     definition = range.index.definition
     prefix = IndexStream.documentPrefix(query, definition)
-    cursor = IndexCursor(range)
+    join = IndexJoin(range)
   }
 
-  /// The next entry's document, or nil at the end.
-  mutating func next(on snapshot: any StorageSnapshot) throws -> [UInt8]? {
-    try cursor.next(on: snapshot)?.documentKey(definition, prefix: prefix)
+  /// The key of the next entry's document.
+  mutating func next(_ candidates: inout Candidates) throws -> IndexJoin.Step<[UInt8]> {
+    switch try join.next(&candidates) {
+    case .found(let entry): .found(entry.documentKey(definition, prefix: prefix))
+    case .isAtEnd: .isAtEnd
+    case .isSpent: .isSpent
+    }
   }
 }
 
@@ -340,6 +356,7 @@ struct Candidates {
   let sequence: UInt64?
   private(set) var budget: CandidateBudget
   private(set) var scanned = 0
+  private(set) var passedEntries = 0
 
   /// Candidates of a snapshot.
   init(
@@ -359,7 +376,7 @@ struct Candidates {
     _ key: [UInt8],
     matching query: PreparedQuery,
     only disjunct: Conjunction? = nil
-  ) throws -> (document: FirestoreDocument, size: Int)? {
+  ) throws -> (document: FoundDocument, size: Int)? {
     guard let stored = try snapshot.get(DocumentKeys.keyspace, key) else {
       pass()
       return nil
@@ -374,15 +391,14 @@ struct Candidates {
     _ stored: StoredValue,
     matching query: PreparedQuery,
     only disjunct: Conjunction? = nil
-  ) throws -> FirestoreDocument? {
+  ) throws -> FoundDocument? {
     scanned += 1
     budget.spend(bytes: stored.bytes.count)
     if let sequence, stored.version > sequence { return nil }
-    let document =
-      query.needsFields
-      ? try DocumentKeys.decode(stored.bytes) : try DocumentKeys.decodeWithoutFields(stored.bytes)
+    let found = try FoundDocument(stored.bytes, for: query)
+    let document = found.tested
     guard changed.isEmpty || changed.index(forKey: document.name) == nil else { return nil }
-    return query.matches(document, only: disjunct) ? document : nil
+    return query.matches(document, only: disjunct) ? found : nil
   }
 
   /// Whether the document of a key, of which nothing else matters, counts.
@@ -391,6 +407,13 @@ struct Candidates {
     budget.spendKey()
     if let sequence, let version, version > sequence { return false }
     return changed.isEmpty || !changedKeys.contains(key)
+  }
+
+  /// Counts index entries whose documents are not among the results.
+  mutating func pass(entries: Int) {
+    scanned += entries
+    passedEntries += entries
+    budget.spendKeys(entries)
   }
 
   /// Counts what was looked at without being a document.

@@ -52,10 +52,11 @@ package struct QueryRun: Sendable {
     statistics.returned -= leftover.count
     guard let execution else { return statistics }
     statistics.scanned += execution.scanned
+    statistics.passedEntries += execution.passedEntries
     statistics.skipped += execution.emitter.skipped
     statistics.returned += execution.emitter.returned - execution.emitter.readyCount
     if case .indexes(let ranges) = execution.plan {
-      statistics.indexes = Set(ranges.map(\.index.definition))
+      statistics.indexes = Set(ranges.flatMap(\.all).map(\.index.definition))
         .sorted { $0.description < $1.description }
     }
     return statistics
@@ -92,6 +93,7 @@ package struct QueryRun: Sendable {
   private mutating func abandonExecution() {
     guard var old = execution.take() else { return }
     past.scanned += old.scanned
+    past.passedEntries += old.passedEntries
     past.skipped += old.emitter.skipped
     past.returned += old.emitter.returned
     if let last = old.emitter.last {

@@ -8,7 +8,8 @@ struct ResultEmitter: Sendable {
   private let query: PreparedQuery
   private var older: ArraySlice<FirestoreDocument> = []
   private var ready: Deque<FirestoreDocument> = []
-  /// The last document in final order, whether passed over or kept, and without projection.
+  /// The last document in final order, whether passed over or kept, with the fields that order it at
+  /// least.
   private(set) var last: FirestoreDocument?
   private(set) var skipped = 0
   private(set) var returned = 0
@@ -56,30 +57,30 @@ struct ResultEmitter: Sendable {
   }
 
   /// Takes the next document of the source.
-  mutating func take(_ document: FirestoreDocument) {
+  mutating func take(_ document: FoundDocument) throws {
     while let first = older.first, !isDone {
-      let order = query.compare(first, document)
+      let order = query.compare(first, document.tested)
       if order == .greater { break }
       older.removeFirst()
       // The source read the document before it was changed.
-      if order == .less { emit(first) }
+      if order == .less { try emit(FoundDocument(first)) }
     }
-    if !isDone { emit(document) }
+    if !isDone { try emit(document) }
   }
 
   /// Ends the source and passes on the older versions that are left.
-  mutating func finish() {
-    while !isDone, let first = older.popFirst() { emit(first) }
+  mutating func finish() throws {
+    while !isDone, let first = older.popFirst() { try emit(FoundDocument(first)) }
     isDone = true
   }
 
-  private mutating func emit(_ document: FirestoreDocument) {
-    last = document
+  private mutating func emit(_ document: FoundDocument) throws {
+    last = document.tested
     if skipped < query.query.offset {
       skipped += 1
     } else {
       returned += 1
-      ready.append(query.project(document))
+      ready.append(try document.result(of: query))
     }
     endIfFull()
   }

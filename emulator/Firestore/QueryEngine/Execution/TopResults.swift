@@ -12,10 +12,10 @@ struct TopResults {
   private var kept: [Entry] = []
   private var bytes = 0
   /// The last document of a full set; only documents that come before it are wanted.
-  private var worst: FirestoreDocument?
+  private var worst: FoundDocument?
 
   private struct Entry {
-    var document: FirestoreDocument
+    var document: FoundDocument
     var bytes: Int
   }
 
@@ -27,8 +27,8 @@ struct TopResults {
   }
 
   /// Takes a document whose stored form has `size` bytes.
-  mutating func insert(_ document: FirestoreDocument, size: Int) throws {
-    if let worst, query.compare(document, worst) != .less { return }
+  mutating func insert(_ document: FoundDocument, size: Int) throws {
+    if let worst, query.compare(document.tested, worst.tested) != .less { return }
     kept.append(Entry(document: document, bytes: size))
     bytes += size
     if let count, kept.count >= count.addingReportingOverflow(max(count, 64)).partialValue,
@@ -48,13 +48,13 @@ struct TopResults {
   }
 
   /// The documents in final order.
-  mutating func sorted() -> [FirestoreDocument] {
+  mutating func sorted() -> [FoundDocument] {
     trim(to: count ?? .max)
     return kept.map(\.document)
   }
 
   private mutating func trim(to count: Int) {
-    kept.sort { query.compare($0.document, $1.document) == .less }
+    kept.sort { query.compare($0.document.tested, $1.document.tested) == .less }
     guard kept.count > count else { return }
     kept.removeLast(kept.count - count)
     bytes = kept.reduce(0) { $0 + $1.bytes }

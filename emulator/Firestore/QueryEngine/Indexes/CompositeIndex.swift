@@ -22,6 +22,17 @@ package struct CompositeIndex: Sendable, Hashable {
       self.kind = kind
     }
 
+    /// A field as an index of this store holds it.
+    init(_ field: IndexDefinition.Field) {
+      let kind: Kind =
+        switch field.kind {
+        case .ascending: .ascending
+        case .descending: .descending
+        case .contains: .contains
+        }
+      self.init(field.path, kind)
+    }
+
     /// How a field's value is held.
     package enum Kind: Sendable, Hashable {
       case ascending, descending, contains

@@ -99,6 +99,18 @@ package struct DeclaredIndexes: Sendable, Hashable {
     return isOrdered && given.isSuperset(of: bound)
   }
 
+  /// Whether an index is among the declared composite ones; fields bound to values may come in any
+  /// order.
+  func contains(_ definition: IndexDefinition) -> Bool {
+    composites.contains { index in
+      index.collectionID.isIdentical(to: definition.collectionID)
+        && index.scope == definition.scope && index.nameDescending == definition.nameDescending
+        && index.fields.count == definition.fields.count
+        && Set(index.fields) == Set(definition.fields.map(CompositeIndex.Field.init))
+        && index.fields.last == definition.fields.last.map(CompositeIndex.Field.init)
+    }
+  }
+
   private func has(_ index: CompositeIndex) -> Bool { composites.contains(index) }
 
   /// Whether an index's last fields are in the need's order; production reads none backwards.

@@ -114,8 +114,11 @@ struct IndexCatalogue: Sendable {
   }
 
   /// The index whose last use is longest ago.
-  var leastUsed: Index? {
-    indexes.values.filter { $0.state != .leaving }.min { left, right in
+  var leastUsed: Index? { leastUsed(of: indexes.values) }
+
+  /// Of some indexes, the one whose last use is longest ago.
+  func leastUsed(of indexes: some Sequence<Index>) -> Index? {
+    indexes.filter { $0.state != .leaving }.min { left, right in
       (uses[left.id] ?? 0, left.id) < (uses[right.id] ?? 0, right.id)
     }
   }

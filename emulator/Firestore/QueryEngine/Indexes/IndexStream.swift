@@ -5,33 +5,65 @@ import StorageEngine
 ///
 /// A short result thus reads little, and a long one seeks seldom.
 struct IndexCursor: Sendable {
-  private let keyRange: KeyRange
   private let reversed: Bool
   private var buffer: ArraySlice<IndexEntry> = []
-  private var chunk = 16
+  private var chunk = Self.chunkMin
+  /// How many entries were read last.
+  private var filled = 0
   private var isAtEnd: Bool
-  private var last: [UInt8]?
+  /// What is left to be read after the buffer.
+  private var left: KeyRange
 
+  private static let chunkMin = 16
   private static let chunkMax = 512
 
   /// A cursor before the first entry of a range.
   init(_ range: IndexRange) {
-    keyRange = range.range
+    left = range.range
     reversed = range.reversed
     isAtEnd = range.range.isEmpty
   }
 
   /// The next entry, or nil at the end.
   mutating func next(on snapshot: any StorageSnapshot) throws -> IndexEntry? {
-    if buffer.isEmpty, !isAtEnd { try fill(snapshot) }
+    _ = try peek(on: snapshot)
     return buffer.popFirst()
   }
 
-  private mutating func fill(_ snapshot: any StorageSnapshot) throws {
-    var range = keyRange
-    if let last {
-      if reversed { range.endAtMost(last) } else { range.startAtLeast(last + [0]) }
+  /// The next entry, which stays the next one, or nil at the end.
+  mutating func peek(on snapshot: any StorageSnapshot) throws -> IndexEntry? {
+    if buffer.isEmpty, !isAtEnd { try fill(snapshot) }
+    return buffer.first
+  }
+
+  /// Goes past the entries before a key in the direction of reading; returns how many were read.
+  mutating func seek(_ key: [UInt8]) -> Int {
+    // The key is most often among the first entries, so the steps towards it grow.
+    var (low, step) = (buffer.startIndex, 1)
+    while low < buffer.endIndex, isBefore(buffer[low].key, key) {
+      let next = low + step
+      if next < buffer.endIndex, isBefore(buffer[next].key, key) {
+        (low, step) = (next + 1, step * 2)
+      } else {
+        (low, step) = (low + 1, 1)
+      }
     }
+    let passed = low - buffer.startIndex
+    buffer = buffer[low...]
+    guard buffer.isEmpty, !isAtEnd else { return passed }
+    if reversed { left.endAtMost(key + [0]) } else { left.startAtLeast(key) }
+    isAtEnd = left.isEmpty
+    // Where most of what was read is passed over, less is read at a time.
+    if passed > filled / 2 { chunk = Self.chunkMin }
+    return passed
+  }
+
+  private func isBefore(_ own: [UInt8], _ key: [UInt8]) -> Bool {
+    ValueOrder.compareBytes(own, key) == (reversed ? .greater : .less)
+  }
+
+  private mutating func fill(_ snapshot: any StorageSnapshot) throws {
+    let range = left
     var found: [IndexEntry] = []
     try snapshot.scan(
       IndexEntry.keyspace,
@@ -43,8 +75,9 @@ struct IndexCursor: Sendable {
       return found.count < chunk
     }
     isAtEnd = found.count < chunk
-    last = found.last?.key ?? last
+    if let last = found.last?.key { left.pass(last, descending: reversed) }
     buffer = found[...]
+    filled = found.count
     chunk = min(chunk * 2, Self.chunkMax)
   }
 }
@@ -54,21 +87,21 @@ struct IndexStream: Sendable {
   private let query: PreparedQuery
   private let range: IndexRange
   private let prefix: [UInt8]
-  private var cursor: IndexCursor
+  private var join: IndexJoin
   private var peeked: IndexEntry?
   /// What entries that tie in a cut component share, while they are being collected.
   private var tied: [UInt8]?
-  private var ties: [FirestoreDocument] = []
-  private var run: ArraySlice<FirestoreDocument> = []
+  private var ties: [FoundDocument] = []
+  private var run: ArraySlice<FoundDocument> = []
   private var isAtEnd = false
   /// The next document; nil at the end, and until `fill` has found it.
-  private(set) var head: FirestoreDocument?
+  private(set) var head: FoundDocument?
 
   /// A stream before its first document.
   init(_ query: PreparedQuery, _ range: IndexRange) {
     self.query = query
     self.range = range
-    cursor = IndexCursor(range)
+    join = IndexJoin(range)
     prefix = IndexStream.documentPrefix(query, range.index.definition)
   }
 
@@ -97,7 +130,7 @@ struct IndexStream: Sendable {
     var last: [UInt8]?
     guard head == nil, run.isEmpty, ties.isEmpty, tellsMatches else { return (0, nil) }
     while skipped < count, !candidates.budget.isSpent {
-      guard let entry = try peeked.take() ?? cursor.next(on: candidates.snapshot) else { break }
+      guard case .found(let entry) = try next(&candidates) else { break }
       guard entry.cutEnds.isEmpty else {
         peeked = entry
         break
@@ -108,6 +141,13 @@ struct IndexStream: Sendable {
       last = key
     }
     return (skipped, last)
+  }
+
+  private mutating func next(
+    _ candidates: inout Candidates
+  ) throws -> IndexJoin.Step<IndexEntry> {
+    if let entry = peeked.take() { return .found(entry) }
+    return try join.next(&candidates)
   }
 
   /// Whether an entry without cut values tells that its document is among the results.
@@ -123,10 +163,12 @@ struct IndexStream: Sendable {
       head = run.popFirst()
       if head != nil { return true }
       guard !candidates.budget.isSpent else { return false }
-      let entry = try peeked.take() ?? cursor.next(on: candidates.snapshot)
+      let step = try next(&candidates)
+      if case .isSpent = step { return false }
+      let entry = step.found
       if let tied, entry?.key.starts(with: tied) != true {
         // Entries that tie are sorted by the whole values of their documents.
-        run = ties.sorted { query.compare($0, $1) == .less }[...]
+        run = ties.sorted { query.compare($0.tested, $1.tested) == .less }[...]
         (self.tied, ties, peeked) = (nil, [], entry)
         isAtEnd = entry == nil && run.isEmpty
       } else if let entry {

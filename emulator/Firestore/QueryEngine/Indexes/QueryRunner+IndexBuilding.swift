@@ -32,10 +32,11 @@ extension QueryRunner {
     var documentsMax = configuration.backfillDocumentsMax
     for _ in 0..<commitsMax {
       try Task.checkCancellation()
-      switch state.withLock({ $0.nextJob(indexesMax: configuration.indexesMax) }) {
+      switch state.withLock({ $0.nextJob(configuration) }) {
       case nil: return
       case .clear(let id): try await clear(id, storage)
       case .weigh(let id): try await weigh(id, storage, order)
+      case .appraise(let wish): try await appraise(wish, storage)
       case .remove(let index): try await remove(index, storage, order)
       case .register(let definition): try await register(definition, storage, order)
       case .extend(let index):
@@ -63,6 +64,7 @@ extension QueryRunner {
       _ = try await submit(to: storage, order) { state in
         guard state.catalogue.index(definition) == nil else { return nil }
         let index = state.catalogue.add(definition)
+        state.wasted[definition] = nil
         added = index.id
         var batch = StorageBatch()
         batch.put(IndexCatalogue.keyspace, index.rowKey, index.row)
@@ -232,6 +234,7 @@ extension QueryRunner.State {
   enum Job {
     case clear(UInt64)
     case weigh(UInt64)
+    case appraise(IndexWish)
     case remove(Index)
     case register(IndexDefinition)
     case extend(Index)
@@ -240,18 +243,28 @@ extension QueryRunner.State {
   /// What to do next; nil when all is done.
   ///
   /// Begun indexes are finished before further ones are begun.
-  mutating func nextJob(indexesMax: Int) -> Job? {
+  mutating func nextJob(_ configuration: QueryRunner.Configuration) -> Job? {
     if let id = orphans.first { return .clear(id) }
     if let id = suspects.first { return .weigh(id) }
     if let index = catalogue.building.first { return .extend(index) }
     guard let wish = wishes.first else { return nil }
-    if catalogue.index(wish) == nil, catalogue.indexes.count >= indexesMax {
+    if wish.wasted != nil { return .appraise(wish) }
+    let definition = wish.definition
+    if catalogue.index(definition) == nil {
+      let others = catalogue.indexes(definition.database, collectionID: definition.collectionID)
+      if others.count >= configuration.collectionIndexesMax,
+        let least = catalogue.leastUsed(of: others)
+      {
+        return .remove(least)
+      }
+    }
+    if catalogue.index(definition) == nil, catalogue.indexes.count >= configuration.indexesMax {
       if let least = catalogue.leastUsed { return .remove(least) }
       // There is no room for any index.
       wishes.removeAll()
       return nil
     }
     wishes.removeFirst()
-    return .register(wish)
+    return .register(definition)
   }
 }

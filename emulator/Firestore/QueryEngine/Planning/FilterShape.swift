@@ -1,4 +1,4 @@
-import DocumentModel
+package import DocumentModel
 
 /// The comparisons of a filter without its structure.
 struct FilterLeaves {
@@ -49,6 +49,11 @@ struct FilterLeaves {
       all.append(Leaf(path: path, unary: unary))
     }
   }
+}
+
+extension Query {
+  /// The fields with an inequality, which implies that results are ordered by them.
+  package var inequalityPaths: [FieldPath] { FilterLeaves(filter).inequalityPaths }
 }
 
 /// The size of a filter's disjunctive normal form, computed without building it.

@@ -34,8 +34,10 @@ struct IndexRangeBuilder {
       range: range,
       reversed: reversed ?? false,
       isOrdered: reversed != nil,
-      isExact: used.count == Set(disjunct.terms).count,
-      boundEnd: bound.bytes.count
+      terms: used,
+      bound: bound.bytes,
+      isBoundCut: bound.isCut,
+      rest: rest
     )
   }
 
@@ -43,6 +45,7 @@ struct IndexRangeBuilder {
     var count: Int
     var bytes: [UInt8]
     var terms: Set<Conjunction.Term>
+    var isCut: Bool
   }
 
   /// The leading fields, each bound to one value; nil when an array field is not bound.
@@ -55,6 +58,7 @@ struct IndexRangeBuilder {
       bytes = IndexEntry.prefix(ofIndex: index.id)
     }
     var terms: Set<Conjunction.Term> = []
+    var isCut = false
     for (position, field) in definition.fields.enumerated() {
       let value: FirestoreValue?
       let term: Condition.Test
@@ -65,14 +69,18 @@ struct IndexRangeBuilder {
         term = .containsAny([value])
       case .ascending, .descending:
         value = disjunct.equalValue(of: field.path)
-        guard let value else { return Bound(count: position, bytes: bytes, terms: terms) }
+        guard let value else {
+          return Bound(count: position, bytes: bytes, terms: terms, isCut: isCut)
+        }
         term = .oneOf([value])
       }
       guard let value else { return nil }
-      bytes += IndexEntry.Component(value, descending: field.kind == .descending).bytes
+      let component = IndexEntry.Component(value, descending: field.kind == .descending)
+      bytes += component.bytes
+      isCut = isCut || component.isCut
       terms.insert(Conjunction.Term(path: field.path, test: term))
     }
-    return Bound(count: definition.fields.count, bytes: bytes, terms: terms)
+    return Bound(count: definition.fields.count, bytes: bytes, terms: terms, isCut: isCut)
   }
 
   /// Whether the index must be read backwards for the query's order; nil if it cannot give it.

@@ -12,24 +12,45 @@ package struct PreparedQuery: Sendable {
 
   let condition: Condition?
   let disjuncts: [Conjunction]
-  /// Whether documents' fields matter to the results; otherwise their names and times suffice.
-  let needsFields: Bool
+  /// How much of a stored document is decoded to decide about it.
+  let decoding: Decoding
+
+  /// Whether what is decoded of a document is what the result shows.
+  let decodesResult: Bool
+
+  /// How much of a stored document is decoded.
+  enum Decoding: Sendable {
+    /// All of it at once.
+    case whole
+    /// The given fields, which also suffice for the result.
+    case only(FieldSelection)
+    /// The given fields, and all of them if the document becomes a result.
+    case first(FieldSelection)
+  }
 
   init(query: Query, orders: [Query.Order]) {
     self.query = query
     self.orders = orders
     condition = query.filter.map(Condition.init)
     disjuncts = Conjunction.disjuncts(of: condition)
-    let paths =
-      (query.projection.flatMap { $0.isEmpty ? nil : $0 }).map { projection in
-        projection + orders.map(\.path) + FilterLeaves(query.filter).all.map(\.path)
-      }
-    needsFields = paths?.contains { !$0.isDocumentID } ?? true
+    let tested = orders.map(\.path) + FilterLeaves(query.filter).all.map(\.path)
+    if let projection = query.projection, !projection.isEmpty {
+      decoding = .only(FieldSelection(projection + tested))
+      // Of a map, the members that are selected may all be missing; then it is not in the result.
+      decodesResult =
+        projection.allSatisfy { $0.segments.count == 1 }
+        && tested.allSatisfy { $0.isDocumentID || projection.contains($0) }
+    } else {
+      let selection = FieldSelection(tested)
+      // Without tested fields nearly every candidate is a result.
+      decoding = selection.isEmpty ? .whole : .first(selection)
+      decodesResult = true
+    }
   }
 
   /// What a document takes in memory, whose stored form has so many bytes.
   func sizeHeld(of document: FirestoreDocument, stored bytes: Int) -> Int {
-    guard !needsFields else { return bytes }
+    guard case .only(let selection) = decoding, selection.isEmpty else { return bytes }
     return document.name.path.segments.reduce(64) { $0 + $1.utf8.count + 16 }
   }
 

@@ -34,7 +34,8 @@ struct QueryPlanner {
       switch plan {
       case .scan: query.disjuncts.flatMap(firstIndexes)
       case .indexes(let ranges):
-        zip(query.disjuncts, ranges).filter { !$1.isExact || !$1.isOrdered }
+        zip(query.disjuncts, ranges)
+          .filter { !$1.isExact || !$1.isOrdered || !$1.joined.isEmpty }
           .compactMap { idealIndex($0.0) }
       }
     return definitions.filter { $0.fields.count <= configuration.indexFieldsMax }
@@ -63,10 +64,27 @@ struct QueryPlanner {
       let capped = min(countMax, configuration.scanCandidatesMax)
       let costs = zip(candidates, counts).map { cost($0, $1, capped) }
       if costs.contains(where: { $0.0 < countMax }) || countMax >= configuration.scanCandidatesMax {
-        return zip(candidates, costs).min { $0.1 < $1.1 }?.0
+        let inOrder = zip(candidates, costs).sorted { $0.1 < $1.1 }
+        guard let (best, cost) = inOrder.first else { return nil }
+        guard cost.0 >= configuration.joinEntriesMin else { return best }
+        return join(best, with: inOrder.dropFirst().map(\.0))
       }
       countMax *= 4
     }
+  }
+
+  /// Joins a range with others that say more of the documents.
+  ///
+  /// Reading further entries costs less than reading the documents that they rule out.
+  private func join(_ range: IndexRange, with others: [IndexRange]) -> IndexRange {
+    var result = range
+    for other in others where !result.isExact && result.agrees(with: other) {
+      let terms = result.terms.union(other.terms)
+      guard terms.count > result.terms.count else { continue }
+      result.terms = terms
+      result.joined.append(other)
+    }
+    return result
   }
 
   /// The cost of a range: the entries to read, then, between equals, the need to sort.

@@ -1,0 +1,64 @@
+/// The fields of a document that a reader needs, so that the others are not decoded.
+package struct FieldSelection: Sendable, Hashable {
+  /// The selected members in the order of their names' bytes, each name once.
+  private(set) var members: [Member] = []
+
+  /// One selected member of a map.
+  struct Member: Sendable, Hashable {
+    /// The name's UTF-8 bytes.
+    var name: [UInt8]
+    /// What is selected of the member's own map; nil selects the whole value.
+    var inner: FieldSelection?
+  }
+
+  /// Selects the values at some paths; `__name__` selects no field.
+  package init(_ paths: some Sequence<FieldPath>) {
+    for path in paths where !path.isDocumentID { insert(path.segments[...]) }
+  }
+
+  private init() {}
+
+  /// Whether no field is selected.
+  package var isEmpty: Bool { members.isEmpty }
+
+  /// The selected member of this name.
+  func member(_ name: ArraySlice<UInt8>) -> Member? {
+    var low = 0
+    var high = members.count
+    while low < high {
+      let middle = (low + high) / 2
+      switch Self.compare(members[middle].name, name) {
+      case .less: low = middle + 1
+      case .equal: return members[middle]
+      case .greater: high = middle
+      }
+    }
+    return nil
+  }
+
+  private static func compare(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Ordering {
+    let shared = min(left.count, right.count)
+    for offset in 0..<shared {
+      let (a, b) = (left[offset], right[right.startIndex + offset])
+      if a != b { return a < b ? .less : .greater }
+    }
+    return left.count == right.count ? .equal : left.count < right.count ? .less : .greater
+  }
+
+  private mutating func insert(_ segments: ArraySlice<String>) {
+    guard let first = segments.first else { return }
+    let name = Array(first.utf8)
+    let rest = segments.dropFirst()
+    let index =
+      members.firstIndex { ValueOrder.compareBytes($0.name, name) != .less } ?? members.endIndex
+    if index == members.endIndex || members[index].name != name {
+      members.insert(Member(name: name, inner: FieldSelection()), at: index)
+    }
+    if rest.isEmpty {
+      members[index].inner = nil
+    } else {
+      // A whole value already has what lies in it.
+      members[index].inner?.insert(rest)
+    }
+  }
+}

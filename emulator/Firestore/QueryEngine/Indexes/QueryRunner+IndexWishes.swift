@@ -1,0 +1,163 @@
+import DocumentModel
+import StorageEngine
+import Synchronization
+
+/// An index that queries ask for.
+struct IndexWish: Sendable, Hashable {
+  var definition: IndexDefinition
+  /// The candidates looked at in vain for lack of it; nil when it is worth any cost.
+  var wasted: Int?
+}
+
+/// What the lack of one index has cost so far.
+struct WastedCandidates: Sendable, Hashable {
+  private(set) var sum = 0
+  /// The sum at which the index is considered next.
+  private(set) var considered: Int
+
+  init(considered: Int) { self.considered = considered }
+
+  /// Adds candidates; true when the index is to be considered.
+  ///
+  /// The collection is counted for it, so the sum grows by a quarter before the next time.
+  mutating func add(_ candidates: Int) -> Bool {
+    sum += candidates
+    guard sum > considered else { return false }
+    considered = sum + sum / 4
+    return true
+  }
+}
+
+extension QueryRunner {
+  /// Remembers which indexes a query used, and what the lack of others cost it.
+  ///
+  /// A query whose result was too large to sort needs its index at any cost. Otherwise an index is
+  /// asked for when its lack has cost enough, in all queries of the shape, to consider it.
+  func note(_ run: QueryRun, _ planner: QueryPlanner, hasFailed: Bool) {
+    let statistics = run.statistics
+    let inVain = Self.inVain(statistics)
+    let isFree =
+      configuration.indexCost == 0 && statistics.scanned > configuration.scanCandidatesMax
+    // Only the end tells what a query cost in all; and most of it has to be in vain.
+    let isWasteful =
+      run.isEnded && inVain >= Self.wasteMin && inVain > statistics.skipped + statistics.returned
+    let asksAtOnce = hasFailed || isFree
+    let wishes = asksAtOnce || isWasteful ? planner.wishes(after: run.plan) : []
+    for id in run.plan.indexIDs { upkeep.reset(id) }
+    let wakes = state.withLock { state in
+      for id in run.plan.indexIDs { state.catalogue.markUsed(id) }
+      guard state.storage != nil else { return false }
+      var added = false
+      for definition in wishes where state.catalogue.index(definition) == nil {
+        let atAnyCost = asksAtOnce || state.declared?.contains(definition) ?? false
+        guard let wish = state.wish(definition, atAnyCost: atAnyCost, inVain, configuration) else {
+          continue
+        }
+        state.wishes.append(wish)
+        added = true
+      }
+      return added
+    }
+    if wakes { wake.yield() }
+  }
+
+  /// The candidates that an index would have spared a query.
+  private static func inVain(_ statistics: QueryStatistics) -> Int {
+    let entries = statistics.passedEntries
+    return statistics.scanned - entries + entries / CandidateBudget.keysPerCandidate
+      - statistics.skipped - statistics.returned
+  }
+
+  /// Candidates looked at in vain that are not worth a thought.
+  private static let wasteMin = 50
+
+  /// Decides whether what the lack of an index has cost is worth the index.
+  ///
+  /// Counts the documents of its collections, up to the number that would make it too dear.
+  func appraise(_ wish: IndexWish, _ storage: any OrderedStorage) async throws {
+    guard let known = wish.wasted else { return }
+    // Further queries may have run since it was asked for.
+    let wasted = state.withLock { max(known, $0.wasted[wish.definition]?.sum ?? 0) }
+    let documentsMax = wasted / max(1, configuration.indexCost)
+    let isWorthIt =
+      try await count(wish.definition, upTo: documentsMax + 1, storage) <= documentsMax
+    state.withLock { state in
+      guard let index = state.wishes.firstIndex(of: wish) else { return }
+      if isWorthIt {
+        state.wishes[index].wasted = nil
+      } else {
+        state.wishes.remove(at: index)
+      }
+    }
+  }
+
+  /// The documents of an index's collections, counted up to a bound.
+  private func count(
+    _ definition: IndexDefinition,
+    upTo countMax: Int,
+    _ storage: any OrderedStorage
+  ) async throws -> Int {
+    var counted = 0
+    var next: [UInt8]? = DocumentKeys.databasePrefix(definition.database)
+    while let from = next, counted < countMax {
+      try Task.checkCancellation()
+      let keysMax = min(countMax - counted, Self.countedKeysMax)
+      let seeksMax = configuration.backfillSeeksMax
+      let (keys, rest) = try await storage.read { snapshot in
+        var range = KeyRange(prefix: DocumentKeys.databasePrefix(definition.database))
+        range.startAtLeast(from)
+        var (keys, seeks) = (0, 1)
+        var last: [UInt8]?
+        let stopped = try DocumentScan(snapshot: snapshot, database: definition.database).groupKeys(
+          definition.collectionID,
+          in: range,
+          passing: {
+            seeks += 1
+            return seeks <= seeksMax
+          }
+        ) { key, _ in
+          keys += 1
+          guard keys < keysMax else {
+            last = key
+            return false
+          }
+          return true
+        }
+        return (keys, last.map { $0 + [0] } ?? stopped)
+      }
+      counted += keys
+      next = rest
+    }
+    return counted
+  }
+
+  /// Keys counted in one read of the store, which takes some milliseconds.
+  private static let countedKeysMax = 20_000
+}
+
+extension QueryRunner.State {
+  /// The shapes of queries whose waste is known at a time.
+  private static let wastedMax = 256
+
+  /// The wish for an index, unless it is asked for already or not to be considered yet.
+  fileprivate mutating func wish(
+    _ definition: IndexDefinition,
+    atAnyCost: Bool,
+    _ inVain: Int,
+    _ configuration: QueryRunner.Configuration
+  ) -> IndexWish? {
+    let isOpen =
+      wishes.count < configuration.wishesMax
+      && !wishes.contains { $0.definition == definition }
+    if atAnyCost { return isOpen ? IndexWish(definition: definition) : nil }
+    if wasted.index(forKey: definition) == nil, wasted.count >= Self.wastedMax {
+      let least = wasted.min { $0.value.sum < $1.value.sum }
+      if let least { wasted[least.key] = nil }
+    }
+    var waste =
+      wasted[definition] ?? WastedCandidates(considered: configuration.wastedCandidatesMax)
+    defer { wasted[definition] = waste }
+    guard waste.add(inVain), isOpen else { return nil }
+    return IndexWish(definition: definition, wasted: waste.sum)
+  }
+}
