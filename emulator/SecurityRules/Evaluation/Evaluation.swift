@@ -118,8 +118,10 @@ final class Evaluation {
   private var expressionCount = 0
   private var depth = 0
   private var madeWeight = 0
-  /// What parts of conditions were found to be, if each is to be evaluated once only.
-  private var found: [Part: Result<RuleValue, RuleError>]?
+  /// Whether each part of a condition is to be evaluated once only.
+  private var isOnce = false
+  /// What parts of conditions were found to be then.
+  private var found: [Part: Result<RuleValue, RuleError>] = [:]
   /// The frames of calls that were made then, which live as long as what was found.
   private var calls: [Part: Frame] = [:]
   private let coverage: CoverageRecord?
@@ -166,6 +168,7 @@ final class Evaluation {
   /// Takes up a rule of which each part will be evaluated once, however often it is asked for.
   func beginOnce(_ captures: [RuleValue?]) {
     self.captures = captures
+    isOnce = true
     found = [:]
     calls = [:]
   }
@@ -184,7 +187,7 @@ final class Evaluation {
   // MARK: Expressions
 
   func value(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
-    if found != nil { return try onceFound(expression, frame) }
+    if isOnce { return try onceFound(expression, frame) }
     guard let coverage else { return try plainValue(expression, frame) }
     do {
       let value = try plainValue(expression, frame)
@@ -198,13 +201,13 @@ final class Evaluation {
 
   private func onceFound(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
     let part = Part(expression, frame)
-    if let known = found?[part] { return try known.get() }
+    if let known = found[part] { return try known.get() }
     do {
       let value = try plainValue(expression, frame)
-      found?[part] = .success(value)
+      found[part] = .success(value)
       return value
     } catch {
-      found?[part] = .failure(error)
+      found[part] = .failure(error)
       throw error
     }
   }
@@ -414,7 +417,6 @@ final class Evaluation {
     _ frame: Frame
   ) -> Frame {
     if arguments.isEmpty, function.lets.isEmpty { return emptyFrame }
-    let isOnce = found != nil
     if isOnce, let known = calls[Part(call, frame)] { return known }
     let inner = Frame()
     inner.slots.reserveCapacity(arguments.count + function.lets.count)
