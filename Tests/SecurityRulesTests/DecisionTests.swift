@@ -31,7 +31,7 @@ struct DecisionTests {
   }
 
   private static func looks(_ range: Range<Int>) -> String {
-    range.map { "exists(/d/$('\($0)'))" }.joined(separator: " && ")
+    range.map { "exists(/databases/(default)/documents/d/$('\($0)'))" }.joined(separator: " && ")
   }
 
   @Test("Telling why a rule refuses uses up nothing")
@@ -137,8 +137,9 @@ struct DecisionTests {
         rules_version = '2';
         service cloud.firestore {
           match /a/{id} {
-            allow get: if !exists(/d/x) && existsAfter(/d/x) && !exists(/d/x)
-              && existsAfter(/d/y) && !exists(/d/y);
+            function d(id) { return /databases/(default)/documents/d/$(id); }
+            allow get: if !exists(d('x')) && existsAfter(d('x')) && !exists(d('x'))
+              && existsAfter(d('y')) && !exists(d('y'));
           }
         }
         """

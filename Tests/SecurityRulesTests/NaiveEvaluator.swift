@@ -82,7 +82,7 @@ struct NaiveEvaluator {
       }
       guard case .int(let start) = from.map({ value($0, scope) }) ?? .int(0),
         case .int(let end) = to.map({ value($0, scope) }) ?? .int(Int64(count)),
-        start >= 0, start < count, end <= count, start <= end
+        start >= 0, start < count, end > 0, end <= count, start <= end
       else { return nil }
       switch base {
       case .list(let list): return .list(Array(list[Int(start)..<Int(end)]))

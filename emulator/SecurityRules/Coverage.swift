@@ -4,48 +4,76 @@ import Synchronization
 package final class Coverage: Sendable {
   /// An expression's values and how often it had each.
   struct Node: Sendable {
-    var counts: [(outcome: CoverageOutcome, count: Int)] = []
+    private(set) var counts: [(outcome: CoverageOutcome, count: Int)] = []
     /// Of all values, those that are not told as well.
     private(set) var total = 0
+    /// Where `counts` has true and false, the most frequent values.
+    private var truePlace: Int?
+    private var falsePlace: Int?
 
     mutating func add(_ outcome: CoverageOutcome) {
       total += 1
-      if let place = counts.firstIndex(where: { $0.outcome == outcome }) {
+      if let place = place(of: outcome) {
         counts[place].count += 1
       } else if counts.count < Coverage.outcomesMax || outcome.isBool {
+        if case .bool(let isTrue) = outcome {
+          if isTrue { truePlace = counts.count } else { falsePlace = counts.count }
+        }
         counts.append((outcome, 1))
       }
+    }
+
+    private func place(of outcome: CoverageOutcome) -> Int? {
+      if case .bool(let isTrue) = outcome { return isTrue ? truePlace : falsePlace }
+      return counts.firstIndex { $0.outcome == outcome }
     }
   }
 
   /// Different values that are told of one expression.
   static let outcomesMax = 20
 
-  private let nodes = Mutex<[ObjectIdentifier: Node]>([:])
+  /// By the numbers of the expressions, as far as they were evaluated.
+  private let nodes = Mutex<[Node]>([])
 
   /// Nothing seen yet.
   package init() {}
 
   func add(_ record: CoverageRecord) {
     nodes.withLock { nodes in
-      for (expression, outcome) in record.entries {
-        nodes[ObjectIdentifier(expression), default: Node()].add(outcome)
+      for entry in record.entries {
+        while nodes.count <= entry.number { nodes.append(Node()) }
+        nodes[entry.number].add(entry.outcome)
       }
     }
   }
 
   func node(_ expression: Expression) -> Node? {
-    nodes.withLock { $0[ObjectIdentifier(expression)] }
+    nodes.withLock { nodes in
+      guard nodes.indices.contains(expression.number) else { return nil }
+      let node = nodes[expression.number]
+      return node.total > 0 ? node : nil
+    }
   }
 }
 
 /// What the expressions of one evaluation were.
 final class CoverageRecord {
-  private(set) var entries: [(expression: Expression, outcome: CoverageOutcome)] = []
+  struct Entry {
+    /// The expression's.
+    var number: Int
+    var outcome: CoverageOutcome
+  }
+
+  private(set) var entries: [Entry] = []
+
+  init() { entries.reserveCapacity(Self.usualCount) }
+
+  /// Expressions of a usual decision, for which the record need not grow.
+  private static let usualCount = 128
 
   func add(_ expression: Expression, _ result: Result<RuleValue, RuleError>) {
     if case .literal = expression.kind { return }
-    entries.append((expression, CoverageOutcome(result)))
+    entries.append(Entry(number: expression.number, outcome: CoverageOutcome(result)))
   }
 }
 
@@ -53,7 +81,7 @@ final class CoverageRecord {
 enum CoverageOutcome: Hashable, Sendable {
   case null, bool(Bool), int(Int64), float(Double), string(String), path([String])
   case kind(String)
-  case failed(String, SourceRange)
+  indirect case failed(String, SourceRange)
 
   var isBool: Bool { if case .bool = self { true } else { false } }
 

@@ -5,14 +5,26 @@ extension Decision {
   /// What the rules said and why, over several lines, as a terminal shows it.
   ///
   /// Each rule that was asked has a line, `firestore.rules:12:5 allow update: false`; below it
-  /// stands what decided, and the values that it had. It ends without a line's end.
+  /// stands what decided, and the values that it had. The values given to `debug` come last. It
+  /// ends without a line's end.
   package func text(for method: AccessMethod, in ruleset: Ruleset) -> String {
-    let file = ruleset.file.name
+    let file = ruleset.source.name
     guard !answers.isEmpty else {
       return Self.printable("\(file): no rule for \(method.rawValue) matches this path")
     }
-    return answers.flatMap { Self.lines($0, method, file) }.map(Self.printable)
-      .joined(separator: "\n")
+    let lines = answers.flatMap { Self.lines($0, method, file) }.map(Self.printable)
+    return (lines + debugLines(in: ruleset)).joined(separator: "\n")
+  }
+
+  /// The values that the rules gave to `debug`, each as a line that a terminal can show:
+  /// `firestore.rules:12:5 debug(request.auth.uid) = 'alice'`.
+  package func debugLines(in ruleset: Ruleset) -> [String] {
+    debugged.map { value in
+      Self.printable(
+        "\(ruleset.source.name):\(value.range.line):\(value.range.column) "
+          + "debug(\(Self.excerpt(value.text))) = \(value.value)"
+      )
+    }
   }
 
   private static func lines(

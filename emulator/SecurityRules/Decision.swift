@@ -3,6 +3,21 @@ package struct Decision: Sendable {
   package var isAllowed: Bool
   /// The rules that were asked, in the order of the file; those after one that allows were not.
   package var answers: [Answer]
+  /// What the rules gave to `debug`, in the order of its calls; calls after so many are left out.
+  package var debugged: [DebugValue] = []
+
+  /// Calls of `debug` whose values a decision keeps.
+  static let debuggedMax = 20
+
+  /// A value that the rules gave to `debug`.
+  package struct DebugValue: Sendable, Hashable {
+    /// Where the call stands.
+    package var range: SourceRange
+    /// The argument as it stands in the file.
+    package var text: String
+    /// Its value as the file would write it, cut where it is long.
+    package var value: String
+  }
 
   /// What one `allow` says.
   package struct Answer: Sendable {
@@ -66,6 +81,7 @@ extension Ruleset {
   ) -> Decision {
     let found = PatternSearch.allows(for: request, in: self)
     var answers: [Decision.Answer] = []
+    var debugged: [Decision.DebugValue] = []
     let alternatives: [QueryConstraints?] =
       request.constraints.isEmpty ? [nil] : request.constraints
     for constraints in alternatives {
@@ -92,6 +108,7 @@ extension Ruleset {
         if answers.count + refusals.count < Self.answersMax { refusals.append((candidate, answer)) }
       }
       if let coverage, let record { coverage.add(record) }
+      debugged += evaluation.debugged.prefix(Decision.debuggedMax - debugged.count)
       if !isAllowed {
         let again = evaluation.repeated()
         return Decision(
@@ -102,11 +119,12 @@ extension Ruleset {
               answer.reasons = again.reasons(condition, candidate.captures)
             }
             return answer
-          }
+          },
+          debugged: debugged
         )
       }
     }
-    return Decision(isAllowed: true, answers: answers)
+    return Decision(isAllowed: true, answers: answers, debugged: debugged)
   }
 
   /// Answers that a decision keeps.

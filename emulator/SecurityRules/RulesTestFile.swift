@@ -103,11 +103,6 @@ package struct RulesTestFile: Sendable {
 extension RulesTestFile {
   /// The documents of a case: the file's, the case's own, and what the request makes of them.
   struct Documents: RulesDocuments, Sendable {
-    /// What rules are told when they ask for what no document's path is.
-    struct InvalidPath: Error, CustomStringConvertible {
-      var description: String { "This is not the path of a document." }
-    }
-
     var stored: [ResourcePath: MapValue]
     /// Of the case; a nil value hides a stored document.
     var own: [ResourcePath: MapValue?] = [:]
@@ -130,12 +125,8 @@ extension RulesTestFile {
     }
 
     func document(_ path: RulePath, after: Bool) throws -> RuleValue? {
-      let root = ["databases", RulesTestFile.database.database, "documents"]
-      let segments = Array(path.segments.dropFirst(root.count))
-      guard path.segments.starts(with: root), ResourcePath(segments).isDocument,
-        !segments.contains(where: \.isEmpty)
-      else { throw InvalidPath() }
-      return resource(ResourcePath(segments), after: after)
+      // After `databases`, the database's id and `documents`.
+      resource(ResourcePath(Array(path.segments.dropFirst(3))), after: after)
     }
   }
 }

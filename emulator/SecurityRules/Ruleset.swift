@@ -1,5 +1,5 @@
 /// A rules file that was read and checked, for one service.
-package struct Ruleset: Sendable {
+package final class Ruleset: Sendable {
   /// The product whose data the rules guard.
   package enum Service: String, Sendable {
     case firestore = "cloud.firestore"

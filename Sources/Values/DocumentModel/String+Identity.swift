@@ -4,7 +4,7 @@ extension String {
   /// Swift's own equality folds canonically equivalent scalars (`é` as one scalar or as two), which
   /// Firestore keeps apart. Strings that Swift finds different also differ in bytes.
   package func isIdentical(to other: String) -> Bool {
-    self == other && utf8.elementsEqual(other.utf8)
+    utf8.count == other.utf8.count && ValueOrder.compareText(self, other) == .equal
   }
 }
 

@@ -2,13 +2,16 @@
 final class Expression: Sendable {
   let kind: Kind
   let range: SourceRange
+  /// Counts the expressions of a file from 0.
+  let number: Int
 
-  init(_ kind: Kind, _ range: SourceRange) {
+  init(_ kind: Kind, _ range: SourceRange, number: Int) {
     self.kind = kind
     self.range = range
+    self.number = number
   }
 
-  indirect enum Kind: Sendable {
+  enum Kind: Sendable {
     case literal(RuleValue)
     case request
     case resource

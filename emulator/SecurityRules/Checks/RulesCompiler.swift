@@ -41,6 +41,7 @@ struct RulesCompiler {
   private let version: Int
   private let service: Ruleset.Service
   private(set) var issues: [RulesIssue] = []
+  private var expressionCount = 0
   private var declarations: [Declaration] = []
   /// The function whose body is being compiled.
   private var current: Int?
@@ -265,7 +266,9 @@ struct RulesCompiler {
   // MARK: Expressions
 
   private mutating func compile(_ syntax: Syntax, _ scope: Scope) -> Expression {
-    Expression(kind(syntax, scope), syntax.range)
+    let kind = kind(syntax, scope)
+    expressionCount += 1
+    return Expression(kind, syntax.range, number: expressionCount - 1)
   }
 
   private mutating func kind(_ syntax: Syntax, _ scope: Scope) -> Expression.Kind {

@@ -3,10 +3,14 @@ import DocumentModel
 extension Evaluation {
   /// Reasons that a refusal names.
   private static let reasonsMax = 5
+  /// The work that may be done for a value that is shown although the rule did not need it; it lets
+  /// names be compared, and no more.
+  private static let extraWorkMax = 10_000
 
   /// The parts of a condition that made it false, or made it fail.
   ///
-  /// They are evaluated once more, with what was already looked up; see `repeated`.
+  /// They are evaluated once more, with what was already looked up; see `repeated`. What the rule
+  /// has skipped, such as the pattern after a bound that a text exceeds, is skipped again.
   func reasons(_ condition: Expression, _ captures: [RuleValue?]) -> [Decision.Reason] {
     beginOnce(captures)
     var reasons: [Decision.Reason] = []
@@ -27,9 +31,17 @@ extension Evaluation {
     switch expression.kind {
     case .and(let operands) where wanted, .or(let operands) where !wanted:
       // One operand decides; an error does only where none decides.
-      let outcomes = operands.map { self.outcome($0, frame) }
-      let place = outcomes.firstIndex(of: .bool(!wanted)) ?? outcomes.firstIndex(of: .failed)
-      if let place { explain(operands[place], frame, wants: wanted, into: &reasons) }
+      var deciding: Expression?
+      for operand in operands {
+        let outcome = self.outcome(operand, frame)
+        if outcome == .failed { deciding = deciding ?? operand }
+        if outcome == .bool(!wanted) {
+          deciding = operand
+          // The rule has skipped the others, too.
+          break
+        }
+      }
+      if let deciding { explain(deciding, frame, wants: wanted, into: &reasons) }
     case .and(let operands), .or(let operands):
       for operand in operands { explain(operand, frame, wants: wanted, into: &reasons) }
     case .not(let operand): explain(operand, frame, wants: !wanted, into: &reasons)
@@ -64,21 +76,35 @@ extension Evaluation {
       let value = try value(expression, frame)
       if case .bool = value {} else { failure = "Expected a bool, found \(value.typeName)." }
     } catch { failure = error.message }
-    let operands = expression.children.isEmpty ? [expression] : expression.children
     return Decision.Reason(
       range: expression.range,
       text: ruleset.source.text(expression.range),
-      operands: operands.compactMap { operand -> Decision.Operand? in
-        if case .literal = operand.kind { return nil }
-        let text = ruleset.source.text(operand.range)
-        do {
-          return Decision.Operand(text: text, value: try value(operand, frame).literal)
-        } catch {
-          return Decision.Operand(text: text, value: "(no value)")
-        }
-      },
+      operands: operands(of: expression, frame),
       failure: failure
     )
+  }
+
+  private func operands(of expression: Expression, _ frame: Frame) -> [Decision.Operand] {
+    let operands = expression.children.isEmpty ? [expression] : expression.children
+    var shown: [Decision.Operand] = []
+    // The rule has not needed what comes after an operand that failed.
+    var isNeeded = true
+    for operand in operands {
+      if case .literal = operand.kind { continue }
+      let work = workLeft
+      if !isNeeded { workLeft = min(work, Self.extraWorkMax) }
+      let value = try? value(operand, frame)
+      if !isNeeded { workLeft = work }
+      shown.append(
+        Decision.Operand(
+          text: ruleset.source.text(operand.range),
+          // Why it has none stands in the reason's failure.
+          value: value?.literal ?? "(no value)"
+        )
+      )
+      if value == nil { isNeeded = false }
+    }
+    return shown
   }
 }
 

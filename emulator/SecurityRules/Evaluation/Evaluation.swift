@@ -1,3 +1,5 @@
+import DocumentModel
+
 /// Why an expression has no value.
 struct RuleError: Error {
   var message: String
@@ -56,42 +58,9 @@ package struct RulesRequest: Sendable {
 /// Where rules look up documents; valid during one request.
 package protocol RulesDocuments {
   /// The document at a path below `databases`, before the request or after it; nil without one.
-  func document(_ path: RulePath, after: Bool) throws -> RuleValue?
-}
-
-/// The documents that the rules have looked at for one request, which are bounded.
-package final class AccessLedger {
-  /// A document that was looked at, and its value.
-  struct Key: Hashable {
-    var path: RulePath
-    var after: Bool
-  }
-
-  fileprivate let totalMax: Int
-  fileprivate var values: [Key: RuleValue] = [:]
-  /// Documents that count, whether they were looked at before or after the request.
-  fileprivate var paths: Set<RulePath> = []
-  /// What may still be done with large values, for all documents of the request.
-  fileprivate var work: Int
-  private let workMax: Int
-
-  /// The bound of a request with one document is 10, of others 20, and 10 for each document.
   ///
-  /// `workMax` counts what is done with texts, lists and patterns, in the units of `LinearPattern` and
-  /// `RuleValue.weight`: the default is about a second of one core.
-  package init(isSingle: Bool, workMax: Int = 20_000_000) {
-    totalMax = isSingle ? 10 : 20
-    work = workMax
-    self.workMax = workMax
-  }
-
-  /// The same documents, to look at more of them without counting them for the request.
-  func copy() -> AccessLedger {
-    let other = AccessLedger(isSingle: totalMax == 10, workMax: workMax)
-    other.values = values
-    other.paths = paths
-    return other
-  }
+  /// The path is one that a document can have, in the request's own database; see `LookUpPath`.
+  func document(_ path: RulePath, after: Bool) throws -> RuleValue?
 }
 
 /// What one look at the rules needs and uses up.
@@ -112,7 +81,9 @@ final class Evaluation {
   /// The values of a function's parameters and variables, which are found when first used.
   final class Frame {
     enum Slot {
-      case value(Result<RuleValue, RuleError>)
+      case value(RuleValue)
+      // Boxed, for an error is several times as large as a value.
+      indirect case failed(RuleError)
       case pending(Expression)
     }
 
@@ -137,20 +108,26 @@ final class Evaluation {
   let constraints: QueryConstraints?
   private let documents: any RulesDocuments
   private let ledger: AccessLedger
-  private var accesses: Set<RulePath> = []
+  /// The documents that this evaluation has looked at, by their places in the ledger.
+  private var accesses: [Int] = []
+  /// The frame of everything that has neither parameters nor variables.
+  private let emptyFrame = Frame()
   /// The wildcards' values where the pattern has matched; nil for what a query leaves open.
   var captures: [RuleValue?] = []
   private var callDepth = 0
   private var expressionCount = 0
   private var depth = 0
   private var madeWeight = 0
-  /// What parts of conditions were found to be, if each is to be evaluated once only.
-  private var found: [Part: Result<RuleValue, RuleError>]?
+  /// Whether each part of a condition is to be evaluated once only.
+  private var isOnce = false
+  /// What parts of conditions were found to be then.
+  private var found: [Part: Result<RuleValue, RuleError>] = [:]
   /// The frames of calls that were made then, which live as long as what was found.
   private var calls: [Part: Frame] = [:]
   private let coverage: CoverageRecord?
-  /// Called with what `debug` is given.
-  private let onDebug: (RuleValue, SourceRange) -> Void
+  /// What `debug` was given, of bounded number.
+  private(set) var debugged: [Decision.DebugValue] = []
+  private let keepsDebugged: Bool
 
   init(
     _ ruleset: Ruleset,
@@ -159,7 +136,7 @@ final class Evaluation {
     documents: any RulesDocuments,
     ledger: AccessLedger,
     coverage: CoverageRecord? = nil,
-    onDebug: @escaping (RuleValue, SourceRange) -> Void = { _, _ in }
+    keepsDebugged: Bool = true
   ) {
     self.ruleset = ruleset
     self.request = request
@@ -167,7 +144,7 @@ final class Evaluation {
     self.documents = documents
     self.ledger = ledger
     self.coverage = coverage
-    self.onDebug = onDebug
+    self.keepsDebugged = keepsDebugged
   }
 
   /// The same evaluation after it has ended, to look at the parts of its conditions once more.
@@ -179,7 +156,8 @@ final class Evaluation {
       request,
       constraints: constraints,
       documents: documents,
-      ledger: ledger.copy()
+      ledger: ledger.copy(),
+      keepsDebugged: false
     )
     other.accesses = accesses
     // Also operands that were not needed are looked at, for each of the rules that are told.
@@ -190,19 +168,26 @@ final class Evaluation {
   /// Takes up a rule of which each part will be evaluated once, however often it is asked for.
   func beginOnce(_ captures: [RuleValue?]) {
     self.captures = captures
+    isOnce = true
     found = [:]
     calls = [:]
   }
 
   /// Whether a condition holds; a value that is not a `bool` is an error.
   func holds(_ condition: Expression) throws(RuleError) -> Bool {
-    try bool(condition, Frame())
+    try bool(condition, emptyFrame)
+  }
+
+  /// What may still be done with large values.
+  var workLeft: Int {
+    get { ledger.work }
+    set { ledger.work = newValue }
   }
 
   // MARK: Expressions
 
   func value(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
-    if found != nil { return try onceFound(expression, frame) }
+    if isOnce { return try onceFound(expression, frame) }
     guard let coverage else { return try plainValue(expression, frame) }
     do {
       let value = try plainValue(expression, frame)
@@ -216,13 +201,13 @@ final class Evaluation {
 
   private func onceFound(_ expression: Expression, _ frame: Frame) throws(RuleError) -> RuleValue {
     let part = Part(expression, frame)
-    if let known = found?[part] { return try known.get() }
+    if let known = found[part] { return try known.get() }
     do {
       let value = try plainValue(expression, frame)
-      found?[part] = .success(value)
+      found[part] = .success(value)
       return value
     } catch {
-      found?[part] = .failure(error)
+      found[part] = .failure(error)
       throw error
     }
   }
@@ -321,13 +306,9 @@ final class Evaluation {
       let result: RuleValue
       do {
         try spend(receiver.work(ofCalling: name, values, atMost: ledger.work))
-        result = try RuleMethods.call(
-          name,
-          on: receiver,
-          values,
-          ruleset.patterns,
-          work: &ledger.work
-        )
+        var work = ledger.work
+        defer { ledger.work = work }
+        result = try RuleMethods.call(name, on: receiver, values, ruleset.patterns, work: &work)
       } catch {
         throw failure(error.message, expression)
       }
@@ -400,16 +381,17 @@ final class Evaluation {
 
   private func local(_ place: Int, _ frame: Frame) throws(RuleError) -> RuleValue {
     switch frame.slots[place] {
-    case .value(let known): return try known.get()
+    case .value(let known): return known
+    case .failed(let error): throw error
     case .pending(let expression):
-      let result: Result<RuleValue, RuleError>
       do throws(RuleError) {
-        result = .success(try value(expression, frame))
+        let value = try value(expression, frame)
+        frame.slots[place] = .value(value)
+        return value
       } catch {
-        result = .failure(error)
+        frame.slots[place] = .failed(error)
+        throw error
       }
-      frame.slots[place] = .value(result)
-      return try result.get()
     }
   }
 
@@ -434,15 +416,17 @@ final class Evaluation {
     _ arguments: [Expression],
     _ frame: Frame
   ) -> Frame {
-    if let known = calls[Part(call, frame)] { return known }
+    if arguments.isEmpty, function.lets.isEmpty { return emptyFrame }
+    if isOnce, let known = calls[Part(call, frame)] { return known }
     let inner = Frame()
-    if found != nil { calls[Part(call, frame)] = inner }
+    inner.slots.reserveCapacity(arguments.count + function.lets.count)
+    if isOnce { calls[Part(call, frame)] = inner }
     for argument in arguments {
       // One that fails does so where it is used.
       do throws(RuleError) {
-        inner.slots.append(.value(.success(try value(argument, frame))))
+        inner.slots.append(.value(try value(argument, frame)))
       } catch {
-        inner.slots.append(.value(.failure(error)))
+        inner.slots.append(.failed(error))
       }
     }
     for binding in function.lets { inner.slots.append(.pending(binding)) }
@@ -519,13 +503,16 @@ final class Evaluation {
   }
 
   private func path(_ parts: [Expression.Part], _ frame: Frame) throws(RuleError) -> RulePath {
-    var segments: [String] = []
+    var whole = RulePath([])
+    whole.segments.reserveCapacity(parts.count)
     for part in parts {
       switch part {
-      case .text(let text): segments.append(text)
+      case .text(let text): whole.segments.append(text)
       case .value(let expression):
         switch try known(expression, frame) {
-        case .path(let path): segments += path.segments
+        case .path(let path):
+          whole.segments += path.segments
+          whole.hasPlaceholders = whole.hasPlaceholders || path.hasPlaceholders
         case let other:
           guard let text = RuleConversions.text(other) else {
             throw failure(
@@ -533,11 +520,11 @@ final class Evaluation {
               expression
             )
           }
-          segments.append(text)
+          whole.segments.append(text)
         }
       }
     }
-    return RulePath(segments)
+    return whole
   }
 
   // MARK: Members
@@ -622,7 +609,15 @@ final class Evaluation {
     case .exists: return .bool(try document(value, after: false, function, expression) != nil)
     case .existsAfter: return .bool(try document(value, after: true, function, expression) != nil)
     case .debug:
-      onDebug(value, expression.range)
+      if keepsDebugged, debugged.count < Decision.debuggedMax {
+        debugged.append(
+          Decision.DebugValue(
+            range: expression.range,
+            text: ruleset.source.text(argument.range),
+            value: value.literal
+          )
+        )
+      }
       return value
     case .int, .float, .string, .path:
       do { return try RuleConversions.convert(value, to: function) } catch {
@@ -644,14 +639,16 @@ final class Evaluation {
         expression
       )
     }
-    let key = AccessLedger.Key(path: path, after: after)
-    if let value = ledger.values[key], accesses.contains(path) { return value.isNull ? nil : value }
+    let target: LookUpPath
+    do { target = try LookUpPath(path, database: database) } catch {
+      throw serviceCallError(function, .path(path), error.message, expression)
+    }
+    guard case .document(let name) = target else { return nil }
+    let place = ledger.place(of: name)
     // The document that is asked for costs nothing.
-    if path != RulePath(request.path.compactMap(\.text)) {
+    if !accesses.contains(place), !isAskedFor(name) {
       // What is refused is not counted: what was looked at before stays free.
-      guard accesses.contains(path) || accesses.count < Limits.accessesMax,
-        ledger.paths.contains(path) || ledger.paths.count < ledger.totalMax
-      else {
+      guard accesses.count < Limits.accessesMax, ledger.count(at: place) else {
         throw serviceCallError(
           function,
           .path(path),
@@ -660,16 +657,33 @@ final class Evaluation {
           expression
         )
       }
-      accesses.insert(path)
-      ledger.paths.insert(path)
+      accesses.append(place)
     }
-    if let value = ledger.values[key] { return value.isNull ? nil : value }
+    if let value = ledger.value(at: place, after: after) { return value.isNull ? nil : value }
     let value: RuleValue?
-    do { value = try documents.document(path, after: after) } catch {
+    do { value = try documents.document(name, after: after) } catch {
       throw serviceCallError(function, .path(path), "\(error)", expression)
     }
-    ledger.values[key] = value ?? .null
+    ledger.setValue(value ?? .null, at: place, after: after)
     return value
+  }
+
+  /// The database of the request; the default one when it is a file's.
+  private var database: String {
+    guard request.path.count > 1, request.path[0].text == "databases" else { return "(default)" }
+    return request.path[1].text ?? "(default)"
+  }
+
+  private func isAskedFor(_ path: RulePath) -> Bool {
+    let segments = path.segments
+    guard segments.count == request.path.count else { return false }
+    // From the end, because the paths of one database all begin alike.
+    for place in segments.indices.reversed() {
+      guard let text = request.path[place].text, text.isIdentical(to: segments[place]) else {
+        return false
+      }
+    }
+    return true
   }
 
   private func serviceCallError(

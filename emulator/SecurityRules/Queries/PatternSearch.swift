@@ -15,11 +15,13 @@ struct PatternSearch {
   /// Whether a recursive wildcard needs a segment at least.
   private let isFirstVersion: Bool
   private var found: [Candidate] = []
+  /// The values of the wildcards on the way to the pattern that is compared now.
+  private var captures: [RuleValue?] = []
   private var steps = 0
 
   static func allows(for request: RulesRequest, in ruleset: Ruleset) -> [Candidate] {
     var search = PatternSearch(request: request, isFirstVersion: ruleset.version == 1)
-    for match in ruleset.matches { search.look(match, match.path[...], request.path[...], []) }
+    for match in ruleset.matches { search.look(match, 0, 0) }
     return search.found
   }
 
@@ -28,44 +30,51 @@ struct PatternSearch {
     self.isFirstVersion = isFirstVersion
   }
 
-  private mutating func look(
-    _ match: CompiledMatch,
-    _ pattern: ArraySlice<PatternPart>,
-    _ path: ArraySlice<RulesRequest.PathStep>,
-    _ captures: [RuleValue?]
-  ) {
+  /// Compares what is left of a match's pattern and of the path, from their places on.
+  private mutating func look(_ match: CompiledMatch, _ place: Int, _ pathPlace: Int) {
     steps += 1
     guard steps <= Self.stepsMax else { return }
-    guard let part = pattern.first else {
-      if path.isEmpty {
+    guard place < match.path.count else {
+      if pathPlace == request.path.count {
         for allow in match.allows where allow.methods.contains(request.method) {
           found.append(Candidate(allow: allow, captures: captures))
         }
       }
-      for inner in match.matches { look(inner, inner.path[...], path, captures) }
+      for inner in match.matches { look(inner, 0, pathPlace) }
       return
     }
-    let rest = pattern.dropFirst()
-    switch part {
+    let step = pathPlace < request.path.count ? request.path[pathPlace] : nil
+    switch match.path[place] {
     case .text(let text):
-      guard case .known(let segment) = path.first, segment.isIdentical(to: text) else { return }
-      look(match, rest, path.dropFirst(), captures)
+      guard case .known(let segment) = step, segment.isIdentical(to: text) else { return }
+      look(match, place + 1, pathPlace + 1)
     case .capture:
-      switch path.first {
-      case .known(let segment): look(match, rest, path.dropFirst(), captures + [.string(segment)])
-      case .unknown: look(match, rest, path.dropFirst(), captures + [nil])
+      switch step {
+      case .known(let segment): capture(.string(segment), match, place + 1, pathPlace + 1)
+      case .unknown: capture(nil, match, place + 1, pathPlace + 1)
       case .anyStretch, nil: return
       }
     case .glob:
       // From the longest to the shortest.
-      for end in stride(from: path.endIndex, through: path.startIndex, by: -1) {
-        let taken = path[path.startIndex..<end]
+      for end in stride(from: request.path.count, through: pathPlace, by: -1) {
+        let taken = request.path[pathPlace..<end]
         // A stretch that a query leaves open may be none.
         if isFirstVersion, !taken.contains(where: { $0 != .anyStretch }) { continue }
         let value: RuleValue? =
           taken.allSatisfy(\.isKnown) ? .path(RulePath(taken.compactMap(\.text))) : nil
-        look(match, rest, path[end...], captures + [value])
+        capture(value, match, place + 1, end)
       }
     }
+  }
+
+  private mutating func capture(
+    _ value: RuleValue?,
+    _ match: CompiledMatch,
+    _ place: Int,
+    _ pathPlace: Int
+  ) {
+    captures.append(value)
+    look(match, place, pathPlace)
+    captures.removeLast()
   }
 }

@@ -84,5 +84,6 @@ extension RulePath {
       )
     }
     self.init(parts.map { String(decoding: $0, as: UTF8.self) })
+    hasPlaceholders = segments.contains { $0.hasPrefix("{") && $0.hasSuffix("}") }
   }
 }

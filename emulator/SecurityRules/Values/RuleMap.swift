@@ -4,6 +4,8 @@ package import DocumentModel
 package enum RuleMap: Sendable {
   /// Of a document, not converted yet.
   case fields(MapValue)
+  /// A document as `resource` and `get` show it: its `data`, its `id` and its `__name__`.
+  indirect case document(FirestoreDocument)
   /// Made by rules, or for them.
   case members(RuleMembers)
 
@@ -20,6 +22,13 @@ package enum RuleMap: Sendable {
   package subscript(key: String) -> RuleValue? {
     switch self {
     case .fields(let fields): fields[key].map(RuleValue.init)
+    case .document(let document):
+      switch key {
+      case "data": .map(.fields(document.fields))
+      case "id": .string(document.name.id)
+      case "__name__": .path(RulePath(document.name))
+      default: nil
+      }
     case .members(let members): members[key]
     }
   }
@@ -27,6 +36,7 @@ package enum RuleMap: Sendable {
   var count: Int {
     switch self {
     case .fields(let fields): fields.count
+    case .document: 3
     case .members(let members): members.count
     }
   }
@@ -35,6 +45,7 @@ package enum RuleMap: Sendable {
   var keys: [String] {
     switch self {
     case .fields(let fields): fields.keys
+    case .document: ["__name__", "data", "id"]
     case .members(let members): members.keys
     }
   }
@@ -42,21 +53,61 @@ package enum RuleMap: Sendable {
 
 /// Values by name; of two with one name the later counts.
 package struct RuleMembers: Sendable {
-  private var values: [ExactText: RuleValue] = [:]
+  private struct Entry {
+    var name: String
+    var value: RuleValue
+  }
 
-  init(_ members: some Sequence<(String, RuleValue)> = []) {
-    for (name, value) in members { values[ExactText(name)] = value }
+  /// Ascending by the bytes of their names, each name once.
+  private var entries: [Entry] = []
+
+  init() {}
+
+  init(_ members: some Sequence<(String, RuleValue)>) {
+    // Of equal names, later ones stay behind earlier ones, which they then replace.
+    let sorted = members.enumerated().sorted { left, right in
+      let order = ValueOrder.compareText(left.element.0, right.element.0)
+      return order == .equal ? left.offset < right.offset : order == .less
+    }
+    for (_, entry) in sorted {
+      if let last = entries.last, last.name.isIdentical(to: entry.0) { entries.removeLast() }
+      entries.append(Entry(name: entry.0, value: entry.1))
+    }
   }
 
   subscript(name: String) -> RuleValue? {
-    get { values[ExactText(name)] }
-    set { values[ExactText(name)] = newValue }
+    get {
+      let (place, isPresent) = place(of: name)
+      return isPresent ? entries[place].value : nil
+    }
+    set {
+      let (place, isPresent) = place(of: name)
+      switch (newValue, isPresent) {
+      case (let value?, true): entries[place].value = value
+      case (let value?, false): entries.insert(Entry(name: name, value: value), at: place)
+      case (nil, true): entries.remove(at: place)
+      case (nil, false): break
+      }
+    }
   }
 
-  var count: Int { values.count }
+  /// Where a name stands, or where it would have to be put.
+  private func place(of name: String) -> (place: Int, isPresent: Bool) {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      switch ValueOrder.compareText(entries[middle].name, name) {
+      case .less: low = middle + 1
+      case .equal: return (middle, true)
+      case .greater: high = middle
+      }
+    }
+    return (low, false)
+  }
+
+  var count: Int { entries.count }
 
   /// In the order of their bytes.
-  var keys: [String] {
-    values.keys.map(\.text).sorted { ValueOrder.compareText($0, $1) == .less }
-  }
+  var keys: [String] { entries.map(\.name) }
 }

@@ -35,7 +35,7 @@ enum RuleMethods {
       case .timestamp(let time): timestamp(name, time, arguments)
       case .duration(let span): duration(name, span, arguments)
       case .latlng(let point): latlng(name, point, arguments)
-      case .path(let path): self.path(name, path, arguments)
+      case .path(let path): try self.path(name, path, arguments)
       case .null: throw OperationError(message: "Null value error.")
       case .bool, .int, .float, .vector, .queried: nil
       }
@@ -90,8 +90,8 @@ enum RuleMethods {
       else {
         throw .unsupported("\(value.typeName)[\(from?.typeName ?? ""):\(to?.typeName ?? "")]")
       }
-      // Even an empty part begins at something.
-      guard 0 <= from, from < count, to <= count else { throw outOfBounds }
+      // Even an empty part begins at something, and ends behind something.
+      guard 0 <= from, from < count, 0 < to, to <= count else { throw outOfBounds }
       guard from <= to else { throw OperationError(message: "Illegal range error.") }
       return Int(from)..<Int(to)
     }
@@ -101,6 +101,7 @@ enum RuleMethods {
       let units = Array(text.utf16)
       return .string(String(decoding: units[try checked(units.count)], as: UTF16.self))
     case .path(let path):
+      guard !path.hasPlaceholders else { throw RulePath.unbound }
       return .path(RulePath(Array(path.segments[try checked(path.segments.count)])))
     case .null: throw OperationError(message: "Null value error.")
     default: throw .unsupported("\(value.typeName)[int:int]")
@@ -216,13 +217,45 @@ enum RuleMethods {
       guard !separators.overflow, bytes <= textBytesMax else { throw tooLong }
       return .string(texts.joined(separator: separator))
     case ("hasAll", .list(let other)), ("hasAny", .list(let other)), ("hasOnly", .list(let other)):
+      return compare(name, elements, other)
+    default: return nil
+    }
+  }
+
+  /// The lists that are compared without sets: the names of a document's fields, for example.
+  private static let shortCountMax = 16
+
+  private static func compare(
+    _ name: String,
+    _ elements: [RuleValue],
+    _ given: [RuleValue]
+  ) -> RuleValue {
+    guard isShort(elements), isShort(given) else {
       return compare(
         name,
         RuleSet(elements, unifyingNumbers: false),
-        RuleSet(other, unifyingNumbers: false)
+        RuleSet(given, unifyingNumbers: false)
       )
-    default: return nil
     }
+    func holds(_ list: [RuleValue], _ wanted: RuleValue) -> Bool {
+      list.contains { $0.isSame(as: wanted) }
+    }
+    return switch name {
+    case "hasAll": .bool(given.allSatisfy { holds(elements, $0) })
+    case "hasAny": .bool(given.contains { holds(elements, $0) })
+    default: .bool(elements.allSatisfy { holds(given, $0) })
+    }
+  }
+
+  /// Comparing every element with every other one must not cost more than sets of them.
+  private static func isShort(_ list: [RuleValue]) -> Bool {
+    list.count <= shortCountMax
+      && list.allSatisfy { element in
+        switch element {
+        case .null, .bool, .int, .float, .string: true
+        default: false
+        }
+      }
   }
 
   private static func compare(_ name: String, _ set: RuleSet, _ given: RuleSet) -> RuleValue {
@@ -371,19 +404,27 @@ enum RuleMethods {
     _ name: String,
     _ path: RulePath,
     _ arguments: [RuleValue]
-  ) -> RuleValue? {
+  ) throws(OperationError) -> RuleValue? {
     guard name == "bind", case .map(let values) = arguments.first else { return nil }
-    var segments: [String] = []
+    var bound = RulePath([])
+    var names: Set<ExactText> = []
     for segment in path.segments {
-      guard segment.hasPrefix("{"), segment.hasSuffix("}") else {
-        segments.append(segment)
+      guard path.hasPlaceholders, segment.hasPrefix("{"), segment.hasSuffix("}") else {
+        bound.segments.append(segment)
         continue
       }
       let name = segment.dropFirst().dropLast().split(separator: "=").first.map(String.init) ?? ""
       guard case .string(let value) = values[name] else { return nil }
-      segments.append(value)
+      guard !value.isEmpty else {
+        throw OperationError(message: "Cannot bind empty value to path template variable \(name).")
+      }
+      names.insert(ExactText(name))
+      bound.segments.append(value)
     }
-    return .path(RulePath(segments))
+    if let other = values.keys.first(where: { !names.contains(ExactText($0)) }) {
+      throw OperationError(message: "Variable(s) \(other) do not exist in the path template.")
+    }
+    return .path(bound)
   }
 }
 

@@ -3,8 +3,10 @@ import DocumentModel
 /// Different elements, in the order in which they came.
 package struct RuleSet: Sendable {
   private(set) var elements: [RuleValue] = []
-  /// The places of elements by what equal ones have in common.
-  private var places: [Int: [Int]] = [:]
+  /// The places of elements by what equal ones have in common; nil while there are few.
+  private var places: [Int: [Int]]?
+  /// Up to so many elements, comparing each costs less than hashing.
+  private static let fewMax = 8
 
   /// Whether `1` and `1.0` are one element, as in the sets of rules but not in their lists.
   private let unifiesNumbers: Bool
@@ -15,21 +17,38 @@ package struct RuleSet: Sendable {
   }
 
   private mutating func insert(_ element: RuleValue) {
+    guard places != nil else {
+      guard !contains(element) else { return }
+      elements.append(element)
+      if elements.count > Self.fewMax { indexElements() }
+      return
+    }
     // What equals nothing, not even itself, is an element each time and is never found.
     guard let key = element.equalityHash else { return elements.append(element) }
-    guard !contains(element, key) else { return }
-    places[key, default: []].append(elements.count)
+    guard !contains(element, places?[key]) else { return }
+    places?[key, default: []].append(elements.count)
     elements.append(element)
   }
 
-  func contains(_ element: RuleValue) -> Bool {
-    element.equalityHash.map { contains(element, $0) } ?? false
+  private mutating func indexElements() {
+    var places: [Int: [Int]] = [:]
+    for (place, element) in elements.enumerated() {
+      if let key = element.equalityHash { places[key, default: []].append(place) }
+    }
+    self.places = places
   }
 
-  private func contains(_ element: RuleValue, _ key: Int) -> Bool {
-    places[key]?.contains { place in
-      unifiesNumbers ? elements[place].equals(element) : elements[place].isSame(as: element)
-    } ?? false
+  func contains(_ element: RuleValue) -> Bool {
+    guard let places else { return elements.contains { areEqual($0, element) } }
+    return element.equalityHash.map { contains(element, places[$0]) } ?? false
+  }
+
+  private func contains(_ element: RuleValue, _ places: [Int]?) -> Bool {
+    places?.contains { areEqual(elements[$0], element) } ?? false
+  }
+
+  private func areEqual(_ left: RuleValue, _ right: RuleValue) -> Bool {
+    unifiesNumbers ? left.equals(right) : left.isSame(as: right)
   }
 
   var count: Int { elements.count }

@@ -42,10 +42,10 @@ extension RuleValue {
       for element in set.elements where weight <= bound { element.add(to: &weight, bound) }
     case .map(.fields(let fields)):
       for field in fields where weight <= bound { field.value.add(to: &weight, bound) }
-    case .map(.members(let members)):
-      for key in members.keys where weight <= bound {
+    case .map(let map):
+      for key in map.keys where weight <= bound {
         weight += key.utf8.count
-        members[key]?.add(to: &weight, bound)
+        map[key]?.add(to: &weight, bound)
       }
     case .mapDiff(let diff):
       weight += diff.added.count + diff.removed.count + diff.changed.count + diff.unchanged.count

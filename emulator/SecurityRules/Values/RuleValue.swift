@@ -3,7 +3,7 @@ package import DocumentModel
 /// A value of the rules language.
 ///
 /// Maps of documents are converted member by member when they are looked at.
-package indirect enum RuleValue: Sendable {
+package enum RuleValue: Sendable {
   case null
   case bool(Bool)
   case int(Int64)
@@ -11,15 +11,16 @@ package indirect enum RuleValue: Sendable {
   case string(String)
   case bytes([UInt8])
   case timestamp(RuleTimestamp)
-  case duration(RuleDuration)
+  // The large ones are boxed, so that the others need no box.
+  indirect case duration(RuleDuration)
   case latlng(GeoPoint)
   /// Numbers that belong together, of which rules know nothing but whether they are the same.
   case vector([Double])
   case path(RulePath)
   case list([RuleValue])
   case map(RuleMap)
-  case set(RuleSet)
-  case mapDiff(RuleMapDiff)
+  indirect case set(RuleSet)
+  indirect case mapDiff(RuleMapDiff)
   /// What a query says, or does not say, of a field of its results; see `QueryConstraints`.
   case queried(QueriedPart)
 
@@ -97,6 +98,10 @@ package struct RuleDuration: Sendable, Hashable, Comparable {
 package struct RulePath: Sendable, Hashable {
   package var segments: [String]
 
+  /// Whether segments such as `{id}` of a `path()` wait for `bind`.
+  var hasPlaceholders = false
+  static let unbound = OperationError(message: "A variable is not bound in path template.")
+
   /// A path of raw segments.
   package init(_ segments: [String]) { self.segments = segments }
 
@@ -105,7 +110,12 @@ package struct RulePath: Sendable, Hashable {
 
   /// Whether the segments are the same bytes; others may look alike.
   package static func == (left: RulePath, right: RulePath) -> Bool {
-    left.segments.areIdentical(to: right.segments)
+    guard left.segments.count == right.segments.count else { return false }
+    // From the end, because the paths of one database all begin alike.
+    for place in left.segments.indices.reversed() {
+      guard left.segments[place].isIdentical(to: right.segments[place]) else { return false }
+    }
+    return true
   }
 
   package func hash(into hasher: inout Hasher) {

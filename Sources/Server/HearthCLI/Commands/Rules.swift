@@ -120,6 +120,12 @@ struct Rules: AsyncParsableCommand {
       }
       let seen = SecurityRules.Coverage()
       let results = table.run(ruleset, coverage: seen)
+      for result in results where result.isAsExpected {
+        let lines = result.decision.debugLines(in: ruleset)
+        guard !lines.isEmpty else { continue }
+        Terminal.printLine("debug   \(result.name)")
+        Terminal.print("        " + lines.joined(separator: "\n").indented(by: 8))
+      }
       for result in results where !result.isAsExpected {
         Terminal.printLine("FAILED  \(result.name): expected \(result.expected.rawValue)")
         let text = result.decision.text(for: result.method, in: ruleset)

@@ -39,13 +39,15 @@ extension DocumentDatabase {
     }
     try Self.check(mask: mask)
     let reads = ReadSet(documents: Set(names.map(DocumentKeys.key)))
+    let authorized = AuthorizedDocuments()
     let result = try await read(
       reads,
       database,
       at: consistency,
-      authorize: authorization(ofReading: names, auth)
+      authorize: authorization(ofReading: names, auth, authorized)
     ) { reader in
-      let documents = try names.map { try reader.document($0)?.masked(by: mask) }
+      let found = try authorized.documents(of: reader) ?? names.map(reader.document)
+      let documents = found.map { $0?.masked(by: mask) }
       return (documents: documents, sequence: reader.snapshot.sequence)
     }
     return LookUpResult(
@@ -73,13 +75,15 @@ extension DocumentDatabase {
   /// What has to be asked before documents are read; nil for the administrator.
   private func authorization(
     ofReading names: [DocumentName],
-    _ auth: AuthContext
+    _ auth: AuthContext,
+    _ authorized: AuthorizedDocuments
   ) -> Authorization? {
     guard auth != .admin, let database = names.first?.database, !accessPolicy.isOpen(database)
     else { return nil }
     return { reader in
       let found = try names.map { (name: $0, document: try reader.document($0)) }
       try self.accessPolicy.authorizeReads(found, auth: auth, view: self.accessView(reader))
+      authorized.keep(found.map(\.document), of: reader)
     }
   }
 
@@ -98,6 +102,25 @@ extension DocumentDatabase {
     _ auth: AuthContext
   ) throws {
     if auth != .admin { try accessPolicy.authorize(request, in: database) }
+  }
+}
+
+/// The documents of a look-up that the access policy was asked about, so that they are read once.
+///
+/// They are the answer only where the answer is read from the state that the policy saw.
+private final class AuthorizedDocuments {
+  private var seen: (documents: [FirestoreDocument?], sequence: UInt64, time: Timestamp?)?
+
+  func keep(_ documents: [FirestoreDocument?], of reader: SnapshotReader) {
+    seen = (documents, reader.snapshot.sequence, reader.past?.time)
+  }
+
+  /// The documents as `reader` would read them; nil when the policy saw another state, or none.
+  func documents(of reader: SnapshotReader) -> [FirestoreDocument?]? {
+    guard let seen, seen.sequence == reader.snapshot.sequence, seen.time == reader.past?.time else {
+      return nil
+    }
+    return seen.documents
   }
 }
 

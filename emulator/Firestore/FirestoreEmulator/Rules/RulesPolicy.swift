@@ -26,17 +26,14 @@ package final class RulesPolicy: AccessPolicy {
     case database(DatabaseName)
   }
 
-  private struct State {
-    var rules: [Scope: Rules] = [:]
-    var decisions = RecentDecisions()
-    /// The claims of tokens seen lately.
-    var claims: [String: RuleValue] = [:]
-  }
-
   /// Claims that are kept as values.
   private static let claimsMax = 256
 
-  private let state = Mutex(State())
+  // Each of these is needed for every request; with one lock for all, requests would wait.
+  private let rules = Mutex<[Scope: Rules]>([:])
+  private let recent = Mutex(RecentDecisions())
+  /// The claims of tokens seen lately.
+  private let claims = Mutex<[String: RuleValue]>([:])
   private let logger: Logger
 
   /// A policy without rules, which allows everything.
@@ -46,18 +43,16 @@ package final class RulesPolicy: AccessPolicy {
 
   /// Puts rules in force; whoever listens has to be asked again.
   package func load(_ ruleset: Ruleset, for scope: Scope) {
-    state.withLock { $0.rules[scope] = Rules(ruleset) }
+    rules.withLock { $0[scope] = Rules(ruleset) }
   }
 
   /// The rules of a database; nil where everything is allowed.
   package func rules(of database: DatabaseName) -> Rules? {
-    state.withLock { state in
-      state.rules[.database(database)] ?? state.rules[.project(database.project)]
-    }
+    rules.withLock { $0[.database(database)] ?? $0[.project(database.project)] }
   }
 
   /// The last decisions, the latest first.
-  package var decisions: [RecentDecision] { state.withLock { $0.decisions.latestFirst } }
+  package var decisions: [RecentDecision] { recent.withLock { $0.latestFirst } }
 
   // MARK: AccessPolicy
 
@@ -73,15 +68,16 @@ package final class RulesPolicy: AccessPolicy {
     }
     let viewed = ViewedDocuments(view: view, database: database)
     let ledger = AccessLedger(isSingle: documents.count == 1)
+    let auth = value(auth)
     for (name, document) in documents {
       let request = RulesRequest(
         method: .get,
         path: Self.path(name),
         time: RuleTimestamp(view.requestTime),
-        auth: value(auth),
+        auth: auth,
         resource: Self.resource(document)
       )
-      try decide(request, about: name.path.description, by: rules, viewed, ledger)
+      try decide(request, about: .document(name), by: rules, viewed, ledger)
     }
   }
 
@@ -89,16 +85,18 @@ package final class RulesPolicy: AccessPolicy {
     guard let rules = rules(of: query.database) else { return }
     let documents = ViewedDocuments(view: view, database: query.database)
     let ledger = AccessLedger(isSingle: true)
+    let auth = value(auth)
+    let subject = RecentDecision.Subject.query(Self.title(query), query.database)
     for alternative in QueryAlternative.all(of: query) {
       let request = RulesRequest(
         method: .list,
         path: alternative.path,
         time: RuleTimestamp(view.requestTime),
-        auth: value(auth),
+        auth: auth,
         query: Self.value(of: query),
         constraints: [alternative.constraints]
       )
-      try decide(request, about: Self.title(query), by: rules, documents, ledger)
+      try decide(request, about: subject, by: rules, documents, ledger)
     }
   }
 
@@ -124,24 +122,38 @@ package final class RulesPolicy: AccessPolicy {
     }
     let documents = ViewedDocuments(view: view, database: database)
     let ledger = AccessLedger(isSingle: writes.count == 1)
-    // Several writes of one document are one change of it, from before the commit to after it.
-    let byName = Dictionary(grouping: writes, by: \.write.name)
-    var names: Set<DocumentName> = []
-    for write in writes where names.insert(write.write.name).inserted {
-      let name = write.write.name
-      let all = byName[name] ?? []
-      let before = write.before
-      let after = all.last?.after
+    let auth = value(auth)
+    for change in Self.changes(writes) {
+      guard let first = change.first, let last = change.last else { continue }
+      let name = first.write.name
       var request = RulesRequest(
-        method: Self.method(all.map(\.write), before, after),
+        method: Self.method(change.map(\.write), first.before, last.after),
         path: Self.path(name),
         time: RuleTimestamp(view.requestTime),
-        auth: value(auth),
-        resource: Self.resource(before)
+        auth: auth,
+        resource: Self.resource(first.before)
       )
-      if request.method != .get { request.newResource = Self.resource(after) }
-      try decide(request, about: name.path.description, by: rules, documents, ledger)
+      if request.method != .get { request.newResource = Self.resource(last.after) }
+      try decide(request, about: .document(name), by: rules, documents, ledger)
     }
+  }
+
+  /// The writes of each document, in the order in which the documents first occur.
+  ///
+  /// Several writes of one document are one change of it, from before the commit to after it.
+  private static func changes(_ writes: [AccessWrite]) -> [[AccessWrite]] {
+    guard writes.count > 1 else { return [writes] }
+    var changes: [[AccessWrite]] = []
+    var places: [DocumentName: Int] = [:]
+    for write in writes {
+      if let place = places[write.write.name] {
+        changes[place].append(write)
+      } else {
+        places[write.write.name] = changes.count
+        changes.append([write])
+      }
+    }
+    return changes
   }
 
   /// What a commit does with one document; a precondition says it before what is stored does.
@@ -164,35 +176,31 @@ package final class RulesPolicy: AccessPolicy {
 
   private func decide(
     _ request: RulesRequest,
-    about title: String,
+    about subject: RecentDecision.Subject,
     by rules: Rules,
     _ documents: ViewedDocuments,
     _ ledger: AccessLedger
   ) throws {
-    let database = documents.database
-    let isDefault = database == DatabaseName(project: database.project)
-    let title = isDefault ? title : "\(title) in database \(database.database)"
     let decision = rules.ruleset.decide(
       request,
       documents: documents,
       ledger: ledger,
       coverage: rules.coverage
     )
-    state.withLock { state in
-      state.decisions.add(
-        RecentDecision(
-          time: request.time,
-          method: request.method,
-          path: title,
-          auth: request.auth,
-          decision: decision,
-          ruleset: rules.ruleset
-        )
-      )
-    }
+    let recent = RecentDecision(
+      time: request.time,
+      method: request.method,
+      subject: subject,
+      auth: request.auth,
+      decision: decision,
+      ruleset: rules.ruleset
+    )
+    // The displaced decision is freed after the lock is released.
+    _ = self.recent.withLock { $0.add(recent) }
+    for line in decision.debugLines(in: rules.ruleset) { logger.notice("\(line)") }
     guard !decision.isAllowed else { return }
     logger.notice(
-      "\(request.method.rawValue) \(title) is denied: \(decision.summary(in: rules.ruleset))"
+      "\(request.method.rawValue) \(recent.path) is denied: \(decision.summary(in: rules.ruleset))"
     )
     throw StatusError(.permissionDenied, decision.message(for: request.method))
   }
@@ -205,12 +213,7 @@ package final class RulesPolicy: AccessPolicy {
 
   static func resource(_ document: FirestoreDocument?) -> RuleValue {
     guard let document else { return .null }
-    return .map(
-      .entries([
-        "data": .map(.fields(document.fields)), "id": .string(document.name.id),
-        "__name__": .path(RulePath(document.name)),
-      ])
-    )
+    return .map(.document(document))
   }
 
   private static func value(of query: Query) -> RuleValue {
@@ -236,13 +239,13 @@ package final class RulesPolicy: AccessPolicy {
 
   private func value(_ auth: AuthContext) -> RuleValue {
     guard case .user(let user) = auth else { return .null }
-    if let known = state.withLock({ $0.claims[user.claimsJSON] }) { return known }
+    if let known = claims.withLock({ $0[user.claimsJSON] }) { return known }
     let value = RuleValue.map(
       .entries(["uid": .string(user.uid), "token": ClaimsReader.value(user.claimsJSON)])
     )
-    state.withLock { state in
-      if state.claims.count >= Self.claimsMax { state.claims.removeAll() }
-      state.claims[user.claimsJSON] = value
+    claims.withLock { claims in
+      if claims.count >= Self.claimsMax { claims.removeAll() }
+      claims[user.claimsJSON] = value
     }
     return value
   }
@@ -254,22 +257,9 @@ private struct ViewedDocuments: RulesDocuments {
   let database: DatabaseName
 
   func document(_ path: RulePath, after: Bool) throws -> RuleValue? {
-    let segments = path.segments
-    guard segments.count > 3, segments.count.isMultiple(of: 2) == false,
-      segments[0] == "databases", segments[2] == "documents"
-    else {
-      throw StatusError.invalidArgument("The path is not that of a document.")
-    }
-    guard segments[1] == database.database else {
-      throw StatusError.invalidArgument("The path is that of another database.")
-    }
-    // What cannot be a document's name is none's.
-    guard
-      !segments.dropFirst(3).contains(where: {
-        ResourceID.flaw(of: $0, isCollection: false) != nil
-      })
-    else { return nil }
-    let name = DocumentName(database: database, path: ResourcePath(Array(segments.dropFirst(3))))
+    // After `databases`, the database's id and `documents`.
+    let segments = Array(path.segments.dropFirst(3))
+    let name = DocumentName(database: database, path: ResourcePath(segments))
     let document = after ? try view.documentAfter(name) : try view.document(name)
     return document.map { RulesPolicy.resource($0) }
   }

@@ -1,0 +1,203 @@
+import DocumentModel
+import DocumentStore
+import EventLog
+import FirestoreEmulator
+import Foundation
+import Identity
+import Logging
+import QueryEngine
+import RuntimeSupport
+import SecurityRules
+import StorageEngine
+import TestSupport
+import Testing
+
+/// Rules that decide about a store in memory.
+@Suite("Rules of a store")
+struct RulesPolicyTests {
+  private static let database = DatabaseName(project: "demo-psst")
+  private static let alice = AuthContext.user(
+    UserIdentity(uid: "alice", claimsJSON: "{\"sub\":\"alice\"}")
+  )
+
+  /// A store with rules, and the log of both.
+  private struct Fixture {
+    let log = LogCapture()
+    let policy: RulesPolicy
+    let store: DocumentDatabase
+
+    init() {
+      let logger = log.logger(level: .notice)
+      let storage = MemoryStorage()
+      policy = RulesPolicy(logger: logger)
+      store = DocumentDatabase(
+        storage: storage,
+        queryRunner: QueryRunner(logger: logger),
+        tailer: EventTailer(storage: storage, logger: logger),
+        accessPolicy: policy,
+        now: { Timestamp(microseconds: 1_700_000_000_000_000) },
+        clock: ContinuousClock(),
+        logger: logger
+      )
+    }
+
+    /// Puts a condition for `t/{id}` in force.
+    func load(_ condition: String) throws {
+      let ruleset = try Ruleset(
+        name: "f.rules",
+        content: """
+          rules_version = '2';
+          service cloud.firestore {
+            match /databases/{database}/documents/t/{id} { allow get, write: if \(condition); }
+          }
+          """
+      )
+      policy.load(ruleset, for: .project(RulesPolicyTests.database.project))
+    }
+
+    func put(_ path: String, _ fields: MapValue = [:], as auth: AuthContext = .admin) async throws {
+      let name = RulesPolicyTests.name(path)
+      try await commit(.update(name, fields: fields, mask: nil, transforms: []), auth)
+    }
+
+    func delete(_ path: String) async throws {
+      try await commit(.delete(RulesPolicyTests.name(path)), .admin)
+    }
+
+    private func commit(_ operation: Write.Operation, _ auth: AuthContext) async throws {
+      _ = try await store.commit(
+        [Write(operation)],
+        database: RulesPolicyTests.database,
+        transaction: nil,
+        auth: auth
+      )
+    }
+
+    /// Whether Alice may get `t/x`.
+    func mayGet() async throws -> Bool {
+      do {
+        _ = try await store.lookUp(
+          [RulesPolicyTests.name("t/x")],
+          mask: nil,
+          at: .latest,
+          auth: RulesPolicyTests.alice
+        )
+        return true
+      } catch let error as StatusError where error.statusCode == .permissionDenied { return false }
+    }
+  }
+
+  private static func name(_ path: String) -> DocumentName {
+    DocumentName(database: database, path: ResourcePath(slashSeparated: path))
+  }
+
+  @Test("The store's look-ups judge each path of the table as the official emulator does")
+  func paths() async throws {
+    struct Row: Decodable {
+      var path: String
+      var verdict: String
+
+      init(from decoder: any Decoder) throws {
+        var row = try decoder.unkeyedContainer()
+        path = try row.decode(String.self)
+        verdict = try row.decode(String.self)
+      }
+    }
+    let file = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../SecurityRulesTests/look_up_paths.json")
+    let rows = try JSONDecoder().decode([Row].self, from: try Data(contentsOf: file))
+    let fixture = Fixture()
+    let long = String(repeating: "x", count: 1500)
+    let umlauts = String(repeating: "ü", count: 750)
+    try await fixture.put(
+      "t/x",
+      [
+        "blank": .string(""), "slash": .string("a/b"), "s": .string("text"),
+        "long": .string(long + "x"), "max": .string(long), "s1": .string(umlauts),
+        "s2": .string(umlauts + "ü"), "n": .integer(7), "f": .double(1.5), "yes": .boolean(true),
+        "z": .null, "l": .array([]), "m": .map([:]), "p": .reference(Self.name("t/x")),
+        "b": .bytes([120]), "t": .timestamp(Timestamp(microseconds: 1_000_000)),
+      ]
+    )
+    for path in [
+      "t/x/s/y", "t/7", "t/1", "t/1.5", "t/true", "t/null", "t/...", "t/__id7__", "t/\(long)",
+      "\(long)/x", "t/{i}", "t/*", "t/a b", "t/____", "t/__", "t/%2F", "t/`", "t/\(umlauts)",
+    ] {
+      try await fixture.put(path)
+    }
+
+    for row in rows {
+      try fixture.load("exists(\(row.path))")
+      #expect(try await fixture.mayGet() == (row.verdict == "document"), "exists(\(row.path))")
+      try fixture.load("!exists(\(row.path))")
+      #expect(try await fixture.mayGet() == (row.verdict == "nothing"), "!exists(\(row.path))")
+    }
+  }
+
+  @Test("Each request looks up what is there then")
+  func freshLookUps() async throws {
+    let fixture = Fixture()
+    try await fixture.put("t/x")
+    try fixture.load("exists(/databases/(default)/documents/gates/open)")
+
+    for _ in 0..<3 {
+      try await fixture.put("gates/open")
+      #expect(try await fixture.mayGet())
+      try await fixture.delete("gates/open")
+      #expect(try await !fixture.mayGet())
+    }
+  }
+
+  @Test("A commit's look-ups keep apart what is there before it and after it")
+  func beforeAndAfter() async throws {
+    let fixture = Fixture()
+    try fixture.load(
+      """
+      !exists(/databases/(default)/documents/t/$(id))
+        && existsAfter(/databases/(default)/documents/t/$(id))
+        && !exists(/databases/(default)/documents/t/$(id))
+        && getAfter(/databases/(default)/documents/t/$(id)).data.n == 1
+      """
+    )
+
+    try await fixture.put("t/new", ["n": .integer(1)], as: Self.alice)
+    await #expect(throws: StatusError.self) {
+      try await fixture.put("t/new", ["n": .integer(1)], as: Self.alice)
+    }
+  }
+
+  @Test("Values given to debug are lines of the log, one for each request, and of the decisions")
+  func debugValues() async throws {
+    let fixture = Fixture()
+    try await fixture.put("t/x", ["s": .string("a\u{1B}[2Jb")])
+    try fixture.load("debug(resource.data.s) != ''")
+
+    #expect(try await fixture.mayGet())
+    #expect(try await fixture.mayGet())
+
+    let lines = fixture.log.entries.map(\.message).filter { $0.contains("debug(") }
+    #expect(lines.count == 2)
+    #expect(lines.first == "f.rules:3:71 debug(resource.data.s) = 'a\\u{1B}[2Jb'")
+    #expect(fixture.policy.decisions.first?.decision.debugged.count == 1)
+  }
+
+  @Test("The last decisions name their document, their query and another database")
+  func titles() async throws {
+    let fixture = Fixture()
+    try fixture.load("false")
+    let other = DatabaseName(project: Self.database.project, database: "other")
+    let path = ResourcePath(slashSeparated: "t/x")
+    for database in [Self.database, other] {
+      await #expect(throws: StatusError.self) {
+        try await fixture.store.lookUp(
+          [DocumentName(database: database, path: path)],
+          mask: nil,
+          at: .latest,
+          auth: Self.alice
+        )
+      }
+    }
+
+    #expect(fixture.policy.decisions.map(\.path) == ["t/x in database other", "t/x"])
+  }
+}

@@ -1,0 +1,82 @@
+import DocumentModel
+import Testing
+
+@testable import SecurityRules
+
+/// What the reasons of a refusal cost, in the units of `AccessLedger.work`.
+@Suite("The cost of reasons")
+struct ReasonCostTests {
+  private static let workMax = 1_000_000_000
+
+  /// What the decision of a rule used up, and what its reasons used up; and the reasons.
+  private static func costs(_ condition: String, _ text: String) throws -> (
+    decision: Int, reasons: Int, texts: [String]
+  ) {
+    let ruleset = try Ruleset(
+      name: "f.rules",
+      content: """
+        rules_version = '2';
+        service cloud.firestore {
+          function isName(s) { return s.size() <= 100 && s.matches('.*x'); }
+          match /databases/{database}/documents/t/{id} { allow get: if \(condition); }
+        }
+        """
+    )
+    let request = RulesRequest(
+      method: .get,
+      path: ["databases", "(default)", "documents", "t", "x"].map { .known($0) },
+      time: RuleTimestamp(Timestamp(microseconds: 0)),
+      auth: .null,
+      resource: .map(.entries(["data": .map(.fields(["s": .string(text)]))]))
+    )
+    let evaluation = Evaluation(
+      ruleset,
+      request,
+      constraints: nil,
+      documents: NoDocuments(),
+      ledger: AccessLedger(isSingle: true, workMax: workMax)
+    )
+    let candidate = try #require(PatternSearch.allows(for: request, in: ruleset).first)
+    let rule = try #require(candidate.allow.condition)
+    evaluation.captures = candidate.captures
+    #expect((try? evaluation.holds(rule)) != true)
+    let again = evaluation.repeated()
+    let reasons = again.reasons(rule, candidate.captures)
+    return (workMax - evaluation.workLeft, workMax - again.workLeft, reasons.map(\.text))
+  }
+
+  private struct NoDocuments: RulesDocuments {
+    func document(_ path: RulePath, after: Bool) throws -> RuleValue? { nil }
+  }
+
+  @Test(
+    "What a rule has skipped costs nothing in its reasons either",
+    arguments: [
+      "resource.data.s.size() <= 100 && resource.data.s.matches('(?s).*[^\\\\pZ\\\\pC].*')",
+      "!(resource.data.s.size() > 100 || resource.data.s.matches('.*x'))",
+      "isName(resource.data.s)",
+      "resource.data.s.size() <= 100 ? resource.data.s.matches('.*x') : false",
+      "1 == 2 && [1].hasAll(resource.data.s.split(''))",
+    ]
+  )
+  func skippedParts(condition: String) throws {
+    let text = String(repeating: "a", count: 1_000_000)
+    let (decision, reasons, texts) = try Self.costs(condition, text)
+
+    #expect(decision < 1000)
+    #expect(reasons <= decision)
+    #expect(!texts.isEmpty)
+  }
+
+  @Test("A value that a failed part did not need is shown only where it costs little")
+  func unneededOperand() throws {
+    let condition = "request.auth.uid == resource.data.s.replace('a', 'b')"
+    let short = try Self.costs(condition, "aa")
+    let long = try Self.costs(condition, String(repeating: "a", count: 1_000_000))
+
+    #expect(short.texts == [condition])
+    #expect(long.texts == [condition])
+    // A text of a million letters is refused before the pattern is tried.
+    #expect(long.reasons < 100)
+  }
+}
