@@ -119,7 +119,7 @@ struct NaiveEvaluator {
     for binding in function.lets {
       inner.updateValue(value(binding.value, inner), forKey: binding.name)
     }
-    return value(function.result, inner)
+    return function.result.flatMap { value($0, inner) }
   }
 
   // MARK: Operators

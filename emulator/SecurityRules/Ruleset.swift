@@ -52,7 +52,7 @@ package final class Ruleset: Sendable {
       )
     }
     let file: FileSyntax
-    do { file = try Parser.parse(source) } catch { throw Rejection(issues: [error]) }
+    do { file = try Parser.parse(source) } catch { throw Rejection(issues: error.issues) }
     let services = file.services.filter { $0.name == service.rawValue }
     if services.count > 1 {
       throw Rejection(
@@ -66,6 +66,7 @@ package final class Ruleset: Sendable {
       )
     }
     var compiler = RulesCompiler(version: file.version, service: service)
+    compiler.checkServices(file)
     let matches = services.first.map { compiler.compile(file, $0) } ?? []
     var found = compiler.issues.sorted { $0.range.offset < $1.range.offset }
     if services.isEmpty {

@@ -14,6 +14,7 @@ extension FirestoreService {
 
   /// `PUT /emulator/v1/projects/P:securityRules`: puts rules in force for a project or a database.
   ///
+  /// They go before those of the suite's file, until the file of the suite's own project changes.
   /// What the compiler warns of is the answer. Rules with an error are refused with all that is wrong
   /// with them, and the former ones stay; with `ignore_errors` the issues are answered with 200.
   func loadRules(_ scope: RulesPolicy.Scope, _ body: ByteBuffer) throws -> Response {
@@ -70,6 +71,7 @@ extension FirestoreService {
       switch scope {
       case .database(let name): name
       case .project(let project): DatabaseName(project: project)
+      case .everyProject: DatabaseName(project: project)
       }
     guard let found = rules?.rules(of: database) else {
       throw StatusError(.notFound, "No rules are loaded, so everything is allowed.")

@@ -19,7 +19,7 @@ package final class FirestoreService: Sendable {
   let exporter: Exporter?
   let rules: RulesPolicy?
   let webChannels = WebChannels()
-  private let project: String
+  let project: String
   private let credentials: CredentialReader
   private let loggedProjects = OnceEach()
 
@@ -101,7 +101,7 @@ package final class FirestoreService: Sendable {
     logger.warning(
       """
       Requests for project \(database.project); this suite serves \(project). What is written \
-      there fires no functions and is open to everybody. Correct the client's project, or start with --project.
+      there fires no functions. Correct the client's project, or start with --project.
       """
     )
   }

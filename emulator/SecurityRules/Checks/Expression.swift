@@ -70,7 +70,7 @@ final class Expression: Sendable {
 }
 
 /// Functions that every rules file has, beside those of packages.
-enum GlobalFunction: String, Sendable {
+enum GlobalFunction: String, Sendable, CaseIterable {
   case get, exists, getAfter, existsAfter, debug, int, float, string, path
 }
 

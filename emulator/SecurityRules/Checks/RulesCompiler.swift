@@ -11,12 +11,16 @@ struct RulesCompiler {
     static let matchDepthMax = 10
     static let segmentsMax = 100
     static let capturesMax = 20
+    /// Issues up to which names are compared with the known ones.
+    static let suggestionsMax = 100
   }
 
   /// What names mean at one place of the file.
   private struct Scope {
     /// Wildcards of the matches around, outermost first.
     var captures: [String] = []
+    /// Their types: text, or a path for a recursive one.
+    var captureTypes: [TypeSet] = []
     /// Functions by name, outermost block first.
     var functions: [[String: Int]] = []
     /// Parameters and `let`s by name.
@@ -34,6 +38,7 @@ struct RulesCompiler {
   private struct Declaration {
     var syntax: FunctionSyntax
     var compiled: CompiledFunction?
+    var captureTypes: [TypeSet] = []
     var calls: Set<Int> = []
     var isUsed = false
   }
@@ -46,6 +51,12 @@ struct RulesCompiler {
   /// The function whose body is being compiled.
   private var current: Int?
   private var usedLocals: Set<String> = []
+  /// Where issues about the value of an expression point.
+  ///
+  /// An expression that was dropped may leave its entry; the next one at its address replaces it.
+  private var places: [ObjectIdentifier: SourceRange] = [:]
+  /// The conditions of the file, with the types of the wildcards around each.
+  private var conditions: [(condition: Expression, captureTypes: [TypeSet])] = []
 
   init(version: Int, service: Ruleset.Service) {
     self.version = version
@@ -55,23 +66,50 @@ struct RulesCompiler {
   /// The functions of the file in the order of their numbers.
   var functions: [CompiledFunction] { declarations.compactMap(\.compiled) }
 
-  /// Compiles one service with the functions beside it.
-  mutating func compile(_ file: FileSyntax, _ service: ServiceSyntax) -> [CompiledMatch] {
+  /// Warns of an old file, and of services that do not exist.
+  mutating func checkServices(_ file: FileSyntax) {
     if version == 1 {
       warn(
         "Ruleset uses old version (version [1]). Please update to the latest version (version [2]).",
         SourceRange(line: 1, column: 1, offset: 0, endOffset: 0)
       )
     }
+    let known = [Ruleset.Service.firestore, .storage].map(\.rawValue)
+    for service in file.services where !known.contains(service.name) {
+      warn(unknown: "service", service.name, service.range, nearest: known)
+    }
+  }
+
+  /// Compiles one service with the functions beside it.
+  mutating func compile(_ file: FileSyntax, _ service: ServiceSyntax) -> [CompiledMatch] {
     var scope = Scope()
     declare(file.functions, &scope)
     declare(service.functions, &scope)
     let matches = service.matches.map { compile($0, scope) }
-    refuseRecursion()
+    if let depths = callDepths() { checkTypes(depths) }
     for declaration in declarations where !declaration.isUsed {
       warn("Unused function: \(declaration.syntax.name).", declaration.syntax.range)
     }
     return matches
+  }
+
+  /// Warns of a name that stands for nothing, and of the one that was probably meant.
+  private mutating func warn(
+    unknown kind: String,
+    _ name: String,
+    _ range: SourceRange,
+    nearest candidates: @autoclosure () -> [String]
+  ) {
+    var description = "Invalid \(kind) name: \(name)."
+    // A file in which more names are wrong than this has another flaw than a slip of the finger.
+    if issues.count < Limits.suggestionsMax,
+      let meant = Spelling.nearest(to: name, in: candidates())
+    {
+      description += " Did you mean '\(meant)'?"
+    }
+    issues.append(
+      RulesIssue(severity: .warning, range: range, description: description, isUnknownName: true)
+    )
   }
 
   private mutating func fail(_ description: String, _ range: SourceRange) {
@@ -106,6 +144,11 @@ struct RulesCompiler {
         fail("Variable \(name) already exists in the PathTemplate.", range)
       }
       scope.captures.append(name)
+      if case .glob = part {
+        scope.captureTypes.append(.path)
+      } else {
+        scope.captureTypes.append(.string)
+      }
     }
     scope.globs += globs
     if scope.globs > 1, globs > 0 {
@@ -132,12 +175,17 @@ struct RulesCompiler {
     }
     declare(match.functions, &scope)
     let allows = match.allows.map { allow in
-      for word in allow.unknownMethods { warn("Invalid method name: \(word).", allow.range) }
-      return CompiledAllow(
-        methods: allow.methods,
-        condition: allow.condition.map { compile($0, scope) },
-        range: allow.range
-      )
+      for method in allow.unknownMethods {
+        warn(
+          unknown: "method",
+          method.name,
+          method.range,
+          nearest: AccessMethod.allCases.map(\.rawValue) + ["read", "write"]
+        )
+      }
+      let condition = allow.condition.map { compile($0, scope) }
+      if let condition { conditions.append((condition, scope.captureTypes)) }
+      return CompiledAllow(methods: allow.methods, condition: condition, range: allow.range)
     }
     return CompiledMatch(
       path: match.path,
@@ -153,7 +201,7 @@ struct RulesCompiler {
 
   private mutating func refusePackage(_ name: String, _ range: SourceRange) {
     guard Self.packages.contains(name), name != "firestore" else { return }
-    fail("\(name) is a package and cannot be used as variable name", range)
+    fail("\(name) is a package and cannot be used as variable name.", range)
   }
 
   /// Makes the functions of a block known and compiles them.
@@ -161,8 +209,9 @@ struct RulesCompiler {
     var names: [String: Int] = [:]
     let first = declarations.count
     for function in functions {
-      if names[function.name] != nil {
+      if let known = names[function.name] {
         fail("Function \(function.name) is already defined.", function.range)
+        declarations[known].isUsed = true
       }
       names[function.name] = declarations.count
       declarations.append(Declaration(syntax: function))
@@ -170,6 +219,7 @@ struct RulesCompiler {
     scope.functions.append(names)
     for (index, function) in functions.enumerated() {
       declarations[first + index].compiled = compile(function, first + index, scope)
+      declarations[first + index].captureTypes = scope.captureTypes
     }
   }
 
@@ -205,9 +255,11 @@ struct RulesCompiler {
       lets.append(value)
       bind(binding.name, binding.range, &scope)
     }
-    let result = compile(function.result, scope)
-    for binding in function.lets where !usedLocals.contains(binding.name) {
-      warn("Unused variable: \(binding.name).", binding.range)
+    let result =
+      function.result.map { compile($0, scope) } ?? numbered(.literal(.null), function.range)
+    let names = function.parameters + function.lets.map { ($0.name, $0.range) }
+    for (name, range) in names where !usedLocals.contains(name) {
+      warn("Unused variable: \(name).", range)
     }
     return CompiledFunction(
       name: function.name,
@@ -225,7 +277,8 @@ struct RulesCompiler {
     scope.locals[name] = scope.locals.count
   }
 
-  private mutating func refuseRecursion() {
+  /// How many calls lie below each function; nil when some call themselves, which is an error.
+  private mutating func callDepths() -> [Int]? {
     // 0: not seen, 1: on the way, 2: done.
     var states = Array(repeating: 0, count: declarations.count)
     var refused: [Int] = []
@@ -253,7 +306,7 @@ struct RulesCompiler {
     for number in Set(refused).sorted() {
       fail("Recursive call is not allowed.", declarations[number].syntax.range)
     }
-    guard refused.isEmpty else { return }
+    guard refused.isEmpty else { return nil }
     for number in declarations.indices where depths[number] > Limits.callDepthMax {
       fail(
         "Maximum allowed call depth of \(Limits.callDepthMax) is reached for "
@@ -261,14 +314,38 @@ struct RulesCompiler {
         declarations[number].syntax.range
       )
     }
+    return depths
+  }
+
+  /// Warns of values whose types never fit, in the functions that are called before their callers.
+  private mutating func checkTypes(_ depths: [Int]) {
+    var checker = TypeChecker(service: service, functionCount: declarations.count, places: places)
+    for number in declarations.indices.sorted(by: { depths[$0] < depths[$1] }) {
+      let declaration = declarations[number]
+      guard let function = declaration.compiled else { continue }
+      checker.check(
+        function,
+        number,
+        names: declaration.syntax.parameters.map(\.name),
+        captures: declaration.captureTypes
+      )
+    }
+    for (condition, captures) in conditions { checker.check(condition, captures: captures) }
+    issues += checker.issues
   }
 
   // MARK: Expressions
 
   private mutating func compile(_ syntax: Syntax, _ scope: Scope) -> Expression {
     let kind = kind(syntax, scope)
-    expressionCount += 1
-    return Expression(kind, syntax.range, number: expressionCount - 1)
+    let expression = numbered(kind, syntax.range)
+    places[ObjectIdentifier(expression)] = syntax.place
+    return expression
+  }
+
+  private mutating func numbered(_ kind: Expression.Kind, _ range: SourceRange) -> Expression {
+    defer { expressionCount += 1 }
+    return Expression(kind, range, number: expressionCount)
   }
 
   private mutating func kind(_ syntax: Syntax, _ scope: Scope) -> Expression.Kind {
@@ -306,7 +383,7 @@ struct RulesCompiler {
       return .choice(compile(condition, scope), compile(first, scope), compile(second, scope))
     case .member(let object, let name): return .member(compile(object, scope), name)
     case .call(let receiver, let name, let arguments):
-      return call(receiver, name, arguments, syntax.range, scope)
+      return call(receiver, name, arguments, syntax, scope)
     case .index(let object, let index): return .index(compile(object, scope), compile(index, scope))
     case .slice(let object, let from, let to):
       return .slice(
@@ -327,12 +404,20 @@ struct RulesCompiler {
       return .local(place)
     }
     if let place = scope.captures.lastIndex(of: name) { return .capture(place) }
-    if Self.packages.contains(name) { refusePackage(name, range) }
     switch name {
     case "request": return .request
     case "resource": return .resource
     default:
-      warn("Invalid variable name: \(name).", range)
+      if Self.packages.contains(name), name != "firestore" {
+        refusePackage(name, range)
+      } else {
+        warn(
+          unknown: "variable",
+          name,
+          range,
+          nearest: scope.locals.keys.sorted() + scope.captures + ["request", "resource"]
+        )
+      }
       return .unknownName(name)
     }
   }
@@ -341,18 +426,26 @@ struct RulesCompiler {
     _ receiver: Syntax?,
     _ name: String,
     _ arguments: [Syntax],
-    _ range: SourceRange,
+    _ syntax: Syntax,
     _ scope: Scope
   ) -> Expression.Kind {
+    let (range, place) = (syntax.range, syntax.place)
     let compiled = arguments.map { compile($0, scope) }
     if let receiver {
       if case .name(let package) = receiver.kind, Self.packages.contains(package),
         scope.locals[package] == nil, !scope.captures.contains(package),
         package != "firestore" || service == .storage
       {
-        return packaged(package, name, compiled, range)
+        return packaged(package, name, compiled, place)
       }
-      if RuleMethods.isUnknown(name) { warn("Invalid function name: \(name).", range) }
+      if RuleMethods.isUnknown(name) {
+        let methods = TypeSignature.methods.keys.sorted()
+        warn(unknown: "function", name, place, nearest: methods)
+      } else if let signature = TypeSignature.methods[name],
+        signature.arguments.count != arguments.count
+      {
+        warn("Incorrect number of arguments supplied to function: \(name).", place)
+      }
       if name == "matches" || name == "split",
         case .literal(.string(let text)) = arguments.first?.kind
       {
@@ -376,8 +469,13 @@ struct RulesCompiler {
       return .call(number, compiled)
     }
     guard let function = GlobalFunction(rawValue: name) else {
-      warn("Invalid function name: \(name).", range)
+      let known = scope.functions.flatMap { $0.keys.sorted() }
+      let globals = GlobalFunction.allCases.map(\.rawValue)
+      warn(unknown: "function", name, range, nearest: globals + known)
       return .unknownFunction(name)
+    }
+    if function == .debug, compiled.count > 1 {
+      warn("Incorrect number of arguments supplied to function: \(name).", range)
     }
     guard compiled.count == 1 || function == .debug && !compiled.isEmpty else {
       warn("Incorrect number of arguments supplied to function: \(name).", range)
@@ -399,7 +497,10 @@ struct RulesCompiler {
     }
     switch PackageFunctions.argumentCount(package, name) {
     case nil:
-      warn("Invalid function name: \(package).\(name).", range)
+      let known = TypeSignature.packaged[package, default: [:]].keys.sorted().map {
+        "\(package).\($0)"
+      }
+      warn(unknown: "function", "\(package).\(name)", range, nearest: known)
       return .unknownFunction("\(package).\(name)")
     case arguments.count: return .packaged(package, name, arguments)
     default:

@@ -9,6 +9,8 @@ enum Token: Equatable {
   /// An operator, a bracket or another sign.
   case sign(String)
   case end
+  /// Scalars that are no token.
+  case unreadable
 
   /// The token as a message quotes it.
   var quoted: String {
@@ -20,6 +22,7 @@ enum Token: Equatable {
     case .bytes: "b'…'"
     case .sign(let text): text
     case .end: "<EOF>"
+    case .unreadable: "…"
     }
   }
 }
@@ -85,7 +88,8 @@ struct Lexer {
       return (.sign(pair), start)
     }
     guard Self.signs.contains(first) else {
-      throw issue("Unexpected '\(first)'.", from: start, to: start + 1)
+      let hint = ["&": " Write '&&' for and.", "|": " Write '||' for or."][first] ?? ""
+      throw issue("Unexpected '\(first)'.\(hint)", from: start, to: start + 1)
     }
     offset += 1
     return (.sign(String(first)), start)

@@ -1,5 +1,13 @@
-/// Reads a rules file into its syntax; the first mistake is thrown.
+/// Reads a rules file into its syntax and collects every syntax error.
+///
+/// After an error the parser goes on behind it: at the next `;`, at the end of the block, or at the
+/// next declaration.
 struct Parser {
+  /// All syntax errors of a file, in its order.
+  struct Errors: Error {
+    var issues: [RulesIssue]
+  }
+
   private var lexer: Lexer
   private var token: Token = .end
   /// Where the present token begins, and where the one before it ended.
@@ -11,10 +19,21 @@ struct Parser {
   /// How deeply the parser is in expressions and matches now.
   private var depth = 0
 
-  static func parse(_ source: SourceText) throws(RulesIssue) -> FileSyntax {
+  /// Errors that are reported at once; a file with more is not a rules file.
+  private static let issuesMax = 100
+  private var issues: [RulesIssue] = []
+  /// Braces that are open: those of blocks and of maps, not those of wildcards.
+  private var braces = 0
+  /// Whether a part of the file is no token, such as a text without its end.
+  private var hasUnreadable = false
+  /// The offset at which the parser last went on after an error.
+  private var resumed = -1
+
+  static func parse(_ source: SourceText) throws(Errors) -> FileSyntax {
     var parser = Parser(source)
-    try parser.advance()
-    return try parser.file()
+    let file = parser.file()
+    guard parser.issues.isEmpty else { throw Errors(issues: parser.issues) }
+    return file
   }
 
   private init(_ source: SourceText) { lexer = Lexer(source) }
@@ -23,7 +42,12 @@ struct Parser {
 
   private mutating func advance() throws(RulesIssue) {
     lastEnd = lexer.offset
-    (token, start) = try lexer.next()
+    // What cannot be read leaves no token of before.
+    (token, start) = (.unreadable, lexer.offset)
+    do throws(RulesIssue) { (token, start) = try lexer.next() } catch {
+      hasUnreadable = true
+      throw error
+    }
   }
 
   private func isAt(_ sign: String) -> Bool { token == .sign(sign) }
@@ -33,12 +57,19 @@ struct Parser {
   /// Passes over a sign if it stands here.
   private mutating func skip(_ sign: String) throws(RulesIssue) -> Bool {
     guard isAt(sign) else { return false }
+    count(sign)
     try advance()
     return true
   }
 
+  private mutating func count(_ sign: String) {
+    if sign == "{" { braces += 1 }
+    if sign == "}" { braces -= 1 }
+  }
+
   private mutating func expect(_ sign: String) throws(RulesIssue) {
     guard isAt(sign) else { throw unexpected("'\(sign)'") }
+    count(sign)
     try advance()
   }
 
@@ -76,86 +107,250 @@ struct Parser {
     _ body: (inout Parser) throws(RulesIssue) -> Result
   ) throws(RulesIssue) -> Result {
     depth += 1
+    defer { depth -= 1 }
     guard depth <= Self.depthMax else {
       throw issue("Expression is too complex to evaluate safely.", from: start)
     }
-    let result = try body(&self)
-    depth -= 1
-    return result
+    return try body(&self)
+  }
+
+  // MARK: Errors
+
+  /// Keeps an error; a second one at the same place follows from the first.
+  private mutating func record(_ issue: RulesIssue) {
+    guard issues.last?.range.offset != issue.range.offset else { return }
+    issues.append(issue)
+    if issues.count == Self.issuesMax { stop() }
+  }
+
+  /// Leaves the rest of the file unread.
+  private mutating func stop() {
+    lexer.offset = lexer.source.scalars.count
+    (token, start) = (.end, lexer.offset)
+  }
+
+  /// Words that begin a declaration, and occur nowhere else.
+  private static let declarations: Set<String> = ["allow", "match", "function", "service"]
+
+  private var isAtDeclaration: Bool {
+    if case .identifier(let word) = token { Self.declarations.contains(word) } else { false }
+  }
+
+  /// Passes over one token, readable or not.
+  private mutating func pass() {
+    if case .sign(let sign) = token { count(sign) }
+    let before = lexer.offset
+    do { try advance() } catch {
+      // The first error of a statement is reported; these are in what is skipped.
+      if lexer.offset == before { lexer.offset += 1 }
+    }
+  }
+
+  /// Keeps an error of a statement and goes on behind it, in a block with so many braces open.
+  private mutating func resume(after issue: RulesIssue, braces block: Int) {
+    record(issue)
+    // A word that cannot be read where it stands is passed over when it is seen again.
+    if resumed == start, token != .end { pass() }
+    while token != .end, !isAtDeclaration {
+      if isAt("}"), braces <= block { break }
+      let isEnd = isAt(";") && braces <= block
+      pass()
+      if isEnd { break }
+    }
+    braces = block
+    resumed = start
+  }
+
+  /// Keeps an error in what stands before a block and goes on within the block, if there is one.
+  private mutating func enterBlock(after issue: RulesIssue, _ words: Set<String>) -> Bool {
+    record(issue)
+    let block = braces
+    while token != .end, !isAtDeclaration, !isAt(";") {
+      let isBrace = isAt("{")
+      pass()
+      guard isBrace, case .identifier(let word) = token, words.contains(word) else { continue }
+      braces = block + 1
+      return true
+    }
+    braces = block
+    return false
+  }
+
+  /// Passes over a statement where none may stand.
+  private mutating func passJunk() {
+    while token != .end {
+      let isEnd = isAt(";") || isAt("}")
+      pass()
+      if isEnd || isAtDeclaration || isAt("}") { return }
+    }
+  }
+
+  /// Keeps a misspelt word and takes it for the word that was meant; false for another word.
+  private mutating func correct(_ candidates: [String]) -> Bool {
+    guard case .identifier(let word) = token, let meant = Spelling.nearest(to: word, in: candidates)
+    else { return false }
+    record(
+      issue(
+        "Unexpected '\(word)'. Did you mean '\(meant)'?",
+        from: start
+      )
+    )
+    token = .identifier(meant)
+    return true
   }
 
   // MARK: Blocks
 
-  private mutating func file() throws(RulesIssue) -> FileSyntax {
+  private mutating func file() -> FileSyntax {
     var file = FileSyntax()
-    if isAt(word: "rules_version") {
+    do throws(RulesIssue) {
       try advance()
-      try expect("=")
-      guard case .string(let version) = token, let number = ["1": 1, "2": 2][version] else {
-        throw issue("Unsupported rules version \(token.quoted).", from: start)
-      }
-      file.version = number
-      try advance()
-      _ = try skip(";")
+      if !isAtDeclaration, !isAt(word: "rules_version") { _ = correct(["rules_version"]) }
+      file.version = try version()
+    } catch {
+      resume(after: error, braces: 0)
     }
     while token != .end {
-      if isAt(word: "function") {
-        file.functions.append(try function())
-      } else if isAt(word: "service") {
-        file.services.append(try service())
-      } else {
-        throw unexpected("'service'")
+      do throws(RulesIssue) {
+        if !isAtDeclaration { _ = correct(["service", "function"]) }
+        if isAt(word: "function") {
+          file.functions += try function().map { [$0] } ?? []
+        } else if isAt(word: "service") {
+          file.services += try service().map { [$0] } ?? []
+        } else {
+          record(unexpected(isAt("}") ? "no further '}'" : "'service'"))
+          // A match without its service is read all the same, for the errors in it.
+          if isAt(word: "match") { _ = try nestedMatch() } else { passJunk() }
+          braces = 0
+        }
+      } catch {
+        resume(after: error, braces: 0)
       }
+    }
+    if file.services.isEmpty, issues.isEmpty {
+      record(
+        issue(
+          "The file has no rules: a service, such as 'service cloud.firestore { … }', is missing.",
+          from: start
+        )
+      )
     }
     return file
   }
 
-  private mutating func service() throws(RulesIssue) -> ServiceSyntax {
+  private mutating func version() throws(RulesIssue) -> Int {
+    guard isAt(word: "rules_version") else { return 1 }
+    try advance()
+    try expect("=")
+    guard case .string(let version) = token, let number = ["1": 1, "2": 2][version] else {
+      throw issue("Unsupported rules version \(token.quoted).", from: start)
+    }
+    try advance()
+    _ = try skip(";")
+    return number
+  }
+
+  private mutating func service() throws(RulesIssue) -> ServiceSyntax? {
     let start = start
     try advance()
-    var name = try identifier("the name of a service")
-    while try skip(".") { name += "." + (try identifier("the name of a service")) }
-    var service = ServiceSyntax(name: name, range: range(from: start))
-    try expect("{")
-    guard !isAt("}") else {
-      throw issue("The 'service' body must contain at least one declaration.", from: self.start)
+    var service = ServiceSyntax(name: "", range: range(from: start))
+    do throws(RulesIssue) {
+      var name = try identifier("the name of a service")
+      while try skip(".") { name += "." + (try identifier("the name of a service")) }
+      service.name = name
+      service.range = range(from: start)
+      try expect("{")
+    } catch {
+      guard enterBlock(after: error, ["match", "function"]) else { return nil }
     }
-    while try !skip("}") {
-      if isAt(word: "function") {
-        service.functions.append(try function())
-      } else if isAt(word: "match") {
-        service.matches.append(try nested { parser throws(RulesIssue) in try parser.match() })
-      } else if isAt("/") {
-        throw issue("Missing 'match' keyword before path.", from: self.start)
-      } else {
-        throw unexpected("'match' or 'function'")
+    if isAt("}") {
+      record(
+        issue("The 'service' body must contain at least one declaration.", from: self.start)
+      )
+    }
+    let block = braces
+    while token != .end, !isAt("}") {
+      do throws(RulesIssue) {
+        if !isAtDeclaration { _ = correct(["match", "function"]) }
+        if isAt(word: "function") {
+          service.functions += try function().map { [$0] } ?? []
+        } else if isAt(word: "match") {
+          service.matches += try nestedMatch().map { [$0] } ?? []
+        } else if isAt("/") {
+          service.matches += try unnamedMatch().map { [$0] } ?? []
+        } else {
+          throw unexpected("'match' or 'function'")
+        }
+      } catch {
+        resume(after: error, braces: block)
       }
     }
+    try endBlock()
     return service
   }
 
-  private mutating func match() throws(RulesIssue) -> MatchSyntax {
+  /// Passes over the brace that ends a block, or reports that the file ends before it.
+  private mutating func endBlock() throws(RulesIssue) {
+    guard token == .end else {
+      _ = try skip("}")
+      return
+    }
+    // Where a part could not be read, braces may be in it.
+    if !hasUnreadable { record(issue("Unexpected '<EOF>'. Missing '}'.", from: start)) }
+  }
+
+  private mutating func nestedMatch() throws(RulesIssue) -> MatchSyntax? {
+    try nested { parser throws(RulesIssue) in try parser.match() }
+  }
+
+  /// A match whose keyword is missing before its path.
+  private mutating func unnamedMatch() throws(RulesIssue) -> MatchSyntax? {
+    record(issue("Missing 'match' keyword before path.", from: start))
+    return try nested { parser throws(RulesIssue) in
+      try parser.match(from: parser.start)
+    }
+  }
+
+  private mutating func match() throws(RulesIssue) -> MatchSyntax? {
     let start = start
     try advance()
-    guard isAt("/") else { throw unexpected("a path") }
-    var match = MatchSyntax(path: try pattern(), range: range(from: start))
-    try expect("{")
-    guard !isAt("}") else {
-      throw issue("The 'match' body must contain at least one declaration.", from: self.start)
+    return try match(from: start)
+  }
+
+  /// A match from its path on.
+  private mutating func match(from start: Int) throws(RulesIssue) -> MatchSyntax? {
+    var match = MatchSyntax(path: [], range: range(from: start))
+    do throws(RulesIssue) {
+      guard isAt("/") else { throw unexpected("a path") }
+      match.path = try pattern()
+      match.range = range(from: start)
+      try expect("{")
+    } catch {
+      guard enterBlock(after: error, ["allow", "match", "function"]) else { return nil }
     }
-    while try !skip("}") {
-      if isAt(word: "function") {
-        match.functions.append(try function())
-      } else if isAt(word: "match") {
-        match.matches.append(try nested { parser throws(RulesIssue) in try parser.match() })
-      } else if isAt(word: "allow") {
-        match.allows.append(try allow())
-      } else if isAt("/") {
-        throw issue("Missing 'match' keyword before path.", from: self.start)
-      } else {
-        throw unexpected("'allow', 'match' or 'function'")
+    if isAt("}") {
+      record(issue("The 'match' body must contain at least one declaration.", from: self.start))
+    }
+    let block = braces
+    while token != .end, !isAt("}") {
+      do throws(RulesIssue) {
+        if !isAtDeclaration { _ = correct(["allow", "match", "function"]) }
+        if isAt(word: "function") {
+          match.functions += try function().map { [$0] } ?? []
+        } else if isAt(word: "match") {
+          match.matches += try nestedMatch().map { [$0] } ?? []
+        } else if isAt(word: "allow") {
+          match.allows.append(try allow())
+        } else if isAt("/") {
+          match.matches += try unnamedMatch().map { [$0] } ?? []
+        } else {
+          throw unexpected("'allow', 'match' or 'function'")
+        }
+      } catch {
+        resume(after: error, braces: block)
       }
     }
+    try endBlock()
     return match
   }
 
@@ -196,29 +391,23 @@ struct Parser {
     let start = start
     try advance()
     var methods: Set<AccessMethod> = []
-    var unknownMethods: [String] = []
+    var unknownMethods: [(name: String, range: SourceRange)] = []
     repeat {
-      guard case .identifier(let word) = token else {
+      guard case .identifier(let word) = token, !Self.reserved.contains(word) else {
         throw unexpected("'read', 'write', 'get', 'list', 'create', 'update' or 'delete'")
       }
+      let place = self.start
+      try advance()
       if let named = AccessMethod.named(word) {
         methods.formUnion(named)
       } else {
-        unknownMethods.append(word)
+        unknownMethods.append((word, range(from: place)))
       }
-      try advance()
     } while try skip(",")
-    var condition: Syntax?
-    if try skip(":") {
-      try expect(word: "if")
-      guard !isAt(";"), !isAt("}"), token != .end else {
-        throw issue("Missing conditional expression after 'if'.", from: self.start)
-      }
-      condition = try expression()
-    }
+    let condition = try condition()
     let place = range(from: start)
-    let isEnded = try skip(";") || isAt("}") || isAt(word: "allow") || isAt(word: "match")
-    guard isEnded || isAt(word: "function") else { throw unexpected("';'") }
+    let isEnded = try skip(";") || isAt("}") || isAtDeclaration
+    guard isEnded else { throw unexpected("';'") }
     return AllowSyntax(
       methods: methods,
       unknownMethods: unknownMethods,
@@ -227,43 +416,92 @@ struct Parser {
     )
   }
 
-  private mutating func function() throws(RulesIssue) -> FunctionSyntax {
-    let start = start
+  /// What stands behind the methods of an `allow`: nothing, or `: if` and an expression.
+  private mutating func condition() throws(RulesIssue) -> Syntax? {
+    if isAt(word: "if") {
+      record(issue("Missing ':' before 'if' condition.", from: start))
+    } else if try !skip(":") {
+      return nil
+    }
+    if isAt(word: "if") {
+      try advance()
+    } else {
+      record(issue("Missing 'if' before conditional expression.", from: start))
+    }
+    guard !isAt(";"), !isAt("}"), token != .end else {
+      throw issue("Missing conditional expression after 'if'.", from: start)
+    }
+    return try expression()
+  }
+
+  private mutating func function() throws(RulesIssue) -> FunctionSyntax? {
     try advance()
-    let name = try identifier("the name of a function")
+    let block = braces
+    var function = FunctionSyntax(
+      name: "",
+      parameters: [],
+      lets: [],
+      result: nil,
+      range: range(from: start)
+    )
+    do throws(RulesIssue) {
+      let start = start
+      function.name = try identifier("the name of a function")
+      function.range = range(from: start)
+      function.parameters = try parameters()
+      try expect("{")
+    } catch {
+      guard enterBlock(after: error, ["let", "return"]) else { return nil }
+    }
+    var isBroken = false
+    while token != .end, !isAt("}"), !isAtDeclaration {
+      do throws(RulesIssue) {
+        if function.result != nil { throw unexpected("'}'") }
+        if isAt(word: "let") {
+          function.lets.append(try binding())
+        } else {
+          try expect(word: "return")
+          function.result = try expression()
+          _ = try skip(";")
+        }
+      } catch {
+        isBroken = true
+        resume(after: error, braces: block + 1)
+      }
+    }
+    if isAtDeclaration { throw unexpected("'}'") }
+    if function.result == nil, !isBroken, token != .end { record(unexpected("'return'")) }
+    try endBlock()
+    return function
+  }
+
+  private mutating func parameters() throws(RulesIssue) -> [(name: String, range: SourceRange)] {
     var parameters: [(name: String, range: SourceRange)] = []
     try expect("(")
     while !isAt(")") {
-      let place = self.start
+      let place = start
       let parameter = try identifier("the name of a parameter")
       parameters.append((parameter, range(from: place)))
       guard try skip(",") else { break }
       if isAt(")") { throw unexpected("the name of a parameter") }
     }
     try expect(")")
-    let place = range(from: start)
-    try expect("{")
-    var lets: [(name: String, value: Syntax, range: SourceRange)] = []
-    while isAt(word: "let") {
-      try advance()
-      let place = self.start
-      let name = try identifier("the name of a variable")
-      let range = range(from: place)
-      try expect("=")
-      lets.append((name, try expression(), range))
+    return parameters
+  }
+
+  private mutating func binding() throws(RulesIssue) -> LetSyntax {
+    try advance()
+    let place = start
+    let name = try identifier("the name of a variable")
+    let range = range(from: place)
+    try expect("=")
+    let binding = LetSyntax(name: name, value: try expression(), range: range)
+    if isAt(word: "let") || isAt(word: "return") {
+      record(issue("Unexpected '\(token.quoted)'. Expected ';' before it.", from: start))
+    } else {
       try expect(";")
     }
-    try expect(word: "return")
-    let result = try expression()
-    _ = try skip(";")
-    try expect("}")
-    return FunctionSyntax(
-      name: name,
-      parameters: parameters,
-      lets: lets,
-      result: result,
-      range: place
-    )
+    return binding
   }
 
   // MARK: Expressions
@@ -279,11 +517,12 @@ struct Parser {
         try parser.binary(0)
       }
     }
+    let place = self.start
     guard try skip("?") else { return condition }
     let first = try expression()
     try expect(":")
     let second = try expression()
-    return try made(.choice(condition, first, second), from: start)
+    return try made(.choice(condition, first, second), from: start, at: place)
   }
 
   private mutating func operands(
@@ -294,8 +533,13 @@ struct Parser {
     let first = try operand(&self)
     guard isAt(sign) else { return first }
     var operands = [first]
-    while try skip(sign) { operands.append(try operand(&self)) }
-    return try made(sign == "&&" ? .and(operands) : .or(operands), from: start)
+    var place = start
+    while isAt(sign) {
+      place = self.start
+      try advance()
+      operands.append(try operand(&self))
+    }
+    return try made(sign == "&&" ? .and(operands) : .or(operands), from: start, at: place)
   }
 
   /// The operators with two operands, loosest first; those of one row are read from the left.
@@ -321,19 +565,20 @@ struct Parser {
       {
         throw issue("Unexpected '/\(next)'. Put a space behind the division.", from: self.start)
       }
+      let place = self.start
       try advance()
       if name == "-" || name == "+", isAt(name), self.start == lastEnd { throw increment }
       if name == "is" {
         guard case .identifier(let type) = token else { throw unexpected("the name of a type") }
         try advance()
-        left = try made(.typeTest(left, type), from: start)
+        left = try made(.typeTest(left, type), from: start, at: place)
       } else {
         guard let operation = BinaryOperator(rawValue: name) else {
           throw unexpected("an operator")
         }
         // Before `made`, which would else see where its operator ended.
         let right = try binary(row + 1)
-        left = try made(.binary(operation, left, right), from: start)
+        left = try made(.binary(operation, left, right), from: start, at: place)
       }
     }
   }
@@ -369,15 +614,17 @@ struct Parser {
     var value = first
     while true {
       if try skip(".") {
+        let place = self.start
         guard case .identifier(let name) = token, name != "service", name != "rules_version" else {
           throw unexpected("the name of a member")
         }
         try advance()
         if isAt("(") {
           let arguments = try arguments()
-          value = try made(.call(receiver: value, name: name, arguments: arguments), from: start)
+          let call = Syntax.Kind.call(receiver: value, name: name, arguments: arguments)
+          value = try made(call, from: start, at: place)
         } else {
-          value = try made(.member(value, name), from: start)
+          value = try made(.member(value, name), from: start, at: place)
         }
       } else if try skip("[") {
         let index = isAt(":") ? nil : try expression()
@@ -441,7 +688,7 @@ struct Parser {
       try expect("]")
       return try made(.list(elements), from: start)
     case .sign("{"):
-      try advance()
+      try expect("{")
       var entries: [(key: Syntax, value: Syntax)] = []
       while !isAt("}") {
         let key = try expression()
@@ -507,8 +754,14 @@ struct Parser {
     return String(view)
   }
 
-  private func made(_ kind: Syntax.Kind, from start: Int) throws(RulesIssue) -> Syntax {
-    let syntax = Syntax(kind, range(from: start))
+  /// An expression that begins at `start`; issues about its value point at `place`.
+  private func made(
+    _ kind: Syntax.Kind,
+    from start: Int,
+    at place: Int? = nil
+  ) throws(RulesIssue) -> Syntax {
+    let range = range(from: start)
+    let syntax = Syntax(kind, range, at: place.map { lexer.source.range($0, $0 + 1) } ?? range)
     guard syntax.depth <= Self.depthMax else {
       throw issue("Expression is too complex to evaluate safely.", from: start)
     }

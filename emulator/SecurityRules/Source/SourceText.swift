@@ -61,6 +61,11 @@ package struct RulesIssue: Sendable, Hashable, Error {
   package var severity: Severity
   package var range: SourceRange
   package var description: String
+  /// Whether a name, such as that of a variable, a function or a member, stands for nothing.
+  ///
+  /// Such rules can be loaded, because the part that uses the name only fails when it is evaluated,
+  /// but nobody means them.
+  package var isUnknownName = false
 }
 
 extension RulesIssue {

@@ -2,12 +2,15 @@
 final class Syntax: Sendable {
   let kind: Kind
   let range: SourceRange
+  /// Where issues about the value point: the operator of an operation, the name of a method.
+  let place: SourceRange
   /// The number of expressions on the longest way down, this one included.
   let depth: Int
 
-  init(_ kind: Kind, _ range: SourceRange) {
+  init(_ kind: Kind, _ range: SourceRange, at place: SourceRange? = nil) {
     self.kind = kind
     self.range = range
+    self.place = place ?? range
     switch kind {
     case .and(let operands), .or(let operands):
       // As deep as the operators between them would be, one within the other.
@@ -116,7 +119,7 @@ enum PatternPart: Sendable, Hashable {
 struct AllowSyntax: Sendable {
   var methods: Set<AccessMethod>
   /// Words that stand for no method, and so allow nothing.
-  var unknownMethods: [String]
+  var unknownMethods: [(name: String, range: SourceRange)]
   /// Nil for a rule that always allows.
   var condition: Syntax?
   var range: SourceRange
@@ -125,8 +128,16 @@ struct AllowSyntax: Sendable {
 struct FunctionSyntax: Sendable {
   var name: String
   var parameters: [(name: String, range: SourceRange)]
-  var lets: [(name: String, value: Syntax, range: SourceRange)]
-  var result: Syntax
+  var lets: [LetSyntax]
+  /// Nil only in a file with syntax errors.
+  var result: Syntax?
+  /// The function's name.
+  var range: SourceRange
+}
+
+struct LetSyntax: Sendable {
+  var name: String
+  var value: Syntax
   var range: SourceRange
 }
 

@@ -11,10 +11,7 @@ extension FunctionsSuite {
   /// column; the former rules then stay.
   public func loadRules(_ source: String, name: String = "firestore.rules") throws {
     do {
-      core.rules.load(
-        try Ruleset(name: name, content: source),
-        for: .project(core.world.project)
-      )
+      core.rules.load(try Ruleset(name: name, content: source), for: .everyProject)
     } catch {
       throw FunctionsTestingError(
         .invalidRules,

@@ -1,3 +1,4 @@
+import DocumentModel
 import DocumentStore
 import FirestoreEmulator
 import Foundation
@@ -7,66 +8,92 @@ import ServiceLifecycle
 
 /// The file of Firestore's security rules, which may change while the suite runs.
 ///
-/// A change is in force half a second later, also for those who listen. A broken file leaves the
-/// former rules, and the log says what is wrong. Without a file everything is allowed.
+/// It guards every project's documents, but those of projects and databases with uploaded rules of
+/// their own. A change is in force half a second later, also for those who listen. A broken or empty
+/// file leaves the former rules, and the log says what is wrong. Without a file everything is
+/// allowed.
 struct RulesFile: Service {
   let path: String
-  /// The project whose requests the rules decide; others' documents are open.
+  /// The suite's project, for which a change of the file also replaces uploaded rules.
   let project: String
   let policy: RulesPolicy
   let store: DocumentDatabase
   let logger: Logger
 
-  private static let interval = Duration.milliseconds(500)
+  /// Between two looks at the file; a change has to be seen twice.
+  private static let interval = Duration.milliseconds(250)
 
   /// Reads the file for the first time; throws what is wrong with it, so that nothing is served
   /// without the rules that were meant.
   func load() throws {
-    guard let content = try contents() else {
-      return logger.warning(
+    switch look() {
+    case .content(let content): try load(content)
+    case .unreadable(let reason):
+      throw RulesFileError(description: "\(path) cannot be read: \(reason)")
+    case .missing:
+      logger.warning(
         "There is no \(path), so everybody may read and write everything in Firestore"
       )
     }
-    try load(content)
   }
 
   func run() async throws {
     try await cancelWhenGracefulShutdown {
-      // The file was read at the start; what cannot be read now is read again.
-      var last = try? contents()
-      var isMissed = last == nil
+      // The file was read at the start, so a change since then is seen here.
+      var watch = RulesFileWatch(look())
       while true {
         try await Task.sleep(for: Self.interval)
-        guard let present = try? contents() else {
-          if !isMissed { logger.error("\(path) cannot be read. The former rules stay.") }
-          isMissed = true
-          continue
-        }
-        isMissed = false
-        guard present != last else { continue }
-        last = present
-        do {
-          try load(present)
-          store.recheckListeners()
-          logger.notice("The security rules have changed", metadata: ["file": "\(path)"])
-        } catch {
-          logger.error("\(error) The former rules stay.")
+        switch watch.looked(look()) {
+        case .wait: break
+        case .report(let problem): logger.error("\(path) \(problem) \(outcome)")
+        case .load(let content):
+          do {
+            try load(content)
+            store.recheckListeners()
+            logger.notice("The security rules have changed", metadata: ["file": "\(path)"])
+          } catch {
+            logger.error("\(error) \(outcome)")
+          }
         }
       }
     }
   }
 
-  /// Nil when there is no file.
-  private func contents() throws -> String? {
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
-    return try String(contentsOf: URL(filePath: path), encoding: .utf8)
+  /// What holds after a file could not be used.
+  private var outcome: String {
+    policy.rules(of: DatabaseName(project: project)) == nil
+      ? "No rules are in force, so everybody may read and write everything in Firestore."
+      : "The former rules stay."
+  }
+
+  private func look() -> RulesFileWatch.Look {
+    let path = URL(filePath: path).resolvingSymlinksInPath().path
+    guard FileManager.default.fileExists(atPath: path) else { return .missing }
+    do {
+      // A pipe would wait for a writer.
+      let type = try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+      guard type == .typeRegular else { return .unreadable("it is not a file.") }
+      let file = try FileHandle(forReadingFrom: URL(filePath: path))
+      defer { try? file.close() }  // Nothing was written that could be lost.
+      // One byte more shows that the file is too large.
+      let data = try file.read(upToCount: Ruleset.bytesMax + 1) ?? Data()
+      guard data.count <= Ruleset.bytesMax else {
+        return .unreadable("it has more than \(Ruleset.bytesMax) bytes.")
+      }
+      guard let text = String(data: data, encoding: .utf8) else {
+        return .unreadable("it is not text in UTF-8.")
+      }
+      return .content(text)
+    } catch {
+      return .unreadable(error.localizedDescription)
+    }
   }
 
   private func load(_ content: String) throws {
     do {
       let ruleset = try Ruleset(name: URL(filePath: path).lastPathComponent, content: content)
       for issue in ruleset.issues { logger.warning("\(path):\(issue.text)") }
-      policy.load(ruleset, for: .project(project))
+      policy.load(ruleset, for: .everyProject, replacing: .project(project))
       logger.notice("Security rules decide on Firestore's requests", metadata: ["file": "\(path)"])
     } catch {
       throw RulesFileError(

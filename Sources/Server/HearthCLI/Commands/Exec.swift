@@ -37,6 +37,9 @@ struct Exec: AsyncParsableCommand {
   )
   var importFolder: String?
 
+  @Flag(help: "Allow everybody everything in Firestore, whatever the security rules say.")
+  var noRules = false
+
   @Option(
     help: ArgumentHelp(
       "How long to wait for events after the command has ended; 0 does not wait.",
@@ -83,11 +86,12 @@ struct Exec: AsyncParsableCommand {
       ports: Dictionary(uniqueKeysWithValues: SuiteService.allCases.map { ($0, 0) }),
       isEphemeral: true,
       functions: functions.configuration(files, isWatched: false),
-      rulesFile: files.firestoreRules,
+      rulesFile: noRules ? nil : files.firestoreRules,
       importFolder: importFolder.map(absolutePath),
       environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
+    if noRules { Terminal.note("hearth: \(Rules.offNote)") }
     let status = try await session(configuration)
     guard status == 0 else { throw ExitCode(status) }
   }

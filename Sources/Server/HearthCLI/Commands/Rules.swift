@@ -21,6 +21,10 @@ struct Rules: AsyncParsableCommand {
     subcommands: [Check.self, Test.self, Explain.self, Coverage.self]
   )
 
+  /// Said where a suite starts with `--no-rules`.
+  static let offNote =
+    "Security rules are off (--no-rules): everybody may read and write everything in Firestore."
+
   /// The rules file that a command is about.
   struct File: ParsableArguments {
     @Option(
@@ -64,7 +68,11 @@ struct Rules: AsyncParsableCommand {
 
   struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Say what is wrong with the rules file, with lines and columns."
+      abstract: "Say what is wrong with the rules file, with lines and columns.",
+      discussion: """
+        Exit code 1: the file cannot be loaded, or a name in it stands for nothing. Other warnings \
+        do not fail.
+        """
     )
 
     @OptionGroup var file: File
@@ -72,6 +80,13 @@ struct Rules: AsyncParsableCommand {
     func run() throws {
       let ruleset = try file.read()
       let name = ruleset.file.name
+      let unknown = ruleset.issues.count { $0.isUnknownName }
+      guard unknown == 0 else {
+        let names = unknown == 1 ? "a name that stands" : "\(unknown) names that stand"
+        throw CommandFailure(
+          "\(name) has \(names) for nothing; see above. It can be loaded, but these parts fail."
+        )
+      }
       switch ruleset.issues.count {
       case 0: Terminal.print("\(name) is in order.")
       case 1: Terminal.print("\(name) can be loaded, with the warning above.")

@@ -63,7 +63,7 @@ struct Start: AsyncParsableCommand {
       "Allow everybody everything in Firestore, whatever the security rules say.",
       discussion: """
         Without this, the rules of firestore.rules, or of the file that firebase.json names, decide \
-        on the project's requests. See `hearth rules`.
+        on the requests of every project. See `hearth rules`.
         """
     )
   )
@@ -182,6 +182,12 @@ struct Start: AsyncParsableCommand {
     )
     let report = StartReport(json: json, format: format)
     let exports = exportOnExit != nil
+    if noRules { report.note(Rules.offNote, .warning) }
+    if !noRules, files.firestoreRules == nil {
+      report.note(
+        "There is no firestore.rules, so everybody may read and write everything in Firestore."
+      )
+    }
     if !OutboundURL.isLoopback(host: host) {
       let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
       report.note(LocalNetwork.warning(host: host, ports: ports), .warning)

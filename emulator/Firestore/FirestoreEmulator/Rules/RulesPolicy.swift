@@ -8,8 +8,8 @@ import Synchronization
 
 /// Lets security rules decide on every request that is not the administrator's.
 ///
-/// Rules of a project, or of one of its databases, go before those for all. Without any, everything
-/// is allowed. Refusals are logged with what decided, and the last decisions are kept.
+/// Rules of a database go before those of its project, and these before those of every project.
+/// Without any, everything is allowed. Refusals are logged with what decided, and the last decisions are kept.
 package final class RulesPolicy: AccessPolicy {
   /// Rules that are in force, with what their expressions have been since.
   package struct Rules: Sendable {
@@ -22,6 +22,8 @@ package final class RulesPolicy: AccessPolicy {
 
   /// Whose requests some rules decide.
   package enum Scope: Sendable, Hashable {
+    /// Every project without rules of its own.
+    case everyProject
     case project(String)
     case database(DatabaseName)
   }
@@ -42,13 +44,20 @@ package final class RulesPolicy: AccessPolicy {
   // MARK: Rules
 
   /// Puts rules in force; whoever listens has to be asked again.
-  package func load(_ ruleset: Ruleset, for scope: Scope) {
-    rules.withLock { $0[scope] = Rules(ruleset) }
+  ///
+  /// Those of another scope can be dropped in the same step.
+  package func load(_ ruleset: Ruleset, for scope: Scope, replacing former: Scope? = nil) {
+    rules.withLock { rules in
+      if let former { rules[former] = nil }
+      rules[scope] = Rules(ruleset)
+    }
   }
 
   /// The rules of a database; nil where everything is allowed.
   package func rules(of database: DatabaseName) -> Rules? {
-    rules.withLock { $0[.database(database)] ?? $0[.project(database.project)] }
+    rules.withLock { rules in
+      rules[.database(database)] ?? rules[.project(database.project)] ?? rules[.everyProject]
+    }
   }
 
   /// The last decisions, the latest first.
