@@ -483,7 +483,7 @@ func testTargets() -> [Target] {
     tests("QueryEngineTests", and: ["QueryModel"]),
     tests("RuntimeSupportTests"),
     tests("SchedulesTests"),
-    tests("SecurityRulesTests", exclude: ["expressions.json", "list_proofs.json"]),
+    tests("SecurityRulesTests", exclude: ["expressions.json", "issues.json", "list_proofs.json"]),
     tests("StorageConformance", of: ["StorageEngine", "SQLiteStorage"]),
     tests(
       "StoreModelTests",
