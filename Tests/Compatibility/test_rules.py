@@ -3,6 +3,7 @@
 import json
 import queue
 import subprocess
+import sys
 
 import conftest
 import grpc
@@ -57,10 +58,25 @@ class Rules:
         return requests.get(
             f"{self.origin}/v1/{DOCUMENTS}/{path}", headers=headers, timeout=10).status_code
 
-    def upload(self, content):
+    def upload(self, content, scope=f"projects/{conftest.PROJECT}", **options):
         return requests.put(
-            f"{self.origin}/emulator/v1/projects/{conftest.PROJECT}:securityRules", timeout=10,
-            json={"rules": {"files": [{"name": "firestore.rules", "content": content}]}})
+            f"{self.origin}/emulator/v1/{scope}:securityRules", timeout=10,
+            json={"rules": {"files": [{"name": "firestore.rules", "content": content}]}} | options)
+
+    def loaded(self, project=conftest.PROJECT):
+        """The text of a project's rules."""
+        reply = requests.get(
+            f"{self.origin}/emulator/v1/projects/{project}:securityRules", timeout=10)
+        assert reply.status_code == 200, reply.text
+        return reply.json()["rules"]["files"][0]["content"]
+
+    def write(self, uid, project=conftest.PROJECT, database="(default)"):
+        """The status of a user's write to a collection that only RULES's alice may write to."""
+        return requests.patch(
+            f"{self.origin}/v1/projects/{project}/databases/{database}/documents/notes/w",
+            timeout=10, json={"fields": {"owner": value(uid)}},
+            headers={"Authorization": f"Bearer {conftest.token(uid)}" if uid != "owner" else
+                     "Bearer owner"}).status_code
 
     def listen(self, uid, target):
         return Listener(self.channel, uid, target)
@@ -262,28 +278,110 @@ def test_an_upload_with_a_mistake_says_where_and_leaves_the_former_rules(rules):
     assert rules.get("notes/1", "alice") == 200 and rules.get("notes/1", "bob") == 403
 
 
+def test_the_file_guards_every_project(rules):
+    for project in (conftest.PROJECT, "demo-second"):
+        assert rules.write("alice", project) == 200
+        assert rules.write("bob", project) == 403
+        assert rules.write("bob", project, "other") == 403
+        assert rules.write("owner", project) == 200
+        assert rules.loaded(project) == RULES
+
+
+def test_uploaded_rules_go_before_the_file_for_their_project(rules):
+    bobs = RULES.replace("'alice'", "'bob'")
+    assert rules.upload(bobs, "projects/demo-second").status_code == 200
+    assert rules.loaded("demo-second") == bobs and rules.loaded() == RULES
+    assert rules.write("bob", "demo-second") == 200 and rules.write("alice", "demo-second") == 403
+    assert rules.write("alice") == 200 and rules.write("bob") == 403
+    # A change of the file concerns all others, and the suite's own project whatever it had.
+    assert rules.upload(bobs).status_code == 200
+    assert rules.write("bob") == 200
+    rules.file.write_text(RULES.replace("'alice'", "'carol'"), encoding="utf-8")
+    conftest.until(lambda: rules.write("carol") == 200, "the change is not taken")
+    assert rules.write("bob") == 403
+    assert rules.write("bob", "demo-second") == 200 and rules.write("carol", "demo-second") == 403
+    assert rules.write("carol", "demo-third") == 200
+
+
+@pytest.mark.parametrize("content", ["", " \n", "// later\n", "rules_version = '2';\n"])
+def test_an_empty_upload_is_refused_and_opens_nothing(rules, content):
+    reply = rules.upload(content)
+    assert reply.status_code == 400 and "The file has no rules" in reply.json()["error"]["message"]
+    assert rules.loaded() == RULES and rules.write("bob") == 403
+
+
+def test_without_rules_everybody_may_do_everything_and_is_told_so(tmp_path):
+    (tmp_path / "firestore.rules").write_text(RULES, encoding="utf-8")
+    log = tmp_path / "log"
+    with log.open("w", encoding="utf-8") as output, conftest.started(
+            tmp_path, "--no-functions", "--no-rules", stderr=output) as suite:
+        rules = Rules(suite, tmp_path)
+        for project in (conftest.PROJECT, "demo-second"):
+            assert rules.write("bob", project) == 200
+        assert "Security rules are off (--no-rules)" in log.read_text(encoding="utf-8")
+        # Those that are uploaded are meant.
+        assert rules.upload(RULES, "projects/demo-second").status_code == 200
+        assert rules.write("bob", "demo-second") == 403 and rules.write("bob") == 200
+
+
+@pytest.mark.parametrize("options, status", [((), 403), (("--no-rules",), 200)])
+def test_exec_guards_every_project_unless_it_has_no_rules(tmp_path, options, status):
+    (tmp_path / "firestore.rules").write_text(RULES, encoding="utf-8")
+    script = tmp_path / "write.py"
+    script.write_text(f"""
+import os, requests
+for project in ("{conftest.PROJECT}", "demo-second"):
+    print(requests.patch(
+        f"http://{{os.environ['FIRESTORE_EMULATOR_HOST']}}/v1/projects/{{project}}"
+        "/databases/(default)/documents/notes/w", json={{"fields": {{}}}}, timeout=10,
+        headers={{"Authorization": "Bearer {conftest.token('bob')}"}}).status_code)
+""", encoding="utf-8")
+    ended = subprocess.run(
+        [conftest.hearth(), "exec", "--no-functions", "--project", conftest.PROJECT, *options,
+         "--", sys.executable, str(script)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.split() == [str(status)] * 2
+    assert ("Security rules are off" in ended.stderr) == bool(options)
+
+
 def test_a_file_that_goes_away_is_told_once_and_its_rules_stay(tmp_path):
     file = tmp_path / "firestore.rules"
     file.write_text(RULES, encoding="utf-8")
     log = tmp_path / "log"
-    complaint = "firestore.rules cannot be read. The former rules stay."
+
+    def told(complaint, count=1):
+        conftest.until(
+            lambda: log.read_text(encoding="utf-8").count(complaint) == count, "nobody is told")
+        assert rules.write("bob") == 403 and rules.write("bob", "demo-second") == 403
+
     with log.open("w", encoding="utf-8") as output, conftest.started(
             tmp_path, "--no-functions", stderr=output) as suite:
         rules = Rules(suite, tmp_path)
-        rules.put("notes/1", owner="alice")
         file.unlink()
-        conftest.until(lambda: complaint in log.read_text(encoding="utf-8"), "nobody is told")
-        assert rules.get("notes/1", "bob") == 403
-        file.write_text(RULES.replace("== request.auth.uid", "!= 'x'"), encoding="utf-8")
-        conftest.until(lambda: rules.get("notes/1", "bob") == 200, "the file is not read again")
+        told("firestore.rules is no longer there. The former rules stay.")
+        file.write_text(RULES.replace("'alice'", "'carol'"), encoding="utf-8")
+        conftest.until(lambda: rules.write("carol") == 200, "the file is not read again")
         file.write_bytes(RULES.encode("utf-16"))
-        conftest.until(
-            lambda: log.read_text(encoding="utf-8").count(complaint) == 2, "nobody is told")
+        told("cannot be read: it is not text in UTF-8. The former rules stay.")
+        file.unlink()
+        file.mkdir()
+        told("cannot be read: it is not a file. The former rules stay.")
+        file.rmdir()
+        file.write_bytes(b"/" * (1 << 20))
+        told("cannot be read: it has more than 262144 bytes. The former rules stay.")
+        # A truncated file is no rules, and no reason to open what they guard.
+        for number, content in enumerate(["", "  \n", "// nothing\n"]):
+            file.write_text(content, encoding="utf-8")
+            told("The file has no rules", number + 1)
+        file.write_text(RULES, encoding="utf-8")
+        conftest.until(lambda: rules.write("alice") == 200, "the file is not read again")
+        assert rules.write("carol") == 403
 
 
 @pytest.mark.parametrize("content, expected", [
     (RULES, "f.rules is in order."),
-    ("rules_version = '2';", "f.rules can be loaded, with the warning above."),
+    (RULES.replace("match /notes/{id} {", "match /notes/{id} { allow list: if 1 == 'a';"),
+     "f.rules can be loaded, with the warning above."),
 ])
 def test_check_says_whether_there_are_warnings(tmp_path, content, expected):
     (tmp_path / "f.rules").write_text(content, encoding="utf-8")
@@ -293,14 +391,82 @@ def test_check_says_whether_there_are_warnings(tmp_path, content, expected):
     assert ended.stdout.strip() == expected
 
 
-def test_a_suite_does_not_start_without_the_rules_that_were_meant(tmp_path):
-    (tmp_path / "firestore.rules").write_text("service cloud.firestore {", encoding="utf-8")
+@pytest.mark.parametrize("content, complaint", [
+    (RULES.replace("request.auth.uid == 'alice'", "requst.auth.uid == 'alice'"),
+     "Invalid variable name: requst. Did you mean 'request'?"),
+    (RULES.replace("request.auth.uid == 'alice'", "request.auth.uuid == 'alice'"),
+     "Invalid member name: uuid. Did you mean 'uid'?"),
+    (RULES.replace("allow write", "allow wirte"), "Invalid method name: wirte. Did you mean 'write'?"),
+])
+def test_check_fails_for_a_misspelt_name_that_can_be_loaded(tmp_path, content, complaint):
+    file = tmp_path / "firestore.rules"
+    file.write_text(content, encoding="utf-8")
+    ended = subprocess.run(
+        [conftest.hearth(), "rules", "check"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert f"warning: {complaint}" in ended.stderr
+    assert "has a name that stands for nothing" in ended.stderr
+    with conftest.started(tmp_path, "--no-functions") as suite:
+        assert Rules(suite, tmp_path).write("alice") == 403
+
+
+def test_check_says_all_that_is_wrong(tmp_path):
+    (tmp_path / "f.rules").write_text("""
+service cloud.firestore {
+  match /a/{id} {
+    allow read: if ;
+    allow write: if id = 'a';
+    allow list if true;
+  }
+}
+""", encoding="utf-8")
+    ended = subprocess.run(
+        [conftest.hearth(), "rules", "check", "--rules", "f.rules"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert [line.split(":")[1] for line in ended.stderr.splitlines() if ".rules:" in line] == [
+        "4", "5", "6"]
+
+
+def test_cases_of_storage_rules_can_be_allowed(tmp_path):
+    (tmp_path / "storage.rules").write_text("""
+rules_version = '2';
+service firebase.storage {
+  match /b/{bucket}/o {
+    match /images/{name} {
+      allow create: if request.auth != null && request.resource.size < 1000;
+    }
+  }
+}
+""", encoding="utf-8")
+    case = {"name": "small", "expect": "allow", "auth": {"uid": "alice"}, "method": "create",
+            "path": "images/a.png", "object": {"size": 999}}
+    cases = [case, case | {"name": "large", "expect": "deny", "object": {"size": 1000}}]
+    (tmp_path / "cases.json").write_text(json.dumps({"cases": cases}), encoding="utf-8")
+    ended = subprocess.run(
+        [conftest.hearth(), "rules", "test", "--storage", "cases.json"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.strip() == "2 of 2 cases are as expected."
+
+
+@pytest.mark.parametrize("content, complaint", [
+    ("service cloud.firestore {", "firestore.rules:1:26: error: Unexpected '<EOF>'."),
+    ("", "firestore.rules:1:1: error: The file has no rules"),
+    ("// later\n", "firestore.rules:2:1: error: The file has no rules"),
+    (None, "firestore.rules cannot be read: it is not a file."),
+])
+def test_a_suite_does_not_start_without_the_rules_that_were_meant(tmp_path, content, complaint):
+    if content is None:
+        (tmp_path / "firestore.rules").mkdir()
+    else:
+        (tmp_path / "firestore.rules").write_text(content, encoding="utf-8")
     ended = subprocess.run(
         [conftest.hearth(), "start", "--ephemeral", "--no-functions", "--hub-port", "0",
          "--firestore-port", "0", "--vectors-port", "0", "--functions-port", "0", "--tasks-port", "0"],
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
-    assert "firestore.rules:1:26: error: Unexpected '<EOF>'." in ended.stderr
+    assert complaint in ended.stderr
 
 
 def test_a_refusal_is_explained_with_the_values_that_decided(rules):

@@ -17,6 +17,9 @@ package import DocumentModel
 /// the stored one, map into map. `after` says what else the same request writes, which `getAfter`
 /// sees. A `query` has `where`, `orderBy`, `limit`, `offset` and `collectionGroup`.
 ///
+/// Cases of Cloud Storage's rules have `objects` with their metadata, `object` after a write, and
+/// paths within the `bucket`; `documents` are there for `firestore.get`.
+///
 /// What JSON cannot say is an object of one member: `$timestamp`, `$bytes` in base64, `$reference`,
 /// `$geopoint`, `$double` and `$vector`.
 package struct RulesTestFile: Sendable {
@@ -77,8 +80,12 @@ package struct RulesTestFile: Sendable {
   let cases: [Case]
 
   /// Reads a file; its first mistake is thrown, which names the case and the member.
-  package init(json: [UInt8], time: Timestamp = standardTime) throws(Mistake) {
-    cases = try RulesTestReader(time: time).cases(json)
+  package init(
+    json: [UInt8],
+    service: Ruleset.Service = .firestore,
+    time: Timestamp = standardTime
+  ) throws(Mistake) {
+    cases = try RulesTestReader(time: time, service: service).cases(json)
   }
 
   /// Asks the rules each case, in the file's order.

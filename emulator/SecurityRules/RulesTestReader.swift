@@ -7,6 +7,8 @@ struct RulesTestReader {
 
   /// The time of cases that do not say theirs.
   let time: Timestamp
+  /// Whose rules the cases are for.
+  var service = Ruleset.Service.firestore
 
   func cases(_ json: [UInt8]) throws(Mistake) -> [RulesTestFile.Case] {
     guard json.count <= RulesTestFile.bytesMax else {
@@ -15,15 +17,25 @@ struct RulesTestReader {
         reason: "a file of cases can have at most \(RulesTestFile.bytesMax) bytes"
       )
     }
-    let file = try RulesTestMember(json: json).object(["documents", "cases"])
+    let isStorage = service == .storage
+    let file = try RulesTestMember(json: json).object(
+      isStorage ? ["bucket", "objects", "documents", "cases"] : ["documents", "cases"]
+    )
     let stored = try file["documents"].map(documents) ?? [:]
     for (path, fields) in stored where fields == nil {
       throw Mistake(place: "documents[\"\(path)\"]", reason: "must be an object")
     }
+    var store = RulesTestStore()
+    if let bucket = file["bucket"] { store.bucket = try bucket.text() }
+    let objects = try file["objects"].map(self.objects) ?? [:]
+    for (name, object) in objects where object == nil {
+      throw Mistake(place: "objects[\"\(name)\"]", reason: "must be an object")
+    }
+    store.objects = objects.compactMapValues(\.self)
     guard let list = file["cases"] else { throw Mistake(place: "cases", reason: "is missing") }
     var cases: [RulesTestFile.Case] = []
     for member in try list.list() {
-      cases.append(try self.case(member, stored.compactMapValues(\.self)))
+      cases.append(try self.case(member, stored.compactMapValues(\.self), store))
     }
     return cases
   }
@@ -36,11 +48,13 @@ struct RulesTestReader {
   /// One case; a mistake in it tells its name.
   private func `case`(
     _ member: RulesTestMember,
-    _ stored: [ResourcePath: MapValue]
+    _ stored: [ResourcePath: MapValue],
+    _ store: RulesTestStore
   ) throws(Mistake) -> RulesTestFile.Case {
-    let test = RulesTestCase(place: member.place, members: try member.object(Self.members))
+    let known = service == .storage ? Self.storageMembers : Self.members
+    let test = RulesTestCase(place: member.place, members: try member.object(known))
     let name = try test.required("name").text()
-    do throws(Mistake) { return try self.case(test, name, stored) } catch {
+    do throws(Mistake) { return try self.case(test, name, stored, store) } catch {
       throw Mistake(place: error.place, reason: error.reason, caseName: name)
     }
   }
@@ -48,7 +62,8 @@ struct RulesTestReader {
   private func `case`(
     _ test: RulesTestCase,
     _ name: String,
-    _ stored: [ResourcePath: MapValue]
+    _ stored: [ResourcePath: MapValue],
+    _ store: RulesTestStore
   ) throws(Mistake) -> RulesTestFile.Case {
     let method = try test.required("method").word(AccessMethod.self)
     let own = try test["documents"].map(documents) ?? [:]
@@ -59,7 +74,9 @@ struct RulesTestReader {
       time: RuleTimestamp(try test["time"].map(timestamp) ?? time),
       auth: try test["auth"].map(auth) ?? .null
     )
-    if method == .list {
+    if service == .storage {
+      request = try storageCase(test, store, request)
+    } else if method == .list {
       try test.refuse(["data", "merge", "after"], for: method)
       try fill(&request, query: test)
     } else {
@@ -145,7 +162,7 @@ struct RulesTestReader {
   }
 
   /// As `set` with `merge` does it: maps are merged, anything else is replaced.
-  private static func merged(_ fields: MapValue, over stored: MapValue) -> MapValue {
+  static func merged(_ fields: MapValue, over stored: MapValue) -> MapValue {
     var result = stored
     for (key, value) in fields {
       if case .map(let inner) = value, !inner.isEmpty, case .map(let old) = stored[key] {
@@ -300,7 +317,7 @@ struct RulesTestReader {
 }
 
 /// The members of one case.
-private struct RulesTestCase {
+struct RulesTestCase {
   let place: String
   let members: [String: RulesTestMember]
 

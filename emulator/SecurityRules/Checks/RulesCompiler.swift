@@ -70,7 +70,8 @@ struct RulesCompiler {
   mutating func checkServices(_ file: FileSyntax) {
     if version == 1 {
       warn(
-        "Ruleset uses old version (version [1]). Please update to the latest version (version [2]).",
+        "Ruleset uses old version (version [1]). Please update to the latest version "
+          + "(version [2]).",
         SourceRange(line: 1, column: 1, offset: 0, endOffset: 0)
       )
     }
@@ -375,7 +376,7 @@ struct RulesCompiler {
         fail(
           "An unsupported type identifier was used with the 'is' operator. Received \(type). "
             + "Expected one of \(RuleTypes.names.sorted().joined(separator: ",")).",
-          syntax.range
+          syntax.place
         )
       }
       return .typeTest(compile(operand, scope), type)

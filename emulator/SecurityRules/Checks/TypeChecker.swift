@@ -1,9 +1,9 @@
 /// Warns of operations whose operands never have the types that they need.
 ///
-/// Types are those of literals, of wildcards, of `request` and `resource` as documented, and of what
-/// functions, methods and operators give; of documents' fields nothing is known. A parameter's type
-/// is what every use of it in its function accepts. Nothing here is an error: the part that cannot
-/// be evaluated may lie beside one that allows the request.
+/// Types are those of literals, of wildcards, of documented members of `request` and `resource`, and
+/// of what functions, methods and operators give; of documents' fields nothing is known. The type of
+/// a parameter is what every use of it in its function accepts. Nothing here is an error: the part
+/// that cannot be evaluated may lie beside one that allows the request.
 struct TypeChecker {
   /// What callers have to know of a function of the file.
   private struct Function {
@@ -74,13 +74,24 @@ struct TypeChecker {
       frame.locals.append(local)
     }
     let result = types(of: function.result)
-    var returned: Int?
-    if case .local(let place) = function.result.kind { returned = frame.locals[place].parameter }
     functions[number] = Function(
       parameters: frame.locals.prefix(names.count).map(\.accepted),
       result: result,
-      returned: returned
+      returned: parameter(givenBy: function.result)
     )
+  }
+
+  /// The parameter that an expression gives as it is, through whatever functions.
+  private func parameter(givenBy expression: Expression) -> Int? {
+    switch expression.kind {
+    case .local(let place): return frame.locals[place].parameter
+    case .call(let number, let arguments):
+      guard let returned = functions[number]?.returned, returned < arguments.count else {
+        return nil
+      }
+      return parameter(givenBy: arguments[returned])
+    default: return nil
+    }
   }
 
   private mutating func warn(_ description: String, _ expression: Expression) {

@@ -118,7 +118,9 @@ struct Parser {
 
   /// Keeps an error; a second one at the same place follows from the first.
   private mutating func record(_ issue: RulesIssue) {
-    guard issues.last?.range.offset != issue.range.offset else { return }
+    guard issues.count < Self.issuesMax, issues.last?.range.offset != issue.range.offset else {
+      return
+    }
     issues.append(issue)
     if issues.count == Self.issuesMax { stop() }
   }

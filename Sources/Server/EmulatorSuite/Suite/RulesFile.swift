@@ -39,8 +39,9 @@ struct RulesFile: Service {
 
   func run() async throws {
     try await cancelWhenGracefulShutdown {
-      // The file was read at the start, so a change since then is seen here.
-      var watch = RulesFileWatch(look())
+      // A change since the file was read at the start is loaded too.
+      let loaded = policy.rules(of: DatabaseName(project: project))?.ruleset.file.content
+      var watch = RulesFileWatch(loaded.map { .content($0) } ?? .missing)
       while true {
         try await Task.sleep(for: Self.interval)
         switch watch.looked(look()) {

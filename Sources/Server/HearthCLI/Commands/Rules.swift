@@ -39,6 +39,8 @@ struct Rules: AsyncParsableCommand {
     @Flag(help: "Read the rules of Cloud Storage instead of Firestore's.")
     var storage = false
 
+    var service: Ruleset.Service { storage ? .storage : .firestore }
+
     /// Reads the file and prints its warnings; throws what is wrong with it.
     func read() throws -> Ruleset {
       let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
@@ -56,7 +58,7 @@ struct Rules: AsyncParsableCommand {
         let ruleset = try Ruleset(
           name: URL(filePath: path).lastPathComponent,
           content: content,
-          service: storage ? .storage : .firestore
+          service: service
         )
         for issue in ruleset.issues { Terminal.note("\(path):\(issue.text)") }
         return ruleset
@@ -110,6 +112,15 @@ struct Rules: AsyncParsableCommand {
 
         Methods are get, list, create, update and delete. A list has a "query" with "where": \
         [["owner", "==", "alice"]], "orderBy" and "limit". Exit code 1: a case came out otherwise.
+
+        With --storage there are objects with their metadata instead, and "object" is what a write \
+        leaves; paths are within the bucket:
+
+          {"objects": {"images/a.png": {"contentType": "image/png", "size": 1200}},
+           "cases": [
+             {"name": "an image", "expect": "allow", "auth": {"uid": "alice"},
+              "method": "create", "path": "images/b.png",
+              "object": {"contentType": "image/png", "size": 800}}]}
         """
     )
 
@@ -130,7 +141,7 @@ struct Rules: AsyncParsableCommand {
         throw CommandFailure("\(cases) cannot be read: \(error.localizedDescription)")
       }
       let table: RulesTestFile
-      do { table = try RulesTestFile(json: Array(data)) } catch {
+      do { table = try RulesTestFile(json: Array(data), service: file.service) } catch {
         throw CommandFailure("\(cases): \(error)")
       }
       let seen = SecurityRules.Coverage()
