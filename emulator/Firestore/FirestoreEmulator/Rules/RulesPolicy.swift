@@ -217,7 +217,10 @@ package final class RulesPolicy: AccessPolicy {
   // MARK: Values
 
   private static func path(_ name: DocumentName) -> [RulesRequest.PathStep] {
-    RulePath(name).segments.map { .known($0) }
+    let prefix: [RulesRequest.PathStep] = [
+      .known("databases"), .known(name.database.database), .known("documents"),
+    ]
+    return prefix + name.path.segments.map { .known($0) }
   }
 
   static func resource(_ document: FirestoreDocument?) -> RuleValue {
