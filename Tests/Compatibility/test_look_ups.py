@@ -8,6 +8,7 @@ import conftest
 import grpc
 import pytest
 import requests
+from google.api_core.datetime_helpers import DatetimeWithNanoseconds
 from google.cloud.firestore_v1.types import Document, Value, Write, firestore
 
 DATABASE = f"projects/{conftest.PROJECT}/databases/(default)"
@@ -117,11 +118,13 @@ def test_no_creation_lands_while_its_gate_is_closed(suite):
             stop.set()
         for done in creators:
             done.result()
-    times = [owner.read(path).json()["createTime"] for path in paths]
+    times = [
+        DatetimeWithNanoseconds.from_rfc3339(owner.read(path).json()["createTime"])
+        for path in paths]
     assert len(times) > 60
     landed = [
         time for time in times
-        if any(start.rfc3339() < time < end.rfc3339() for start, end in closed)]
+        if any(start < time < end for start, end in closed)]
     assert not landed
 
 

@@ -4,6 +4,7 @@ import Events
 import Identity
 import QueryEngine
 import RuntimeSupport
+import StorageEngine
 import Synchronization
 import TestSupport
 import Testing
@@ -239,6 +240,20 @@ struct LookUpAccessTests {
     #expect(hooked.decisions == 5)
     #expect(try await hooked.fixture.get("c/d") == nil)
     #expect(hooked.fixture.store.locks.isEmpty)
+  }
+
+  @Test("A change that storage did not take is none, also for those who decide after it")
+  func failedChange() async throws {
+    let hooked = Hooked(Self.gateIsOpen)
+    let fixture = hooked.fixture
+    try await fixture.commit(set("gates/g", Self.open))
+    fixture.storage.failCommits(with: StorageError(.full, "the disk is full"))
+    _ = await code { try await fixture.commit(set("gates/g", Self.closed)) }
+
+    try await fixture.commit(set("c/d"), auth: Self.user)
+
+    #expect(hooked.decisions == 1)
+    #expect(fixture.store.locks.isEmpty)
   }
 
   @Test("A reset in another database refuses nothing")

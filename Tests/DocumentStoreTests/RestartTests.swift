@@ -134,12 +134,16 @@ struct RestartTests {
       try await fixture.commit(set("c/a"))
       let future = Timestamp(microseconds: fixture.store.now().microseconds + Self.day)
       let phone = Phone(fixture)
-      let token = fixture.store.hub.token(future, of: database)
-      await phone.session.add(ListenRequest(.query(all("c")), resumePoint: .token(token)), id: 1)
+      await phone.session.add(ListenRequest(.query(all("c"))), id: 1)
+      #expect(try await phone.toSnapshot() == ["added 1", "c/a [1]", "current 1"])
+      // The store has its number now.
+      let token = ResumePoint.token(fixture.store.hub.token(future, of: database))
+      let again = Phone(fixture)
+      await again.session.add(ListenRequest(.query(all("c")), resumePoint: token), id: 1)
 
-      #expect(try await phone.toSnapshot() == ["added 1", "reset 1", "c/a [1]", "current 1"])
+      #expect(try await again.toSnapshot() == ["added 1", "reset 1", "c/a [1]", "current 1"])
       try await fixture.commit(set("c/b"))
-      #expect(try await phone.toSnapshot() == ["c/b [1]"])
+      #expect(try await again.toSnapshot() == ["c/b [1]"])
     }
   }
 }

@@ -456,7 +456,7 @@ struct TransactionTests {
     }
   }
 
-  @Test("A cancelled wait gives up its place and ends the transaction's commit")
+  @Test("A write that is cancelled while it waits gives up its place")
   func cancellation() async throws {
     let fixture = StoreFixture()
     let holder = try await fixture.begin()

@@ -55,6 +55,11 @@ struct CommitClock: Sendable {
     onTheirWay.remove(at: index)
   }
 
+  /// The time up to which every commit so far is visible or has failed.
+  var finished: Timestamp {
+    onTheirWay.first.map { Timestamp(microseconds: $0.microseconds - 1) } ?? floor
+  }
+
   /// The latest time up to which every snapshot taken from now on shows all commits.
   mutating func settledTime(now: Timestamp) -> Timestamp {
     guard let first = onTheirWay.first else {

@@ -241,7 +241,8 @@ extension DocumentDatabase {
     as committer: Committer,
     _ auth: AuthContext
   ) async throws -> PreparedCommit {
-    try await storage.read { snapshot in
+    let finished = sequencer.withClock { clock, _ in clock.finished }
+    return try await storage.read { snapshot in
       let visible = try StoredClock.read(snapshot)
       let requestTime = sequencer.withClock { $0.requestTime(visible: visible, now: $1) }
       let reader = SnapshotReader(snapshot)
@@ -252,7 +253,9 @@ extension DocumentDatabase {
       let notes = AccessView.Notes()
       if auth != .admin { try authorize(plan, auth, reader, notes) }
       try plan.checkPreconditions()
-      return PreparedCommit(plan: plan, lookUps: LookUps(names: notes.names, visible: visible))
+      // A commit that has failed changed nothing, so it counts as seen.
+      let lookUps = LookUps(names: notes.names, visible: max(visible, finished))
+      return PreparedCommit(plan: plan, lookUps: lookUps)
     }
   }
 

@@ -4,7 +4,7 @@ import DocumentModel
 /// The documents that an access policy looked at for a commit, and the state in which it saw them.
 struct LookUps: Sendable {
   var names: Set<DocumentName> = []
-  /// The time of the last commit that the policy's snapshot showed.
+  /// The time up to which the policy's snapshot showed all commits but those that have failed.
   var visible = Timestamp(microseconds: 0)
 }
 
