@@ -14,6 +14,7 @@ import TestSupport
 /// A service on a free port, over a store in memory.
 struct RunningFirestore: Sendable {
   let port: Int
+  let service: FirestoreService
   let rest: RESTDoor
   let log: LogCapture
 
@@ -26,7 +27,10 @@ struct RunningFirestore: Sendable {
 }
 
 /// Runs `body` with an empty service of its own, and stops it.
-func withFirestore(_ body: (RunningFirestore) async throws -> Void) async throws {
+func withFirestore(
+  budget: TransferBudget? = nil,
+  _ body: (RunningFirestore) async throws -> Void
+) async throws {
   let log = LogCapture()
   let logger = log.logger(level: .notice)
   let storage = MemoryStorage()
@@ -41,7 +45,12 @@ func withFirestore(_ body: (RunningFirestore) async throws -> Void) async throws
     clock: ContinuousClock(),
     logger: logger
   )
-  let service = FirestoreService(store: store, project: "demo-psst", logger: logger)
+  let service = FirestoreService(
+    store: store,
+    project: "demo-psst",
+    budget: budget,
+    logger: logger
+  )
   let (listening, continuation) = AsyncStream<ServerAddress>.makeStream()
   let http = service.httpService(
     address: .tcp(host: "127.0.0.1", port: 0),
@@ -59,7 +68,12 @@ func withFirestore(_ body: (RunningFirestore) async throws -> Void) async throws
   let client = OutboundClient()
   do {
     try await body(
-      RunningFirestore(port: port, rest: RESTDoor(client: client, port: port), log: log)
+      RunningFirestore(
+        port: port,
+        service: service,
+        rest: RESTDoor(client: client, port: port),
+        log: log
+      )
     )
   } catch {
     await group.triggerGracefulShutdown()

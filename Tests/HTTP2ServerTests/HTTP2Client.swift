@@ -168,6 +168,7 @@ func framed(_ text: String) throws -> ByteBuffer {
 func withServer<Result: Sendable>(
   configuration: HTTP2Router.Configuration = HTTP2Router.Configuration(),
   http: HTTPService.Configuration = HTTPService.Configuration(),
+  budget: TransferBudget? = nil,
   logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
   _ register: (inout GRPCService) -> Void,
   _ body: (ServerAddress, ServiceGroup) async throws -> Result,
@@ -179,6 +180,7 @@ func withServer<Result: Sendable>(
     services: [service],
     rest: rest,
     configuration: configuration,
+    budget: budget,
     logger: logger
   )
   let (listening, continuation) = AsyncStream<ServerAddress>.makeStream()

@@ -1,6 +1,7 @@
 import HTTPSupport
 import HTTPTypes
 import Invocation
+import Logging
 import NIOCore
 import RuntimeSupport
 import Synchronization
@@ -119,6 +120,34 @@ struct WebChannelsTests {
     #expect(sent.withLock { $0 } > 13)
     channels.endAll()
     await page.untilOver(id)
+  }
+
+  @Test("What a page does not acknowledge is counted until it does, or its session is over")
+  func counted() async throws {
+    let budget = TransferBudget(
+      bytesMax: 1000,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
+    let channels = WebChannels(configuration: .init(heldLengthMin: 1), budget: budget)
+    let page = Page(channels: channels) { stream in
+      let text = try await stream.next()
+      let length = Int(text.filter(\.isNumber)) ?? 0
+      try await stream.send { String(repeating: "1", count: length) }
+      _ = try await stream.next()
+    }
+    let id = try await page.open("700")
+    while budget.heldBytes < 700 { await Task.yield() }
+    // There is no memory for a second one.
+    let other = try await page.open("400")
+    await page.untilOver(other)
+    #expect((700..<800).contains(budget.heldBytes))
+
+    _ = await page.request(.post, "SID=\(id)&RID=3&AID=1", "count=0")
+    #expect(budget.heldBytes == 0)
+    _ = try await page.open("700")
+    while budget.heldBytes < 700 { await Task.yield() }
+    channels.endAll()
+    #expect(budget.heldBytes == 0)
   }
 
   @Test("When all clients together hold too much, each still gets its share")

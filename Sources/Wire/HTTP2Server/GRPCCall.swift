@@ -135,8 +135,11 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     let context = context
     switch method {
     case .unary(let place, let handler):
+      let budget = server.budget
       start(on: self.place(place, for: request)) {
-        try await handler(request, codec, context)
+        let frame = try await handler(request, codec, context)
+        // Counted at once: many replies may be on their way to the connection.
+        return Reply(frame: frame, hold: try self.hold(frame, in: budget))
       }
     case .serverStreaming(let place, let handler):
       let writer = makeWriter()
@@ -179,7 +182,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
   /// ends with it.
   private func start(
     on place: GRPCPlace,
-    _ body: @escaping @Sendable () async throws -> ByteBuffer?
+    _ body: @escaping @Sendable () async throws -> Reply?
   ) {
     let executor: (any TaskExecutor)? =
       switch place {
@@ -189,7 +192,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     stream.connection.runningCalls += 1
     let loop = server.loop
     task = Task(executorPreference: executor) {
-      let outcome: Result<ByteBuffer?, any Error>
+      let outcome: Result<Reply?, any Error>
       do {
         outcome = .success(try await body())
       } catch {
@@ -203,9 +206,27 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     }
   }
 
+  /// The one reply of a call, with what counts its memory.
+  private struct Reply: Sendable {
+    var frame: ByteBuffer
+    var hold: TransferHold?
+  }
+
+  /// Counts a large reply; throws `RESOURCE_EXHAUSTED` when there is no memory for it.
+  private func hold(
+    _ frame: ByteBuffer,
+    in budget: TransferBudget?
+  ) throws(StatusError) -> TransferHold? {
+    guard let budget, frame.readableBytes > HTTP2Stream.uncountedBytesMax else { return nil }
+    let loop = server.loop
+    let hold = TransferHold(budget) { loop.execute { self.stream.reset(.enhanceYourCalm) } }
+    guard hold.add(frame.readableBytes) else { throw budget.error.exhausted }
+    return hold
+  }
+
   private func makeWriter() -> GRPCStreamWriter {
     let loop = server.loop
-    let writer = GRPCStreamWriter {
+    let writer = GRPCStreamWriter(budget: server.budget) {
       if loop.inEventLoop {
         self.sendQueued()
       } else {
@@ -216,12 +237,15 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     return writer
   }
 
-  private func finish(_ outcome: Result<ByteBuffer?, any Error>) {
+  private func finish(_ outcome: Result<Reply?, any Error>) {
     stream.connection.runningCalls -= 1
     for frame in writer?.take() ?? [] { write(frame) }
     switch outcome {
     case .success(let reply):
-      if let reply { write(reply) }
+      if let reply {
+        if !stream.isOver { stream.replyHold = reply.hold }
+        write(reply.frame)
+      }
       end(nil)
     case .failure(let error):
       end(state.isEnded ? nil : status(of: error))

@@ -158,6 +158,13 @@ package struct GRPCResponseStream<Reply: Message>: Sendable {
   let writer: GRPCStreamWriter
   let codec: GRPCCodec
 
+  /// Holds exactly so many bytes, from now on, which the handler keeps for replies that it has not
+  /// queued yet.
+  ///
+  /// They are counted with what all slow clients have not read. Throws `RESOURCE_EXHAUSTED` when there
+  /// are too few; a call whose client has stalled ends with it when others need its bytes.
+  package func hold(_ bytes: Int) throws { try writer.hold(bytes) }
+
   /// Queues a reply, then waits until the client has room for more.
   ///
   /// Throws `CancellationError` when the call is over or the task is cancelled.

@@ -1,4 +1,6 @@
+import HTTPSupport
 import NIOCore
+import RuntimeSupport
 import Synchronization
 
 /// The path of framed replies from a handler's task to its stream, which a slow client blocks.
@@ -13,10 +15,38 @@ final class GRPCStreamWriter: Sendable {
 
   private let queue = Mutex(GRPCSendQueue(bytesMax: queuedBytesMax))
   private let wake: @Sendable () -> Void
+  private let budget: TransferBudget?
+  /// Counts what the handler keeps for further replies.
+  private let hold = Mutex<TransferHold?>(nil)
 
   /// A writer that calls `wake` when there is something to take.
-  init(wake: @escaping @Sendable () -> Void) {
+  ///
+  /// What handlers keep is counted in `budget`; nil does not bound it.
+  init(budget: TransferBudget? = nil, wake: @escaping @Sendable () -> Void) {
     self.wake = wake
+    self.budget = budget
+  }
+
+  /// Holds exactly so many bytes that the handler keeps while the client is slow.
+  ///
+  /// Throws `RESOURCE_EXHAUSTED` when the budget has too few. A call whose client takes nothing while
+  /// others need its memory ends with the same.
+  func hold(_ bytes: Int) throws(StatusError) {
+    guard let budget else { return }
+    guard bytes > 0 else { return hold.withLock { $0 = nil } }
+    let present = hold.withLock { hold in
+      let present = hold ?? makeHold(budget)
+      hold = present
+      return present
+    }
+    guard present.set(bytes) else { throw budget.error.exhausted }
+  }
+
+  private func makeHold(_ budget: TransferBudget) -> TransferHold {
+    let hold = TransferHold(budget) { [weak self] in self?.close(budget.error.exhausted) }
+    // The handler works; only a wait for room is the client's.
+    hold.clientIsDone()
+    return hold
   }
 
   /// Queues a framed reply and waits while the client has no room.
@@ -30,6 +60,9 @@ final class GRPCStreamWriter: Sendable {
   }
 
   private func waitForRoom() async throws {
+    let hold = hold.withLock(\.self)
+    hold?.clientIsDue()
+    defer { hold?.clientIsDone() }
     let ticket = queue.withLock { $0.makeTicket() }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -40,7 +73,7 @@ final class GRPCStreamWriter: Sendable {
         } else if outcome == .hasRoom {
           continuation.resume()
         } else {
-          continuation.resume(throwing: CancellationError())
+          continuation.resume(throwing: queue.withLock(\.closure))
         }
       }
     } onCancel: {
@@ -64,9 +97,10 @@ final class GRPCStreamWriter: Sendable {
   }
 
   /// Ends the writer with its call: queued replies are dropped and waiting senders are told.
-  func close() {
-    let waiting = queue.withLock { $0.close() }
-    for continuation in waiting { continuation.resume(throwing: CancellationError()) }
+  func close(_ reason: any Error = CancellationError()) {
+    let waiting = queue.withLock { $0.close(reason) }
+    for continuation in waiting { continuation.resume(throwing: reason) }
+    hold.withLock { $0 = nil }
   }
 }
 
@@ -79,6 +113,8 @@ struct GRPCSendQueue {
   private var bytes = 0
   private var isWritable = true
   private var isClosed = false
+  /// What senders are told of the end.
+  private(set) var closure: any Error = CancellationError()
   private var waiting: [Int: Continuation] = [:]
   private var ticketLast = 0
 
@@ -95,8 +131,8 @@ struct GRPCSendQueue {
   }
 
   /// Queues a frame and says whether it is the first since the last `take`; throws when closed.
-  mutating func append(_ frame: ByteBuffer) throws(CancellationError) -> Bool {
-    guard !isClosed else { throw CancellationError() }
+  mutating func append(_ frame: ByteBuffer) throws -> Bool {
+    guard !isClosed else { throw closure }
     frames.append(frame)
     bytes += frame.readableBytes
     return frames.count == 1
@@ -141,7 +177,8 @@ struct GRPCSendQueue {
   }
 
   /// Drops everything; returns the senders to tell.
-  mutating func close() -> [Continuation] {
+  mutating func close(_ reason: any Error = CancellationError()) -> [Continuation] {
+    if !isClosed { closure = reason }
     isClosed = true
     _ = take()
     return removeWaiting()

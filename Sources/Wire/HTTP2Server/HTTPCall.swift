@@ -38,7 +38,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     body = InboundQueue {
       loop.execute { own.value?.resumeReading() }
     }
-    let writer = GRPCStreamWriter {
+    let writer = GRPCStreamWriter(budget: server.budget) {
       loop.execute { own.value?.sendQueued() }
     }
     self.writer = writer

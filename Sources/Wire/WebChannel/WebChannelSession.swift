@@ -1,3 +1,4 @@
+import HTTPSupport
 import JSONText
 import RuntimeSupport
 import Synchronization
@@ -16,6 +17,8 @@ final class WebChannelSession: Sendable {
     var hadBackChannel = false
     /// What of the held length is counted among that of all sessions.
     var countedLength = 0
+    /// What of it is held of the budget.
+    var budgetedLength = 0
 
     mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
       defer { waiters = [:] }
@@ -27,6 +30,9 @@ final class WebChannelSession: Sendable {
   private let configuration: WebChannels.Configuration
   private let clock: any Clock<Duration>
   private let heldLengths: HeldLengths
+  private let budget: TransferBudget?
+  /// The session's part of the budget; held while the budget is asked, when `guarded` is not.
+  private let hold = Mutex<TransferHold?>(nil)
   private let onEnd: @Sendable (_ id: String) -> Void
   private let guarded = Mutex(Guarded())
 
@@ -36,12 +42,14 @@ final class WebChannelSession: Sendable {
     configuration: WebChannels.Configuration,
     clock: any Clock<Duration>,
     heldLengths: HeldLengths,
+    budget: TransferBudget? = nil,
     onEnd: @escaping @Sendable (_ id: String) -> Void
   ) {
     self.id = id
     self.configuration = configuration
     self.clock = clock
     self.heldLengths = heldLengths
+    self.budget = budget
     self.onEnd = onEnd
   }
 
@@ -81,7 +89,38 @@ final class WebChannelSession: Sendable {
     task?.cancel()
     guard isFirst else { return }
     heldLengths.add(-guarded.withLock { $0.countedLength })
+    hold.withLock { $0 = nil }
     onEnd(id)
+  }
+
+  /// Counts in the budget what the client has not acknowledged; ends the session when there is too
+  /// little for it.
+  private func holdUnacknowledged() {
+    guard let budget else { return }
+    let isKept = hold.withLock { hold in
+      let lengths: (before: Int, now: Int)? = guarded.withLock { guarded in
+        let length = guarded.state.heldLength
+        let counted = length < configuration.heldLengthMin ? 0 : length
+        guard !guarded.isOver, counted != guarded.budgetedLength else { return nil }
+        defer { guarded.budgetedLength = counted }
+        return (guarded.budgetedLength, counted)
+      }
+      guard let lengths else { return true }
+      guard lengths.now > 0 else {
+        hold = nil
+        return true
+      }
+      let present =
+        hold
+        ?? TransferHold(budget) { [weak self] in
+          // The budget is asked under the locks of another session; the task ends by itself, at once.
+          Task { [weak self] in self?.end() }
+        }
+      hold = present
+      present.moved(max(0, lengths.before - lengths.now))
+      return present.set(lengths.now)
+    }
+    if !isKept { end() }
   }
 
   /// An error as clients know it.
@@ -207,6 +246,7 @@ final class WebChannelSession: Sendable {
       return (result, guarded.takeWaiters())
     }
     for waiter in waiters { waiter.resume() }
+    holdUnacknowledged()
     return result
   }
 

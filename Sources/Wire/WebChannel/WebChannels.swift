@@ -71,15 +71,21 @@ package final class WebChannels: Sendable {
 
   private let configuration: Configuration
   private let clock: any Clock<Duration>
+  private let budget: TransferBudget?
   private let heldLengths = HeldLengths()
   private let sessions = Mutex<[String: WebChannelSession]>([:])
 
   /// No sessions yet.
+  ///
+  /// What clients leave unacknowledged is counted in `budget`; a session that finds it full ends, and
+  /// so does one that keeps it and has stalled.
   package init(
     configuration: Configuration = Configuration(),
+    budget: TransferBudget? = nil,
     clock: any Clock<Duration> = ContinuousClock()
   ) {
     self.configuration = configuration
+    self.budget = budget
     self.clock = clock
   }
 
@@ -139,7 +145,8 @@ package final class WebChannels: Sendable {
       id: RandomID.make(length: 24),
       configuration: configuration,
       clock: clock,
-      heldLengths: heldLengths
+      heldLengths: heldLengths,
+      budget: budget
     ) { [weak self] id in
       _ = self?.sessions.withLock { $0.removeValue(forKey: id) }
     }

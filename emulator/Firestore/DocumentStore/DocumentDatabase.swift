@@ -89,6 +89,8 @@ package final class DocumentDatabase: Sendable, Service {
   let sequencer: CommitSequencer
   let longReads: LongReads
   let hub = ListenHub()
+  /// The turns of queries that gather much in memory.
+  let largeQueries = ReadGate(largeQueriesMax)
   /// The time since the store was made, by which transactions expire.
   let elapsed: @Sendable () -> Duration
 

@@ -37,7 +37,10 @@ extension FirestoreService {
         context
       ) in
       try await self.runQuery(request, auth: try self.authenticate(context)) {
-        try await stream.send(encoded: $0.lazy.map(\.bytes))
+        let replies = $0
+        try await Self.holding(replies.heldBytes, of: stream) {
+          try await stream.send(encoded: replies.lazy.map(\.bytes))
+        }
       }
     }
     streaming("RunAggregationQuery", of: &service, runAggregationQuery) {
@@ -83,6 +86,21 @@ extension FirestoreService {
     return service
   }
 
+  /// Counts the memory of replies while they are sent, unless it is little.
+  private static func holding<Reply>(
+    _ bytes: Int,
+    of stream: GRPCResponseStream<Reply>,
+    _ send: () async throws -> Void
+  ) async throws {
+    guard bytes > uncountedBytesMax else { return try await send() }
+    try stream.hold(bytes)
+    try await send()
+    try stream.hold(0)
+  }
+
+  /// The memory of a stream's replies that is not counted: a few times that of the stream's own queue.
+  private static let uncountedBytesMax = 256 << 10
+
   private static let resourcePrefixHeader = "google-cloud-resource-prefix"
 
   private func unary<Request: Message, Reply: Message>(
@@ -113,7 +131,7 @@ extension FirestoreService {
     service.serverStreaming(method, on: place) { (request: Request, stream, context) in
       let replies = try await handler(request, try self.authenticate(context))
       do {
-        try await send(stream, replies)
+        try await Self.holding(replies.heldBytes, of: stream) { try await send(stream, replies) }
       } catch {
         if let id = replies.newTransaction { self.store.abandon(id) }
         throw error

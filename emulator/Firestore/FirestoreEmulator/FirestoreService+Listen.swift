@@ -22,7 +22,14 @@ extension FirestoreService {
   ) async throws {
     guard let first = try await next() else { return }
     let database = try streamDatabase(first.database, resourcePrefix)
-    let session = store.openListener(database: database, auth: auth, client: client)
+    let memory = budget.map(ListenerMemory.init)
+    let session = store.openListener(
+      database: database,
+      auth: auth,
+      client: client,
+      memory: memory
+    )
+    memory?.serve(session)
     defer { session.close() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       // Whatever waits for the client's taking waits in vain from here on.

@@ -95,7 +95,11 @@ extension FirestoreService {
     }
     let count = leads.count + page.documents.count
     let metrics = explanation?.metrics
-    return StreamReplies(count: count, newTransaction: page.newTransaction) { [leads] index in
+    return StreamReplies(
+      count: count,
+      newTransaction: page.newTransaction,
+      heldBytes: page.heldBytes
+    ) { [leads] index in
       var reply = QueryReply()
       if index < leads.count {
         reply = leads[index]

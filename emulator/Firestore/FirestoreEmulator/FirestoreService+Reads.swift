@@ -57,10 +57,23 @@ extension FirestoreService {
     }
     if names.isEmpty { return StreamReplies(count: 0) { _ in .init() } }
 
-    let result = try await store.lookUp(names, mask: mask, at: consistency, auth: auth)
+    let result: LookUpResult
+    if names.count > Self.quickNamesMax, !consistency.isInTransaction {
+      result = try await gather {
+        try await store.lookUp(names, mask: mask, at: consistency, auth: auth)
+      }
+    } else {
+      result = try await store.lookUp(names, mask: mask, at: consistency, auth: auth)
+    }
     let lead = result.newTransaction == nil ? 0 : 1
     let count = lead + result.documents.count
-    return StreamReplies(count: count, newTransaction: result.newTransaction) { index in
+    // One document is no more than what waits on its stream anyway.
+    let heldBytes = count == 1 ? 0 : result.storedBytes
+    return StreamReplies(
+      count: count,
+      newTransaction: result.newTransaction,
+      heldBytes: heldBytes
+    ) { index in
       var reply = LookUpReply()
       guard index >= lead else {
         reply.transaction = result.newTransaction?.bytes ?? []
@@ -73,10 +86,22 @@ extension FirestoreService {
     }
   }
 
+  /// Names of documents that are looked up without waiting for a turn.
+  private static let quickNamesMax = 4
+
   /// Lists a collection's documents page by page.
   package func listDocuments(
     _ request: Google_Firestore_V1_ListDocumentsRequest,
     auth: AuthContext
+  ) async throws -> Google_Firestore_V1_ListDocumentsResponse {
+    // A transaction may wait for locks.
+    if case .transaction = request.consistencySelector { return try await list(request, auth) }
+    return try await gather { try await list(request, auth) }
+  }
+
+  private func list(
+    _ request: Google_Firestore_V1_ListDocumentsRequest,
+    _ auth: AuthContext
   ) async throws -> Google_Firestore_V1_ListDocumentsResponse {
     let (database, parent) = try parent(request.parent)
     if !request.collectionID.isEmpty { try WireFormat.checkCollectionID(request.collectionID) }
@@ -155,6 +180,16 @@ extension FirestoreService {
       var reply = LookUpReply()
       reply.transaction = id.bytes
       return reply
+    }
+  }
+}
+
+extension ReadConsistency {
+  /// Whether a read may wait for the locks of others.
+  fileprivate var isInTransaction: Bool {
+    switch self {
+    case .transaction, .newTransaction: true
+    case .latest, .readTime: false
     }
   }
 }

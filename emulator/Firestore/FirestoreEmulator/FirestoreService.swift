@@ -18,7 +18,11 @@ package final class FirestoreService: Sendable {
   let logger: Logger
   let exporter: Exporter?
   let rules: RulesPolicy?
-  let webChannels = WebChannels()
+  let webChannels: WebChannels
+  /// The memory of requests and of responses that their clients have not read; nil does not bound it.
+  let budget: TransferBudget?
+  /// The turns of requests whose whole answer is in memory before its first byte is sent.
+  private let wholeReads = ReadGate(8)
   let project: String
   private let credentials: CredentialReader
   private let loggedProjects = OnceEach()
@@ -28,7 +32,7 @@ package final class FirestoreService: Sendable {
   /// Every project's documents are kept apart and any may be used, but a project other than the
   /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
   /// id. Without an `exporter`, exports are `UNIMPLEMENTED`. `rules` are those of the store's policy,
-  /// which clients may then replace.
+  /// which clients may then replace. `budget` bounds the memory of slow clients, all together.
   package init(
     store: DocumentDatabase,
     project: String,
@@ -36,6 +40,7 @@ package final class FirestoreService: Sendable {
     makeID: @escaping @Sendable () -> String = { RandomID.make() },
     exporter: Exporter? = nil,
     rules: RulesPolicy? = nil,
+    budget: TransferBudget? = nil,
     logger: Logger
   ) {
     self.store = store
@@ -44,6 +49,8 @@ package final class FirestoreService: Sendable {
     self.makeID = makeID
     self.exporter = exporter
     self.rules = rules
+    self.budget = budget
+    webChannels = WebChannels(budget: budget)
     self.logger = logger
   }
 
@@ -53,7 +60,6 @@ package final class FirestoreService: Sendable {
     grpcConfiguration: HTTP2Router.Configuration = FirestoreService.grpcConfiguration,
     configuration: HTTPService.Configuration = HTTPService.Configuration(),
     roster: ConnectionRoster? = nil,
-    budget: TransferBudget? = nil,
     onListening: @escaping @Sendable (ServerAddress) async -> Void = { _ in },
     screen: @escaping HTTPService.Screen = { _ in nil }
   ) -> HTTPService {
@@ -93,6 +99,17 @@ package final class FirestoreService: Sendable {
   /// The caller's identity, read from a REST request's `Authorization` header.
   package func authenticate(authorization: String?) throws -> AuthContext {
     try credentials.authenticate(authorization: authorization)
+  }
+
+  /// Gathers a large answer when it is its turn, so that not all are gathered at once.
+  ///
+  /// `body` must not wait for locks or clients.
+  func gather<Answer: Sendable>(_ body: () async throws -> Answer) async throws -> Answer {
+    await wholeReads.enter()
+    defer { wholeReads.leave() }
+    // The client may have left during the wait.
+    try Task.checkCancellation()
+    return try await body()
   }
 
   /// Logs the first use of each project that is not the suite's.

@@ -7,6 +7,8 @@ package import FirestoreWire
 package struct StreamReplies<Reply>: Sequence, Sendable {
   /// The transaction that the call began; it must end when the reply does not reach its client.
   let newTransaction: TransactionID?
+  /// The bytes in memory from which the replies are made, as far as they are worth counting.
+  let heldBytes: Int
   private let count: Int
   private let make: @Sendable (Int) -> Reply
 
@@ -14,9 +16,11 @@ package struct StreamReplies<Reply>: Sequence, Sendable {
   init(
     count: Int,
     newTransaction: TransactionID? = nil,
+    heldBytes: Int = 0,
     make: @escaping @Sendable (Int) -> Reply
   ) {
     self.newTransaction = newTransaction
+    self.heldBytes = heldBytes
     self.count = count
     self.make = make
   }
@@ -30,7 +34,11 @@ package struct StreamReplies<Reply>: Sequence, Sendable {
 extension StreamReplies where Reply: WireReply {
   /// The replies as messages.
   package var protos: StreamReplies<Reply.Proto> {
-    StreamReplies<Reply.Proto>(count: count, newTransaction: newTransaction) { [make] in
+    StreamReplies<Reply.Proto>(
+      count: count,
+      newTransaction: newTransaction,
+      heldBytes: heldBytes
+    ) { [make] in
       make($0).proto
     }
   }

@@ -25,12 +25,12 @@ extension Suite {
         return try await transfer.exporter.export(request.database, to: path).path
       },
       rules: parts.rules,
+      budget: budget,
       logger: logger(for: "firestore")
     )
     return service.httpService(
       address: address(.firestore),
       roster: roster,
-      budget: budget,
       onListening: { [self] in noteListening(.firestore, $0) },
       screen: screen(wrongDoor(of: .firestore))
     )

@@ -181,6 +181,9 @@ package final class TransferHold: Sendable {
   /// Notes that the client has done its part, so the transfer cannot stall any more.
   package func clientIsDone() { state.withLock { $0.movedTime = nil } }
 
+  /// Notes that the client has to do its part from now on, as at the start.
+  package func clientIsDue() { state.withLock { $0.movedTime = .now() } }
+
   /// When the transfer last moved; nil when it holds nothing or is not the client's to move.
   fileprivate var stalledSince: NIODeadline? {
     state.withLock { $0.bytes > 0 ? $0.movedTime : nil }
@@ -205,6 +208,8 @@ package struct TransferBudgetError: StatusConvertible, CustomStringConvertible, 
   package var bytesMax: Int
 
   package var statusCode: StatusCode { .unavailable }
+  /// The same for gRPC, whose libraries wait longer before they try again than for `UNAVAILABLE`.
+  package var exhausted: StatusError { StatusError(.resourceExhausted, statusMessage) }
   package var statusMessage: String {
     "The suite's memory for requests and responses under way is full (\(bytesMax >> 20) MiB on all "
       + "connections together); try again in a moment."

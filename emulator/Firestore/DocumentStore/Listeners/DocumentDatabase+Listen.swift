@@ -266,7 +266,9 @@ extension DocumentDatabase {
         let early = ListenSession.Results(changes: results, time: page.readTime, bytes: bytes)
         results = []
         bytes = 0
-        await session.deliverEarly(early, of: id)
+        // The page is in the results, so only the documents of later ones count besides.
+        let kept = max(0, page.heldBytes - configuration.queryPageBytesMax)
+        await session.deliverEarly(early, of: id, keeping: kept)
         // The next page costs much, perhaps for nobody.
         guard session.wants(id) else { throw CancellationError() }
       }

@@ -102,6 +102,8 @@ package final class ListenSession: Sendable {
     var resultBytes = 0
     /// What the events take that were taken last, and that the transport may not have yet.
     var takenBytes = 0
+    /// What reads keep that wait for the client.
+    var keptBytes = 0
     /// What of all these is held of the memory for slow readers.
     var heldBytes = 0
     /// The last wait among `items`.
@@ -367,7 +369,11 @@ package final class ListenSession: Sendable {
   func reset(_ id: SubscriptionID) { state.withLock { $0.targets[id]?.needsReset = true } }
 
   /// Queues the first results of a large target and returns when the client has taken most of them.
-  func deliverEarly(_ results: Results, of id: SubscriptionID) async {
+  ///
+  /// `bytes` are what the read keeps until it goes on.
+  func deliverEarly(_ results: Results, of id: SubscriptionID, keeping bytes: Int) async {
+    state.withLock { $0.keptBytes += bytes }
+    defer { state.withLock { $0.keptBytes -= bytes } }
     deliver(results, of: id)
     wake()
     // Others take the turn of one whose client is slow.
@@ -504,7 +510,7 @@ package final class ListenSession: Sendable {
     let fits = counting.withLock { _ in
       let change = state.withLock { state -> Int? in
         guard !state.isClosed else { return nil }
-        let bytes = state.commitBytes + state.resultBytes + state.takenBytes
+        let bytes = state.commitBytes + state.resultBytes + state.keptBytes + state.takenBytes
         let counted = bytes < Self.uncountedBytesMax ? 0 : bytes
         guard counted != state.heldBytes else { return nil }
         state.heldBytes = counted

@@ -1,10 +1,10 @@
 import DequeModule
 import Synchronization
 
-/// Lets a bounded number of listeners read at a time, in the order of asking.
+/// Lets a bounded number of large reads gather their results at a time, in the order of asking.
 ///
-/// What is read for a listener is gathered in memory, and after a restart all clients come at once.
-final class ReadGate: Sendable {
+/// What is read is gathered in memory, and after a restart all clients come at once.
+package final class ReadGate: Sendable {
   private struct State {
     var free: Int
     var waiting: Deque<CheckedContinuation<Void, Never>> = []
@@ -12,10 +12,11 @@ final class ReadGate: Sendable {
 
   private let state: Mutex<State>
 
-  init(_ count: Int) { state = Mutex(State(free: count)) }
+  /// A gate for `count` reads at a time.
+  package init(_ count: Int) { state = Mutex(State(free: count)) }
 
   /// Returns when it is the caller's turn; `leave` must follow.
-  func enter() async {
+  package func enter() async {
     await withCheckedContinuation { continuation in
       let isFree = state.withLock { state in
         guard state.free > 0 else {
@@ -30,7 +31,7 @@ final class ReadGate: Sendable {
   }
 
   /// Ends a turn.
-  func leave() {
+  package func leave() {
     let next = state.withLock { state in
       guard let next = state.waiting.popFirst() else {
         state.free += 1

@@ -15,6 +15,13 @@ package struct LookUpResult: Sendable {
   package var newTransaction: TransactionID?
   /// The last commit that the look-up has seen.
   package var sequence: UInt64
+
+  /// The size of all documents as they are stored.
+  package var storedBytes: Int {
+    documents.reduce(0) { sum, found in
+      sum + (found.document.map { StorageSize.document($0.name, $0.fields) } ?? 0)
+    }
+  }
 }
 
 extension DocumentDatabase {

@@ -23,6 +23,8 @@ package struct QueryPage: Sendable {
   package var sequence: UInt64
   /// Whether this is the last page.
   package var isLast: Bool
+  /// The bytes of documents in memory for this page and, where they are sorted, for the next ones.
+  package var heldBytes = 0
 }
 
 extension DocumentDatabase {
@@ -129,15 +131,28 @@ extension DocumentDatabase {
     let pin = longReads.begin(sequence)
     defer { longReads.end(pin) }
     var isFirst = true
+    // Those that gather much come one after the other.
+    var hasTurn = false
+    defer { if hasTurn { largeQueries.leave() } }
     while true {
       while query.progress.withLock({ !$0.isPageFull }) {
+        if !hasTurn, query.progress.withLock({ $0.run.sortedBytes }) > Self.largeQueryBytesMin {
+          await largeQueries.enter()
+          hasTurn = true
+        }
         try await readOn(query, at: first.readTime, in: transaction, database)
         longReads.advance(pin, to: query.progress.withLock { $0.sequence })
       }
-      let (documents, statistics, isLast) = query.progress.withLock { progress in
+      if hasTurn {
+        // From here on the client decides how long it takes.
+        largeQueries.leave()
+        hasTurn = false
+      }
+      let (documents, statistics, isLast, heldBytes) = query.progress.withLock { progress in
         let page = progress.page
         progress.page = page.following
-        return (page.documents, progress.run.statistics, page.next == nil)
+        let heldBytes = page.bytes + progress.run.sortedBytes
+        return (page.documents, progress.run.statistics, page.next == nil, heldBytes)
       }
       try await body(
         QueryPage(
@@ -147,13 +162,19 @@ extension DocumentDatabase {
           readTime: first.readTime,
           newTransaction: isFirst ? first.newTransaction : nil,
           sequence: sequence,
-          isLast: isLast
+          isLast: isLast,
+          heldBytes: heldBytes
         )
       )
       if isLast { return }
       isFirst = false
     }
   }
+
+  /// A query that has gathered so many bytes to sort them gathers more only when it is its turn.
+  private static let largeQueryBytesMin = 8 << 20
+  /// Queries that gather much at a time; each may take what the sorting of one may.
+  static let largeQueriesMax = 2
 
   /// A query under way, which one task reads at a time.
   ///
@@ -180,7 +201,7 @@ extension DocumentDatabase {
   /// A page that is being filled.
   private struct FoundPage: Sendable {
     private(set) var documents: [FirestoreDocument] = []
-    private var bytes = 0
+    private(set) var bytes = 0
     /// The first document of the page after this one, which shows that there is one.
     private(set) var next: FirestoreDocument?
 

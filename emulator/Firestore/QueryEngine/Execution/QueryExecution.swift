@@ -72,6 +72,9 @@ struct QueryExecution: Sendable {
     }
   }
 
+  /// The stored size of the documents that are sorted or to be sorted.
+  var sortedBytes: Int { isEnded ? 0 : top.bytes }
+
   /// The next result that is ready.
   mutating func next() -> FirestoreDocument? { emitter.next() }
 

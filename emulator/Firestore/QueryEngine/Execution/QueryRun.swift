@@ -62,6 +62,9 @@ package struct QueryRun: Sendable {
     return statistics
   }
 
+  /// The stored size of documents that the run keeps until they are handed out, or a little more.
+  package var sortedBytes: Int { execution?.sortedBytes ?? 0 }
+
   var plan: QueryPlan { execution?.plan ?? .scan }
 
   mutating func goOn(

@@ -10,7 +10,8 @@ struct TopResults {
   private let count: Int?
   private let bytesMax: Int
   private var kept: [Entry] = []
-  private var bytes = 0
+  /// The stored size of what is kept.
+  private(set) var bytes = 0
   /// The last document of a full set; only documents that come before it are wanted.
   private var worst: FoundDocument?
 
