@@ -62,12 +62,18 @@ struct FirestoreLoad: Sendable {
     let query = shape.query(count, documents: parent)
     let body: ByteBuffer
     switch shape {
-    case .count, .countUpTo:
+    case .count, .countUpTo, .sum:
       var request = Google_Firestore_V1_RunAggregationQueryRequest()
       request.parent = parent
       request.structuredAggregationQuery.structuredQuery = query
       request.structuredAggregationQuery.aggregations = [
-        .with { $0.count = shape == .count ? .init() : .with { $0.upTo = .init(1000) } }
+        .with {
+          switch shape {
+          case .sum: $0.sum.field.fieldPath = "n"
+          case .countUpTo: $0.count.upTo = .init(1000)
+          default: $0.count = .init()
+          }
+        }
       ]
       body = try encoded(request)
     default:

@@ -5,6 +5,7 @@ import SwiftProtobuf
 enum QueryShape: String, CaseIterable, Sendable {
   case count = "count()"
   case countUpTo = "count() up to 1000"
+  case sum = "sum(n)"
   case offset = "offset of the half, limit 10"
   case order = "order by n, limit 10"
   case equality = "author ==, order by n, 40 results"
@@ -14,7 +15,7 @@ enum QueryShape: String, CaseIterable, Sendable {
   /// The method that asks it.
   var method: String {
     switch self {
-    case .count, .countUpTo: "google.firestore.v1.Firestore/RunAggregationQuery"
+    case .count, .countUpTo, .sum: "google.firestore.v1.Firestore/RunAggregationQuery"
     default: "google.firestore.v1.Firestore/RunQuery"
     }
   }
@@ -30,7 +31,7 @@ enum QueryShape: String, CaseIterable, Sendable {
     .with { query in
       query.from = [.with { $0.collectionID = "messages" }]
       switch self {
-      case .count, .countUpTo: break
+      case .count, .countUpTo, .sum: break
       case .offset:
         query.offset = Int32(count / 2)
         query.limit = .init(10)

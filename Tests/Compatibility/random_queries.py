@@ -409,6 +409,10 @@ class Draw:
         parent, query = self.query()
         if self.chance(.8):
             query.ClearField("select")
+        if (query.HasField("start_at") or query.HasField("end_at")) and self.chance(.6):
+            # Which documents a limit or an offset leaves depends on the order.
+            query.limit.value = self.pick([1, 2, 3, 5, 8])
+            query.offset = self.pick([0, 0, 1, 2, 3])
         request = AggregationRequest(parent=parent)
         request.structured_aggregation_query.structured_query.CopyFrom(query)
         count = self.pick([0, 5, 6]) if self.chance(.02) else self.pick([1, 1, 2, 2, 3])

@@ -316,7 +316,11 @@ struct StoreGame {
     var aggregations = [Aggregation(alias: "n", kind: .count(upTo: nil))]
     // A field that would follow the name in an index cannot be summed.
     let isBelow = query.allDescendants && !query.parent.segments.isEmpty
-    let sums = !isBelow && !query.isByName
+    // A cursor that reaches to the implied name cannot come from a client.
+    let isAskable = [query.start, query.end].allSatisfy {
+      $0.map { $0.values.count <= query.orders.count } ?? true
+    }
+    let sums = !isBelow && !query.isByName && isAskable
     if sums { aggregations.append(Aggregation(alias: "s", kind: .sum(FieldPath(["a"])))) }
     var evaluation = try AggregationEvaluation(aggregations, of: query)
     try await store.query(evaluation.baseQuery, asking: query, at: .latest, auth: .admin) {

@@ -302,14 +302,15 @@ package struct BinaryDecoder: Sendable {
       guard left > 0 else { return fields }
       let name = try skippedData()
       // Members stand in the order of their names only in what was stored since maps have one.
-      guard let member = selection.member(bytes[name]) else {
+      let place = bytes.withUnsafeBufferPointer { selection.place(of: $0, in: name) }
+      guard let place else {
         try skipValue()
         continue
       }
       guard let text = String(validating: bytes[name], as: UTF8.self) else {
         throw CorruptDataError("text that is not UTF-8")
       }
-      try appendMember(text, member.inner, to: &fields)
+      try appendMember(text, selection.members[place].inner, to: &fields)
       left -= 1
     }
     return fields

@@ -21,28 +21,31 @@ package struct FieldSelection: Sendable, Hashable {
   /// Whether no field is selected.
   package var isEmpty: Bool { members.isEmpty }
 
-  /// The selected member of this name.
-  func member(_ name: ArraySlice<UInt8>) -> Member? {
+  /// The place of the selected member whose name stands at a range of bytes.
+  func place(of bytes: UnsafeBufferPointer<UInt8>, in range: Range<Int>) -> Int? {
     var low = 0
     var high = members.count
     while low < high {
       let middle = (low + high) / 2
-      switch Self.compare(members[middle].name, name) {
+      switch Self.compare(members[middle].name, bytes, range) {
       case .less: low = middle + 1
-      case .equal: return members[middle]
+      case .equal: return middle
       case .greater: high = middle
       }
     }
     return nil
   }
 
-  private static func compare(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Ordering {
-    let shared = min(left.count, right.count)
-    for offset in 0..<shared {
-      let (a, b) = (left[offset], right[right.startIndex + offset])
+  private static func compare(
+    _ left: [UInt8],
+    _ bytes: UnsafeBufferPointer<UInt8>,
+    _ range: Range<Int>
+  ) -> Ordering {
+    for offset in 0..<min(left.count, range.count) {
+      let (a, b) = (left[offset], bytes[range.lowerBound + offset])
       if a != b { return a < b ? .less : .greater }
     }
-    return left.count == right.count ? .equal : left.count < right.count ? .less : .greater
+    return left.count == range.count ? .equal : left.count < range.count ? .less : .greater
   }
 
   private mutating func insert(_ segments: ArraySlice<String>) {

@@ -145,7 +145,7 @@ struct QueryExecution: Sendable {
       guard let range = ranges.first, goesOn(candidates) else { return }
       var position: [UInt8]?
       try scan.collection(range, descending: descending) { key, value in
-        if let document = try candidates.accept(value, matching: query) {
+        if let document = try candidates.accept(value, matching: query, isCovered: true) {
           try emitter.take(document)
         }
         guard goesOn(candidates) else {
@@ -220,7 +220,8 @@ struct QueryExecution: Sendable {
     while let range = ranges.first, !candidates.budget.isSpent {
       var position: [UInt8]?
       func take(_ key: [UInt8], _ value: StoredValue) throws -> Bool {
-        if let document = try candidates.accept(value, matching: query) {
+        let isCovered = query.collection != nil
+        if let document = try candidates.accept(value, matching: query, isCovered: isCovered) {
           try top.insert(
             document,
             size: query.sizeHeld(of: document.tested, stored: value.bytes.count)
@@ -393,7 +394,8 @@ struct Candidates {
   mutating func accept(
     _ stored: StoredValue,
     matching query: PreparedQuery,
-    only disjunct: Conjunction? = nil
+    only disjunct: Conjunction? = nil,
+    isCovered: Bool = false
   ) throws -> FoundDocument? {
     scanned += 1
     budget.spend(bytes: stored.bytes.count)
@@ -401,7 +403,7 @@ struct Candidates {
     let found = try FoundDocument(stored.bytes, for: query)
     let document = found.tested
     guard changed.isEmpty || changed.index(forKey: document.name) == nil else { return nil }
-    return query.matches(document, only: disjunct) ? found : nil
+    return query.matches(document, only: disjunct, isCovered: isCovered) ? found : nil
   }
 
   /// Whether the document of a key, of which nothing else matters, counts.

@@ -68,9 +68,15 @@ package struct PreparedQuery: Sendable {
   }
 
   /// Whether a document is among the results, because of `disjunct` when there is one.
-  func matches(_ document: FirestoreDocument, only disjunct: Conjunction?) -> Bool {
-    covers(document.name)
-      && orders.allSatisfy { document.value(at: $0.path) != nil }
+  ///
+  /// `isCovered` says that the name is known to be in the query's collections.
+  func matches(
+    _ document: FirestoreDocument,
+    only disjunct: Conjunction?,
+    isCovered: Bool = false
+  ) -> Bool {
+    (isCovered || covers(document.name))
+      && orders.allSatisfy { $0.path.isDocumentID || document.fields[$0.path] != nil }
       && (disjunct?.holds(for: document) ?? condition?.holds(for: document) ?? true)
       && isWithinCursors(document)
   }
