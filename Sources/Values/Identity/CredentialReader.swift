@@ -98,7 +98,8 @@ package struct CredentialReader: Sendable {
   }
 
   private static func bearerToken(in header: String) throws(StatusError) -> String {
-    let parts = header.split(separator: " ", omittingEmptySubsequences: true)
+    let parts = header.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: true)
+      .map(Substring.init)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else {
       throw DecodedToken.refused("The Authorization header must be 'Bearer' followed by one token.")
     }
