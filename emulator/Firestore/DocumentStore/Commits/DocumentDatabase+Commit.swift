@@ -295,12 +295,15 @@ extension DocumentDatabase {
         to: &batch
       )
       // A commit that changes nothing has nothing to lose but its time.
-      return .init(durability: entry == nil ? .relaxed : .synced) { [locks, tailer] result in
-        locks.release(owner)
-        guard var entry, case .success(let sequence) = result else { return }
-        entry.record.sequence = sequence
-        tailer.offer(entry)
-      }
+      return .init(
+        durability: entry == nil ? .relaxed : .synced,
+        completed: { [locks] _ in locks.release(owner) },
+        resumed: { [tailer] result in
+          guard var entry, case .success(let sequence) = result else { return }
+          entry.record.sequence = sequence
+          tailer.offer(entry)
+        }
+      )
     }
   }
 }
