@@ -154,6 +154,37 @@ def test_a_suite_that_ends_on_a_full_disk_loses_nothing(disk, tmp_path, ending):
         db.document("texts/last").set(content(0), **ONCE)
 
 
+@pytest.mark.parametrize("reserve", ["kept", "spent"])
+def test_a_suite_killed_on_a_full_disk_starts_with_what_it_reserved(disk, tmp_path, reserve):
+    data, documents = disk / "data", {}
+    with started(data, tmp_path / "first.log", "killed") as db:
+        for number in range(5):
+            documents[f"texts/{number:06}"] = content(number)
+            db.document(f"texts/{number:06}").set(content(number), **ONCE)
+        fill_rest(disk / "other")
+        if reserve == "spent":
+            for size in (TEXT_BYTES, 6_000, 60):
+                fill(db, documents, size)
+    fill_rest(disk / "more")
+
+    for attempt in ("second", "third"):
+        log = tmp_path / f"{attempt}.log"
+        with started(data, log, "killed") as db:
+            assert everything(db) == documents
+            assert_plain(fill(db, documents), data)
+            assert everything(db) == documents
+        text = log.read_text()
+        assert f"no space is left on the disk of {data}" in text, text
+        assert "bytes are missing" in text, text
+        assert_no_trace(log)
+
+    (disk / "ballast").unlink()
+    with started(data, tmp_path / "last.log") as db:
+        assert everything(db) == documents
+        db.document("texts/last").set(content(0), **ONCE)
+    assert "missing" not in (tmp_path / "last.log").read_text()
+
+
 def test_a_new_suite_on_a_full_disk_says_so(disk, tmp_path):
     fill_rest(disk / "other")
     starts_or_says_why(disk / "data", tmp_path / "first.log", {})

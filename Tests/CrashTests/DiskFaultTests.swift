@@ -27,12 +27,18 @@ struct DiskFaultTests {
 
   private func open(
     logPagesMax: Int = 20_000,
+    bytesFree: Int? = nil,
+    log: LogCapture = LogCapture(),
     onFailure: @escaping @Sendable (StorageError) -> Void = { _ in }
   ) throws -> SQLiteStore {
     try SQLiteStore(
       folder: folder.path,
-      configuration: .init(logPagesMax: logPagesMax, fileSystem: SimulatedDisk.vfsName),
-      logger: .silent,
+      configuration: .init(
+        logPagesMax: logPagesMax,
+        fileSystem: SimulatedDisk.vfsName,
+        bytesFree: { _ in bytesFree }
+      ),
+      logger: log.logger(),
       onFailure: onFailure
     )
   }
@@ -225,6 +231,80 @@ struct DiskFaultTests {
     try await store.close()
 
     #expect(found == (0..<40).map { $0 })
+  }
+
+  // killed      the log holds 40 batches, and room reserved behind them; the disk is full
+  // restart     gives the reserved room back, moves nothing, says what is missing
+  // stop        moves nothing either, and leaves the log
+  // restart     with room again: moves everything
+  @Test("After a kill a full disk opens with what was reserved and says how much is missing")
+  func killedOnFullDisk() async throws {
+    var disk = SimulatedDisk(folder: folder.path)
+    var store = try open()
+    for number in 0..<40 { try await store.commit(putting(UInt8(number), bytes: 9000)) }
+    disk.losePower()
+    try? await store.close()
+    disk = disk.afterKill()
+    let killed = disk.bytes
+    let size = try #require(disk.bytes(of: database))
+    disk.limit(bytes: killed)
+    let log = LogCapture()
+    store = try open(bytesFree: 0, log: log)
+    let opened = disk.bytes
+    let found = try await keys(store)
+    // Small commits fit into what was reserved, and large ones are refused whole.
+    try await store.commit(putting(40))
+    let refused = await refusal { try await store.commit(putting(41, bytes: 4 << 20)) }
+    let whileFull = try await keys(store)
+    try await store.close()
+    let left = disk.bytes(of: database)
+
+    disk = disk.afterKill()
+    store = try open(bytesFree: .max)
+    let afterwards = try await keys(store)
+    let moved = disk.bytes(of: database) ?? 0
+    try await store.close()
+    try Crashes.checkIntegrity(of: disk)
+
+    #expect(opened <= killed - 500_000)
+    #expect(found == (0..<40).map { $0 })
+    #expect(refused?.kind == .full)
+    #expect(whileFull == (0...40).map { $0 })
+    #expect(left == size)
+    #expect(afterwards == whileFull)
+    #expect(moved > size + 40 * 9000)
+    let warnings = log.entries.map(\.message).filter { $0.contains("missing") }
+    #expect(warnings.count == 2)
+    for warning in warnings {
+      let missing = warning.split(separator: " ").compactMap { Int($0) }.first
+      // The file lacks all batches, and a start needs some room besides.
+      #expect(missing ?? 0 > 40 * 9000 && missing ?? 0 < 40 * 9000 * 2 + 300_000, "\(warning)")
+      #expect(warning.contains("no space is left on the disk of \(folder.path)"))
+    }
+  }
+
+  @Test("Of a log that was started over, a start cuts off the old pages and no new one")
+  func cutsOldGeneration() async throws {
+    await Crashes.run(40) { generator in
+      var disk = SimulatedDisk(folder: folder.path)
+      var store = try open(logPagesMax: 32)
+      let count = UInt8.random(in: 20...60, using: &generator)
+      for number in 0..<count { try await store.commit(putting(number, bytes: 9000)) }
+      disk.losePower()
+      try? await store.close()
+      disk = disk.afterKill()
+      let before = disk.bytes(of: "\(database)-wal") ?? 0
+      store = try open(logPagesMax: 32, bytesFree: 0)
+      let after = disk.bytes(of: "\(database)-wal") ?? 0
+      let left = try await keys(store)
+      try await store.close()
+
+      try Crashes.checkIntegrity(of: disk)
+      guard left == Array(0..<count), after <= before else {
+        throw CrashFinding("of \(count) there are \(left); the log went from \(before) to \(after)")
+      }
+      return 1
+    }
   }
 
   @Test(

@@ -35,6 +35,25 @@ struct ServerFileTests {
     #expect(ServerFile.locatorOrigin(project: suite.project) == nil)
   }
 
+  @Test("Where no new file can be made, the file of an earlier process is overwritten")
+  func overwritten() throws {
+    let folder = try TemporaryFolder()
+    let url = URL(filePath: folder.path("server.json"))
+    let shorter = Data("{}".utf8)
+    #expect(!ServerFile.overwritePrivately(shorter, at: url))
+    try Data("a longer text than the next".utf8).write(to: url)
+    // Others could have read it.
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: url.path)
+    #expect(!ServerFile.overwritePrivately(shorter, at: url))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+    #expect(ServerFile.overwritePrivately(shorter, at: url))
+    #expect(try Data(contentsOf: url) == shorter)
+
+    let link = URL(filePath: folder.path("link.json"))
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: url)
+    #expect(!ServerFile.overwritePrivately(Data("x".utf8), at: link))
+  }
+
   @Test("The files of another process are kept")
   func otherProcess() throws {
     let folder = try TemporaryFolder()

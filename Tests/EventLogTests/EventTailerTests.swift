@@ -97,6 +97,52 @@ struct EventTailerTests {
     if ringCapacity > 2 { #expect(followed.contains { $0.record.cause == "offered" }) }
   }
 
+  @Test("Records that are offered without a gap are followed without a read")
+  func offeredWithoutGap() async throws {
+    let storage = FaultyStorage()
+    let count = 50
+    let (followed, reads) = try await withTailer(storage) { tailer in
+      // The first record may still be read, because the tailer starts at some moment.
+      try await commit(change(0), to: storage)
+      tailer.wake()
+      var iterator = tailer.entries(after: 0).makeAsyncIterator()
+      _ = try await iterator.next()
+      // A page that the first follower reads from storage may be empty, so settle on one record.
+      var batches: [EventEntry] = []
+      let before = storage.readsBegun
+      for number in 1...count {
+        let entry = try await commitEntry(change(number), to: storage)
+        tailer.offer(entry)
+        while batches.count < number, let page = try await iterator.next() { batches += page }
+      }
+      return (batches.map(\.record.sequence), storage.readsBegun - before)
+    }
+
+    #expect(followed == (2...UInt64(count + 1)).map { $0 })
+    // The wake-up above may lead to one more look at the log.
+    #expect(reads <= 1)
+  }
+
+  @Test("A record that is offered after a gap brings what lies in the gap with it")
+  func offeredAfterGap() async throws {
+    let storage = MemoryStorage()
+    let sequences = try await withTailer(storage) { tailer in
+      let first = try await commitEntry(change(0), to: storage)
+      tailer.offer(first)
+      var iterator = tailer.entries(after: 0).makeAsyncIterator()
+      var sequences = try await iterator.next()?.map(\.record.sequence) ?? []
+      try await commit(change(1), to: storage)
+      try await commitOther(to: storage)
+      tailer.offer(try await commitEntry(change(2), to: storage))
+      while sequences.count < 3, let page = try await iterator.next() {
+        sequences += page.map(\.record.sequence)
+      }
+      return sequences
+    }
+
+    #expect(sequences == [1, 2, 4])
+  }
+
   @Test(
     "Followers of every pace see every record once and in order",
     arguments: [1, 3, 1024]

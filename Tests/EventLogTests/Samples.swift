@@ -3,6 +3,7 @@ import EventLog
 import Events
 import Identity
 import StorageEngine
+import Testing
 
 let database = DatabaseName(project: "demo-test")
 
@@ -37,6 +38,23 @@ func commit(
     to: &batch
   )
   return try await storage.commit(batch)
+}
+
+/// Commits one change and returns its record as its committer offers it.
+func commitEntry(_ change: DocumentChange, to storage: any OrderedStorage) async throws
+  -> EventEntry
+{
+  var batch = StorageBatch()
+  let made = CommitLog.append(
+    [change],
+    commitTime: Timestamp(microseconds: 0),
+    database: database,
+    auth: .admin,
+    to: &batch
+  )
+  var entry = try #require(made)
+  entry.record.sequence = try await storage.commit(batch)
+  return entry
 }
 
 /// Takes a sequence without an event, as the commits of other rooms do.

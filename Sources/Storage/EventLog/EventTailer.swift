@@ -21,6 +21,8 @@ package final class EventTailer: Service, Sendable {
     /// Records that the ring lacks and that need not be read, by sequence.
     var offered: [UInt64: EventEntry] = [:]
     var offeredBytes = 0
+    /// Whether the log may hold records that nobody offers.
+    var mustRead = true
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var cancelled: Set<UInt64> = []
     var nextID: UInt64 = 0
@@ -37,11 +39,29 @@ package final class EventTailer: Service, Sendable {
 
     /// Keeps a record for the ring, unless so much is kept that reading it again is the lesser evil.
     mutating func keep(_ entry: EventEntry, countMax: Int) {
-      guard !isEnded, entry.record.sequence > ring?.through ?? 0, offered.count < countMax,
-        offeredBytes < EventTailer.ringBytesMax
-      else { return }
+      guard !isEnded, entry.record.sequence > ring?.through ?? 0 else { return }
+      guard offered.count < countMax, offeredBytes < EventTailer.ringBytesMax else {
+        mustRead = true
+        return
+      }
       offered[entry.record.sequence] = entry
       offeredBytes += entry.bytes
+    }
+
+    /// Moves into the ring the kept records that follow it without a gap in the sequences.
+    ///
+    /// No record can be missing between them, so nothing has to be looked up in storage. Returns the
+    /// followers that wait for records; they are resumed after the lock is released.
+    mutating func appendConsecutive() -> [CheckedContinuation<Void, Never>] {
+      guard let through = ring?.through else { return [] }
+      var entries: [EventEntry] = []
+      while let entry = offered.removeValue(forKey: through + UInt64(entries.count) + 1) {
+        offeredBytes -= entry.bytes
+        entries.append(entry)
+      }
+      guard let last = entries.last else { return [] }
+      ring?.append(entries, through: last.record.sequence)
+      return takeWaiters()
     }
 
     func step(after sequence: UInt64) -> Step {
@@ -73,6 +93,7 @@ package final class EventTailer: Service, Sendable {
 
   /// Says that the log has grown; cheap, callable from any thread, even before `run`.
   package func wake() {
+    state.withLock { $0.mustRead = true }
     wakeup.yield()
   }
 
@@ -102,7 +123,13 @@ package final class EventTailer: Service, Sendable {
     // A commit may have come between reading the sequence and the first wake-up.
     wakeup.yield()
     do {
-      for await _ in wakeups.cancelOnGracefulShutdown() { try await load() }
+      // The stream's own end costs a wake-up nothing; `cancelOnGracefulShutdown` would pass each
+      // one through two more tasks, once a commit.
+      try await withGracefulShutdownHandler {
+        for await _ in wakeups { try await load() }
+      } onGracefulShutdown: { [wakeup] in
+        wakeup.finish()
+      }
     } catch let error as StorageError where error.kind == .closed {
       logger.debug("The store was closed under the event log")
     }
@@ -130,7 +157,17 @@ package final class EventTailer: Service, Sendable {
 
   /// Brings the ring up to the last commit.
   private func load() async throws {
+    var reads = false
     while true {
+      let offeredWaiters = state.withLock { state in
+        let waiters = state.appendConsecutive()
+        // What is left of the offered records follows commits whose records, if any, are not known.
+        if state.mustRead || !state.offered.isEmpty { reads = true }
+        state.mustRead = false
+        return waiters
+      }
+      for waiter in offeredWaiters { waiter.resume() }
+      guard reads else { return }
       let (through, offered) = state.withLock { ($0.ring?.through ?? 0, $0.takeOffered()) }
       guard storage.sequence > through else { return }
       let (entries, sequence) = try await storage.read { snapshot in

@@ -17,9 +17,6 @@ final class Connection: @unchecked Sendable {
   private var extendsLog = true
   private(set) var isOpen = true
 
-  /// SQLite's format of the log, for the pages that this program makes.
-  private static let logHeaderBytes: Int64 = 32
-  private static let logFrameBytes: Int64 = 24 + Int64(SQLiteStore.pageBytes)
   /// How far the log's file is made longer at a time.
   private static let logReserveBytes: Int64 = 1 << 20
   /// What is written at a time; SQLite writes at most 128 KiB at once.
@@ -103,7 +100,8 @@ final class Connection: @unchecked Sendable {
   func rollBack() {
     guard isInTransaction else { return }
     // Many errors roll back by themselves; if this fails too, the caller gives up the connection.
-    try? execute("rollback")
+    // Prepared, because every read ends with it.
+    try? run("rollback")
   }
 
   /// How far a checkpoint goes.
@@ -146,7 +144,7 @@ final class Connection: @unchecked Sendable {
   func extendLog(pagesMax: Int) {
     if logPages < extendedThrough.pages { extendedThrough.size = 0 }
     extendedThrough.pages = logPages
-    let reserve = min(Self.logReserveBytes, Int64(pagesMax / 2) * Self.logFrameBytes)
+    let reserve = min(Self.logReserveBytes, Int64(pagesMax / 2) * LogLayout.frameBytes)
     guard extendsLog, logPages < pagesMax, logBytes + reserve / 2 > extendedThrough.size,
       let (file, methods) = logFile
     else { return }
@@ -175,8 +173,21 @@ final class Connection: @unchecked Sendable {
     extendedThrough.size = 0
   }
 
+  /// By how much the file has to grow before it can hold all that the log has.
+  func growthOfCheckpoint() throws -> Int {
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    var size: Int64 = 0
+    guard
+      sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK,
+      let file, let methods = file.pointee.pMethods?.pointee,
+      methods.xFileSize(file, &size) == SQLITE_OK
+    else { return 0 }
+    let pages = try number("pragma page_count") ?? 0
+    return max(0, Int(pages) * SQLiteStore.pageBytes - Int(size))
+  }
+
   /// The bytes that the log's pages take, as of this connection's last commit.
-  private var logBytes: Int64 { Self.logHeaderBytes + Int64(logPages) * Self.logFrameBytes }
+  private var logBytes: Int64 { LogLayout.headerBytes + Int64(logPages) * LogLayout.frameBytes }
 
   private var logFile: (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods)? {
     var file: UnsafeMutablePointer<sqlite3_file>?

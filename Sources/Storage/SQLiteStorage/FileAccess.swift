@@ -62,7 +62,7 @@ struct FileAccess {
 
   private static let rewriteBytes = 1 << 20
 
-  private func withFile<Result>(
+  func withFile<Result>(
     _ path: String,
     _ flags: Int32,
     _ body: (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods) throws -> Result

@@ -31,6 +31,7 @@ final class GroupWriter: Sendable {
   private let checkpointer: Checkpointer
   private let isDurable: Bool
   private let logPagesMax: Int
+  private let room: CheckpointRoom
   private let logger: Logger
   private let onFailure: @Sendable (StorageError) -> Void
   private let published: Atomic<UInt64>
@@ -50,6 +51,7 @@ final class GroupWriter: Sendable {
     sequence: UInt64,
     isDurable: Bool,
     logPagesMax: Int,
+    room: CheckpointRoom,
     logger: Logger,
     onFailure: @escaping @Sendable (StorageError) -> Void
   ) {
@@ -57,6 +59,7 @@ final class GroupWriter: Sendable {
     self.checkpointer = checkpointer
     self.isDurable = isDurable
     self.logPagesMax = logPagesMax
+    self.room = room
     self.onFailure = onFailure
     self.logger = logger
     published = Atomic(sequence)
@@ -288,7 +291,13 @@ final class GroupWriter: Sendable {
     if isDurable { connection.cutLog() }
     // Only an emptied log is removed. A log that the disk may have lost in part must not be moved
     // to the file: the next process reads it with its checksums.
-    try unlessFull { connection.keepLogOnClose(try !connection.checkpoint(.truncate)) }
+    try unlessFull {
+      if let missing = try room.missingBytes(for: connection) {
+        logger.warning("\(room.advice(missingBytes: missing))")
+      } else {
+        connection.keepLogOnClose(try !connection.checkpoint(.truncate))
+      }
+    }
   }
 
   /// Ignores a full disk, so that the end goes on.

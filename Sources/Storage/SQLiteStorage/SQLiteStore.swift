@@ -24,6 +24,8 @@ package final class SQLiteStore: OrderedStorage {
     package var logPagesMax: Int
     /// The name of a file system registered with SQLite; nil for the machine's.
     package var fileSystem: String?
+    /// How many bytes the disk of a folder still has; nil when that is not known.
+    package var bytesFree: @Sendable (_ folder: String) -> Int?
 
     /// Durable, four readers, as large as the disk allows, and 80 MB of log.
     ///
@@ -34,13 +36,15 @@ package final class SQLiteStore: OrderedStorage {
       readersMax: Int = 4,
       bytesMax: Int? = nil,
       logPagesMax: Int = 20_000,
-      fileSystem: String? = nil
+      fileSystem: String? = nil,
+      bytesFree: (@Sendable (_ folder: String) -> Int?)? = nil
     ) {
       self.isDurable = isDurable
       self.readersMax = readersMax
       self.bytesMax = bytesMax
       self.logPagesMax = logPagesMax
       self.fileSystem = fileSystem
+      self.bytesFree = bytesFree ?? CheckpointRoom.systemBytesFree
     }
   }
 
@@ -77,7 +81,9 @@ package final class SQLiteStore: OrderedStorage {
     if fileSystem == nil { DatabaseFile.reserve(path) }
     try DatabaseFile.check(path, in: files)
     if configuration.isDurable { try Self.rewriteLog(path, in: files) }
+    let room = CheckpointRoom(folder: folder, bytesFree: configuration.bytesFree)
     let connection = try Self.openWriter(path, configuration)
+    try Self.emptyLog(connection, room, logger)
     guard let sequence = try connection.number(DatabaseFile.selectSequence),
       (0..<Int64.max / 2).contains(sequence)
     else {
@@ -99,6 +105,7 @@ package final class SQLiteStore: OrderedStorage {
       sequence: UInt64(sequence),
       isDurable: configuration.isDurable,
       logPagesMax: configuration.logPagesMax,
+      room: room,
       logger: logger,
       onFailure: onFailure
     )
@@ -179,7 +186,6 @@ package final class SQLiteStore: OrderedStorage {
     if let bytes = configuration.bytesMax {
       try writer.execute("pragma max_page_count = \(max(bytes / pageBytes, 1))")
     }
-    try emptyLog(writer)
     return writer
   }
 
@@ -188,8 +194,12 @@ package final class SQLiteStore: OrderedStorage {
   /// After a failed sync the system shows a log that the medium may not hold, takes it for safe,
   /// and reports no error at its next sync. Moving pages from such a log to the file would damage
   /// the file at a power loss; once written again, they are either synced or fail.
+  ///
+  /// What the process had reserved behind the log's end is given back first: on a full disk it is
+  /// the room that this start needs.
   private static func rewriteLog(_ path: String, in files: FileAccess) throws {
     do {
+      try files.cutSpare(ofLog: "\(path)-wal")
       try files.rewrite("\(path)-wal")
     } catch let error as StorageError where error.isOnlyFull {
       // A full disk is ignored, as in `emptyLog`.
@@ -197,8 +207,16 @@ package final class SQLiteStore: OrderedStorage {
   }
 
   /// Moves to the file what an earlier process left in the log, and syncs the file.
-  private static func emptyLog(_ writer: Connection) throws {
+  private static func emptyLog(
+    _ writer: Connection,
+    _ room: CheckpointRoom,
+    _ logger: Logger
+  ) throws {
     do {
+      if let missing = try room.missingBytes(for: writer) {
+        logger.warning("\(room.advice(missingBytes: missing))")
+        return
+      }
       _ = try writer.checkpoint(.truncate)
     } catch let error as StorageError where error.isOnlyFull {
       // Reads and operations that free space must go on; commits meet the same error themselves.

@@ -97,7 +97,7 @@ package enum ServerFile {
     } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
       throw StatusError(
         .resourceExhausted,
-        "no space is left for \(url.path); free some and start again"
+        "no space is left for \(url.path): \(data.count) bytes are missing; free some and start again"
       )
     } catch {
       throw StatusError(
@@ -112,15 +112,37 @@ package enum ServerFile {
     let new = url.appendingPathExtension(RandomID.make(length: 8))
     let file = open(new.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     guard file >= 0 else {
+      if errno == ENOSPC, overwritePrivately(data, at: url) { return }
       throw CocoaError(errno == ENOSPC ? .fileWriteOutOfSpace : .fileWriteUnknown)
     }
     do {
       try FileHandle(fileDescriptor: file, closeOnDealloc: true).write(contentsOf: data)
     } catch {
+      let isFull = errno == ENOSPC
       unlink(new.path)
-      throw errno == ENOSPC ? CocoaError(.fileWriteOutOfSpace) : error
+      if isFull, overwritePrivately(data, at: url) { return }
+      throw isFull ? CocoaError(.fileWriteOutOfSpace) : error
     }
     guard rename(new.path, url.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
+  }
+
+  /// Writes over the file of an earlier process, whose room is there even on a full disk.
+  ///
+  /// False when there is no such file, or others could read or have prepared it. A reader may meet
+  /// the file half written, which means the same to it as no file.
+  static func overwritePrivately(_ data: Data, at url: URL) -> Bool {
+    // A missing file has no attributes; only the data folder's owner can exchange one that is there.
+    guard let found = try? FileManager.default.attributesOfItem(atPath: url.path),
+      found[.type] as? FileAttributeType == .typeRegular,
+      (found[.posixPermissions] as? NSNumber)?.intValue == 0o600,
+      (found[.ownerAccountID] as? NSNumber)?.uint32Value == geteuid(),
+      (found[.referenceCount] as? NSNumber)?.intValue == 1
+    else { return false }
+    let file = open(url.path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    let written = data.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
+    return written == data.count && ftruncate(file, off_t(data.count)) == 0
   }
 
   /// The path of a data folder's `server.json`.

@@ -39,6 +39,10 @@ final class CommitSequencer: Sendable {
     /// Called once when the commit is visible, with its sequence, or has failed, on one of storage's
     /// threads.
     var completed: @Sendable (Result<UInt64, any Error>) -> Void = { _ in }
+    /// Called once after `completed` and after the commit's caller has been resumed.
+    ///
+    /// For work that wakes other threads, so that the caller does not wait for it.
+    var resumed: @Sendable (Result<UInt64, any Error>) -> Void = { _ in }
   }
 
   /// Makes one commit and returns its time once the commit is visible and as durable as asked.
@@ -68,7 +72,7 @@ final class CommitSequencer: Sendable {
         case .documents(let names): recent.note(names, at: time)
         case .everything: recent.noteEverything(at: time)
         }
-        let completed = handover.completed
+        let (completed, resumed) = (handover.completed, handover.resumed)
         storage.submit(batch, expecting: [], durability: handover.durability) { [self] result in
           clock.withLock { clock in
             clock.finished(time)
@@ -78,6 +82,7 @@ final class CommitSequencer: Sendable {
           }
           completed(result)
           continuation.resume(with: result.map { _ in time })
+          resumed(result)
         }
         return true
       }

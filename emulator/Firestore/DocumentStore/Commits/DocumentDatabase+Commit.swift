@@ -353,13 +353,14 @@ extension DocumentDatabase {
       // A commit that changes nothing has nothing to lose but its time.
       return .init(
         durability: entry == nil ? .relaxed : .synced,
-        changes: .documents(changes.map(\.name))
-      ) { [locks, tailer] result in
-        locks.release(owner)
-        guard var entry, case .success(let sequence) = result else { return }
-        entry.record.sequence = sequence
-        tailer.offer(entry)
-      }
+        changes: .documents(changes.map(\.name)),
+        completed: { [locks] _ in locks.release(owner) },
+        resumed: { [tailer] result in
+          guard var entry, case .success(let sequence) = result else { return }
+          entry.record.sequence = sequence
+          tailer.offer(entry)
+        }
+      )
     }
   }
 }

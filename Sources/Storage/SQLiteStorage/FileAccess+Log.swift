@@ -1,0 +1,51 @@
+import CSQLite
+import StorageEngine
+
+extension FileAccess {
+  /// Cuts off the part of a write-ahead log that SQLite's recovery cannot use.
+  ///
+  /// A process that was killed leaves it behind: zeros that it kept for coming commits, or pages
+  /// that have been moved to the database since. Recovery stops at the first frame without the salts
+  /// of the log's header, so nothing behind that frame can be needed. Does nothing for a missing or
+  /// empty log.
+  func cutSpare(ofLog path: String) throws {
+    guard try exists(path) else { return }
+    try withFile(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL) { file, methods in
+      var size: Int64 = 0
+      guard methods.xFileSize(file, &size) == SQLITE_OK, size >= LogLayout.headerBytes else {
+        return
+      }
+      func salts(at offset: Int64) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: LogLayout.saltBytes)
+        let code = methods.xRead(file, &bytes, Int32(bytes.count), offset)
+        return code == SQLITE_OK ? bytes : nil
+      }
+      guard let present = salts(at: LogLayout.headerSaltOffset) else { return }
+      // The frame before `low` has the salts, that at `high` has not; at least one such step exists.
+      var low: Int64 = 0
+      var high = (size - LogLayout.headerBytes) / LogLayout.frameBytes
+      while low < high {
+        let middle = (low + high) / 2
+        let offset = LogLayout.headerBytes + middle * LogLayout.frameBytes
+        if salts(at: offset + LogLayout.frameSaltOffset) == present {
+          low = middle + 1
+        } else {
+          high = middle
+        }
+      }
+      let end = LogLayout.headerBytes + low * LogLayout.frameBytes
+      // A log that stays as long as it is opens as well; only its spare room is not given back.
+      if end < size { _ = methods.xTruncate(file, end) }
+    }
+  }
+}
+
+/// SQLite's format of the write-ahead log, for the pages that this program makes.
+enum LogLayout {
+  static let headerBytes: Int64 = 32
+  static let frameBytes: Int64 = 24 + Int64(SQLiteStore.pageBytes)
+  /// The two salts stand in the header and again in each frame's own header.
+  static let saltBytes = 8
+  static let headerSaltOffset: Int64 = 16
+  static let frameSaltOffset: Int64 = 8
+}
