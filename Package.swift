@@ -497,7 +497,7 @@ func testTargets() -> [Target] {
     tests("TriggerDeliveryTests"),
     tests("VectorEmulatorTests", and: ["StorageEngine"]),
     tests("VectorIndexTests"),
-    tests("WebChannelTests"),
+    tests("WebChannelTests", and: ["Logging"]),
     tests("WorkerPoolTests"),
   ]
 }

@@ -72,8 +72,8 @@ struct QueryExecution: Sendable {
     }
   }
 
-  /// The stored size of the documents that are sorted or to be sorted.
-  var sortedBytes: Int { isEnded ? 0 : top.bytes }
+  /// The stored size of the documents that are sorted or to be sorted, while any of them is left.
+  var sortedBytes: Int { isEnded && emitter.readyCount == 0 ? 0 : top.bytes }
 
   /// The next result that is ready.
   mutating func next() -> FirestoreDocument? { emitter.next() }
