@@ -126,6 +126,8 @@ struct WebChannelsTests {
   func counted() async throws {
     let budget = TransferBudget(
       bytesMax: 1000,
+      // Nobody is to lose its memory only because the test is slow.
+      stallMin: .seconds(3600),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     )
     let channels = WebChannels(configuration: .init(heldLengthMin: 1), budget: budget)
