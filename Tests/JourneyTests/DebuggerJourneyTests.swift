@@ -22,7 +22,10 @@ struct DebuggerJourneyTests {
       throws
     {
       process.executableURL = JourneyProject.binary("SampleFunctions")
-      process.environment = ["HEARTH_HUB": suite.address("hub")].merging(environment) { $1 }
+      // The folder of temporary files is where the suite keeps the token.
+      let folder = ProcessInfo.processInfo.environment.filter { $0.key == "TMPDIR" }
+      process.environment = folder.merging(environment) { $1 }
+        .merging(["HEARTH_HUB": suite.address("hub")]) { own, _ in own }
       process.standardInput = FileHandle.nullDevice
       process.standardOutput = project.log
       process.standardError = project.log

@@ -180,18 +180,22 @@ struct Start: AsyncParsableCommand {
       environment: ProcessInfo.processInfo.environment,
       version: Version.current
     )
-    let report = StartReport(json: json, format: format)
-    let exports = exportOnExit != nil
-    if noRules { report.note(Rules.offNote, .warning) }
+    var report = StartReport(json: json, format: format)
+    if noRules { report.notesOnceUp.append((Rules.offNote, .warning)) }
     if !noRules, files.firestoreRules == nil {
-      report.note(
+      let text =
         "There is no firestore.rules, so everybody may read and write everything in Firestore."
-      )
+      report.notesOnceUp.append((text, .notice))
     }
     if !OutboundURL.isLoopback(host: host) {
       let ports = configuration.ports.sorted { $0.value < $1.value }.map { ($0.title, $1) }
-      report.note(LocalNetwork.warning(host: host, ports: ports), .warning)
+      report.notesOnceUp.append((LocalNetwork.warning(host: host, ports: ports), .warning))
     }
+    try await serve(configuration, report)
+  }
+
+  private func serve(_ configuration: SuiteConfiguration, _ report: StartReport) async throws {
+    let exports = exportOnExit != nil
     do {
       let suite = try Suite(
         configuration: configuration,
@@ -258,11 +262,15 @@ struct Start: AsyncParsableCommand {
 struct StartReport: Sendable {
   var json: Bool
   var format: LogFormat
+  /// What to print when the services listen; a start that fails has one line, its reason.
+  var notesOnceUp: [(text: String, level: Logger.Level)] = []
 
   /// Prints one report.
   func receive(_ report: SuiteReport) {
     switch report {
-    case .listening: note("The services are up.")
+    case .listening:
+      for (text, level) in notesOnceUp { note(text, level) }
+      note("The services are up.")
     case .imported(let summary): note(Import.text(summary))
     case .importSkipped(let folder):
       note("Nothing to import: there is no \(folder) yet; it is written at the end.")
