@@ -12,7 +12,7 @@ import Testing
 @testable import DocumentStore
 
 /// Access to a write that depends on other documents, which change before the commit.
-@Suite("Documents that decide on a commit", .timeLimit(.minutes(3)))
+@Suite("Documents that decide on a commit", .timeLimit(.minutes(5)))
 struct LookUpAccessTests {
   /// Lets users write what a closure allows, and counts how often it is asked.
   final class LookUpPolicy: AccessPolicy {

@@ -6,7 +6,7 @@ import Testing
 @testable import DocumentStore
 
 /// Commits of transactions that a client sends again because it did not get the answer.
-@Suite("Repeated commits", .timeLimit(.minutes(1)))
+@Suite("Repeated commits", .timeLimit(.minutes(5)))
 struct RepeatedCommitTests {
   private let increment = set(
     "c/n",
@@ -31,6 +31,26 @@ struct RepeatedCommitTests {
     #expect(again.results[0].transformResults == [.integer(1)])
     #expect(try await fixture.get("c/n") == ["n": .integer(2)])
     #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test(
+    "Writes that differ only in the spelling of a letter or in a value's type are others",
+    arguments: [
+      (set("c/caf\u{E9}"), set("c/cafe\u{301}")),
+      (set("c/a", ["caf\u{E9}": .null]), set("c/a", ["cafe\u{301}": .null])),
+      (set("c/a", ["f": .string("caf\u{E9}")]), set("c/a", ["f": .string("cafe\u{301}")])),
+      (set("c/a", ["f": .integer(1)]), set("c/a", ["f": .double(.leastNonzeroMagnitude)])),
+      (set("c/a", ["f": .array([])]), set("c/a", ["f": .vector([])])),
+    ]
+  )
+  func nearlyTheSame(first: Write, second: Write) async throws {
+    let fixture = StoreFixture()
+    let id = try await fixture.begin()
+    try await fixture.commit(first, in: id)
+
+    await #expect(throws: TransactionTable.otherWrites) {
+      try await fixture.commit(second, in: id)
+    }
   }
 
   @Test("A commit that is sent again while it is under way waits and has its outcome")

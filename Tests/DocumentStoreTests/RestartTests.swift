@@ -8,7 +8,7 @@ import Testing
 @testable import DocumentStore
 
 /// A store that is opened again while the machine's clock is behind.
-@Suite("Restarts with the clock behind", .timeLimit(.minutes(1)))
+@Suite("Restarts with the clock behind", .timeLimit(.minutes(5)))
 struct RestartTests {
   private static let day: Int64 = 86_400_000_000
 

@@ -230,6 +230,8 @@ struct HTTP2ConnectionTests {
   func heldTogether() throws {
     let budget = TransferBudget(
       bytesMax: 50_000,
+      // A slow test is not to end a call as stalled.
+      stallMin: .seconds(3600),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     )
     let peers = try [0, 1, 2].map { _ in try Peer.connected(budget: budget) }

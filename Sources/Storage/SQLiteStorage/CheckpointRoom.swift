@@ -29,7 +29,7 @@ struct CheckpointRoom: Sendable {
     return missing > 0 ? missing : nil
   }
 
-  /// A sentence for whoever can free room.
+  /// A sentence for the person who can free disk space.
   func advice(missingBytes: Int) -> String {
     "no space is left on the disk of \(folder) to empty the log of writes: \(missingBytes) bytes "
       + "are missing; free them. Until then the log keeps what was written, reads go on, and writes "

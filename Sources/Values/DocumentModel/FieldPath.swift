@@ -28,6 +28,9 @@ public struct FieldPath: Sendable, Hashable {
   public static func == (left: FieldPath, right: FieldPath) -> Bool {
     left.segments.areIdentical(to: right.segments)
   }
+
+  /// Hashes the bytes that `==` compares.
+  public func hash(into hasher: inout Hasher) { segments.hashBytes(into: &hasher) }
 }
 
 extension FieldPath: CustomStringConvertible {

@@ -41,25 +41,31 @@ extension FirestoreValue: Hashable {
     }
   }
 
-  /// Hashes what `==` compares.
+  /// Hashes what `==` compares, with the type first: numbers of two types may have the same bits.
   public func hash(into hasher: inout Hasher) {
     switch self {
     case .null: hasher.combine(0)
-    case .boolean(let value): hasher.combine(value)
-    case .integer(let value): hasher.combine(value)
-    case .double(let value): hasher.combine(Self.identity(value))
-    case .timestamp(let value): hasher.combine(value)
-    // Identical strings hash alike; equivalent strings may do so too.
-    case .string(let value): hasher.combine(value)
-    case .bytes(let value): hasher.combine(value)
-    case .reference(let value): hasher.combine(value)
+    case .boolean(let value): Self.hash(1, value, into: &hasher)
+    case .integer(let value): Self.hash(2, value, into: &hasher)
+    case .double(let value): Self.hash(3, Self.identity(value), into: &hasher)
+    case .timestamp(let value): Self.hash(4, value, into: &hasher)
+    case .string(let value):
+      hasher.combine(5)
+      value.hashBytes(into: &hasher)
+    case .bytes(let value): Self.hash(6, value, into: &hasher)
+    case .reference(let value): Self.hash(7, value, into: &hasher)
     case .geoPoint(let value):
-      hasher.combine(Self.identity(value.latitude))
+      Self.hash(8, Self.identity(value.latitude), into: &hasher)
       hasher.combine(Self.identity(value.longitude))
-    case .array(let value): hasher.combine(value)
-    case .vector(let value): hasher.combine(value.map(Self.identity))
-    case .map(let value): hasher.combine(value)
+    case .array(let value): Self.hash(9, value, into: &hasher)
+    case .vector(let value): Self.hash(10, value.map(Self.identity), into: &hasher)
+    case .map(let value): Self.hash(11, value, into: &hasher)
     }
+  }
+
+  private static func hash(_ type: Int, _ value: some Hashable, into hasher: inout Hasher) {
+    hasher.combine(type)
+    hasher.combine(value)
   }
 
   private static func identity(_ double: Double) -> UInt64 { double.withOneNaN.bitPattern }

@@ -97,6 +97,11 @@ public struct MapValue: Sendable, Hashable {
     static func == (left: Entry, right: Entry) -> Bool {
       left.key.isIdentical(to: right.key) && left.value == right.value
     }
+
+    func hash(into hasher: inout Hasher) {
+      key.hashBytes(into: &hasher)
+      hasher.combine(value)
+    }
   }
 
   /// Where a field is, or where it would have to be put.

@@ -46,6 +46,9 @@ extension ResourcePath {
   public static func == (left: ResourcePath, right: ResourcePath) -> Bool {
     left.segments.areIdentical(to: right.segments)
   }
+
+  /// Hashes the bytes that `==` compares.
+  public func hash(into hasher: inout Hasher) { segments.hashBytes(into: &hasher) }
 }
 
 extension ResourcePath: CustomStringConvertible {
@@ -91,6 +94,12 @@ extension DatabaseName {
   /// Whether both parts are the same bytes.
   public static func == (left: DatabaseName, right: DatabaseName) -> Bool {
     left.project.isIdentical(to: right.project) && left.database.isIdentical(to: right.database)
+  }
+
+  /// Hashes the bytes that `==` compares.
+  public func hash(into hasher: inout Hasher) {
+    project.hashBytes(into: &hasher)
+    database.hashBytes(into: &hasher)
   }
 }
 

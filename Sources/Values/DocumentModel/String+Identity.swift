@@ -6,11 +6,27 @@ extension String {
   package func isIdentical(to other: String) -> Bool {
     utf8.count == other.utf8.count && ValueOrder.compareText(self, other) == .equal
   }
+
+  /// Hashes the UTF-8 bytes, so that strings that are not identical hash differently.
+  ///
+  /// Swift's own hash is that of the canonical form.
+  package func hashBytes(into hasher: inout Hasher) {
+    var text = self
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    // No UTF-8 text contains this byte, so neighbors cannot be taken for one text.
+    hasher.combine(0xFF as UInt8)
+  }
 }
 
 extension [String] {
   /// Whether both hold the same UTF-8 bytes, segment by segment.
   package func areIdentical(to other: [String]) -> Bool {
     count == other.count && zip(self, other).allSatisfy { $0.isIdentical(to: $1) }
+  }
+
+  /// Hashes the UTF-8 bytes of each segment.
+  package func hashBytes(into hasher: inout Hasher) {
+    hasher.combine(count)
+    for segment in self { segment.hashBytes(into: &hasher) }
   }
 }

@@ -113,7 +113,7 @@ struct GRPCSendQueue {
   private var bytes = 0
   private var isWritable = true
   private var isClosed = false
-  /// What senders are told of the end.
+  /// The error that senders get after the end.
   private(set) var closure: any Error = CancellationError()
   private var waiting: [Int: Continuation] = [:]
   private var ticketLast = 0

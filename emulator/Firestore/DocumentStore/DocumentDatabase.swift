@@ -89,7 +89,7 @@ package final class DocumentDatabase: Sendable, Service {
   let sequencer: CommitSequencer
   let longReads: LongReads
   let hub = ListenHub()
-  /// The turns of queries that gather much in memory.
+  /// Bounds how many queries sort much in memory at a time.
   let largeQueries = ReadGate(largeQueriesMax)
   /// The time since the store was made, by which transactions expire.
   let elapsed: @Sendable () -> Duration

@@ -86,7 +86,7 @@ extension FirestoreService {
     }
   }
 
-  /// Names of documents that are looked up without waiting for a turn.
+  /// At most so many documents are looked up without waiting for other large answers.
   private static let quickNamesMax = 4
 
   /// Lists a collection's documents page by page.

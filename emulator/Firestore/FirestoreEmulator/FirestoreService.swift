@@ -21,7 +21,7 @@ package final class FirestoreService: Sendable {
   let webChannels: WebChannels
   /// The memory of requests and of responses that their clients have not read; nil does not bound it.
   let budget: TransferBudget?
-  /// The turns of requests whose whole answer is in memory before its first byte is sent.
+  /// Bounds how many requests build their whole answer in memory at a time.
   private let wholeReads = ReadGate(8)
   let project: String
   private let credentials: CredentialReader
@@ -101,7 +101,7 @@ package final class FirestoreService: Sendable {
     try credentials.authenticate(authorization: authorization)
   }
 
-  /// Gathers a large answer when it is its turn, so that not all are gathered at once.
+  /// Builds a large answer; only a few are built at a time.
   ///
   /// `body` must not wait for locks or clients.
   func gather<Answer: Sendable>(_ body: () async throws -> Answer) async throws -> Answer {

@@ -7,7 +7,7 @@ import Synchronization
 /// Runs queries on snapshots and keeps the indexes that they need.
 ///
 /// A query for which no index is ready scans its collections. When queries of one shape have looked
-/// at more candidates in vain than an index for them costs, `run` builds it beside the writers.
+/// at more candidates without a match than an index for them costs, `run` builds it beside the writers.
 package final class QueryRunner: Sendable {
   let configuration: Configuration
   let logger: Logger
@@ -44,7 +44,7 @@ package final class QueryRunner: Sendable {
     package var removalEntriesMax: Int
     /// Stored bytes that one query may hold for sorting; production allows 128 MiB.
     package var sortBytesMax: Int
-    /// Candidates that queries of one shape may look at in vain, in all, until an index is
+    /// Candidates that queries of one shape may read without a match, in all, until an index is
     /// considered, which is then built unless it costs more.
     package var wastedCandidatesMax: Int
     /// Entries written since a query used an index after which its cost is looked at.
@@ -99,7 +99,7 @@ package final class QueryRunner: Sendable {
     var orphans: [UInt64] = []
     /// Indexes whose writes since their last use have to be weighed.
     var suspects: Set<UInt64> = []
-    /// The candidates that queries looked at in vain, by the index that would have spared them.
+    /// The candidates that queries read without a match, by the index that would have spared them.
     var wasted: [IndexDefinition: WastedCandidates] = [:]
     /// The indexes that a query must do with; nil when it needs none.
     var declared: DeclaredIndexes?

@@ -11,7 +11,7 @@ import DocumentModel
 /// Times never go back, over restarts as well. While the wall clock is behind them, they go on at half
 /// of its speed until it has caught up: they still differ, and the lag ends.
 struct CommitClock: Sendable {
-  /// A lag that ends by itself so soon that times may stand still meanwhile, but for microseconds.
+  /// A lag so short that times may rise by single microseconds until it ends.
   static let lagMin: Int64 = 1_000_000
   /// How far a stored bound is ahead of the read time that asked for it, in microseconds: the most
   /// by which a restart moves the times ahead, and as seldom a read costs a write.

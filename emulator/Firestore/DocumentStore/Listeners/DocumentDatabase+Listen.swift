@@ -108,8 +108,8 @@ extension DocumentDatabase {
   /// now.
   ///
   /// Apps expect a write's snapshot before its acknowledgement, as the official emulator has it. Waits
-  /// for `handoverTimeMax` at most, and not at all for a client without listeners. A listener that was
-  /// waited for in vain is not waited for again until its client has caught up.
+  /// for `handoverTimeMax` at most, and not at all for a client without listeners. A listener that
+  /// missed the time is not waited for again until its client has caught up.
   package func waitForListeners(of client: ListenClient?) async {
     guard let client, case let sessions = hub.sessions(of: client), !sessions.isEmpty else {
       return

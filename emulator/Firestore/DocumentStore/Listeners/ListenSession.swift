@@ -269,7 +269,7 @@ package final class ListenSession: Sendable {
     count()
   }
 
-  /// Ends all targets at once; nobody is told.
+  /// Ends all targets at once, without a message.
   ///
   /// What is queued is dropped, and what is being read for the targets is cancelled.
   package func close() {
@@ -899,7 +899,7 @@ extension ListenSession.State {
     items = kept
   }
 
-  /// Forgets what a slow client was to be told; its targets are reset when it takes more.
+  /// Drops what is queued for a slow client; its targets are reset when it reads on.
   fileprivate mutating func startAgain() {
     guard !isClosed else { return }
     var kept: Deque<ListenSession.Item> = []

@@ -134,7 +134,7 @@ private final class LongSample: Sendable {
 
   struct Progress: Sendable {
     var sample: NameSample
-    /// The commit up to which the sample has been told what was changed.
+    /// The commit up to which the sample includes changes.
     var sequence: UInt64
     /// The names, once everything has been read.
     var names: [DocumentName]?

@@ -171,9 +171,9 @@ extension DocumentDatabase {
     }
   }
 
-  /// A query that has gathered so many bytes to sort them gathers more only when it is its turn.
+  /// A query that has collected so many bytes to sort them counts as large, and waits for others.
   private static let largeQueryBytesMin = 8 << 20
-  /// Queries that gather much at a time; each may take what the sorting of one may.
+  /// Large queries at a time; each may take what the sorting of one may.
   static let largeQueriesMax = 2
 
   /// A query under way, which one task reads at a time.

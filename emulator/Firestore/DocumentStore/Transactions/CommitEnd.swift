@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The end of one commit, for the requests that repeat it meanwhile.
+/// The end of one commit, for requests that repeat it while it is under way.
 final class CommitEnd: Sendable {
   private typealias Waiter = CheckedContinuation<Result<CommitOutcome, any Error>, Never>
 

@@ -359,7 +359,7 @@ struct TransactionTable: Sendable {
     "The referenced transaction has expired or is no longer valid."
   )
 
-  /// A rollback comes after a successful commit, which only a rollback is told by `ABORTED`.
+  /// The status of a rollback after a successful commit; nothing else answers that with `ABORTED`.
   private static let committed = StatusError(.aborted, expired.statusMessage)
 
   /// Not the text of `expired`, by which some clients run the function of a transaction again that

@@ -3,7 +3,7 @@ package import StorageEngine
 
 /// Names at even distances in a collection group as of one moment, found by keys alone.
 ///
-/// It reads a bounded part at a time, each from a later snapshot, of which it is told what was
+/// It reads a bounded part at a time, each from a later snapshot, and gets with it what was
 /// changed since the moment. What it finds depends on the moment only. Memory is bounded: when too
 /// many names are kept, every second one goes.
 package struct NameSample: Sendable {

@@ -5,7 +5,7 @@ import Synchronization
 /// An index that queries ask for.
 struct IndexWish: Sendable, Hashable {
   var definition: IndexDefinition
-  /// The candidates looked at in vain for lack of it; nil when it is worth any cost.
+  /// The candidates read without a match for lack of it; nil when it is worth any cost.
   var wasted: Int?
 }
 
@@ -38,7 +38,7 @@ extension QueryRunner {
     let inVain = Self.inVain(statistics)
     let isFree =
       configuration.indexCost == 0 && statistics.scanned > configuration.scanCandidatesMax
-    // Only the end tells what a query cost in all; and most of it has to be in vain.
+    // Only the end shows what a query cost in all, and most of it must have been without a match.
     let isWasteful =
       run.isEnded && inVain >= Self.wasteMin && inVain > statistics.skipped + statistics.returned
     let asksAtOnce = hasFailed || isFree
@@ -68,7 +68,7 @@ extension QueryRunner {
       - statistics.skipped - statistics.returned
   }
 
-  /// Candidates looked at in vain that are not worth a thought.
+  /// Candidates without a match that are too few to matter.
   private static let wasteMin = 50
 
   /// Decides whether what the lack of an index has cost is worth the index.
