@@ -39,12 +39,32 @@ struct CommandLineTests {
     ]
   )
   func noSuite(arguments: [String]) async throws {
-    let command = try await HearthCommand.run(arguments, in: folder.path)
+    // Suites leave the files by which they are found in the folder of temporary files.
+    let command = try await HearthCommand.run(
+      arguments,
+      in: folder.path,
+      environment: ["TMPDIR": folder.path]
+    )
 
     #expect(command.status == 3)
     #expect(command.output.isEmpty)
     #expect(command.errors.hasPrefix("No running suite found."))
     #expect(command.errors.contains("hearth start"))
+  }
+
+  @Test("A command in another folder finds the suite of the project that nothing there names")
+  func standardProject() async throws {
+    let temporary = ["TMPDIR": folder.path]
+    let project = try JourneyProject()
+    let suite = try SuiteProcess(project, ["--project", "demo-psst"], environment: temporary)
+    defer { suite.killHard() }
+    let command = try await HearthCommand.run(
+      ["functions", "list"],
+      in: folder.path,
+      environment: temporary
+    )
+
+    #expect(command.status == 0, "\(command.errors)")
   }
 
   @Test(

@@ -14,14 +14,18 @@ struct HearthCommand: Sendable {
     try await run(arguments, in: folder)
   }
 
-  static func run(_ arguments: [String], in folder: String) async throws -> HearthCommand {
+  static func run(
+    _ arguments: [String],
+    in folder: String,
+    environment added: [String: String] = [:]
+  ) async throws -> HearthCommand {
     let process = Process()
     process.executableURL = JourneyProject.binary("hearth")
     process.arguments = arguments
     process.currentDirectoryURL = URL(filePath: folder)
     var environment = ProcessInfo.processInfo.environment
     environment["FIREBASE_EMULATOR_HUB"] = nil
-    process.environment = environment
+    process.environment = environment.merging(added) { $1 }
     process.standardInput = FileHandle.nullDevice
     let output = Pipe()
     let errors = Pipe()

@@ -82,7 +82,7 @@ struct Exec: AsyncParsableCommand {
       return handler
     }
     let configuration = SuiteConfiguration(
-      project: project ?? files.defaultProject ?? "demo-psst",
+      project: project ?? files.defaultProject ?? ProjectID.standard,
       ports: Dictionary(uniqueKeysWithValues: SuiteService.allCases.map { ($0, 0) }),
       isEphemeral: true,
       functions: functions.configuration(files, isWatched: false),

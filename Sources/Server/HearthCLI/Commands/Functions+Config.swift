@@ -35,7 +35,7 @@ extension Functions {
         }
         return LocalConfiguration(
           folder: folder,
-          project: project ?? files.defaultProject ?? "demo-psst"
+          project: project ?? files.defaultProject ?? ProjectID.standard
         )
       }
     }

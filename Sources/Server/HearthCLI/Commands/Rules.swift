@@ -110,8 +110,13 @@ struct Rules: AsyncParsableCommand {
              {"name": "not his", "expect": "deny", "auth": {"uid": "bob"},
               "method": "update", "path": "notes/1", "merge": {"owner": "bob"}}]}
 
-        Methods are get, list, create, update and delete. A list has a "query" with "where": \
-        [["owner", "==", "alice"]], "orderBy" and "limit". Exit code 1: a case came out otherwise.
+        Methods are get, list, create, update and delete. A write has "data", the document after \
+        it, or "merge", which is put over the stored document; "after" is what else the same \
+        request writes. A list has a "query" with "where": [["owner", "==", "alice"]], "orderBy", \
+        "limit", "offset" and "collectionGroup". A case may have "documents" of its own, and a \
+        "time": without one request.time is 2026-01-01T00:00:00Z. What JSON cannot say is an \
+        object of one member: {"$timestamp": "2026-01-01T00:00:00Z"}, $bytes, $reference, \
+        $geopoint, $double or $vector. Exit code 1: a case came out otherwise.
 
         With --storage there are objects with their metadata instead, and "object" is what a write \
         leaves; paths are within the bucket:
@@ -189,6 +194,11 @@ struct Rules: AsyncParsableCommand {
       guard limit > 0 else { throw ValidationError("--limit is a number of decisions above 0.") }
     }
 
+    private static let nothingAsked = """
+      The rules were not asked yet. They never are for servers and functions, nor in a suite \
+      without firestore.rules or with --no-rules.
+      """
+
     func run() async throws {
       let client = try await suite.connect()
       let path = "/hearth/v1/rules/decisions?denied=\(denied)&limit=\(limit)"
@@ -197,7 +207,7 @@ struct Rules: AsyncParsableCommand {
       }
       let decisions = try await client.get(path, as: [RuleDecisionDescription].self)
       guard !decisions.isEmpty else {
-        return Terminal.print(denied ? "Nothing was refused." : "The rules were not asked yet.")
+        return Terminal.print(denied ? "Nothing was refused." : Self.nothingAsked)
       }
       for decision in decisions {
         let word = decision.isAllowed ? "allowed" : "denied"

@@ -164,7 +164,7 @@ struct Start: AsyncParsableCommand {
       return handler
     }
     let configuration = SuiteConfiguration(
-      project: project ?? files.defaultProject ?? "demo-psst",
+      project: project ?? files.defaultProject ?? ProjectID.standard,
       host: host,
       allowedOrigins: allowOrigin,
       ports: ports.byService,

@@ -2,6 +2,9 @@ import ArgumentParser
 
 /// Which ids a project may have on the command line.
 enum ProjectID {
+  /// The project where neither `--project` nor .firebaserc names one.
+  static let standard = "demo-psst"
+
   /// Throws for an id that cannot stand in an address or an environment variable as it is.
   ///
   /// Ids that Google would refuse, such as short ones, pass: emulators take them.

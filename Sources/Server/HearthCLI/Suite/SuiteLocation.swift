@@ -78,10 +78,9 @@ struct SuiteLocation: ParsableArguments {
     }
     // A command for the suite of a folder must not reach another suite.
     guard dataFolder == nil else { return found }
-    // Without a readable .firebaserc there is no project to look for.
-    if let project = project ?? (try? ProjectFiles(folder: "."))?.defaultProject,
-      let origin = ServerFile.locatorOrigin(project: project)
-    {
+    // A .firebaserc that cannot be read names no project, as a missing one does.
+    let named = project ?? (try? ProjectFiles(folder: "."))?.defaultProject
+    if let origin = ServerFile.locatorOrigin(project: named ?? ProjectID.standard) {
       found.append(Candidate(source: "locator file", address: origin))
     }
     return found
