@@ -166,6 +166,25 @@ struct RulesPolicyTests {
     }
   }
 
+  @Test("Rules that take long decide like others, and are asked once for the log and the coverage")
+  func longDecisions() async throws {
+    let fixture = Fixture()
+    let text = String(repeating: "ab", count: 200_000)
+    try await fixture.put("t/x", ["s": .string(text)])
+
+    try fixture.load("debug(resource.data.s.replace('b', '').size() == 200000)")
+    #expect(try await fixture.mayGet())
+    try fixture.load("resource.data.s.replace('b', '').size() == 1")
+    #expect(try await !fixture.mayGet())
+
+    #expect(fixture.policy.decisions.map(\.decision.isAllowed) == [false, true])
+    #expect(fixture.log.entries.count { $0.message.contains("debug(") } == 1)
+    #expect(fixture.log.entries.count { $0.message.contains("is denied") } == 1)
+    let rules = try #require(fixture.policy.rules(of: Self.database))
+    let json = rules.ruleset.coverageJSON(rules.coverage)
+    #expect(json.contains(#""count":1"#) && !json.contains(#""count":2"#), "\(json)")
+  }
+
   @Test("Values given to debug are lines of the log, one for each request, and of the decisions")
   func debugValues() async throws {
     let fixture = Fixture()

@@ -107,6 +107,8 @@ extension Ruleset {
         }
         if answers.count + refusals.count < Self.answersMax { refusals.append((candidate, answer)) }
       }
+      // It will be asked again, which counts.
+      guard !ledger.isInsufficient else { return Decision(isAllowed: false, answers: []) }
       if let coverage, let record { coverage.add(record) }
       debugged += evaluation.debugged.prefix(Decision.debuggedMax - debugged.count)
       if !isAllowed {

@@ -73,7 +73,7 @@ package struct LinearPattern: Sendable {
     func append(_ part: ArraySlice<UInt32>) throws(SearchError) {
       // A scalar takes at least one byte, so that nothing much longer is made first.
       guard output.utf8.count + part.count <= bytesMax else { throw .tooLong }
-      output += Self.string(part)
+      output.unicodeScalars.append(values: part)
     }
     try forEachMatch(in: scalars, captureCount: captureCount, work: &work) {
       captures throws(SearchError) in
@@ -95,10 +95,10 @@ package struct LinearPattern: Sendable {
     var parts: [String] = []
     var last = 0
     try forEachMatch(in: scalars, captureCount: 2, work: &work) { captures in
-      parts.append(Self.string(scalars[last..<captures[0]]))
+      parts.append(String(values: scalars[last..<captures[0]]))
       last = captures[1]
     }
-    parts.append(Self.string(scalars[last...]))
+    parts.append(String(values: scalars[last...]))
     while parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }
     return parts
   }
@@ -122,10 +122,20 @@ package struct LinearPattern: Sendable {
       start = captures[0] == captures[1] ? captures[1] + 1 : captures[1]
     }
   }
+}
 
-  private static func string(_ scalars: ArraySlice<UInt32>) -> String {
-    var result = String.UnicodeScalarView()
-    result.append(contentsOf: scalars.lazy.compactMap(Unicode.Scalar.init))
-    return String(result)
+extension String.UnicodeScalarView {
+  /// Appends the scalars with these values, which all are scalars'.
+  fileprivate mutating func append(values: ArraySlice<UInt32>) {
+    for value in values {
+      if let scalar = Unicode.Scalar(value) { append(scalar) }
+    }
+  }
+}
+
+extension String {
+  fileprivate init(values: ArraySlice<UInt32>) {
+    self.init()
+    unicodeScalars.append(values: values)
   }
 }

@@ -60,6 +60,8 @@ struct Program {
   let sets: [ScalarSet]
   let groupCount: Int
   let groupNumbers: [String: Int]
+  /// The scalar with which each match begins; nil where there is no single one.
+  let firstScalar: UInt32?
 
   /// Finishes a parsed pattern: makes its targets absolute and leads them past mere jumps.
   init(relative: [Instruction], sets: [ScalarSet], groupCount: Int, groupNumbers: [String: Int]) {
@@ -84,6 +86,20 @@ struct Program {
       default: relative[index]
       }
     }
+    firstScalar = Self.firstScalar(of: instructions)
+  }
+
+  private static func firstScalar(of instructions: [Instruction]) -> UInt32? {
+    var step = 0
+    while instructions.indices.contains(step) {
+      switch instructions[step] {
+      case .save: step += 1
+      case .jump(let target): step = Int(target)
+      case .scalar(let scalar): return scalar
+      default: return nil
+      }
+    }
+    return nil
   }
 
   /// Whether the step at `index` consumes `scalar`.

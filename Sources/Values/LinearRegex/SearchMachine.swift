@@ -77,9 +77,15 @@ struct SearchMachine {
   mutating func firstMatch(from start: Int) throws(LinearPattern.SearchError) -> [Int]? {
     var result: [Int]?
     current.count = 0
-    for position in start...text.count {
+    var position = start
+    while position <= text.count {
       guard work >= 0 else { throw .tooMuchWork }
       work -= 1
+      if result == nil, current.count == 0, let first = program.firstScalar {
+        let candidate = text[position...].firstIndex(of: first) ?? text.count
+        work -= candidate - position
+        position = candidate
+      }
       if result == nil {
         for slot in captures.indices { captures[slot] = -1 }
         captures[0] = position
@@ -89,6 +95,7 @@ struct SearchMachine {
       }
       step(at: position, result: &result)
       swap(&current, &next)
+      position += 1
     }
     return result
   }

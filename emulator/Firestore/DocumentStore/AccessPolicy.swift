@@ -4,7 +4,8 @@ package import Identity
 /// Decides who may read and write what: the place of security rules.
 ///
 /// A policy is asked for every request except the administrator's, on the request's own snapshot
-/// and before preconditions. It runs inside a storage read, so it must neither wait nor take long.
+/// and before preconditions. It runs inside a storage read, so it must not wait. When it needs more
+/// than a few milliseconds and the view is brief, it throws `LongDecisionError` and is asked again.
 /// It refuses by throwing, as a rule `PERMISSION_DENIED`.
 package protocol AccessPolicy: Sendable {
   /// Whether everybody may do everything in a database.
@@ -53,6 +54,8 @@ package struct AccessView {
 
   /// The request's time, equal to that of its server timestamps.
   package let requestTime: Timestamp
+  /// Whether the decision is made on a thread that short requests need.
+  package let isBrief = !LongDecisions.isOneOfThem
   private let stored: (DocumentName) throws -> FirestoreDocument?
   private let written: (DocumentName) throws -> FirestoreDocument?
 

@@ -18,20 +18,29 @@ package final class AccessLedger {
   private var countedDocuments = 0
   /// What may still be done with large values, for all documents of the request.
   var work: Int
+  /// Whether the request is to be decided anew, with more work, where this does not suffice.
+  private let isBrief: Bool
 
   /// The bound of a request with one document is 10, of others 20, and 10 for each document.
   ///
   /// `workMax` counts what is done with texts, lists and patterns, in the units of `LinearPattern` and
-  /// `RuleValue.weight`: the default is about a second of one core.
-  package init(isSingle: Bool, workMax: Int = 20_000_000) {
+  /// `RuleValue.weight`: the default is about half a second of one core. A brief ledger has at most
+  /// `briefWorkMax` of it, some milliseconds; see `isInsufficient`.
+  package init(isSingle: Bool, workMax: Int = 20_000_000, isBrief: Bool = false) {
     totalMax = isSingle ? 10 : 20
-    work = workMax
+    work = isBrief ? min(workMax, Self.briefWorkMax) : workMax
     self.workMax = workMax
+    self.isBrief = isBrief
   }
+
+  private static let briefWorkMax = 200_000
+
+  /// Whether a brief ledger's work was used up, so that nothing is decided.
+  package var isInsufficient: Bool { isBrief && work < 0 }
 
   /// The same documents, to look at more of them without counting them for the request.
   func copy() -> AccessLedger {
-    let other = AccessLedger(isSingle: totalMax == 10, workMax: workMax)
+    let other = AccessLedger(isSingle: totalMax == 10, workMax: workMax, isBrief: isBrief)
     other.entries = entries
     other.countedDocuments = countedDocuments
     return other

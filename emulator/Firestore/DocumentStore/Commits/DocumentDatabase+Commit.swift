@@ -197,7 +197,9 @@ extension DocumentDatabase {
   ) async throws -> PreparedCommit {
     while true {
       try await locks.acquire(request, by: committer.owner, until: deadline)
-      let prepared = try await evaluate(writes, database, as: committer, auth)
+      let prepared = try await LongDecisions.separated {
+        try await evaluate(writes, database, as: committer, auth)
+      }
       let changes = prepared.plan.changes(at: prepared.plan.requestTime)
       if changes.isEmpty
         || locks.tryAcquire(LockRequest(changes: changes), by: committer.owner)

@@ -377,7 +377,9 @@ extension DocumentDatabase {
     guard auth != .admin else { return Permission() }
     while true {
       let policyVersion = hub.withTable(\.policyVersion)
-      var permission = try await permission(for: target, auth)
+      var permission = try await LongDecisions.separated {
+        try await self.permission(for: target, auth)
+      }
       permission.policyVersion = policyVersion
       // What the hub took meanwhile, a commit or another policy, has found nothing to recheck.
       let isNoted = hub.withTable { table in

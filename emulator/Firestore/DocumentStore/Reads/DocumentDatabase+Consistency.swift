@@ -52,6 +52,21 @@ extension DocumentDatabase {
     authorize: Authorization? = nil,
     _ body: (SnapshotReader) throws -> Answer
   ) async throws -> Consistent<Answer> {
+    guard let authorize else {
+      return try await read(reads, database, at: consistency, nil, body)
+    }
+    return try await LongDecisions.separated {
+      try await read(reads, database, at: consistency, authorize, body)
+    }
+  }
+
+  private func read<Answer: Sendable>(
+    _ reads: ReadSet,
+    _ database: DatabaseName,
+    at consistency: ReadConsistency,
+    _ authorize: Authorization?,
+    _ body: (SnapshotReader) throws -> Answer
+  ) async throws -> Consistent<Answer> {
     func authorizedBody(_ reader: SnapshotReader) throws -> Answer {
       try authorize?(reader)
       return try body(reader)
@@ -165,7 +180,7 @@ extension DocumentDatabase {
     }
     return try await readLatest { reader in
       if let authorize, reader.snapshot.sequence != authorized {
-        do { try authorize(reader) } catch {
+        do { try authorize(reader) } catch where !(error is LongDecisionError) {
           // The permission was lost during the wait; the locks must not outlive it.
           transactions.withLock { _ = $0.end(id, .aborted) }
           locks.release(transaction.owner)

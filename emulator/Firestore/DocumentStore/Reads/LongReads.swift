@@ -68,8 +68,10 @@ package final class LongReads: Sendable {
 ///
 /// Each part goes to the end of the line, so that all long reads advance alike.
 package final class LongWorkExecutor: TaskExecutor {
-  /// The process's only one.
+  /// The process's only one for long reads.
   package static let shared = LongWorkExecutor()
+  /// The process's only one for decisions on access, which cannot be cut into parts.
+  static let decisions = LongWorkExecutor()
 
   private let jobs = Mutex<Deque<UnownedJob>>([])
   private let count = DispatchSemaphore(value: 0)

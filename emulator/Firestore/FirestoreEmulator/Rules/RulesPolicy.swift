@@ -76,7 +76,7 @@ package final class RulesPolicy: AccessPolicy {
       return
     }
     let viewed = ViewedDocuments(view: view, database: database)
-    let ledger = AccessLedger(isSingle: documents.count == 1)
+    let ledger = AccessLedger(isSingle: documents.count == 1, isBrief: view.isBrief)
     let auth = value(auth)
     for (name, document) in documents {
       let request = RulesRequest(
@@ -93,7 +93,7 @@ package final class RulesPolicy: AccessPolicy {
   package func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws {
     guard let rules = rules(of: query.database) else { return }
     let documents = ViewedDocuments(view: view, database: query.database)
-    let ledger = AccessLedger(isSingle: true)
+    let ledger = AccessLedger(isSingle: true, isBrief: view.isBrief)
     let auth = value(auth)
     let subject = RecentDecision.Subject.query(Self.title(query), query.database)
     for alternative in QueryAlternative.all(of: query) {
@@ -130,7 +130,7 @@ package final class RulesPolicy: AccessPolicy {
       return
     }
     let documents = ViewedDocuments(view: view, database: database)
-    let ledger = AccessLedger(isSingle: writes.count == 1)
+    let ledger = AccessLedger(isSingle: writes.count == 1, isBrief: view.isBrief)
     let auth = value(auth)
     for change in Self.changes(writes) {
       guard let first = change.first, let last = change.last else { continue }
@@ -196,6 +196,7 @@ package final class RulesPolicy: AccessPolicy {
       ledger: ledger,
       coverage: rules.coverage
     )
+    guard !ledger.isInsufficient else { throw LongDecisionError() }
     let recent = RecentDecision(
       time: request.time,
       method: request.method,
