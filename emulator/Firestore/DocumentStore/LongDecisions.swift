@@ -8,8 +8,10 @@ enum LongDecisions {
   /// Whether the current task is one of them.
   @TaskLocal static var isOneOfThem = false
 
-  /// Runs a request that asks the access policy. When the policy takes long, runs it once more, on
-  /// threads of its own and with all the time that the policy allows itself.
+  /// Runs a request that asks the access policy.
+  ///
+  /// When the policy takes long, the request runs once more, on threads of its own and with all the
+  /// time that the policy allows itself.
   static func separated<Answer: Sendable>(
     _ request: () async throws -> Answer
   ) async throws -> Answer {

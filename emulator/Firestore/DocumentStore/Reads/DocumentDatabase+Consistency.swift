@@ -180,7 +180,7 @@ extension DocumentDatabase {
     }
     return try await readLatest { reader in
       if let authorize, reader.snapshot.sequence != authorized {
-        do { try authorize(reader) } catch where !(error is LongDecisionError) {
+        do { try authorize(reader) } catch  where !(error is LongDecisionError) {
           // The permission was lost during the wait; the locks must not outlive it.
           transactions.withLock { _ = $0.end(id, .aborted) }
           locks.release(transaction.owner)
