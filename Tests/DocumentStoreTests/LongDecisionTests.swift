@@ -19,6 +19,8 @@ struct LongDecisionTests {
     /// What takes long, by the number of the decision from 0 on; by default all of `slow`.
     let takesLong: @Sendable (_ collection: String, _ decision: Int) -> Bool
     private let decisions = Atomic<Int>(0)
+    /// Brief decisions that were given up.
+    let givenUp = AsyncStream<Void>.makeStream()
     let isRefused: Bool
 
     init(
@@ -40,7 +42,10 @@ struct LongDecisionTests {
     private func decide(_ collection: String?, _ view: AccessView) throws {
       let number = decisions.add(1, ordering: .relaxed).oldValue
       guard takesLong(collection ?? "", number) else { return }
-      guard !view.isBrief else { throw LongDecisionError() }
+      guard !view.isBrief else {
+        givenUp.continuation.yield()
+        throw LongDecisionError()
+      }
       arrived.continuation.yield()
       gate.wait()
       if isRefused { throw AccessTests.OwnerPolicy.denied }
@@ -98,6 +103,28 @@ struct LongDecisionTests {
 
     #expect(outcomes == Array(repeating: isRefused ? .permissionDenied : .ok, count: count))
     #expect(try await fixture.ids(all("slow")).count == (isRefused ? 0 : count / 3))
+    #expect(fixture.store.locks.isEmpty)
+  }
+
+  @Test("A request that is cancelled while it waits for them is not decided")
+  func cancelled() async throws {
+    let policy = SlowPolicy()
+    let fixture = StoreFixture(access: policy)
+    let first = Task { await code { try await fixture.commit(set("slow/1"), auth: user) } }
+    var arrivals = policy.arrived.stream.makeAsyncIterator()
+    await arrivals.next()
+    let second = Task { try await fixture.commit(set("slow/2"), auth: user) }
+    var givenUp = policy.givenUp.stream.makeAsyncIterator()
+    await givenUp.next()
+    await givenUp.next()
+
+    second.cancel()
+    policy.open(2)
+
+    #expect(await first.value == .ok)
+    await #expect(throws: CancellationError.self) { try await second.value }
+    policy.arrived.continuation.finish()
+    #expect(await arrivals.next() == nil)
     #expect(fixture.store.locks.isEmpty)
   }
 

@@ -11,7 +11,7 @@ enum LongDecisions {
   /// Runs a request that asks the access policy.
   ///
   /// When the policy takes long, the request runs once more, on threads of its own and with all the
-  /// time that the policy allows itself.
+  /// time that the policy allows itself; not when its task was cancelled while it waited for them.
   static func separated<Answer: Sendable>(
     _ request: () async throws -> Answer
   ) async throws -> Answer {
@@ -19,7 +19,11 @@ enum LongDecisions {
       return try await request()
     } catch is LongDecisionError {
       return try await $isOneOfThem.withValue(true) {
-        try await withTaskExecutorPreference(LongWorkExecutor.decisions, operation: request)
+        try await withTaskExecutorPreference(LongWorkExecutor.decisions) {
+          // Others may have taken long meanwhile.
+          try Task.checkCancellation()
+          return try await request()
+        }
       }
     }
   }
