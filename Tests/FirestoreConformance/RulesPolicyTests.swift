@@ -185,6 +185,34 @@ struct RulesPolicyTests {
     #expect(json.contains(#""count":1"#) && !json.contains(#""count":2"#), "\(json)")
   }
 
+  @Test("A request about thousands of documents is decided apart, and each looks up its own")
+  func manyDocuments() async throws {
+    let fixture = Fixture()
+    let names = (0..<3000).map { Self.name("t/\($0)") }
+    let writes = names.map { Write(.update($0, fields: [:], mask: nil, transforms: [])) }
+    try fixture.load(
+      """
+      !exists(/databases/(default)/documents/t/$(id))
+        && existsAfter(/databases/(default)/documents/t/$(id))
+      """
+    )
+    let commit = { (auth: AuthContext) in
+      try await fixture.store.commit(
+        writes,
+        database: Self.database,
+        transaction: nil,
+        auth: auth
+      )
+    }
+
+    _ = try await commit(Self.alice)
+    await #expect(throws: StatusError.self) { try await commit(Self.alice) }
+
+    try fixture.load("exists(/databases/(default)/documents/t/$(id))")
+    let found = try await fixture.store.lookUp(names, mask: nil, at: .latest, auth: Self.alice)
+    #expect(found.documents.count { $0.document != nil } == names.count)
+  }
+
   @Test("Values given to debug are lines of the log, one for each request, and of the decisions")
   func debugValues() async throws {
     let fixture = Fixture()

@@ -128,6 +128,26 @@ struct CoverageReportTests {
     }
   }
 
+  @Test("Of large values little is kept, also of a text that is one character and of a long path")
+  func largeValues() throws {
+    let mark = String(repeating: "\u{301}", count: 200_000)
+    let path = String(repeating: "/a/b", count: 100_000)
+    let record = CoverageRecord()
+    let ruleset = try Ruleset(name: "f.rules", content: Self.rules("request.auth == null"))
+    let expression = try #require(ruleset.allows.first?.condition)
+
+    record.add(expression, .success(.string("a" + mark)))
+    record.add(expression, .success(.path(RulePath(path.split(separator: "/").map(String.init)))))
+    record.add(expression, .success(.path(RulePath(["a", "b"]))))
+
+    #expect(
+      record.entries.map(\.outcome) == [
+        .string("a" + mark.unicodeScalars.prefix(99).map(String.init).joined()), .kind("path"),
+        .path(["a", "b"]),
+      ]
+    )
+  }
+
   @Test("What no request has reached has no values")
   func neverEvaluated() throws {
     let roots = try Self.roots(

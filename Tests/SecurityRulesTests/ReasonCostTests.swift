@@ -63,7 +63,8 @@ struct ReasonCostTests {
     let text = String(repeating: "a", count: 1_000_000)
     let (decision, reasons, told) = try Self.costs(condition, text)
 
-    #expect(decision < 1000)
+    // The size of the text is all that is looked at.
+    #expect(decision < text.utf8.count / 16)
     #expect(reasons <= decision)
     #expect(!told.isEmpty)
   }

@@ -85,8 +85,10 @@ enum CoverageOutcome: Hashable, Sendable {
 
   var isBool: Bool { if case .bool = self { true } else { false } }
 
-  /// Characters of a text that are told.
+  /// Scalars of a text that are shown.
   private static let textMax = 100
+  /// Bytes of a path that is shown: more than a document's name may have.
+  private static let pathBytesMax = 7000
 
   init(_ result: Result<RuleValue, RuleError>) {
     switch result {
@@ -95,8 +97,10 @@ enum CoverageOutcome: Hashable, Sendable {
     case .success(.int(let value)): self = .int(value)
     case .success(.float(let value)): self = .float(value)
     case .success(.string(let text)):
-      self = .string(text.utf8.count <= Self.textMax ? text : String(text.prefix(Self.textMax)))
-    case .success(.path(let path)): self = .path(path.segments)
+      self = .string(text.prefix(scalarsMax: Self.textMax))
+    case .success(.path(let path))
+    where path.segments.reduce(0, { $0 + $1.utf8.count }) <= Self.pathBytesMax:
+      self = .path(path.segments)
     case .success(let value): self = .kind(value.typeName)
     case .failure(let error): self = .failed(error.message, error.range)
     }

@@ -107,6 +107,7 @@ extension Ruleset {
         }
         if answers.count + refusals.count < Self.answersMax { refusals.append((candidate, answer)) }
       }
+      ledger.expressions += evaluation.expressionCount
       // It will be asked again, which counts.
       guard !ledger.isInsufficient else { return Decision(isAllowed: false, answers: []) }
       if let coverage, let record { coverage.add(record) }

@@ -13,11 +13,15 @@ package final class AccessLedger {
 
   let totalMax: Int
   private let workMax: Int
-  /// Few enough to be searched one by one: those that count, and each that the request is about.
+  /// Those that count, and each that the request is about and that its own rules look at.
   private var entries: [Entry] = []
+  /// Where they are, once they are too many to be searched one by one.
+  private var places: [RulePath: Int] = [:]
   private var countedDocuments = 0
   /// What may still be done with large values, for all documents of the request.
   var work: Int
+  /// Expressions that were evaluated for all documents of the request.
+  var expressions = 0
   /// Whether the request is to be decided anew, with more work, where this does not suffice.
   private let isBrief: Bool
 
@@ -34,22 +38,36 @@ package final class AccessLedger {
   }
 
   private static let briefWorkMax = 200_000
+  private static let briefExpressionsMax = 10_000
+  private static let searchedMax = 20
 
-  /// Whether a brief ledger's work was used up, so that nothing is decided.
-  package var isInsufficient: Bool { isBrief && work < 0 }
+  /// Whether what a brief ledger has was used up, so that nothing is decided.
+  package var isInsufficient: Bool {
+    isBrief && (work < 0 || expressions > Self.briefExpressionsMax)
+  }
 
   /// The same documents, to look at more of them without counting them for the request.
   func copy() -> AccessLedger {
     let other = AccessLedger(isSingle: totalMax == 10, workMax: workMax, isBrief: isBrief)
     other.entries = entries
+    other.places = places
     other.countedDocuments = countedDocuments
     return other
   }
 
   /// The place of a document, which stays the same during the request.
   func place(of path: RulePath) -> Int {
-    if let place = entries.firstIndex(where: { $0.path == path }) { return place }
+    if entries.count <= Self.searchedMax {
+      if let place = entries.firstIndex(where: { $0.path == path }) { return place }
+    } else if let place = places[path] {
+      return place
+    }
     entries.append(Entry(path: path))
+    if entries.count == Self.searchedMax + 1 {
+      for (place, entry) in entries.enumerated() { places[entry.path] = place }
+    } else if entries.count > Self.searchedMax {
+      places[path] = entries.count - 1
+    }
     return entries.count - 1
   }
 

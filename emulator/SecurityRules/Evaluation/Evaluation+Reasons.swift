@@ -114,10 +114,7 @@ extension RuleValue {
 
   /// The value as a rules file would write it, cut where it is long.
   package var literal: String {
-    let text = written(depth: 0)
-    let scalars = text.unicodeScalars
-    return scalars.count <= Self.shownMax
-      ? text : String(String.UnicodeScalarView(scalars.prefix(Self.shownMax))) + "…"
+    written(depth: 0).shortened(scalarsMax: Self.shownMax)
   }
 
   private func written(depth: Int) -> String {
@@ -132,11 +129,8 @@ extension RuleValue {
     case .int(let value): return String(value)
     case .float(let value): return String(value)
     case .string(let text):
-      return "'"
-        + String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.shownMax))).replacing(
-          "\\",
-          with: "\\\\"
-        ).replacing("'", with: "\\'") + "'"
+      let start = text.prefix(scalarsMax: Self.shownMax)
+      return "'" + start.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
     case .bytes(let bytes): return "bytes of \(bytes.count)"
     case .timestamp(let time):
       return "timestamp.value(\(time.seconds * 1000 + Int64(time.nanos) / 1_000_000))"

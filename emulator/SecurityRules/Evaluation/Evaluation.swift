@@ -115,7 +115,8 @@ final class Evaluation {
   /// The wildcards' values where the pattern has matched; nil for what a query leaves open.
   var captures: [RuleValue?] = []
   private var callDepth = 0
-  private var expressionCount = 0
+  /// Expressions that were evaluated.
+  private(set) var expressionCount = 0
   private var depth = 0
   private var madeWeight = 0
   /// Whether each part of a condition is to be evaluated once only.
@@ -702,12 +703,10 @@ final class Evaluation {
   // MARK: Failures
 
   private func failure(_ message: String, _ expression: Expression) -> RuleError {
-    let scalars = message.unicodeScalars
-    guard scalars.count > Limits.messageMax else {
-      return RuleError(message: message, range: expression.range)
-    }
-    let start = String.UnicodeScalarView(scalars.prefix(Limits.messageMax))
-    return RuleError(message: String(start) + "…", range: expression.range)
+    RuleError(
+      message: message.shortened(scalarsMax: Limits.messageMax),
+      range: expression.range
+    )
   }
 
   private func undefined(_ name: String, _ expression: Expression) -> RuleError {

@@ -12,7 +12,12 @@ extension RuleValue {
 
   /// What a method has to look at of the value on which it is called, and of its arguments.
   func work(ofCalling method: String, _ arguments: [RuleValue], atMost bound: Int) -> Int {
-    if method == "size" || method == "get" { return 1 }
+    switch (method, self) {
+    // Its UTF-16 is counted, many bytes at a time.
+    case ("size", .string(let text)): return 1 + text.utf8.count / 32
+    case ("size", _), ("get", _): return 1
+    default: break
+    }
     return arguments.reduce(weight(atMost: bound)) { $0 + $1.weight(atMost: bound) }
   }
 

@@ -197,6 +197,8 @@ package final class RulesPolicy: AccessPolicy {
       coverage: rules.coverage
     )
     guard !ledger.isInsufficient else { throw LongDecisionError() }
+    // One request can be about thousands of documents.
+    try Task.checkCancellation()
     let recent = RecentDecision(
       time: request.time,
       method: request.method,
