@@ -54,6 +54,60 @@ struct ListenAccessTests {
     }
   }
 
+  @Test(
+    "A permission that takes longer than the time between two commits is decided all the same",
+    arguments: [false, true]
+  )
+  func commitsWhileDeciding(isLimited: Bool) async throws {
+    let policy = MemberPolicy()
+    let storage = HookedStorage()
+    let fixture = StoreFixture(storage: FaultyStorage(storage), access: policy)
+    try await withListeners(fixture) { fixture in
+      try await fixture.commit(set("members/u1", [:]), set("c/a", [:]))
+      let decisions = Mutex(0)
+      policy.willDecide.withLock {
+        $0 = {
+          decisions.withLock { $0 += 1 }
+          storage.arm()
+        }
+      }
+      storage.afterArmedReads { [self] in
+        guard decisions.withLock({ $0 < 20 }) else { return }
+        try await fixture.commit(set("other/x", [:]))
+        try await waitForHub(fixture)
+      }
+      let phone = Phone(fixture, auth: user)
+
+      await phone.session.add(query(isLimited: isLimited), id: 2)
+
+      #expect(try await phone.toSnapshot() == ["added 2", "c/a [2]", "current 2"])
+      // Once before the results are read, and for a query without limit once with them.
+      #expect(decisions.withLock(\.self) <= 2)
+    }
+  }
+
+  @Test("A permission that is lost while it is decided is refused", arguments: [false, true])
+  func lostWhileDeciding(isLimited: Bool) async throws {
+    let policy = MemberPolicy()
+    let storage = HookedStorage()
+    let fixture = StoreFixture(storage: FaultyStorage(storage), access: policy)
+    try await withListeners(fixture) { fixture in
+      try await fixture.commit(set("members/u1", [:]), set("c/a", [:]))
+      policy.willDecide.withLock { $0 = { storage.arm() } }
+      let isLost = Mutex(false)
+      storage.afterArmedReads { [self] in
+        guard !isLost.withLock({ isLost in defer { isLost = true }; return isLost }) else { return }
+        try await fixture.commit(delete("members/u1"))
+        try await waitForHub(fixture)
+      }
+      let phone = Phone(fixture, auth: user)
+
+      await phone.session.add(query(isLimited: isLimited), id: 2)
+
+      #expect(try await phone.refusal()?.statusCode == .permissionDenied)
+    }
+  }
+
   @Test("A slow reader whose right did not change is told every change")
   func unrelatedCommits() async throws {
     let fixture = StoreFixture(access: MemberPolicy())

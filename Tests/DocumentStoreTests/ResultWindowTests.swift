@@ -35,9 +35,11 @@ struct ResultWindowTests {
 
   @Test(
     "Whatever changes, a window has what a query finds",
-    arguments: [(1, 0), (3, 0), (3, 2), (20, 5)]
+    arguments: [(1, 0), (3, 0), (3, 2), (20, 5)],
+    [20, 60]
   )
-  func randomChanges(limit: Int, offset: Int) throws {
+  func randomChanges(_ range: (limit: Int, offset: Int), changesMax: Int) throws {
+    let (limit, offset) = range
     var random = SeededGenerator.forTest()
     for round in 0..<4 {
       let query = try Self.prepared(
@@ -51,7 +53,7 @@ struct ResultWindowTests {
       for _ in 0..<60 {
         let old = Array(window.results)
         var changes: [DocumentChange] = []
-        for _ in 0..<Int.random(in: 1...20, using: &random) {
+        for _ in 0..<Int.random(in: 1...changesMax, using: &random) {
           let name = name("c/d\(Int.random(in: 0..<150, using: &random))")
           guard !changes.contains(where: { $0.name == name }) else { continue }
           time += 1
@@ -95,6 +97,40 @@ struct ResultWindowTests {
         }
         window.trim()
       }
+    }
+  }
+
+  @Test("The last known result that changes stays one, though the window has to be filled")
+  func lastKnown() throws {
+    var window = ResultWindow(try Self.prepared(limit: 2, offset: 0, descending: false))
+    var model: [DocumentName: FirestoreDocument] = [:]
+    for number in 10..<50 {
+      let document = document("c/\(number)", ["n": .integer(Int64(number))])
+      model[document.name] = document
+    }
+    let first = try #require(window.missing)
+    window.fill(try Self.results(of: first, in: model), asked: first.limit)
+    // All that is known beyond the results goes.
+    for number in 12..<28 {
+      let removed = model.removeValue(forKey: name("c/\(number)"))
+      let before = try #require(removed)
+      _ = window.apply([DocumentChange(name: before.name, before: before, after: nil)])
+    }
+    let before = try #require(model[name("c/11")])
+    let after = document("c/11", ["n": .integer(11), "seen": .boolean(true)])
+    model[after.name] = after
+
+    let shift = window.apply([DocumentChange(name: after.name, before: before, after: after)])
+    let missing = try #require(window.missing)
+    window.fill(try Self.results(of: missing, in: model), asked: missing.limit)
+
+    #expect(window.results.map(\.name.id) == ["10", "11"])
+    let difference = window.difference(by: shift)
+    #expect(difference.map(\.name) == [after.name])
+    if case .member(let member) = difference.first {
+      #expect(member.document == after)
+    } else {
+      Issue.record("It has left.")
     }
   }
 

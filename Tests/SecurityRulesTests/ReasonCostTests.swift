@@ -3,8 +3,8 @@ import Testing
 
 @testable import SecurityRules
 
-/// What the reasons of a refusal cost, in the units of `AccessLedger.work`.
-@Suite("The cost of reasons")
+/// What a refusal and its reasons cost, in the units of `AccessLedger.work`.
+@Suite("The cost of decisions and of their reasons")
 struct ReasonCostTests {
   private static let workMax = 1_000_000_000
 
@@ -27,7 +27,15 @@ struct ReasonCostTests {
       path: ["databases", "(default)", "documents", "t", "x"].map { .known($0) },
       time: RuleTimestamp(Timestamp(microseconds: 0)),
       auth: .null,
-      resource: .map(.entries(["data": .map(.fields(["s": .string(text)]))]))
+      resource: .map(
+        .entries([
+          "data": .map(
+            .fields([
+              "s": .string(text), "l": .array(Array(repeating: .null, count: text.utf8.count)),
+            ])
+          )
+        ])
+      )
     )
     let evaluation = Evaluation(
       ruleset,
@@ -47,6 +55,26 @@ struct ReasonCostTests {
 
   private struct NoDocuments: RulesDocuments {
     func document(_ path: RulePath, after: Bool) throws -> RuleValue? { nil }
+  }
+
+  @Test(
+    "Whatever looks at a large value counts",
+    arguments: [
+      "resource.data.l.size() == 0", "resource.data['l'].size() == 0",
+      "resource.data.get('l', []).size() == 0", "resource.data.get(['l'], []).size() == 0",
+      "resource.data.s[0] == 'b'", "resource.data.s[0:2] == 'b'", "resource.data.s.size() == 0",
+    ]
+  )
+  func largeValues(condition: String) throws {
+    let cost = try Self.costs(condition, String(repeating: "a", count: 200_000)).decision
+
+    #expect(cost > 6000)
+  }
+
+  @Test("Whether a document has a field costs nothing more when its value is large")
+  func presence() throws {
+    let text = String(repeating: "a", count: 200_000)
+    #expect(try Self.costs("!('l' in resource.data)", text).decision < 100)
   }
 
   @Test(

@@ -310,6 +310,7 @@ final class Evaluation {
         var work = ledger.work
         defer { ledger.work = work }
         result = try RuleMethods.call(name, on: receiver, values, ruleset.patterns, work: &work)
+        if name == "get" { work -= result.work(ofTakingFrom: receiver) }
       } catch {
         throw failure(error.message, expression)
       }
@@ -320,7 +321,12 @@ final class Evaluation {
       if case .queried = base, case .string(let name) = index {
         return try member(base, name, expression)
       }
-      do { return try RuleMethods.element(of: base, at: index) } catch {
+      do {
+        try spend(base.workOfIndexing)
+        let element = try RuleMethods.element(of: base, at: index)
+        try spend(element.work(ofTakingFrom: base))
+        return element
+      } catch {
         throw failure(error.message, expression)
       }
     case .slice(let object, let from, let to):
@@ -328,9 +334,14 @@ final class Evaluation {
       var bounds: (from: RuleValue?, to: RuleValue?)
       if let from { bounds.from = try known(from, frame) }
       if let to { bounds.to = try known(to, frame) }
-      do { return try RuleMethods.slice(base, bounds.from, bounds.to) } catch {
+      let part: RuleValue
+      do {
+        try spend(base.workOfIndexing)
+        part = try RuleMethods.slice(base, bounds.from, bounds.to)
+      } catch {
         throw failure(error.message, expression)
       }
+      return try bounded(part, expression)
     }
   }
 
@@ -538,9 +549,8 @@ final class Evaluation {
     switch object {
     case .map(let map):
       guard let value = map[name] else { throw undefined(name, expression) }
-      if case .fields = map, case .list(let elements) = value {
-        // The document's own list was turned into one of the rules.
-        do { try spend(elements.count) } catch { throw failure(error.message, expression) }
+      do { try spend(value.work(ofTakingFrom: object)) } catch {
+        throw failure(error.message, expression)
       }
       return value
     case .null: throw failure("Null value error.", expression)

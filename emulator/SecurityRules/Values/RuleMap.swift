@@ -33,6 +33,11 @@ package enum RuleMap: Sendable {
     }
   }
 
+  /// Whether there is a value, which is not looked at.
+  func contains(_ key: String) -> Bool {
+    if case .fields(let fields) = self { fields[key] != nil } else { self[key] != nil }
+  }
+
   var count: Int {
     switch self {
     case .fields(let fields): fields.count

@@ -102,7 +102,7 @@ enum RuleOperators {
     case .set(let set): return set.contains(element)
     case .map(let map):
       guard case .string(let key) = element else { break }
-      return map[key] != nil
+      return map.contains(key)
     default: break
     }
     if container.isNull { throw OperationError(message: "Null value error.") }

@@ -21,6 +21,18 @@ extension RuleValue {
     return arguments.reduce(weight(atMost: bound)) { $0 + $1.weight(atMost: bound) }
   }
 
+  /// What brackets behind this value have to look at, before an element or a part is taken.
+  var workOfIndexing: Int {
+    // Places in a text are counted in UTF-16.
+    if case .string(let text) = self { 1 + text.utf8.count / 16 } else { 1 }
+  }
+
+  /// What it takes to make this value of the map that holds it.
+  func work(ofTakingFrom map: RuleValue) -> Int {
+    // A document's own list becomes one of the rules.
+    if case .map(.fields) = map, case .list(let elements) = self { elements.count } else { 0 }
+  }
+
   /// What an operator has to look at of its operands.
   func work(of operation: BinaryOperator, _ other: RuleValue, atMost bound: Int) -> Int {
     switch (operation, self, other) {

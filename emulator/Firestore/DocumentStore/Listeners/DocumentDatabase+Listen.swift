@@ -382,11 +382,40 @@ extension DocumentDatabase {
       }
       permission.policyVersion = policyVersion
       // What the hub took meanwhile, a commit or another policy, has found nothing to recheck.
-      let isNoted = hub.withTable { table in
+      let (taken, isSamePolicy) = hub.withTable { table in
         table.depend(id, on: permission.names)
-        return table.sequence <= permission.sequence && table.policyVersion == policyVersion
+        return (table.sequence, table.policyVersion == policyVersion)
       }
-      if isNoted { return permission }
+      guard isSamePolicy else { continue }
+      if taken <= permission.sequence { return permission }
+      // Most commits concern nothing that decided; if each began the decision again, one that takes
+      // longer than the time between two commits would never end.
+      let holds = try await storage.read { snapshot in
+        try areUnchanged(
+          permission.names,
+          of: target.database,
+          since: permission.sequence,
+          permission.time,
+          in: snapshot
+        )
+      }
+      if holds { return permission }
+    }
+  }
+
+  /// Whether documents are as a commit left them; false also when that is known no longer.
+  private func areUnchanged(
+    _ names: Set<DocumentName>,
+    of database: DatabaseName,
+    since sequence: UInt64,
+    _ time: Timestamp,
+    in snapshot: any StorageSnapshot
+  ) throws -> Bool {
+    guard try isKept(time, of: database, in: snapshot) else { return false }
+    return try names.allSatisfy { name in
+      let key = DocumentKeys.key(name)
+      let written = try snapshot.get(DocumentKeys.keyspace, key)?.version ?? 0
+      return try written <= sequence && !PastVersions.isChanged(key, after: time, in: snapshot)
     }
   }
 
@@ -396,6 +425,8 @@ extension DocumentDatabase {
     var names: Set<DocumentName> = []
     /// The commit whose state they showed.
     var sequence: UInt64 = 0
+    /// The time of that commit.
+    var time = Timestamp(microseconds: 0)
     var policyVersion: UInt64 = 0
   }
 
@@ -414,7 +445,11 @@ extension DocumentDatabase {
         let found = try names.map { (name: $0, document: try view.document($0)) }
         try self.accessPolicy.authorizeReads(found, auth: auth, view: view)
       }
-      return Permission(names: notes.names, sequence: snapshot.sequence)
+      return Permission(
+        names: notes.names,
+        sequence: snapshot.sequence,
+        time: try StoredClock.read(snapshot)
+      )
     }
   }
 
@@ -433,13 +468,13 @@ extension DocumentDatabase {
       guard permission.policyVersion == moment.policyVersion else { return false }
       guard permission.sequence > moment.sequence else { return true }
       return try await storage.read { snapshot in
-        guard try isKept(moment.time, of: target.database, in: snapshot) else { return false }
-        return try permission.names.allSatisfy { name in
-          let key = DocumentKeys.key(name)
-          let written = try snapshot.get(DocumentKeys.keyspace, key)?.version ?? 0
-          return try written <= moment.sequence
-            && !PastVersions.isChanged(key, after: moment.time, in: snapshot)
-        }
+        try areUnchanged(
+          permission.names,
+          of: target.database,
+          since: moment.sequence,
+          moment.time,
+          in: snapshot
+        )
       }
     }
   }

@@ -69,6 +69,8 @@ struct ResultWindow: Sendable {
     fileprivate var removed: [Move] = []
     /// The documents put in, by the places that they have since, in order.
     fileprivate var inserted: [Move] = []
+    /// How many documents were known after the commit, before the window was filled.
+    fileprivate var knownCount = 0
 
     /// The place before the commit of a document that the commit did not change.
     fileprivate func former(_ place: Int) -> Int {
@@ -118,6 +120,19 @@ struct ResultWindow: Sendable {
       known.insert(document, at: place)
       shift.inserted.append(Shift.Move(place: place, change: change))
     }
+    shift.knownCount = known.count
+    return shift
+  }
+
+  /// The shift with the documents that left the known ones and came back when the window was filled.
+  private func withReturned(_ shift: Shift) -> Shift {
+    guard known.count > shift.knownCount, !shift.removed.isEmpty else { return shift }
+    let removed = Dictionary(uniqueKeysWithValues: shift.removed.map { ($0.change.name, $0.change) })
+    var shift = shift
+    for place in shift.knownCount..<known.count {
+      guard let change = removed[known[place].name] else { continue }
+      shift.inserted.append(Shift.Move(place: place, change: change))
+    }
     return shift
   }
 
@@ -148,6 +163,7 @@ struct ResultWindow: Sendable {
   /// The documents that the commit did not change keep their order, so those among them that enter
   /// or leave the results do so at the ends.
   func difference(by shift: Shift) -> [ListenedChange] {
+    let shift = withReturned(shift)
     var members: [(place: Int, change: ListenedChange)] = []
     var others: [(place: Int, change: ListenedChange)] = []
     let (old, new) = (shift.results, resultPlaces)
