@@ -55,7 +55,7 @@ struct ListenAccessTests {
   }
 
   @Test(
-    "A permission that takes longer than the time between two commits is decided all the same",
+    "A permission that takes longer than the time between commits is decided all the same",
     arguments: [false, true]
   )
   func commitsWhileDeciding(isLimited: Bool) async throws {
@@ -96,7 +96,11 @@ struct ListenAccessTests {
       policy.willDecide.withLock { $0 = { storage.arm() } }
       let isLost = Mutex(false)
       storage.afterArmedReads { [self] in
-        guard !isLost.withLock({ isLost in defer { isLost = true }; return isLost }) else { return }
+        guard
+          !isLost.withLock({ isLost in
+            defer { isLost = true }; return isLost
+          })
+        else { return }
         try await fixture.commit(delete("members/u1"))
         try await waitForHub(fixture)
       }
