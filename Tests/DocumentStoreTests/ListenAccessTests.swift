@@ -96,11 +96,11 @@ struct ListenAccessTests {
       policy.willDecide.withLock { $0 = { storage.arm() } }
       let isLost = Mutex(false)
       storage.afterArmedReads { [self] in
-        guard
-          !isLost.withLock({ isLost in
-            defer { isLost = true }; return isLost
-          })
-        else { return }
+        let wasLost = isLost.withLock { isLost in
+          defer { isLost = true }
+          return isLost
+        }
+        guard !wasLost else { return }
         try await fixture.commit(delete("members/u1"))
         try await waitForHub(fixture)
       }
