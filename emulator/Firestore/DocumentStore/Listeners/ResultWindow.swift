@@ -127,7 +127,9 @@ struct ResultWindow: Sendable {
   /// The shift with the documents that left the known ones and came back when the window was filled.
   private func withReturned(_ shift: Shift) -> Shift {
     guard known.count > shift.knownCount, !shift.removed.isEmpty else { return shift }
-    let removed = Dictionary(uniqueKeysWithValues: shift.removed.map { ($0.change.name, $0.change) })
+    let removed = Dictionary(
+      uniqueKeysWithValues: shift.removed.map { ($0.change.name, $0.change) }
+    )
     var shift = shift
     for place in shift.knownCount..<known.count {
       guard let change = removed[known[place].name] else { continue }
