@@ -291,14 +291,14 @@ def test_everybody_gets_what_is_theirs_and_nothing_else(guarded, door):
         if allowed and request["method"] not in ("get", "list"):
             changed |= {part["path"] for part in request.get("writes", [request])}
     owner.put({path: world.get(path) for path in changed})
-    assert not wrong
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_stranger_reads_and_writes_no_collection_of_the_world(guarded):
     """Whatever is stored: one who has no part in it gets nothing but what everybody signed in may see."""
     stranger = conftest.token("nobody")
     caller = REST(guarded)
-    shown = ("users", "personalTrainers")
+    shown = ("users", "personalTrainers", "presence")
     for path in TABLE["world"]:
         # What is below a user is theirs alone.
         may = path.split("/")[0] in shown and path.count("/") == 1
