@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import queue
+import subprocess
 
 import conftest
 import grpc
@@ -305,3 +306,11 @@ def test_a_stranger_reads_and_writes_no_collection_of_the_world(guarded):
         assert caller.act(stranger, {"method": "get", "path": path}) == may, path
         assert not caller.act(stranger, {"method": "delete", "path": path}), path
         assert not caller.act(None, {"method": "get", "path": path}), path
+
+
+def test_images_are_read_and_written_by_whom_they_concern():
+    """Cloud Storage's sentence, both ways: psst_storage_rules.json, asked of storage.rules."""
+    outcome = subprocess.run(
+        [conftest.hearth(), "rules", "test", "--storage", str(FOLDER / "psst_storage_rules.json")],
+        cwd=conftest.ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
