@@ -22,6 +22,14 @@ OPERATORS = {
     ">": "GREATER_THAN", ">=": "GREATER_THAN_OR_EQUAL", "array-contains": "ARRAY_CONTAINS",
     "array-contains-any": "ARRAY_CONTAINS_ANY", "in": "IN", "not-in": "NOT_IN"}
 
+# Sentences that only refuse.
+PROHIBITIONS = {
+    "users: nobody deletes", "chats: every other chat goes through createChat",
+    "chats: nobody deletes", "personalTrainers: written by the server alone",
+    "trainerStudents: written by callables only", "trainerWorkouts: written by callables only",
+    "presence: written by the server", "migrationCheckpoints: server only",
+    "everything else is closed"}
+
 
 def value(plain):
     """A value as REST writes it; objects with one key that begins with "$" are special."""
@@ -261,6 +269,14 @@ class Streams(RPC):
             if change.target_change_type == firestore.TargetChange.TargetChangeType.CURRENT:
                 break
         outgoing.put(None)
+
+
+def test_each_sentence_has_cases_both_ways():
+    ways = {True: set(), False: set()}
+    for case in TABLE["cases"]:
+        ways[case["allow"]].add(case["sentence"])
+    assert ways[False] - ways[True] == PROHIBITIONS
+    assert ways[True] <= ways[False]
 
 
 @pytest.fixture(scope="module")
