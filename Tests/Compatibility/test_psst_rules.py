@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import queue
+import subprocess
 
 import conftest
 import grpc
@@ -20,6 +21,14 @@ OPERATORS = {
     "==": "EQUAL", "!=": "NOT_EQUAL", "<": "LESS_THAN", "<=": "LESS_THAN_OR_EQUAL",
     ">": "GREATER_THAN", ">=": "GREATER_THAN_OR_EQUAL", "array-contains": "ARRAY_CONTAINS",
     "array-contains-any": "ARRAY_CONTAINS_ANY", "in": "IN", "not-in": "NOT_IN"}
+
+# Sentences that only refuse.
+PROHIBITIONS = {
+    "users: nobody deletes", "chats: every other chat goes through createChat",
+    "chats: nobody deletes", "personalTrainers: written by the server alone",
+    "trainerStudents: written by callables only", "trainerWorkouts: written by callables only",
+    "presence: written by the server", "migrationCheckpoints: server only",
+    "everything else is closed"}
 
 
 def value(plain):
@@ -262,6 +271,14 @@ class Streams(RPC):
         outgoing.put(None)
 
 
+def test_each_sentence_has_cases_both_ways():
+    ways = {True: set(), False: set()}
+    for case in TABLE["cases"]:
+        ways[case["allow"]].add(case["sentence"])
+    assert ways[False] - ways[True] == PROHIBITIONS
+    assert ways[True] <= ways[False]
+
+
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A suite with Psst's rules, as its own firebase.json has them loaded."""
@@ -291,17 +308,25 @@ def test_everybody_gets_what_is_theirs_and_nothing_else(guarded, door):
         if allowed and request["method"] not in ("get", "list"):
             changed |= {part["path"] for part in request.get("writes", [request])}
     owner.put({path: world.get(path) for path in changed})
-    assert not wrong
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_stranger_reads_and_writes_no_collection_of_the_world(guarded):
     """Whatever is stored: one who has no part in it gets nothing but what everybody signed in may see."""
     stranger = conftest.token("nobody")
     caller = REST(guarded)
-    shown = ("users", "personalTrainers")
+    shown = ("users", "personalTrainers", "presence")
     for path in TABLE["world"]:
         # What is below a user is theirs alone.
         may = path.split("/")[0] in shown and path.count("/") == 1
         assert caller.act(stranger, {"method": "get", "path": path}) == may, path
         assert not caller.act(stranger, {"method": "delete", "path": path}), path
         assert not caller.act(None, {"method": "get", "path": path}), path
+
+
+def test_images_are_read_and_written_by_whom_they_concern():
+    """Cloud Storage's sentence, both ways: psst_storage_rules.json, asked of storage.rules."""
+    outcome = subprocess.run(
+        [conftest.hearth(), "rules", "test", "--storage", str(FOLDER / "psst_storage_rules.json")],
+        cwd=conftest.ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr

@@ -47,6 +47,33 @@ struct DecisionTests {
     #expect(try Self.isAllowed(body))
   }
 
+  @Test("A condition beyond a bound is refused with the bound in the log's line")
+  func boundIsSaid() throws {
+    let list = "[\(Array(repeating: "1", count: 600).joined(separator: ","))]"
+    let ruleset = try Ruleset(
+      name: "f.rules",
+      content: """
+        rules_version = '2';
+        service cloud.firestore {
+          match /a/{id} { allow get: if \(list) == \(list) && id == 'x'; }
+        }
+        """
+    )
+    let decision = ruleset.decide(
+      RulesRequest(
+        method: .get,
+        path: ["a", "x"].map { .known($0) },
+        time: RuleTimestamp(Timestamp(microseconds: 0)),
+        auth: .null
+      ),
+      documents: EveryDocument(),
+      ledger: AccessLedger(isSingle: true)
+    )
+
+    let line = decision.summary(in: ruleset)
+    #expect(line.contains("the maximum of 1000 expressions"), "\(line)")
+  }
+
   @Test("Ten documents may be looked at, eleven may not", arguments: [(10, true), (11, false)])
   func accesses(count: Int, isAllowed: Bool) throws {
     let half = count / 2

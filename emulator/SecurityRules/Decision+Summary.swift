@@ -5,11 +5,17 @@ extension Decision {
     guard !answers.isEmpty else { return "no rule in \(file) matches" }
     return answers.map { answer in
       let place = "\(file):\(answer.range.line):\(answer.range.column)"
-      let reasons = answer.reasons.map { reason in
+      var reasons = answer.reasons.map { reason in
         let operands = reason.operands.map { "\($0.text) = \($0.value)" }
         let values = operands.isEmpty ? "" : " (\(operands.joined(separator: ", ")))"
         return
           "`\(reason.text)` \(reason.failure.map { "has no value: \($0)" } ?? "decides")\(values)"
+      }
+      // A bound that the whole condition ran into belongs to none of its parts.
+      if case .failed(let message, _) = answer.outcome,
+        !answer.reasons.contains(where: { $0.failure == message })
+      {
+        reasons.append("has no value: \(message)")
       }
       return "\(place) \(reasons.joined(separator: "; "))"
     }.joined(separator: " | ")
