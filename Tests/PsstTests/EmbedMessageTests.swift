@@ -81,12 +81,39 @@ struct EmbedMessageTests {
           .update(["readBy": .arrayUnion(reader)])
         try await world.suite.settle()
       }
+      // Another worker remembers no texts.
+      let other = MessageServices(
+        firestore: world.suite.firestore,
+        settings: PsstSettings(
+          embedding: World.tinyModel,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.suite.http
+      )
+      #expect(try await other.indexer.index(chatID: "c1", messageID: "m1") == .indexed)
       #expect(world.providers.count("/embeddings") == 1)
       #expect(world.providers.records == ["c1#m1": record])
 
       try await world.say("m1", "My elbow is sore")
       #expect(world.providers.count("/embeddings") == 2)
       #expect(world.providers.records["c1#m1"]?.values != record.values)
+    }
+  }
+
+  @Test("Messages that say the same are embedded once, and so is an event that is tried again")
+  func equalTexts() async throws {
+    try await World.run(World.tinyModel, deliveryFaults: World.inOrder) { world in
+      for id in ["m1", "m2", "m3"] { try await world.write(id, "Thanks, see you tomorrow") }
+      let providers = world.providers
+      let down = OutboundResponse(status: 503)
+      world.suite.http.on("POST", ProviderStandIn.host + "/ix/chat-messages/vectors/upsert")
+        .respond { _ in down }.respond { _ in down }.respond { _ in down }
+        .respond { try await providers.send($0) }
+      try await world.suite.settle()
+
+      #expect(world.providers.count("/embeddings") == 1)
+      #expect(Set(world.providers.records.keys) == ["c1#m1", "c1#m2", "c1#m3"])
+      #expect(world.suite.runCount(of: world.functions.embedMessage) == 4)
     }
   }
 

@@ -230,6 +230,27 @@ struct DegradedSearchTests {
     }
   }
 
+  @Test("A database that does not answer either ends the search with what was found")
+  func databaseSilent() async throws {
+    try await amongMessages { world in
+      let faults = FaultyFirestore(world.suite.firestore)
+      faults.stallQueries()
+      let services = MessageServices(
+        firestore: faults.firestore,
+        settings: PsstSettings(
+          embedding: World.tinyModel,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.suite.http,
+        // The first sleeper bounds the search by meaning, the second one that by words.
+        clock: WakingClock(wakes: 2)
+      )
+      let found = try await services.search.search("sore knee", as: "carl", limit: 10)
+      #expect(found.hits.isEmpty && found.model.isDegraded)
+      #expect(found.failure?.kind == .unavailable)
+    }
+  }
+
   @Test("Limit, chat, score and membership narrow the results as ever")
   func narrows() async throws {
     try await amongMessages { world in

@@ -9,6 +9,8 @@ public struct MessageIndexer: Sendable {
   let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   let vectors: PineconeIndex
+  /// Many messages say the same, and an event that is tried again has been paid for.
+  private let cache = EmbeddingCache()
 
   /// The most rounds; a message that changes more often meanwhile is left to the next event.
   private static let roundsMax = 5
@@ -95,14 +97,14 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// The vector of a message's text: the stored one or, for another text, a new one.
+  /// The vector of a message's text: the stored one, that of an equal text, or a new one.
   private func embedded(
     _ source: MessageSource,
     usage: inout TokenUsage
   ) async throws -> Embedded {
     let stored = try await vectors.fetch([source.vectorID])[source.vectorID].flatMap(Embedded.init)
     if let stored, stored.text == source.text { return stored }
-    let values = try await embed([source.text], usage: &usage)[0]
+    let values = try await cache.vector(of: source.text, by: embeddings, usage: &usage)
     return Embedded(text: source.text, values: values)
   }
 

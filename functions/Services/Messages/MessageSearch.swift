@@ -127,7 +127,8 @@ public struct MessageSearch: Sendable {
     minScore: Double?
   ) async throws -> [Hit] {
     async let scope = scope(of: userID, chatID: chatID)
-    let vector = try await cache.vector(of: query, by: embeddings)
+    var usage = TokenUsage()
+    let vector = try await cache.vector(of: query, by: embeddings, usage: &usage)
     guard let filter = try await scope else { return [] }
     let threshold = minScore ?? model.relevanceThreshold
     var topK = min(limit * Self.surplus, Self.hitsMax)
