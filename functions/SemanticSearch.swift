@@ -19,7 +19,11 @@ extension MessageFunctions {
       )
       if let failure = found.failure {
         // The client only learns that the words were searched; the reason goes to the log.
-        request.logger.error("Search degraded to words", metadata: ["reason": "\(failure)"])
+        request.logger.log(
+          level: failure.kind == .misconfigured ? .error : .warning,
+          "Search degraded to words",
+          metadata: ["reason": "\(failure)"]
+        )
       }
       request.logger.info(
         "Search answered",
