@@ -5,6 +5,7 @@ import PsstServices
 extension MessageFunctions {
   /// Embeds every message that has no vector yet; for administrators.
   ///
+  /// Only counts, unless the order says `dryRun: false` and confirms it: embedding costs money.
   /// Safe to run again, and beside another run: the later run goes on and the earlier one stops.
   public var backfillEmbeddings: OnCall<BackfillEmbeddingsOrder, BackfillEmbeddingsReply> {
     .init(
@@ -22,7 +23,8 @@ extension MessageFunctions {
         let report = try await services.backfill.run(
           chatID: order.chatId,
           limit: order.limit,
-          dryRun: order.dryRun ?? false
+          maxCostUSD: order.maxCostUSD,
+          dryRun: order.dryRun ?? true
         ) { report in
           logger.info("Backfill goes on", metadata: Self.metadata(report))
         }
@@ -57,20 +59,43 @@ public struct BackfillEmbeddingsOrder: Codable, Sendable, Hashable {
   public var chatId: String?
   /// The most messages to embed; no limit unless given.
   public var limit: Int?
-  /// Whether only to count; false unless given.
+  /// Whether only to count; true unless given.
   public var dryRun: Bool?
+  /// `backfill`, without which nothing is embedded.
+  public var confirm: String?
+  /// The most that embedding may cost, in US dollars; no limit unless given.
+  public var maxCostUSD: Double?
+
+  static let confirmation = "backfill"
 
   /// An order.
-  public init(chatId: String? = nil, limit: Int? = nil, dryRun: Bool? = nil) {
+  public init(
+    chatId: String? = nil,
+    limit: Int? = nil,
+    dryRun: Bool? = nil,
+    confirm: String? = nil,
+    maxCostUSD: Double? = nil
+  ) {
     self.chatId = chatId
     self.limit = limit
     self.dryRun = dryRun
+    self.confirm = confirm
+    self.maxCostUSD = maxCostUSD
   }
 
   /// The order, if it makes sense; otherwise throws `invalid-argument` with what to change.
   func checked() throws -> BackfillEmbeddingsOrder {
+    if dryRun == false, confirm != Self.confirmation {
+      throw CallableError(
+        .invalidArgument,
+        #"A real run demands {"dryRun": false, "confirm": "\#(Self.confirmation)"}."#
+      )
+    }
     if let limit, limit < 1 {
       throw CallableError(.invalidArgument, "limit must be 1 or more.")
+    }
+    if let maxCostUSD, !(maxCostUSD.isFinite && maxCostUSD >= 0) {
+      throw CallableError(.invalidArgument, "maxCostUSD must be a number of dollars, 0 or more.")
     }
     if let chatId, chatId.isEmpty || chatId.contains("/") {
       throw CallableError(.invalidArgument, "chatId must be the id of a chat.")
@@ -93,7 +118,8 @@ public struct BackfillEmbeddingsReply: Codable, Sendable, Hashable {
   public var skipped: Int
   /// Messages that could not be embedded.
   public var failed: Int
-  /// Tokens, as the provider counted them; estimated for a dry run.
+  /// Tokens paid for, as the provider counted them, also for messages that failed; estimated for a
+  /// dry run.
   public var tokens: Int
   /// What the tokens cost; null for a model whose price is not known.
   public var estimatedCostUSD: Double?

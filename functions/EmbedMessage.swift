@@ -31,11 +31,15 @@ extension MessageFunctions {
 
 extension MessageServices {
   /// The model that makes the vectors, for logs.
-  var modelMetadata: Logger.Metadata {
+  var modelMetadata: Logger.Metadata { search.model.metadata }
+}
+
+extension EmbeddingModel {
+  /// The model, for logs.
+  var metadata: Logger.Metadata {
     [
-      "embedding.provider": "\(search.model.provider)",
-      "embedding.model": "\(search.model.name)",
-      "embedding.degraded": "\(search.model.isDegraded)",
+      "embedding.provider": "\(provider)", "embedding.model": "\(name)",
+      "embedding.degraded": "\(isDegraded)",
     ]
   }
 }

@@ -71,17 +71,4 @@ extension ServiceError {
     // Unless the service names a wait, the wait starts here and grows with the attempts.
     return .retry(after: retryAfter ?? .seconds(1), message)
   }
-
-  /// The failure as the client of a callable sees it.
-  var callableError: CallableError {
-    let seconds = retryAfter.map { ["retryAfterSeconds": Double($0.components.seconds)] }
-    return switch kind {
-    case .unavailable:
-      CallableError(.unavailable, "Search is not available right now.", details: seconds)
-    case .rateLimited, .quotaExhausted:
-      CallableError(.resourceExhausted, "Search is over its quota.", details: seconds)
-    case .misconfigured: CallableError(.failedPrecondition, "Search is not configured correctly.")
-    case .refused, .notFound, .alreadyExists: CallableError(.internal, "Search failed.")
-    }
-  }
 }

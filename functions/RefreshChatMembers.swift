@@ -2,11 +2,11 @@ public import FunctionsRuntime
 import PsstServices
 
 extension MessageFunctions {
-  /// Updates `members` and `trainerId` in a chat's vectors when the chat's members changed.
+  /// Keeps `members` and `trainerId` in a chat's vectors, and deletes its vectors with the chat.
   ///
   /// Acts on the chat as it is now. Search does not depend on this for safety, because it checks
   /// membership itself; this lets new members find old messages.
-  public var refreshChatMembers: OnDocumentUpdated<FirestoreDocument> {
+  public var refreshChatMembers: OnDocumentWritten<FirestoreDocument> {
     .init(
       "refreshChatMembers",
       at: "chats/{chatId}",
@@ -15,22 +15,30 @@ extension MessageFunctions {
       let chatID = try event.params.chatId
       var logger = event.logger
       logger[metadataKey: "chat.id"] = "\(chatID)"
-      let watched = ["members", "isGroupChat"]
-      guard watched.contains(where: { event.data.before.fields[$0] != event.data.after.fields[$0] })
-      else {
-        logger.info("Chat skipped", metadata: ["reason": "its members are the same"])
+      if let reason = Self.reasonToSkip(event.data) {
+        logger.info("Chat skipped", metadata: ["reason": "\(reason)"])
         return
       }
-      let refresh = try await sortingFailures {
-        try await services.indexer.refreshMembers(ofChat: chatID)
+      let outcome = try await sortingFailures { try await services.indexer.indexChat(chatID) }
+      switch outcome {
+      case .refreshed(let refreshed, let unchanged):
+        logger.info(
+          "Chat's vectors refreshed",
+          metadata: ["vectors.refreshed": "\(refreshed)", "vectors.unchanged": "\(unchanged)"]
+        )
+      case .deleted(let deleted):
+        logger.info("Chat is gone, vectors deleted", metadata: ["vectors.deleted": "\(deleted)"])
       }
-      logger.info(
-        "Chat's vectors refreshed",
-        metadata: [
-          "vectors.refreshed": "\(refresh.refreshed)",
-          "vectors.unchanged": "\(refresh.unchanged)",
-        ]
-      )
+    }
+  }
+
+  private static func reasonToSkip(_ write: DocumentWrite<FirestoreDocument>) -> String? {
+    switch write {
+    case .created: "it is new"
+    case .deleted: nil
+    case .updated(let before, let after, _):
+      ["members", "isGroupChat"].contains { before.fields[$0] != after.fields[$0] }
+        ? nil : "its members are the same"
     }
   }
 }

@@ -3,30 +3,35 @@ import PsstServices
 
 extension MessageFunctions {
   /// Finds messages by their meaning, in the chats whose member the caller is now.
+  ///
+  /// While the provider is down, over its quota or misconfigured, the words of the query are
+  /// searched in the caller's recent messages, and the answer says `degraded`.
   public var semanticSearch: OnCall<SemanticSearchQuery, SemanticSearchReply> {
     .init("semanticSearch", callers: .users, options: .init(secrets: Self.secrets)) { request in
       let uid = try request.requireUser()
       let query = try request.data.checked()
-      do {
-        let hits = try await services.search.search(
-          query.query,
-          as: uid,
-          limit: query.limit ?? SemanticSearchQuery.limitDefault,
-          chatID: query.chatId,
-          minScore: query.minScore
+      let found = try await services.search.search(
+        query.query,
+        as: uid,
+        limit: query.limit ?? SemanticSearchQuery.limitDefault,
+        chatID: query.chatId,
+        minScore: query.minScore
+      )
+      if let failure = found.failure {
+        // The client only learns that the words were searched; the reason goes to the log.
+        request.logger.log(
+          level: failure.kind == .misconfigured ? .error : .warning,
+          "Search degraded to words",
+          metadata: ["reason": "\(failure)"]
         )
-        request.logger.info(
-          "Search answered",
-          metadata: services.modelMetadata.merging([
-            "results": "\(hits.count)", "score.top": "\(hits.first?.score ?? 0)",
-          ]) { $1 }
-        )
-        return SemanticSearchReply(hits, model: services.search.model)
-      } catch let error as ServiceError {
-        // The client only learns the kind of failure; the reason goes to the log.
-        request.logger.error("Search failed", metadata: ["reason": "\(error)"])
-        throw error.callableError
       }
+      request.logger.info(
+        "Search answered",
+        metadata: found.model.metadata.merging([
+          "results": "\(found.hits.count)", "score.top": "\(found.hits.first?.score ?? 0)",
+        ]) { $1 }
+      )
+      return SemanticSearchReply(found)
     }
   }
 }
@@ -85,7 +90,7 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
 public struct SemanticSearchReply: Codable, Sendable, Hashable {
   /// The messages, best first.
   public var results: [Result]
-  /// Who ran the model; `lexical` when none is configured.
+  /// Who ran the model; `lexical` when none is configured, `words` when it could not be asked.
   public var provider: String
   /// The model's name.
   public var model: String
@@ -100,7 +105,7 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
     public var chatId: String
     /// Who wrote it.
     public var senderId: String
-    /// The sender's name; empty if unknown.
+    /// The sender's name as it is now; empty if unknown.
     public var senderName: String
     /// The message as it is now.
     public var text: String
@@ -110,8 +115,8 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
     public var score: Double
   }
 
-  init(_ hits: [MessageSearch.Hit], model: EmbeddingModel) {
-    results = hits.map { hit in
+  init(_ found: MessageSearch.Found) {
+    results = found.hits.map { hit in
       Result(
         messageId: hit.messageID,
         chatId: hit.chatID,
@@ -122,9 +127,9 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
         score: hit.score
       )
     }
-    provider = model.provider
-    self.model = model.name
-    degraded = model.isDegraded
+    provider = found.model.provider
+    model = found.model.name
+    degraded = found.model.isDegraded
   }
 }
 

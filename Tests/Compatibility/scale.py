@@ -28,6 +28,7 @@ from google.cloud import firestore
 
 MIGRATE, BACKFILL = "migrateExistingChats", "backfillEmbeddings"
 REAL = {"dryRun": False, "confirm": "migrate"}
+EMBED = {"dryRun": False, "confirm": "backfill"}
 WORDS = ("knee squat rest water sleep row run bench press core pain tired happy Monday evening "
          "stretch travel hotel band dumbbell goal weight slow fast again tomorrow").split()
 
@@ -291,25 +292,25 @@ def backfill(suite, messages):
             f"{host}/describe_index_stats", json={}, timeout=60).json()["totalVectorCount"]
 
     with measured(suite, "backfill, dry", BACKFILL) as note:
-        dry, _ = result(suite, BACKFILL, {"dryRun": True})
+        dry, _ = result(suite, BACKFILL, {})
         note.append(dry)
     check(dry["missing"] == messages, f"the dry run finds {messages} messages without a vector")
     with measured(suite, "backfill, worker killed", BACKFILL) as note:
-        note.append(interrupted(suite, BACKFILL, {}, "embedded", messages // 3,
+        note.append(interrupted(suite, BACKFILL, EMBED, "embedded", messages // 3,
                                 lambda: suite.kill(BACKFILL)))
     with measured(suite, "backfill, server killed", BACKFILL) as note:
-        note.append(interrupted(suite, BACKFILL, {}, "embedded", messages // 3, suite.kill))
+        note.append(interrupted(suite, BACKFILL, EMBED, "embedded", messages // 3, suite.kill))
     with measured(suite, "start again"):
         suite.start()
     before = vectors()
     with measured(suite, "backfill, to the end", BACKFILL) as note:
-        real, _ = result(suite, BACKFILL, {})
+        real, _ = result(suite, BACKFILL, EMBED)
         note.append(real)
     check(real["done"] and real["failed"] == 0, "the run is done and nothing failed")
     check(before + real["embedded"] == vectors() == messages,
           f"{before} vectors were kept, {real['embedded']} added, none twice")
     with measured(suite, "backfill, a second time", BACKFILL) as note:
-        again, _ = result(suite, BACKFILL, {})
+        again, _ = result(suite, BACKFILL, EMBED)
         note.append(again)
     check(again["embedded"] == 0 and again["done"], "the second run wrote nothing")
 

@@ -29,7 +29,7 @@ def chat(suite, db):
         "timestamp": firestore.SERVER_TIMESTAMP, "readBy": [client]})
     suite.settle()
     return {"trainer": trainer, "client": client, "chat": chat, "message": message,
-            "suffix": suffix}
+            "vector": f"{chat}#{message}", "suffix": suffix}
 
 
 def vectors(suite, path, **options):
@@ -39,9 +39,9 @@ def vectors(suite, path, **options):
 
 
 def test_a_message_becomes_a_vector_with_its_metadata(suite, chat):
-    found = vectors(suite, "vectors/fetch", params={"ids": chat["message"]})["vectors"]
+    found = vectors(suite, "vectors/fetch", params={"ids": chat["vector"]})["vectors"]
 
-    metadata = found[chat["message"]]["metadata"]
+    metadata = found[chat["vector"]]["metadata"]
     assert metadata["firestoreMessageId"] == chat["message"]
     assert metadata["firestoreChatId"] == chat["chat"]
     assert metadata["trainerId"] == chat["trainer"]
@@ -68,15 +68,22 @@ def test_deleting_the_message_deletes_its_vector(suite, db, chat):
     db.document(f"chats/{chat['chat']}/messages/{chat['message']}").delete()
     suite.settle()
 
-    assert vectors(suite, "vectors/fetch", params={"ids": chat["message"]})["vectors"] == {}
+    assert vectors(suite, "vectors/fetch", params={"ids": chat["vector"]})["vectors"] == {}
+
+
+def test_deleting_the_chat_deletes_its_vectors(suite, db, chat):
+    db.document(f"chats/{chat['chat']}").delete()
+    suite.settle()
+
+    assert vectors(suite, "vectors/fetch", params={"ids": chat["vector"]})["vectors"] == {}
 
 
 def test_changed_members_reach_the_vectors(suite, db, chat):
     db.document(f"chats/{chat['chat']}").update({"members": [chat["trainer"]]})
     suite.settle()
 
-    found = vectors(suite, "vectors/fetch", params={"ids": chat["message"]})["vectors"]
-    assert found[chat["message"]]["metadata"]["members"] == [chat["trainer"]]
+    found = vectors(suite, "vectors/fetch", params={"ids": chat["vector"]})["vectors"]
+    assert found[chat["vector"]]["metadata"]["members"] == [chat["trainer"]]
     hits = suite.call("semanticSearch", {"query": "sore knee"}, token(chat["client"])).json()
     assert chat["message"] not in [hit["messageId"] for hit in hits["result"]["results"]]
 

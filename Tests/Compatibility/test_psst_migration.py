@@ -10,6 +10,7 @@ from google.cloud import firestore
 
 ADMIN = "owner"
 REAL = {"dryRun": False, "confirm": "migrate"}
+EMBED = {"dryRun": False, "confirm": "backfill"}
 
 
 def user(db, uid, role="client", **fields):
@@ -182,7 +183,7 @@ def messages(suite, db, names, people):
         "id": "b", "text": "  ", "senderID": people["carl"], "readBy": [],
         "timestamp": firestore.SERVER_TIMESTAMP})
     suite.settle()
-    yield {"chat": name, "ids": ids}
+    yield {"chat": name, "vectors": [f"{name}#{message}" for message in ids]}
     for message in db.collection(f"chats/{name}/messages").stream():
         message.reference.delete()
     suite.settle()
@@ -205,43 +206,45 @@ def forget(suite, ids):
 
 
 def test_missing_vectors_are_made_as_the_trigger_makes_them(suite, messages):
-    made = fetch(suite, messages["ids"])
+    made = fetch(suite, messages["vectors"])
     assert len(made) == 3
-    forget(suite, messages["ids"])
+    forget(suite, messages["vectors"])
 
-    dry = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], "dryRun": True})
+    dry = call(suite, "backfillEmbeddings", {"chatId": messages["chat"]})
+    assert dry["dryRun"] is True
     assert (dry["scanned"], dry["missing"], dry["embedded"], dry["skipped"]) == (5, 3, 0, 2)
-    assert fetch(suite, messages["ids"]) == {}
+    assert fetch(suite, messages["vectors"]) == {}
 
-    real = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], "dryRun": False})
+    real = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], **EMBED})
     assert real == {
         "dryRun": False, "scanned": 5, "missing": 3, "embedded": 3, "skipped": 2, "failed": 0,
         "tokens": 0, "estimatedCostUSD": 0, "done": True, "stopped": None}
-    assert fetch(suite, messages["ids"]) == made
+    assert fetch(suite, messages["vectors"]) == made
 
-    again = call(suite, "backfillEmbeddings", {"chatId": messages["chat"]})
+    again = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], **EMBED})
     assert (again["missing"], again["embedded"], again["done"]) == (0, 0, True)
 
 
 def test_a_limit_stops_and_the_next_call_goes_on(suite, messages):
-    forget(suite, messages["ids"])
+    forget(suite, messages["vectors"])
 
-    first = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], "limit": 2})
+    first = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], "limit": 2, **EMBED})
     assert (first["embedded"], first["done"]) == (2, False)
-    second = call(suite, "backfillEmbeddings", {"chatId": messages["chat"]})
+    second = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], **EMBED})
     assert (second["embedded"], second["done"]) == (1, True)
-    assert len(fetch(suite, messages["ids"])) == 3
+    assert len(fetch(suite, messages["vectors"])) == 3
 
 
 def test_all_chats_are_embedded_without_a_chat_given(suite, messages):
-    forget(suite, messages["ids"][:1])
+    forget(suite, messages["vectors"][:1])
 
-    reply = call(suite, "backfillEmbeddings", {})
+    reply = call(suite, "backfillEmbeddings", EMBED)
     assert reply["done"] is True and reply["embedded"] >= 1
-    assert len(fetch(suite, messages["ids"])) == 3
+    assert len(fetch(suite, messages["vectors"])) == 3
 
 
-@pytest.mark.parametrize("data", [{"limit": 0}, {"limit": -1}, {"chatId": ""}, {"chatId": "a/b"}])
+@pytest.mark.parametrize("data", [{"limit": 0}, {"limit": -1}, {"chatId": ""}, {"chatId": "a/b"}, {"dryRun": False},
+                                  {"dryRun": False, "confirm": "migrate"}, {"maxCostUSD": -1}])
 def test_a_senseless_backfill_is_refused(suite, data):
     reply = suite.call("backfillEmbeddings", data, ADMIN)
 

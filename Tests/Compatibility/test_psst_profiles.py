@@ -137,12 +137,12 @@ def test_the_message_is_data_to_the_model_and_its_answer_has_one_form(suite, wor
 def test_what_is_known_becomes_younger_and_never_older(suite, world):
     world.finds("first", ("injuries", "Sore left knee after squats"))
     world.finds("again", ("injuries", "SORE knee, after squats"))
-    world.say("m1", "first", 1)
+    world.say("m1", "first words", 1)
     suite.settle()
     first = world.profile()
-    world.say("m3", "again", 3)
+    world.say("m3", "said again today", 3)
     suite.settle()
-    world.say("m2", "again", 2)
+    world.say("m2", "said again today", 2)
     suite.settle()
 
     profile = world.profile()

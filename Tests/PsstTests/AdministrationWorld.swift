@@ -91,12 +91,20 @@ struct AdministrationWorld: Sendable {
   func backfill(
     chatId: String? = nil,
     limit: Int? = nil,
-    dryRun: Bool? = nil,
+    dryRun: Bool? = false,
+    confirm: String? = "backfill",
+    maxCostUSD: Double? = nil,
     as token: TestToken = .admin
   ) async throws -> BackfillEmbeddingsReply {
     try await suite.call(
       functions.backfillEmbeddings,
-      BackfillEmbeddingsOrder(chatId: chatId, limit: limit, dryRun: dryRun),
+      BackfillEmbeddingsOrder(
+        chatId: chatId,
+        limit: limit,
+        dryRun: dryRun,
+        confirm: confirm,
+        maxCostUSD: maxCostUSD
+      ),
       as: token
     )
   }

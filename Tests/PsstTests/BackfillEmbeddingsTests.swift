@@ -27,7 +27,7 @@ struct BackfillEmbeddingsTests {
         _ = try await world.services.indexer.index(chatID: "c1", messageID: "m\(number)")
       }
       let made = world.providers.records
-      try await world.services.vectors.delete(["m0", "m2"])
+      try await world.services.vectors.delete(["c1#m0", "c1#m2"])
       let dry = try await world.backfill(dryRun: true)
       #expect(world.providers.records.count == 1)
       let real = try await world.backfill()
@@ -60,10 +60,10 @@ struct BackfillEmbeddingsTests {
       try await messages(5, world)
       let first = try await world.backfill(limit: 3)
       #expect(first.embedded == 3 && !first.done && first.stopped != nil)
-      #expect(world.providers.records.keys.sorted() == ["m0", "m1", "m2"])
+      #expect(world.providers.records.keys.sorted() == ["c1#m0", "c1#m1", "c1#m2"])
 
       // Behind the place where the next run begins.
-      try await world.services.vectors.delete(["m0"])
+      try await world.services.vectors.delete(["c1#m0"])
       let second = try await world.backfill()
       #expect(second.embedded == 3 && second.scanned == 7 && second.done)
       #expect(world.providers.records.count == 5)
@@ -100,11 +100,11 @@ struct BackfillEmbeddingsTests {
       try await world.db.document("archive/a/messages/y").set(["text": "Hello"])
       let one = try await world.backfill(chatId: "c1")
       #expect(one.embedded == 1 && one.done)
-      #expect(Array(world.providers.records.keys) == ["m0"])
+      #expect(Array(world.providers.records.keys) == ["c1#m0"])
 
       let all = try await world.backfill()
       #expect(all.scanned == 5 && all.embedded == 1 && all.skipped == 3 && all.done)
-      #expect(world.providers.records.keys.sorted() == ["m0", "other"])
+      #expect(world.providers.records.keys.sorted() == ["c1#m0", "c2#other"])
     }
   }
 
@@ -122,7 +122,7 @@ struct BackfillEmbeddingsTests {
       let reply = try await world.backfill()
 
       #expect(reply.embedded == 2 && reply.failed == 0)
-      let record = try #require(world.providers.records["m1"])
+      let record = try #require(world.providers.records["c1#m1"])
       #expect(record.metadata["text"] == .string("Quite another text"))
     }
   }
@@ -139,7 +139,7 @@ struct BackfillEmbeddingsTests {
       let reply = try await world.backfill()
 
       #expect(reply.missing == 4 && reply.embedded == 3 && reply.failed == 1 && reply.done)
-      #expect(world.providers.records.keys.sorted() == ["m0", "m1", "m3"])
+      #expect(world.providers.records.keys.sorted() == ["c1#m0", "c1#m1", "c1#m3"])
     }
   }
 
@@ -202,6 +202,132 @@ struct BackfillEmbeddingsTests {
     try await withAdministration(World.tinyModel) { world in
       let unpriced = try await world.backfill()
       #expect(unpriced.estimatedCostUSD == nil)
+    }
+  }
+
+  @Test("Without a confirmed order nothing is embedded")
+  func dryUnlessConfirmed() async throws {
+    try await withAdministration { world in
+      try await messages(2, world)
+      let reply = try await world.suite.call(
+        world.functions.backfillEmbeddings,
+        BackfillEmbeddingsOrder(),
+        as: .admin
+      )
+      #expect(reply.dryRun && reply.missing == 2 && reply.embedded == 0 && reply.done)
+      for confirm in [nil, "", "migrate"] as [String?] {
+        let error = await #expect(throws: CallableError.self) {
+          try await world.backfill(confirm: confirm)
+        }
+        #expect(error?.code == .invalidArgument)
+      }
+      #expect(world.providers.records.isEmpty)
+    }
+  }
+
+  /// A model at a million dollars for a million tokens.
+  private static func pricedModel(_ dollars: Double?) -> EmbeddingSettings {
+    guard case .openAI(let baseURL, let key, var model) = World.tinyModel else { return .lexical }
+    model.dollarsPerMillionTokens = dollars
+    return .openAI(baseURL: baseURL, key: key, model: model)
+  }
+
+  @Test("A run spends no more than maxCostUSD, and the next one goes on", arguments: [true, false])
+  func maxCost(isDry: Bool) async throws {
+    try await withAdministration(Self.pricedModel(1_000_000)) { world in
+      try await world.people()
+      // A batch has 120 messages, of 16 bytes and 4 tokens each here.
+      for number in 100..<350 { try await world.message("m\(number)", "Knee number \(number)!") }
+      let part = try await world.backfill(dryRun: isDry, maxCostUSD: 500)
+      #expect(part.estimatedCostUSD.map { $0 > 400 && $0 <= 500 } == true)
+      #expect(part.stopped?.contains("maxCostUSD") == true && !part.done)
+      #expect(part.embedded == (isDry ? 0 : 120))
+
+      let none = try await world.backfill(dryRun: isDry, maxCostUSD: 0)
+      #expect(none.tokens == 0 && none.embedded == 0 && none.stopped != nil)
+
+      let rest = try await world.backfill(dryRun: isDry, maxCostUSD: 1000)
+      #expect(rest.done && rest.embedded == (isDry ? 0 : 130))
+    }
+  }
+
+  @Test("A cost that cannot be counted, or makes no sense, is refused")
+  func senselessCost() async throws {
+    try await withAdministration(Self.pricedModel(nil)) { world in
+      try await messages(1, world)
+      let unknown = await #expect(throws: CallableError.self) {
+        try await world.backfill(maxCostUSD: 1)
+      }
+      #expect(unknown?.code == .failedPrecondition)
+      #expect(unknown?.message.contains("PSST_EMBEDDING_PRICE") == true)
+      let negative = await #expect(throws: CallableError.self) {
+        try await world.backfill(maxCostUSD: -1)
+      }
+      #expect(negative?.code == .invalidArgument)
+      #expect(world.providers.records.isEmpty)
+    }
+  }
+
+  @Test("A record that the index refuses fails alone; every text is paid once, and counted")
+  func refusedRecord() async throws {
+    try await withAdministration(World.tinyModel) { world in
+      try await messages(4, world)
+      let providers = world.providers
+      world.suite.http.on("POST", ProviderStandIn.host + "/ix/chat-messages/vectors/upsert")
+        .respond { request in
+          let isRefused = String(decoding: request.body, as: UTF8.self).contains("number 2")
+          return isRefused ? OutboundResponse(status: 400) : try await providers.send(request)
+        }
+      let reply = try await world.backfill()
+
+      #expect(reply.embedded == 3 && reply.failed == 1 && reply.done)
+      // Four texts of 13 bytes.
+      #expect(reply.tokens == 13)
+      #expect(world.providers.count("/embeddings") == 1)
+    }
+  }
+
+  @Test("Tokens of a batch whose vectors could not be stored are counted")
+  func indexDown() async throws {
+    try await withAdministration(World.tinyModel) { world in
+      try await messages(4, world)
+      world.suite.http.on("POST", ProviderStandIn.host + "/ix/chat-messages/vectors/upsert")
+        .respond(status: 503)
+      let reply = try await world.backfill()
+
+      #expect(reply.embedded == 0 && reply.failed == 4 && !reply.done)
+      #expect(reply.tokens == 13)
+      #expect(reply.stopped?.contains("503") == true)
+    }
+  }
+
+  @Test("Long texts are embedded in requests that the provider takes, equal ones once")
+  func longTexts() async throws {
+    try await withAdministration(World.tinyModel) { world in
+      try await world.people()
+      let long = String(repeating: "knee and elbow ", count: 3000)
+      for number in 0..<50 { try await world.message("m\(number)", "\(number) \(long)") }
+      for number in 50..<60 { try await world.message("m\(number)", "The same again") }
+      let reply = try await world.backfill()
+
+      #expect(reply.embedded == 60 && reply.failed == 0 && reply.done)
+      let requests = world.providers.requests.filter { $0.url.hasSuffix("/embeddings") }
+      #expect(requests.count == 2)
+      let texts = requests.map { String(decoding: $0.body, as: UTF8.self) }
+      #expect(texts.map { $0.ranges(of: "The same again").count }.reduce(0, +) == 1)
+    }
+  }
+
+  @Test("A message that can have no vector is skipped by each run, dry or not")
+  func unusualIDs() async throws {
+    try await withAdministration { world in
+      try await messages(1, world)
+      try await world.message(String(repeating: "x", count: 600), "Hello")
+      try await world.message("café", "Hello")
+      let dry = try await world.backfill(dryRun: true)
+      #expect(dry.missing == 2 && dry.skipped == 3)
+      let real = try await world.backfill()
+      #expect(real.embedded == 2 && real.skipped == 3 && real.failed == 0)
     }
   }
 

@@ -10,7 +10,7 @@ struct EmbedMessageTests {
     try await World.run { world in
       try await world.say("m1", "My knee is sore")
 
-      let record = try #require(world.providers.records["m1"])
+      let record = try #require(world.providers.records["c1#m1"])
       #expect(
         record.metadata == [
           "firestoreMessageId": .string("m1"), "firestoreChatId": .string("c1"),
@@ -21,7 +21,10 @@ struct EmbedMessageTests {
       )
       #expect(
         world.providers.tags
-          == ["embedding_provider": "lexical", "embedding_model": "hashed-words-1"]
+          == [
+            "embedding_provider": "lexical", "embedding_model": "hashed-words-1",
+            "records": "messages-by-chat",
+          ]
       )
       #expect(world.logged("Message embedded")?["embedding.provider"] == "lexical")
     }
@@ -59,12 +62,153 @@ struct EmbedMessageTests {
       try await world.suite.settle()
 
       let records = world.providers.records
-      #expect(records.mapValues(\.text) == ["m1": "Second words", "m3": "Back again"])
+      #expect(records.mapValues(\.text) == ["c1#m1": "Second words", "c1#m3": "Back again"])
       for record in records.values {
         #expect(record.metadata["members"] == .strings(["carl", "cora"]))
         #expect(record.metadata["trainerId"] == nil)
       }
       #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+    }
+  }
+
+  @Test("Read receipts cost nothing: the same text keeps its vector")
+  func readReceipts() async throws {
+    try await World.run(World.tinyModel, deliveryFaults: World.inOrder) { world in
+      try await world.say("m1", "My knee is sore")
+      let record = try #require(world.providers.records["c1#m1"])
+      for reader in ["tina", "carl", "cora", "theo"] {
+        try await world.suite.firestore.document("chats/c1/messages/m1")
+          .update(["readBy": .arrayUnion(reader)])
+        try await world.suite.settle()
+      }
+      // Another worker remembers no texts.
+      let other = MessageServices(
+        firestore: world.suite.firestore,
+        settings: PsstSettings(
+          embedding: World.tinyModel,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.suite.http
+      )
+      #expect(try await other.indexer.index(chatID: "c1", messageID: "m1") == .indexed)
+      #expect(world.providers.count("/embeddings") == 1)
+      #expect(world.providers.records == ["c1#m1": record])
+
+      try await world.say("m1", "My elbow is sore")
+      #expect(world.providers.count("/embeddings") == 2)
+      #expect(world.providers.records["c1#m1"]?.values != record.values)
+    }
+  }
+
+  @Test("Messages that say the same are embedded once, and so is an event that is tried again")
+  func equalTexts() async throws {
+    try await World.run(World.tinyModel, deliveryFaults: World.inOrder) { world in
+      for id in ["m1", "m2", "m3"] { try await world.write(id, "Thanks, see you tomorrow") }
+      let providers = world.providers
+      let down = OutboundResponse(status: 503)
+      world.suite.http.on("POST", ProviderStandIn.host + "/ix/chat-messages/vectors/upsert")
+        .respond { _ in down }.respond { _ in down }.respond { _ in down }
+        .respond { try await providers.send($0) }
+      try await world.suite.settle()
+
+      #expect(world.providers.count("/embeddings") == 1)
+      #expect(Set(world.providers.records.keys) == ["c1#m1", "c1#m2", "c1#m3"])
+      #expect(world.suite.runCount(of: world.functions.embedMessage) == 4)
+    }
+  }
+
+  @Test("A message's id in another chat reaches no vector but its own")
+  func sameID() async throws {
+    try await World.run { world in
+      try await world.chat("c2", ["cora", "dora"])
+      try await world.say("m1", "My knee is sore")
+      let record = try #require(world.providers.records["c1#m1"])
+      try await world.say("m1", "Taken over", by: "cora", in: "c2")
+      #expect(world.providers.records["c1#m1"] == record)
+      #expect(world.providers.records.count == 2)
+
+      try await world.delete("m1", in: "c2")
+      try await world.suite.settle()
+      #expect(world.providers.records == ["c1#m1": record])
+    }
+  }
+
+  @Test("Ids of any characters are kept apart; those too long for the index are skipped")
+  func unusualIDs() async throws {
+    try await World.run { world in
+      try await world.chat("c1#m", ["tina", "carl"])
+      try await world.say("m#1", "one")
+      try await world.say("1", "two", in: "c1#m")
+      try await world.say("café 膝", "three")
+      #expect(
+        world.providers.records.mapValues(\.text) == [
+          "c1#m%231": "one", "c1%23m#1": "two", "c1#caf%C3%A9%20%E8%86%9D": "three",
+        ]
+      )
+
+      try await world.say(String(repeating: "x", count: 600), "four")
+      #expect(world.logged("Message skipped")?["reason"] == "its ids are too long for the index")
+      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+    }
+  }
+
+  @Test(
+    "A text of any length is embedded and stored cut, once",
+    arguments: [
+      String(repeating: "knee and elbow ", count: 3000),
+      String(repeating: "\u{1}\"/", count: 20_000), String(repeating: "膝", count: 20_000),
+      "e" + String(repeating: "\u{301}", count: 30_000),
+      String(repeating: " ", count: 30_000) + "knee",
+    ]
+  )
+  func longText(text: String) async throws {
+    try await World.run(World.tinyModel, deliveryFaults: World.inOrder) { world in
+      try await world.say("m1", text)
+      try await world.suite.firestore.document("chats/c1/messages/m1")
+        .update(["readBy": .arrayUnion("tina")])
+      try await world.suite.settle()
+
+      let stored = try #require(world.providers.records["c1#m1"]?.text)
+      #expect(text.drop(while: \.isWhitespace).unicodeScalars.starts(with: stored.unicodeScalars))
+      #expect(stored.utf8.count <= 8192 && stored.contains { !$0.isWhitespace })
+      #expect(world.providers.count("/embeddings") == 1)
+      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+    }
+  }
+
+  @Test("In a group of 1 500 each member finds the messages, and nobody else does")
+  func largeGroup() async throws {
+    try await World.run(deliveryFaults: World.inOrder) { world in
+      let members = (0..<1500).map { "uid-\($0)-" + String(repeating: "x", count: 20) }
+      try await world.chat("g1", members, isGroup: true)
+      try await world.say("m1", "My knee is sore", by: members[0], in: "g1")
+
+      let record = try #require(world.providers.records["g1#m1"])
+      let stored = try #require(record.metadata["members"]?.strings)
+      #expect(stored.count > 500 && members.starts(with: stored))
+      for uid in [members[0], members[1499]] {
+        #expect(try await world.search("sore knee", as: uid).results.map(\.messageId) == ["m1"])
+        let one = try await world.search("sore knee", as: uid, chatId: "g1")
+        #expect(one.results.map(\.messageId) == ["m1"])
+      }
+      #expect(try await world.search("sore knee", as: "carl").results.isEmpty)
+      #expect(try await world.search("sore knee", as: "carl", chatId: "g1").results.isEmpty)
+
+      try await world.chat("g1", Array(members.dropFirst()), isGroup: true)
+      try await world.suite.settle()
+      #expect(world.logged("Chat's vectors refreshed")?["vectors.refreshed"] == "1")
+      try await world.suite.redeliver(world.functions.refreshChatMembers)
+      try await world.suite.settle()
+      #expect(world.logged("Chat's vectors refreshed")?["vectors.unchanged"] == "0")
+    }
+  }
+
+  @Test("A sender that cannot be a user is skipped", arguments: ["", "a/b", "..", "__x__"])
+  func malformedSender(sender: String) async throws {
+    try await World.run { world in
+      try await world.say("m1", "Hello there", by: sender)
+      #expect(world.providers.records.isEmpty)
+      #expect(world.logged("Message skipped")?["reason"] == "its sender is not the id of a user")
     }
   }
 
@@ -121,7 +265,7 @@ struct EmbedMessageTests {
 
       let texts = ["My knee is sore", "Back again", "Back again"]
       #expect(world.providers.upserted.map(\.text) == texts)
-      #expect(world.providers.records["m1"]?.text == "Back again")
+      #expect(world.providers.records["c1#m1"]?.text == "Back again")
     }
   }
 
@@ -139,7 +283,7 @@ struct EmbedMessageTests {
         return
       }
       #expect(error.contains("keeps changing"))
-      #expect(world.providers.records["m1"]?.text == "Words 5")
+      #expect(world.providers.records["c1#m1"]?.text == "Words 5")
       #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
     }
   }
@@ -199,7 +343,7 @@ struct EmbedMessageTests {
       try await world.chat("c1", members, isGroup: members.count > 2)
       try await world.say("m1", "Hello there", by: sender)
 
-      let record = try #require(world.providers.records["m1"])
+      let record = try #require(world.providers.records["c1#m1"])
       #expect(record.metadata["trainerId"] == trainer.map { .string($0) })
     }
   }
@@ -211,9 +355,12 @@ struct EmbedMessageTests {
       world.providers.fail(down, OutboundResponse(status: 429, headers: ["retry-after": "2"]))
       try await world.say("m1", "Hello")
       #expect(world.waits.all == [.milliseconds(500), .seconds(2)])
-      #expect(world.providers.records.keys.contains("m1"))
+      #expect(world.providers.records.keys.contains("c1#m1"))
 
-      world.providers.fail(down, down, down)
+      let providers = world.providers
+      world.suite.http.on("POST", ProviderStandIn.host + "/v1/embeddings")
+        .respond { _ in down }.respond { _ in down }.respond { _ in down }
+        .respond { try await providers.send($0) }
       try await world.say("m2", "Hello again")
       let outcomes = world.suite.runs(of: world.functions.embedMessage)
         .filter { $0.document == "chats/c1/messages/m2" }.map(\.outcome)
@@ -232,7 +379,8 @@ struct EmbedMessageTests {
       world.providers.fail(OutboundResponse(status: 401))
       try await world.say("m1", "Hello")
 
-      #expect(try await world.suite.deliveries().map(\.state) == [.dead])
+      let deliveries = try await world.suite.deliveries(of: world.functions.embedMessage)
+      #expect(deliveries.map(\.state) == [.dead])
       #expect(world.waits.all.isEmpty)
       for line in world.suite.logs {
         #expect(!"\(line.message) \(line.metadata)".contains("Bearer key"))
@@ -258,6 +406,28 @@ struct EmbedMessageTests {
       #expect(error?.message.contains("hearth call backfillEmbeddings") == true)
 
       try await world.services.checkIndex()
+    }
+  }
+
+  @Test("An index with ids of an earlier version is refused with what to do")
+  func earlierIDs() async throws {
+    try await World.run { world in
+      try await world.say("m1", "Hello")
+      world.providers.retag([
+        "embedding_provider": "lexical", "embedding_model": "hashed-words-1",
+      ])
+      let services = MessageServices(
+        firestore: world.suite.firestore,
+        settings: PsstSettings(
+          embedding: .lexical,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.suite.http
+      )
+      let error = await #expect(throws: ServiceError.self) { try await services.checkIndex() }
+      #expect(error?.kind == .misconfigured)
+      #expect(error?.message.contains("hearth call backfillEmbeddings") == true)
+      #expect(error?.message.contains("curl -X DELETE") == true)
     }
   }
 
@@ -292,7 +462,7 @@ struct EmbedMessageTests {
       try await world.say("m1", "Hello")
       world.providers.deleteIndex()
       try await world.say("m2", "Hello")
-      #expect(Array(world.providers.records.keys) == ["m2"])
+      #expect(Array(world.providers.records.keys) == ["c1#m2"])
     }
   }
 }

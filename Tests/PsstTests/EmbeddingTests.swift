@@ -67,8 +67,9 @@ struct EmbeddingTests {
     guard case .openAI(let baseURL, let key, let model) = World.tinyModel else { return }
     let embedding = OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: providers)
     let cache = EmbeddingCache(entriesMax: 2)
+    var usage = TokenUsage()
     for text in ["a", "b", "a", "c", "a", "b"] {
-      _ = try await cache.vector(of: text, by: embedding)
+      _ = try await cache.vector(of: text, by: embedding, usage: &usage)
     }
     #expect(providers.requests.count == 4)
   }

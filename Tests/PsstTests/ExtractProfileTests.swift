@@ -59,10 +59,10 @@ struct ExtractProfileTests {
     try await Scene.run { scene in
       try scene.find((.injuries, "Sore left knee after squats"), in: "first")
       try scene.find((.injuries, "sore knee after squats!"), in: "second")
-      try await scene.write("m1", "first", minute: 1)
+      try await scene.write("m1", "first words", minute: 1)
       try await scene.suite.settle()
       var expected = try #require(try await scene.profile()).injuries
-      try await scene.write("m2", "second", minute: 2)
+      try await scene.write("m2", "second words", minute: 2)
       try await scene.suite.settle()
 
       expected[0].timestamp = Scene.time(2)
@@ -348,8 +348,9 @@ struct ExtractProfileTests {
         try scene.find((.goals, "Run"), (.goals, "Run, run"), (.travel, "Rome"), in: "fourth")
         try scene.find(in: "nothing")
         for (id, text, minute) in [
-          ("m1", "first", 1), ("m2", "nothing", 1), ("m3", "second", 2), ("m4", "fourth", 2),
-          ("m5", "third", 3), ("m6", "first", 2), ("m7", "fourth", 0),
+          ("m1", "first words", 1), ("m2", "nothing new", 1), ("m3", "second words", 2),
+          ("m4", "fourth words", 2), ("m5", "third words", 3), ("m6", "first words", 2),
+          ("m7", "fourth words", 0),
         ] as [(String, String, Int64)] {
           try await scene.write(id, text, by: minute == 2 ? "tina" : "carl", minute: minute)
         }

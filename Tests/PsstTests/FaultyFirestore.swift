@@ -17,6 +17,7 @@ final class FaultyFirestore: FirestoreTransport {
   private struct State {
     var commits = 0
     var fault: (@Sendable (Int) -> Fault)?
+    var isStalling = false
   }
 
   private let inner: any FirestoreTransport
@@ -45,6 +46,9 @@ final class FaultyFirestore: FirestoreTransport {
     }
   }
 
+  /// Lets no query end until it is cancelled.
+  func stallQueries() { state.withLock { $0.isStalling = true } }
+
   func commit(
     _ request: Google_Firestore_V1_CommitRequest,
     as credential: FirestoreCredential
@@ -64,7 +68,7 @@ final class FaultyFirestore: FirestoreTransport {
     }
   }
 
-  // MARK: What never fails
+  // MARK: What does not fail
 
   func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
@@ -91,7 +95,8 @@ final class FaultyFirestore: FirestoreTransport {
     _ request: Google_Firestore_V1_RunQueryRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_RunQueryResponse] {
-    try await inner.runQuery(request, as: credential)
+    if state.withLock({ $0.isStalling }) { try await Task.sleep(for: .seconds(3600)) }
+    return try await inner.runQuery(request, as: credential)
   }
 
   func runAggregationQuery(

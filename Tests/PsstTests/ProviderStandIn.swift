@@ -99,6 +99,19 @@ final class ProviderStandIn: HTTPTransport {
     var filter: Filter?
   }
 
+  /// The service's limits, as its pages state them.
+  private static let metadataBytesMax = 40_960
+  private static let requestBytesMax = 2 * 1024 * 1024
+  private static let addressBytesMax = 8192
+
+  private static func refusal(_ record: VectorRecord, _ state: State) throws -> String? {
+    if record.values.count != state.dimension { return "dimension" }
+    let metadata = try JSONEncoder().encode(record.metadata)
+    if metadata.count > metadataBytesMax { return "metadata size" }
+    let isID = (1...512).contains(record.id.utf8.count) && record.id.utf8.allSatisfy { $0 < 128 }
+    return isID ? nil : "id"
+  }
+
   private struct Match: Encodable {
     var id: String
     var score: Double
@@ -107,29 +120,37 @@ final class ProviderStandIn: HTTPTransport {
 
   /// The part of the filter language that Psst uses.
   private struct Filter: Decodable {
-    /// Of each field one of the values.
-    var conditions: [(field: String, values: [MetadataValue])] = []
+    private enum Condition {
+      case all([Filter])
+      case any([Filter])
+      /// The field has one of the values.
+      case oneOf(field: String, values: [MetadataValue])
+    }
+
+    private var condition: Condition
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
-      if let all = try? container.decode([String: [Filter]].self), let parts = all["$and"] {
-        conditions = parts.flatMap(\.conditions)
-      } else {
-        conditions = try container.decode([String: [String: MetadataValue]].self).compactMap {
-          field,
-          test in
-          test["$eq"].map { (field, [$0]) }
-            ?? test["$in"]?.strings.map { (field, $0.map { .string($0) }) }
-        }
+      if let parts = try? container.decode([String: [Filter]].self) {
+        condition = parts["$or"].map(Condition.any) ?? .all(parts["$and"] ?? [])
+        return
       }
+      let (field, test) =
+        try container.decode([String: [String: MetadataValue]].self).first ?? ("", [:])
+      let values = test["$eq"].map { [$0] } ?? test["$in"]?.strings?.map { .string($0) }
+      condition = .oneOf(field: field, values: values ?? [])
     }
 
     func accepts(_ metadata: [String: MetadataValue]) -> Bool {
-      conditions.allSatisfy { field, values in
+      switch condition {
+      case .all(let filters): filters.allSatisfy { $0.accepts(metadata) }
+      case .any(let filters): filters.contains { $0.accepts(metadata) }
+      case .oneOf(let field, let values):
         if case .strings(let list) = metadata[field] {
-          return values.contains { list.contains($0.string ?? "") }
+          values.contains { list.contains($0.string ?? "") }
+        } else {
+          metadata[field].map(values.contains) ?? false
         }
-        return metadata[field].map(values.contains) ?? false
       }
     }
   }
@@ -139,14 +160,18 @@ final class ProviderStandIn: HTTPTransport {
     _ path: String,
     _ state: inout State
   ) throws -> OutboundResponse {
+    if request.body.count > requestBytesMax { return reply(413, #"{"code":3,"message":"size"}"#) }
+    if request.url.utf8.count > addressBytesMax { return reply(414, "{}") }
     switch path {
+    case "/ix/chat-messages/vectors/list": return try list(request, state)
     case "/ix/chat-messages/vectors/upsert":
-      for record in try JSONDecoder().decode(Upsert.self, from: Data(request.body)).vectors {
-        guard record.values.count == state.dimension else {
-          return reply(400, #"{"code":3,"message":"dimension"}"#)
+      let records = try JSONDecoder().decode(Upsert.self, from: Data(request.body)).vectors
+      for record in records {
+        if let reason = try refusal(record, state) {
+          return reply(400, #"{"code":3,"message":"\#(reason)"}"#)
         }
-        state.records[record.id] = record
       }
+      for record in records { state.records[record.id] = record }
       return reply(200, "{}")
     case "/ix/chat-messages/query":
       let query = try JSONDecoder().decode(Query.self, from: Data(request.body))
@@ -167,6 +192,20 @@ final class ProviderStandIn: HTTPTransport {
       return reply(200, "{}")
     default: return reply(404, #"{"code":5,"message":"no such call"}"#)
     }
+  }
+
+  /// Ids in order, a hundred a page; the token of a page is the id before it.
+  private static func list(
+    _ request: OutboundRequest,
+    _ state: State
+  ) throws -> OutboundResponse {
+    let query = URLComponents(string: request.url)?.queryItems ?? []
+    func value(_ name: String) -> String { query.first { $0.name == name }?.value ?? "" }
+    let ids = state.records.keys.sorted()
+      .filter { $0.hasPrefix(value("prefix")) && $0 > value("paginationToken") }
+    var json: [String: Any] = ["vectors": ids.prefix(100).map { ["id": $0] }]
+    if ids.count > 100 { json["pagination"] = ["next": ids[99]] }
+    return reply(200, json)
   }
 
   private static func embed(_ body: [String: Any], _ state: State) throws -> OutboundResponse {

@@ -133,9 +133,9 @@ struct RecordContactTests {
       try await scene.suite.settle()
 
       #expect(scene.suite.runCount(of: scene.functions.recordContact) == 1)
-      #expect(scene.suite.runCount(of: scene.functions.refreshChatMembers) == 1)
+      #expect(scene.suite.runCount(of: scene.functions.refreshChatMembers) == 2)
       let lines = scene.suite.logs(of: scene.functions.refreshChatMembers)
-      #expect(lines.map(\.metadata["reason"]) == ["its members are the same"])
+      #expect(lines.map(\.metadata["reason"]) == ["it is new", "its members are the same"])
       #expect(scene.suite.http.exchanges.allSatisfy { $0.request.url == Scene.chatCompletions })
     }
   }

@@ -22,12 +22,13 @@ struct Scene: Sendable {
     let model = OpenAIStandIn()
     try await withFunctions(Self.app, deliveryFaults: faults) { world in
       world.http.mount(model, at: OpenAIStandIn.baseURL)
+      world.http.mount(ProviderStandIn(), at: ProviderStandIn.host)
       return MessageFunctions(
         services: MessageServices(
           firestore: world.firestore,
           settings: PsstSettings(
             embedding: .lexical,
-            vectors: VectorSettings(host: "http://vectors.test"),
+            vectors: VectorSettings(host: ProviderStandIn.host),
             chat: withModel
               ? .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini") : .none
           ),

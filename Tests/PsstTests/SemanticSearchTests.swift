@@ -135,29 +135,21 @@ struct SemanticSearchTests {
     }
   }
 
-  @Test(
-    "Failures of the provider have the codes that clients act on",
-    arguments: [
-      (OutboundResponse(status: 503), StatusCode.unavailable, 3),
-      (OutboundResponse(status: 401), .failedPrecondition, 1),
-      (
-        OutboundResponse(
-          status: 429,
-          body: Array(#"{"error":{"code":"insufficient_quota","message":"m"}}"#.utf8)
-        ), .resourceExhausted, 1
-      ),
-      (OutboundResponse(status: 429, headers: ["retry-after": "600"]), .resourceExhausted, 1),
-    ]
-  )
-  func failures(fault: OutboundResponse, code: StatusCode, attempts: Int) async throws {
-    try await World.run(World.tinyModel) { world in
-      world.providers.fail(fault, fault, fault)
-      let error = await #expect(throws: CallableError.self) {
-        _ = try await world.search("knee")
-      }
-      #expect(error?.code == code)
-      #expect(world.providers.count("/embeddings") == attempts)
-      #expect(world.logged("Search failed") != nil)
+  @Test("A renamed sender has the new name, and one without a usable name has none")
+  func senderName() async throws {
+    try await amongMessages { world in
+      try await world.put("users/carl", ["displayName": "Charles", "role": "client"])
+      try await world.put("users/tina", ["displayName": 7, "role": "trainer"])
+      let reply = try await world.search("sore knee")
+      #expect(reply.results.map(\.senderName) == ["Charles", ""])
+    }
+  }
+
+  @Test("A malformed message hides itself and nothing else")
+  func malformed() async throws {
+    try await amongMessages { world in
+      try await world.put("chats/c1/messages/m1", ["text": 5, "senderID": "carl"])
+      #expect(try await world.search("sore knee").results.map(\.messageId) == ["m3"])
     }
   }
 }
@@ -168,6 +160,142 @@ struct SemanticSearchQueryCase: Sendable {
   var limit: Int?
   var chatId: String?
   var minScore: Double?
+}
+
+@Suite("semanticSearch without its provider")
+struct DegradedSearchTests {
+  private static let embeddings = ProviderStandIn.host + "/v1/embeddings"
+
+  /// Runs a test among messages of two chats, with a provider that will do what the test says.
+  private func amongMessages(
+    clock: any Clock<Duration> = WakingClock(wakes: 0),
+    _ test: (World) async throws -> Void
+  ) async throws {
+    try await World.run(World.tinyModel, deliveryFaults: World.inOrder, clock: clock) { world in
+      try await world.chat("c2", ["tina", "cora"])
+      try await world.write("m1", "My knee is sore since Monday")
+      try await world.write("m2", "Breakfast was oats and berries")
+      try await world.write("m3", "The left knee hurts when I squat", by: "tina")
+      try await world.write("m4", "Sore knee, sore knee", by: "cora", in: "c2")
+      try await world.write("m5", "膝盖很疼", by: "tina")
+      try await test(world)
+    }
+  }
+
+  @Test(
+    "The caller's recent messages are searched for the words, best first",
+    arguments: [
+      OutboundResponse(status: 503), OutboundResponse(status: 500), OutboundResponse(status: 401),
+      OutboundResponse(status: 404), OutboundResponse(status: 200, body: Array("<html>".utf8)),
+      OutboundResponse(
+        status: 429,
+        body: Array(#"{"error":{"code":"insufficient_quota","message":"m"}}"#.utf8)
+      ),
+      OutboundResponse(status: 429, headers: ["retry-after": "600"]),
+    ]
+  )
+  func words(fault: OutboundResponse) async throws {
+    try await amongMessages { world in
+      world.suite.http.on("POST", Self.embeddings).respond { _ in fault }
+      let reply = try await world.search("the sore knees")
+
+      #expect(reply.results.map(\.messageId) == ["m1", "m3"])
+      #expect(reply.results.map(\.senderName) == ["Carl", "Tina"])
+      #expect(reply.degraded && reply.provider == "words" && reply.model == "recent-messages")
+      #expect(world.logged("Search degraded to words")?["reason"]?.isEmpty == false)
+    }
+  }
+
+  @Test("An index that is down is no reason to find nothing")
+  func indexDown() async throws {
+    try await amongMessages { world in
+      world.suite.http.on("GET", ProviderStandIn.host + "/indexes/chat-messages")
+        .respond(status: 503)
+      let reply = try await world.search("sore knee")
+      #expect(reply.results.map(\.messageId) == ["m1", "m3"])
+      #expect(reply.degraded)
+    }
+  }
+
+  @Test("A provider that does not answer is waited for only so long")
+  func silence() async throws {
+    try await amongMessages(clock: WakingClock(wakes: 1)) { world in
+      world.suite.http.on("POST", Self.embeddings).respond { _ in
+        try await Task.sleep(for: .seconds(3600))
+        return OutboundResponse(status: 500)
+      }
+      let reply = try await world.search("sore knee")
+      #expect(reply.results.map(\.messageId) == ["m1", "m3"])
+      #expect(reply.degraded)
+    }
+  }
+
+  @Test("A database that does not answer either ends the search with what was found")
+  func databaseSilent() async throws {
+    try await amongMessages { world in
+      let faults = FaultyFirestore(world.suite.firestore)
+      faults.stallQueries()
+      let services = MessageServices(
+        firestore: faults.firestore,
+        settings: PsstSettings(
+          embedding: World.tinyModel,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.suite.http,
+        // The first sleeper bounds the search by meaning, the second one that by words.
+        clock: WakingClock(wakes: 2)
+      )
+      let found = try await services.search.search("sore knee", as: "carl", limit: 10)
+      #expect(found.hits.isEmpty && found.model.isDegraded)
+      #expect(found.failure?.kind == .unavailable)
+    }
+  }
+
+  @Test("Limit, chat, score and membership narrow the results as ever")
+  func narrows() async throws {
+    try await amongMessages { world in
+      world.suite.http.on("POST", Self.embeddings).respond(status: 503)
+      func found(
+        _ query: String,
+        as uid: String = "tina",
+        limit: Int? = nil,
+        chatId: String? = nil,
+        minScore: Double? = nil
+      ) async throws -> [String] {
+        try await world.search(query, as: uid, limit: limit, chatId: chatId, minScore: minScore)
+          .results.map(\.messageId)
+      }
+
+      #expect(try await found("knee", chatId: "c2") == ["m4"])
+      #expect(try await found("sore knee", limit: 1).count == 1)
+      #expect(try await found("knee tomorrow") == ["m1", "m3", "m4"])
+      #expect(try await found("knee tomorrow", minScore: 0.9).isEmpty)
+      #expect(try await found("nothing like it", minScore: -1).isEmpty)
+      #expect(try await found("很疼") == ["m5"])
+      #expect(try await found("sore knee", as: "carl", chatId: "c2").isEmpty)
+      try await world.chat("c1", ["tina"])
+      #expect(try await found("sore knee", as: "carl").isEmpty)
+    }
+  }
+
+  @Test("With many chats, those with the latest messages are searched")
+  func manyChats() async throws {
+    try await amongMessages { world in
+      world.suite.http.on("POST", Self.embeddings).respond(status: 503)
+      for number in 0..<60 {
+        try await world.put(
+          "chats/x\(number)",
+          [
+            "members": ["cora"], "isGroupChat": false,
+            "lastMessageTimestamp": .value(Timestamp(microseconds: Int64(number) * 1_000_000)),
+          ]
+        )
+        try await world.write("n\(number)", "Ankle", by: "cora", in: "x\(number)")
+      }
+      let found = try await world.search("ankle", as: "cora", limit: 50).results.map(\.chatId)
+      #expect(Set(found) == Set((20..<60).map { "x\($0)" }))
+    }
+  }
 }
 
 @Suite("refreshChatMembers")
@@ -197,10 +325,29 @@ struct RefreshChatMembersTests {
   func trainerLeaves() async throws {
     try await World.run { world in
       try await world.say("m1", "Hello there")
-      #expect(world.providers.records["m1"]?.metadata["trainerId"] == .string("tina"))
+      #expect(world.providers.records["c1#m1"]?.metadata["trainerId"] == .string("tina"))
       try await world.chat("c1", ["carl", "cora"])
       try await world.suite.settle()
-      #expect(world.providers.records["m1"]?.metadata["trainerId"] == nil)
+      #expect(world.providers.records["c1#m1"]?.metadata["trainerId"] == nil)
+    }
+  }
+
+  @Test("A deleted chat's vectors go with it, and no others")
+  func deletedChat() async throws {
+    try await World.run { world in
+      // Ids that begin alike, and those that look like places in the deleted chat.
+      for chat in ["c", "c10", "c1#m", "c1%23m"] { try await world.chat(chat, ["tina", "carl"]) }
+      for number in 0..<120 { try await world.write("m\(number)", "message \(number)") }
+      for chat in ["c", "c10", "c1#m", "c1%23m"] { try await world.write("1", "hello", in: chat) }
+      try await world.suite.settle()
+      #expect(world.providers.records.count == 124)
+      try await world.suite.firestore.document("chats/c1").delete()
+      try await world.suite.settle()
+
+      #expect(
+        Set(world.providers.records.keys) == ["c#1", "c10#1", "c1%23m#1", "c1%2523m#1"]
+      )
+      #expect(world.logged("Chat is gone, vectors deleted")?["vectors.deleted"] == "120")
     }
   }
 

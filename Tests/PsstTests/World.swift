@@ -16,6 +16,7 @@ struct World: Sendable {
   static func run(
     _ embedding: EmbeddingSettings = .lexical,
     deliveryFaults: DeliveryFaults? = nil,
+    clock: any Clock<Duration> = WakingClock(wakes: 0),
     _ test: (World) async throws -> Void
   ) async throws {
     let providers = ProviderStandIn()
@@ -29,7 +30,8 @@ struct World: Sendable {
           vectors: VectorSettings(host: ProviderStandIn.host)
         ),
         http: world.http,
-        retries: ServiceRetries(sleep: { waits.add($0) }, random: { 0 })
+        retries: ServiceRetries(sleep: { waits.add($0) }, random: { 0 }),
+        clock: clock
       )
       return MessageFunctions(services: services)
     } test: { suite, functions in
@@ -127,6 +129,35 @@ struct World: Sendable {
   /// The last line of a message in the log.
   func logged(_ message: String) -> [String: String]? {
     suite.logs.last { $0.message == message }?.metadata
+  }
+}
+
+/// A clock whose first sleepers wake at once, and the others only when they are cancelled.
+struct WakingClock: Clock {
+  /// The sleepers that wake at once.
+  let wakes: Int
+  private let sleepers = Counter()
+  private let clock = ContinuousClock()
+
+  init(wakes: Int) {
+    self.wakes = wakes
+  }
+
+  var now: ContinuousClock.Instant { clock.now }
+  var minimumResolution: Duration { clock.minimumResolution }
+
+  func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+    if sleepers.next() >= wakes { try await clock.sleep(for: .seconds(3600)) }
+  }
+
+  private final class Counter: Sendable {
+    private let count = Mutex(0)
+    func next() -> Int {
+      count.withLock { count in
+        defer { count += 1 }
+        return count
+      }
+    }
   }
 }
 

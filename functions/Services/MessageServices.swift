@@ -27,7 +27,8 @@ public struct MessageServices: Sendable {
     firestore: Firestore,
     settings: PsstSettings,
     http: any HTTPTransport,
-    retries: ServiceRetries = ServiceRetries()
+    retries: ServiceRetries = ServiceRetries(),
+    clock: any Clock<Duration> = ContinuousClock()
   ) {
     embeddings =
       switch settings.embedding {
@@ -49,7 +50,12 @@ public struct MessageServices: Sendable {
       }
     let indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
     self.indexer = indexer
-    search = MessageSearch(firestore: firestore, embeddings: embeddings, vectors: vectors)
+    search = MessageSearch(
+      firestore: firestore,
+      embeddings: embeddings,
+      vectors: vectors,
+      clock: clock
+    )
     profiles = ProfileExtractor(firestore: firestore, model: chat)
     contacts = ContactRecorder(firestore: firestore)
     migration = ChatMigration(

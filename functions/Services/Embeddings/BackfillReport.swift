@@ -12,8 +12,11 @@ public struct BackfillReport: Sendable, Hashable {
   public var skipped = 0
   /// Messages that could not be embedded.
   public var failed = 0
-  /// Tokens, as the provider counted them; estimated for a dry run.
+  /// Tokens paid for, as the provider counted them, also for messages that failed; estimated for a
+  /// dry run.
   public var tokens = 0
+  /// The bytes of the texts that the tokens stand for.
+  private var textBytes = 0
   /// Whether the run looked at every message.
   public var done = false
   /// Why the run ended early; nil if it did not.
@@ -24,6 +27,8 @@ public struct BackfillReport: Sendable, Hashable {
   public enum Stop: Sendable, Hashable, CustomStringConvertible {
     /// The requested number of messages was embedded.
     case limit
+    /// Further messages would cost more than the caller allows.
+    case cost
     /// A later call does the rest.
     case takenOver
     /// The provider cannot go on, for this reason.
@@ -33,6 +38,7 @@ public struct BackfillReport: Sendable, Hashable {
     public var description: String {
       switch self {
       case .limit: "the limit is reached; call again to go on"
+      case .cost: "more would exceed maxCostUSD; call again with more to go on"
       case .takenOver: "a later call has taken over"
       case .provider(let reason): "\(reason); call again later to go on"
       }
@@ -45,30 +51,37 @@ public struct BackfillReport: Sendable, Hashable {
   }
 
   /// What the tokens cost; nil for a model whose price is not known.
-  public var estimatedCostUSD: Double? {
+  public var estimatedCostUSD: Double? { cost(ofTokens: tokens) }
+
+  /// The tokens of texts of so many bytes, by what the texts before had; none for a stand-in.
+  ///
+  /// At least a quarter of the bytes, as English has.
+  func estimatedTokens(_ bytes: Int) -> Int {
+    if model.isDegraded { return 0 }
+    let atLeast = TokenUsage.estimate(bytes)
+    guard textBytes > 0 else { return atLeast }
+    let seen = Double(bytes) * Double(tokens) / Double(textBytes)
+    return max(atLeast, Int(seen.rounded(.up)))
+  }
+
+  /// What tokens cost in US dollars; nil for a model whose price is not known.
+  func cost(ofTokens tokens: Int) -> Double? {
     model.dollarsPerMillionTokens.map { $0 * Double(tokens) / 1_000_000 }
   }
 
-  mutating func estimate(_ textBytes: Int) {
-    // A stand-in for a model counts no tokens.
-    if !model.isDegraded { tokens += TokenUsage.estimate(textBytes) }
+  /// Counts a text as a dry run does.
+  mutating func estimate(_ bytes: Int) {
+    if !model.isDegraded { tokens += TokenUsage.estimate(bytes) }
   }
 
-  mutating func add(_ batch: MessageIndexer.Batch) {
+  /// Counts a batch whose texts have so many bytes.
+  mutating func add(_ batch: MessageIndexer.Batch, textBytes: Int) {
+    // A batch that cost nothing says nothing about the price of a byte.
+    if batch.usage.totalTokens > 0 { self.textBytes += textBytes }
     embedded += batch.indexed
     // A message that was meanwhile deleted or emptied needs no vector any more.
     skipped += batch.skipped + batch.deleted
     failed += batch.failed
     tokens += batch.usage.totalTokens
-  }
-}
-
-extension MessageIndexer.Batch {
-  static func += (left: inout Self, right: Self) {
-    left.indexed += right.indexed
-    left.skipped += right.skipped
-    left.deleted += right.deleted
-    left.failed += right.failed
-    left.usage += right.usage
   }
 }

@@ -19,8 +19,10 @@ public struct EmbeddingBackfill: Sendable {
   private let settings: BackfillSettings
   private let sleep: @Sendable (Duration) async throws -> Void
 
-  /// Messages embedded by one request and upserted by two.
+  /// Messages embedded by one request.
   private static let batchSize = 120
+  /// The bytes of their texts; one request to a provider may have no more.
+  private static let batchBytesMax = 300_000
   /// Requests to the provider at the same time.
   private static let concurrency = 4
   /// Pages between two reports of progress.
@@ -42,19 +44,31 @@ public struct EmbeddingBackfill: Sendable {
 
   /// Embeds messages of one chat or of all, at most `limit`; a dry run only counts them.
   ///
-  /// Throws `ServiceError` when no message can be embedded because something is misconfigured, and
-  /// `FirestoreError`. When a provider is down, the run ends with the reason in its report.
+  /// Ends before a batch that would bring the cost above `maxCostUSD`, by what the texts before
+  /// have cost, so that only texts much denser than those can exceed it, and by a batch at most.
+  /// Throws `ServiceError` when no message can be embedded because something is misconfigured, also
+  /// when a cost is given for a model whose price is not known, and `FirestoreError`. When a provider
+  /// is down, the run ends with the reason in its report.
   public func run(
     chatID: String?,
-    limit: Int?,
+    limit: Int? = nil,
+    maxCostUSD: Double? = nil,
     dryRun: Bool,
     progress: (BackfillReport) -> Void = { _ in }
   ) async throws -> BackfillReport {
+    guard maxCostUSD == nil || vectors.model.dollarsPerMillionTokens != nil else {
+      throw ServiceError(
+        .misconfigured,
+        "maxCostUSD is given, but the price of \(vectors.model.name) is not known; "
+          + "set PSST_EMBEDDING_PRICE"
+      )
+    }
     try await vectors.prepare()
     var run = Run(
       backfill: self,
       chatID: chatID,
       limit: limit ?? .max,
+      maxCostUSD: maxCostUSD ?? .infinity,
       keeper: try await CheckpointKeeper(
         chatID.map { "\(Self.name)-\($0)" } ?? Self.name,
         in: firestore,
@@ -71,6 +85,7 @@ public struct EmbeddingBackfill: Sendable {
     let backfill: EmbeddingBackfill
     let chatID: String?
     let limit: Int
+    let maxCostUSD: Double
     var keeper: CheckpointKeeper
     var report: BackfillReport
     var pace: RequestPace
@@ -81,12 +96,14 @@ public struct EmbeddingBackfill: Sendable {
       backfill: EmbeddingBackfill,
       chatID: String?,
       limit: Int,
+      maxCostUSD: Double,
       keeper: CheckpointKeeper,
       report: BackfillReport
     ) {
       self.backfill = backfill
       self.chatID = chatID
       self.limit = limit
+      self.maxCostUSD = maxCostUSD
       self.keeper = keeper
       self.report = report
       pace = RequestPace(backfill.settings)
@@ -161,12 +178,9 @@ public struct EmbeddingBackfill: Sendable {
       // Other things also have collections of this name, such as an assistant's conversations.
       let messages = page.compactMap(UnembeddedMessage.init)
       if let last = page.last, chatID == nil { found.isLast = last.reference.isBehindChats }
-      let withText = messages.filter { $0.hasText }
-      let embedded = try await backfill.vectors.existing(
-        withText.map(\.place.messageID),
-        keptAs: MetadataField.messageID
-      )
-      let lacking = withText.filter { !embedded.contains($0.place.messageID) }
+      let withText = messages.filter { $0.expected != nil }
+      let embedded = try await backfill.vectors.existing(withText.compactMap(\.expected))
+      let lacking = withText.filter { !embedded.contains($0.expected?.id ?? "") }
       let chatIDs = Set(lacking.map(\.place.chatID)).sorted()
       let existing = try await firestore.getAll(chatIDs.map { chats.document($0) })
       let chatsThere = Set(existing.filter(\.exists).map(\.id))
@@ -178,15 +192,24 @@ public struct EmbeddingBackfill: Sendable {
         }
         report.scanned += 1
         found.cursor = message.path
-        if !message.hasText {
+        guard let expected = message.expected else {
           report.skipped += 1
-        } else if !embedded.contains(message.place.messageID) {
+          continue
+        }
+        if !embedded.contains(expected.id) {
           guard chatsThere.contains(message.place.chatID) else {
             report.skipped += 1
             continue
           }
+          if report.isDryRun {
+            let tokens = report.tokens + report.estimatedTokens(message.textBytes)
+            guard isAffordable(tokens: tokens) else {
+              report.stopped = .cost
+              break
+            }
+            report.estimate(message.textBytes)
+          }
           report.missing += 1
-          if report.isDryRun { report.estimate(message.textBytes) }
           found.messages.append(message)
         }
       }
@@ -195,70 +218,79 @@ public struct EmbeddingBackfill: Sendable {
 
     // MARK: Embedding
 
+    private func isAffordable(tokens: Int) -> Bool {
+      (report.cost(ofTokens: tokens) ?? 0) <= maxCostUSD
+    }
+
+    /// Embeds messages in batches, several at a time; none after one that would cost too much.
     private mutating func embed(_ messages: [UnembeddedMessage]) async throws {
-      let size = EmbeddingBackfill.batchSize
       let backfill = backfill
-      let outcomes = try await withThrowingTaskGroup(of: BatchOutcome.self) { group in
-        for first in stride(from: 0, to: messages.count, by: size) {
-          let part = messages[first..<min(first + size, messages.count)]
-          let tokens = TokenUsage.estimate(part.reduce(0) { $0 + $1.textBytes })
-          let wait =
-            backfill.vectors.model.isDegraded
-            ? Duration.zero : pace.wait(tokens: tokens, now: ContinuousClock.now - start)
-          let places = part.map(\.place)
-          group.addTask {
-            if wait > .zero { try await backfill.sleep(wait) }
-            return try await backfill.index(places)
+      var batches = EmbeddingBackfill.batches(messages)[...]
+      // The tokens that the batches under way are expected to use.
+      var expected = 0
+      var running = 0
+      try await withThrowingTaskGroup(of: Outcome.self) { group in
+        while true {
+          while running < EmbeddingBackfill.concurrency, report.stopped == nil,
+            let messages = batches.first
+          {
+            let bytes = messages.reduce(0) { $0 + $1.textBytes }
+            let tokens = report.estimatedTokens(bytes)
+            guard isAffordable(tokens: report.tokens + expected + tokens) else {
+              // Batches under way may turn out cheaper than expected.
+              if running == 0 { report.stopped = .cost }
+              break
+            }
+            batches.removeFirst()
+            expected += tokens
+            running += 1
+            let wait = tokens == 0 ? .zero : pace.wait(tokens: tokens, now: .now - start)
+            group.addTask {
+              if wait > .zero { try await backfill.sleep(wait) }
+              let batch = try await backfill.indexer.index(messages.map(\.place))
+              return Outcome(batch: batch, textBytes: bytes, expected: tokens)
+            }
           }
+          guard let outcome = try await group.next() else { break }
+          running -= 1
+          expected -= outcome.expected
+          try add(outcome)
         }
-        var outcomes: [BatchOutcome] = []
-        for try await outcome in group { outcomes.append(outcome) }
-        return outcomes
       }
-      for outcome in outcomes {
-        report.add(outcome.batch)
-        if let reason = outcome.stopped { report.stopped = .provider(reason) }
-      }
+    }
+
+    private mutating func add(_ outcome: Outcome) throws {
+      report.add(outcome.batch, textBytes: outcome.textBytes)
+      guard let failure = outcome.batch.failure else { return }
+      // What has been paid for is reported in any case.
+      if failure.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw failure }
+      report.stopped = .provider(failure.message)
     }
   }
 
-  /// The outcome of a batch, and why no further batch may follow.
-  private struct BatchOutcome: Sendable {
+  private struct Outcome: Sendable {
     var batch: MessageIndexer.Batch
-    var stopped: String?
+    var textBytes: Int
+    /// The tokens that the batch was expected to use.
+    var expected: Int
   }
 
-  private func index(_ places: [MessagePlace]) async throws -> BatchOutcome {
-    do {
-      return BatchOutcome(batch: try await indexer.index(places))
-    } catch let error as ServiceError {
-      switch error.kind {
-      case .misconfigured: throw error
-      case .refused where places.count > 1: return try await indexOneByOne(places)
-      case .refused, .notFound, .alreadyExists:
-        return BatchOutcome(batch: MessageIndexer.Batch(failed: places.count))
-      case .unavailable, .rateLimited, .quotaExhausted:
-        return BatchOutcome(
-          batch: MessageIndexer.Batch(failed: places.count),
-          stopped: error.message
-        )
+  /// Splits messages so that a provider takes each part in one request.
+  private static func batches(_ messages: [UnembeddedMessage]) -> [[UnembeddedMessage]] {
+    var batches: [[UnembeddedMessage]] = []
+    var bytes = 0
+    for message in messages {
+      if let last = batches.last, last.count < batchSize,
+        bytes + message.textBytes <= batchBytesMax
+      {
+        batches[batches.count - 1].append(message)
+        bytes += message.textBytes
+      } else {
+        batches.append([message])
+        bytes = message.textBytes
       }
     }
-  }
-
-  /// Embeds one message at a time, to find the text that a provider refuses.
-  private func indexOneByOne(_ places: [MessagePlace]) async throws -> BatchOutcome {
-    var outcome = BatchOutcome(batch: MessageIndexer.Batch())
-    for (position, place) in places.enumerated() {
-      let single = try await index([place])
-      outcome.batch += single.batch
-      if let reason = single.stopped {
-        outcome.stopped = reason
-        outcome.batch.failed += places.count - position - 1
-        break
-      }
-    }
-    return outcome
+    return batches
   }
 }
 
@@ -266,8 +298,10 @@ public struct EmbeddingBackfill: Sendable {
 private struct UnembeddedMessage: Sendable {
   var place: MessagePlace
   var path: String
-  var hasText: Bool
-  var textBytes: Int
+  /// The record that the message should have; nil if it needs none.
+  var expected: PineconeIndex.Expected?
+  /// The bytes of the part of the text that is embedded.
+  var textBytes = 0
 
   /// Reads a document; nil for one that is not a message of a chat.
   init?(_ snapshot: DocumentSnapshot) {
@@ -276,16 +310,20 @@ private struct UnembeddedMessage: Sendable {
     guard segments.count == 4, segments[0] == Chat.collection else { return nil }
     place = MessagePlace(chatID: segments[1], messageID: segments[3])
     switch snapshot["text"] {
-    case nil, .null:
-      hasText = false
-      textBytes = 0
+    case nil, .null: return
     case .string(let text):
-      hasText = text.contains { !$0.isWhitespace }
-      textBytes = text.utf8.count
-    default:
-      // The message is malformed, which shows when it is embedded.
-      hasText = true
-      textBytes = 0
+      guard text.contains(where: { !$0.isWhitespace }) else { return }
+      textBytes = MetadataLimits.text(text).utf8.count
+    // The message is malformed, which shows when it is embedded.
+    default: break
+    }
+    expected = place.vectorID.map { id in
+      PineconeIndex.Expected(
+        id: id,
+        metadata: [
+          MetadataField.chatID: place.chatID, MetadataField.messageID: place.messageID,
+        ]
+      )
     }
   }
 }

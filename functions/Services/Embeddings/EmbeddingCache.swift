@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Remembers the vectors of the latest queries, so that a repeated search asks no provider.
+/// Remembers the vectors of the latest texts, so that a repeated text asks no provider.
 public final class EmbeddingCache: Sendable {
   private struct Key: Hashable {
     var model: EmbeddingModel
@@ -22,11 +22,18 @@ public final class EmbeddingCache: Sendable {
 
   /// The vector of a text, from memory or otherwise from the provider.
   ///
-  /// Two simultaneous searches for the same new text both ask the provider.
-  public func vector(of text: String, by provider: any EmbeddingProvider) async throws -> [Float] {
+  /// Adds what the provider was paid to `usage`. Two simultaneous calls for the same new text both
+  /// ask the provider.
+  public func vector(
+    of text: String,
+    by provider: any EmbeddingProvider,
+    usage: inout TokenUsage
+  ) async throws -> [Float] {
     let key = Key(model: provider.model, text: text)
     if let vector = look(for: key) { return vector }
-    guard let vector = try await provider.embeddings(of: [text]).vectors.first else {
+    let embedded = try await provider.embeddings(of: [text])
+    usage += embedded.usage
+    guard let vector = embedded.vectors.first else {
       throw ServiceError(.unavailable, "the embedding provider sent no vector")
     }
     keep(vector, for: key)

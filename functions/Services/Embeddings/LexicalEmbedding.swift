@@ -54,7 +54,7 @@ public struct LexicalEmbedding: EmbeddingProvider {
   }
 
   /// Words that say little about what a message is about.
-  private static let frequentWords: Set<String> = [
+  static let frequentWords: Set<String> = [
     "a", "am", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "had",
     "has", "have", "he", "her", "his", "i", "if", "in", "is", "it", "its", "just", "me", "my", "no",
     "not", "of", "on", "or", "our", "she", "so", "that", "the", "their", "them", "then", "there",

@@ -6,16 +6,14 @@ import PsstModels
 /// After writing a vector, a writer reads the message again and repeats if it changed. Of several
 /// writers at once the last one therefore always sees the last state: no event's order matters.
 public struct MessageIndexer: Sendable {
-  private let firestore: Firestore
+  let firestore: Firestore
   private let embeddings: any EmbeddingProvider
-  private let vectors: PineconeIndex
+  let vectors: PineconeIndex
+  /// Many messages say the same, and an event that is tried again has been paid for.
+  private let cache = EmbeddingCache()
 
   /// The most rounds; a message that changes more often meanwhile is left to the next event.
   private static let roundsMax = 5
-  /// Messages of a chat looked at together.
-  private static let pageSize = 100
-  /// Messages of a chat brought up to date at the same time.
-  private static let concurrency = 8
 
   /// An indexer of the messages in a database.
   public init(
@@ -40,6 +38,7 @@ public struct MessageIndexer: Sendable {
 
   /// Brings the vector of one message in step with the message.
   ///
+  /// Only a text that the stored vector does not stand for is embedded; read receipts cost nothing.
   /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document;
   /// repeating the call later finishes what this one began.
   public func index(chatID: String, messageID: String) async throws -> Outcome {
@@ -51,7 +50,7 @@ public struct MessageIndexer: Sendable {
     )
   }
 
-  private func index(
+  func index(
     _ place: MessagePlace,
     known: Embedded?,
     usage: inout TokenUsage
@@ -63,37 +62,61 @@ public struct MessageIndexer: Sendable {
       if state == applied { return Self.outcome(state) }
       switch state {
       case .indexable(let source):
-        let values: [Float]
-        if let known, known.text == source.message.text {
-          values = known.values
-        } else {
-          values = try await embed([source.message.text], usage: &usage)[0]
-        }
-        known = Embedded(text: source.message.text, values: values)
-        try await vectors.upsert([source.record(values)])
+        let embedded =
+          if let known, known.text == source.text {
+            known
+          } else {
+            try await embedded(source, usage: &usage)
+          }
+        known = embedded
+        try await vectors.upsert([source.record(embedded.values)])
       case .skipped, .gone:
-        try await vectors.delete([place.messageID])
+        if let id = place.vectorID { try await vectors.delete([id]) }
       }
       applied = state
     }
     throw ServiceError(.unavailable, "message \(place.messageID) keeps changing; try later")
   }
 
-  /// A text whose vector is known, so that a change of members costs no embedding.
-  private struct Embedded: Sendable {
+  /// A text whose vector is known, so that a change of anything else costs no embedding.
+  struct Embedded: Sendable {
     var text: String
     var values: [Float]
+
+    init(text: String, values: [Float]) {
+      self.text = text
+      self.values = values
+    }
+
+    /// The text and the vector of a record; nil for one that lacks either.
+    init?(_ record: VectorRecord) {
+      guard let text = record.metadata[MetadataField.text]?.string, !record.values.isEmpty else {
+        return nil
+      }
+      self.init(text: text, values: record.values)
+    }
+  }
+
+  /// The vector of a message's text: the stored one, that of an equal text, or a new one.
+  private func embedded(
+    _ source: MessageSource,
+    usage: inout TokenUsage
+  ) async throws -> Embedded {
+    let stored = try await vectors.fetch([source.vectorID])[source.vectorID].flatMap(Embedded.init)
+    if let stored, stored.text == source.text { return stored }
+    let values = try await cache.vector(of: source.text, by: embeddings, usage: &usage)
+    return Embedded(text: source.text, values: values)
   }
 
   private func embed(_ texts: [String], usage: inout TokenUsage) async throws -> [[Float]] {
     let embedded = try await embeddings.embeddings(of: texts)
+    usage += embedded.usage
     guard embedded.vectors.count == texts.count else {
       throw ServiceError(
         .unavailable,
         "the embedding provider sent \(embedded.vectors.count) vectors for \(texts.count) texts"
       )
     }
-    usage += embedded.usage
     return embedded.vectors
   }
 
@@ -130,7 +153,7 @@ public struct MessageIndexer: Sendable {
   /// What is known of a message before its people are looked up.
   private enum Draft {
     case settled(MessageState)
-    case open(MessagePlace, Message, Chat)
+    case open(MessagePlace, vectorID: String, Message, Chat)
 
     init(_ place: MessagePlace, _ snapshot: DocumentSnapshot, _ chat: Chat?) throws {
       guard snapshot.exists else {
@@ -146,22 +169,30 @@ public struct MessageIndexer: Sendable {
         self = .settled(.skipped(.chatMissing))
         return
       }
-      self = .open(place, message, chat)
+      guard let vectorID = place.vectorID else {
+        self = .settled(.skipped(.idTooLong))
+        return
+      }
+      guard message.senderID.isUserID else {
+        self = .settled(.skipped(.senderMalformed))
+        return
+      }
+      self = .open(place, vectorID: vectorID, message, chat)
     }
 
     var people: [String] {
-      guard case .open(_, let message, let chat) = self else { return [] }
+      guard case .open(_, _, let message, let chat) = self else { return [] }
       return chat.members + [message.senderID]
     }
 
     func state(_ roster: Roster) throws -> MessageState {
       switch self {
       case .settled(let state): return state
-      case .open(let place, let message, let chat):
+      case .open(let place, let vectorID, let message, let chat):
         return .indexable(
           MessageSource(
-            chatID: place.chatID,
-            messageID: place.messageID,
+            place: place,
+            vectorID: vectorID,
             message: message,
             chat: chat,
             senderName: roster.users[message.senderID]?.displayName,
@@ -172,9 +203,10 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  private func roster(_ uids: [String]) async throws -> Roster {
+  func roster(_ uids: [String]) async throws -> Roster {
     let users = firestore.collection(User.collection)
-    let snapshots = try await firestore.getAll(Set(uids).map { users.document($0) })
+    let uids = Set(uids.filter(\.isUserID))
+    let snapshots = try await firestore.getAll(uids.map { users.document($0) })
     var roster = Roster(users: [:])
     for snapshot in snapshots where snapshot.exists {
       roster.users[snapshot.id] = try snapshot.data(as: User.self)
@@ -189,9 +221,12 @@ public struct MessageIndexer: Sendable {
     var indexed = 0
     var skipped = 0
     var deleted = 0
-    /// Messages that are malformed.
+    /// Messages that are malformed, or that a service did not take.
     var failed = 0
+    /// The tokens paid for, also for messages that failed.
     var usage = TokenUsage()
+    /// Why messages failed that may succeed later; nil if none did.
+    var failure: ServiceError?
 
     fileprivate mutating func count(_ outcome: Outcome) {
       switch outcome {
@@ -200,12 +235,20 @@ public struct MessageIndexer: Sendable {
       case .deleted: deleted += 1
       }
     }
+
+    /// Counts messages that failed; what a service refuses, it refuses for good.
+    fileprivate mutating func fail(_ count: Int, _ error: ServiceError) {
+      failed += count
+      if error.kind != .refused { failure = failure ?? error }
+    }
   }
 
   /// Brings the vectors of several messages in step with the messages, in few calls.
   ///
-  /// As for a single message, each message is read again afterwards, and one that changed meanwhile
-  /// is indexed again by itself.
+  /// Embeds each of their texts once, and asks no stored vector first: it is for messages without
+  /// one. As for a single message, each message is read again afterwards, and one that changed
+  /// meanwhile is indexed again by itself. Failures of services are in the batch; throws
+  /// `FirestoreError`.
   func index(_ places: [MessagePlace]) async throws -> Batch {
     var batch = Batch()
     var sources: [MessageSource] = []
@@ -217,16 +260,12 @@ public struct MessageIndexer: Sendable {
       case .failure: batch.failed += 1
       }
     }
-    if !sources.isEmpty {
-      let values = try await embed(sources.map(\.message.text), usage: &batch.usage)
-      try await vectors.upsert(zip(sources, values).map { $0.record($1) })
-      let after = try await read(sources.map(\.place))
-      for (source, state) in zip(sources, after) {
-        if case .success(.indexable(source)) = state {
-          batch.indexed += 1
-        } else {
-          singles.append(source.place)
-        }
+    let stored = try await store(sources, &batch)
+    for (source, state) in zip(stored, try await read(stored.map(\.place))) {
+      if case .success(.indexable(source)) = state {
+        batch.indexed += 1
+      } else {
+        singles.append(source.place)
       }
     }
     for place in singles {
@@ -234,79 +273,62 @@ public struct MessageIndexer: Sendable {
         batch.count(try await index(place, known: nil, usage: &batch.usage))
       } catch is ValueCodingError {
         batch.failed += 1
+      } catch let error as ServiceError {
+        batch.fail(1, error)
       }
     }
     return batch
   }
 
-  // MARK: A chat
-
-  /// What a refresh of a chat did.
-  public struct Refresh: Sendable, Hashable {
-    /// Vectors that had an earlier membership.
-    public var refreshed = 0
-    /// Vectors that were already right.
-    public var unchanged = 0
+  /// Embeds messages and writes their vectors; returns those that were written.
+  private func store(
+    _ sources: [MessageSource],
+    _ batch: inout Batch
+  ) async throws -> [MessageSource] {
+    let vectorsByText = try await embed(Set(sources.map(\.text)), &batch)
+    let records = sources.compactMap { source in
+      vectorsByText[source.text].map { (source: source, record: source.record($0)) }
+    }
+    batch.failed += sources.count - records.count
+    let written = try await apart(records, &batch) { part, _ in
+      try await vectors.upsert(part.map(\.record))
+      return part.map(\.source)
+    }
+    batch.failed += records.count - written.count
+    return written
   }
 
-  /// Updates members and trainer in the vectors of a chat.
+  private func embed(
+    _ texts: Set<String>,
+    _ batch: inout Batch
+  ) async throws -> [String: [Float]] {
+    let embedded = try await apart(texts.sorted(), &batch) { part, batch in
+      Array(zip(part, try await embed(part, usage: &batch.usage)))
+    }
+    return Dictionary(uniqueKeysWithValues: embedded)
+  }
+
+  /// Does work for all inputs together or, if a service refuses them, for each by itself, so that
+  /// only the one that is refused fails.
   ///
-  /// Messages without a vector are left alone. A repeated call after a failure does only what is
-  /// left.
-  public func refreshMembers(ofChat chatID: String) async throws -> Refresh {
-    var refresh = Refresh()
-    let chatReference = firestore.collection(Chat.collection).document(chatID)
-    let snapshot = try await chatReference.get()
-    guard snapshot.exists else { return refresh }
-    let chat = try snapshot.data(as: Chat.self)
-    let roster = try await roster(chat.members)
-    let messages = chatReference.collection(Message.collection).query.select([])
-      .limit(Self.pageSize)
-    var page = try await messages.get()
-    while let last = page.last {
-      let found = try await vectors.fetch(page.map(\.id))
-      let stale = found.values.filter { !Self.isCurrent($0, chat, roster) }
-      refresh.unchanged += found.count - stale.count
-      refresh.refreshed += try await reindex(stale, chatID: chatID)
-      page = try await messages.start(afterDocument: last).get()
-    }
-    return refresh
-  }
-
-  private static func isCurrent(_ record: VectorRecord, _ chat: Chat, _ roster: Roster) -> Bool {
-    guard let senderID = record.metadata[MetadataField.senderID]?.string,
-      // A sender who has left is not in the roster, so their role is unknown.
-      chat.members.contains(senderID)
-    else { return false }
-    return record.metadata[MetadataField.members]?.strings == chat.members
-      && record.metadata[MetadataField.isGroupChat] == .boolean(chat.isGroupChat)
-      && record.metadata[MetadataField.trainerID]?.string
-        == roster.trainerID(of: chat, senderID: senderID)
-  }
-
-  private func reindex(_ records: [VectorRecord], chatID: String) async throws -> Int {
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      var running = 0
-      for record in records {
-        if running == Self.concurrency {
-          try await group.next()
-          running -= 1
-        }
-        running += 1
-        group.addTask {
-          let known = record.metadata[MetadataField.text]?.string.map {
-            Embedded(text: $0, values: record.values)
-          }
-          var usage = TokenUsage()
-          _ = try await index(
-            MessagePlace(chatID: chatID, messageID: record.id),
-            known: known,
-            usage: &usage
-          )
-        }
+  /// Returns the output of what succeeded, and leaves a failure that may pass in the batch.
+  private func apart<Input, Output>(
+    _ inputs: [Input],
+    _ batch: inout Batch,
+    _ work: (_ inputs: [Input], _ batch: inout Batch) async throws -> [Output]
+  ) async throws -> [Output] {
+    guard !inputs.isEmpty, batch.failure == nil else { return [] }
+    do {
+      return try await work(inputs, &batch)
+    } catch let error as ServiceError {
+      guard error.kind == .refused else {
+        batch.failure = error
+        return []
       }
-      try await group.waitForAll()
-      return records.count
+      guard inputs.count > 1 else { return [] }
     }
+    var outputs: [Output] = []
+    for input in inputs { outputs += try await apart([input], &batch, work) }
+    return outputs
   }
 }

@@ -2,11 +2,15 @@ public import FirestoreClient
 import PsstModels
 
 /// Finds messages by their meaning, among those that the asker may read now.
+///
+/// While the provider or the index does not answer, finds them by their words instead.
 public struct MessageSearch: Sendable {
   private let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   private let vectors: PineconeIndex
   private let cache: EmbeddingCache
+  private let recent: RecentMessages
+  private let clock: any Clock<Duration>
 
   /// The hits requested per hit wanted, because some may no longer be shown.
   private static let surplus = 3
@@ -14,22 +18,39 @@ public struct MessageSearch: Sendable {
   private static let hitsMax = 1000
   /// Hits checked against the database together.
   private static let checkedTogether = 50
+  /// The asker's groups that are searched by their ids, because their vectors may lack the asker.
+  private static let groupsMax = 500
+  /// How long a search by meaning may take: somebody is waiting.
+  private static let timeMax: Duration = .seconds(6)
 
   /// A search in the messages of a database.
   public init(
     firestore: Firestore,
     embeddings: any EmbeddingProvider,
     vectors: PineconeIndex,
-    cache: EmbeddingCache = EmbeddingCache()
+    cache: EmbeddingCache = EmbeddingCache(),
+    clock: any Clock<Duration> = ContinuousClock()
   ) {
     self.firestore = firestore
     self.embeddings = embeddings
     self.vectors = vectors
     self.cache = cache
+    self.clock = clock
+    recent = RecentMessages(firestore: firestore, clock: clock)
   }
 
   /// The model that gives the results their scores.
   public var model: EmbeddingModel { embeddings.model }
+
+  /// What a search found.
+  public struct Found: Sendable, Hashable {
+    /// The messages, best first.
+    public var hits: [Hit]
+    /// What gave the messages their scores.
+    public var model: EmbeddingModel
+    /// Why the words were searched and not the meaning; nil if the meaning was.
+    public var failure: ServiceError?
+  }
 
   /// One message found.
   public struct Hit: Sendable, Hashable {
@@ -39,7 +60,7 @@ public struct MessageSearch: Sendable {
     public var chatID: String
     /// Who wrote it.
     public var senderID: String
-    /// The sender's name when the message was indexed; empty if unknown.
+    /// The sender's name as it is now; empty if unknown.
     public var senderName: String
     /// The message as it is now.
     public var text: String
@@ -52,29 +73,87 @@ public struct MessageSearch: Sendable {
   /// The messages closest to a query, best first.
   ///
   /// Membership is checked in the database for each hit, because vectors follow it with a delay.
-  /// `minScore` is the model's threshold unless given. Throws `ServiceError` or `FirestoreError`.
+  /// `minScore` is the model's threshold unless given. When the provider or the index fails or does
+  /// not answer in time, the asker's recent messages are searched for the words of the query. Throws
+  /// `FirestoreError`.
   public func search(
     _ query: String,
     as userID: String,
     limit: Int,
     chatID: String? = nil,
     minScore: Double? = nil
-  ) async throws -> [Hit] {
-    let vector = try await cache.vector(of: query, by: embeddings)
-    let threshold = minScore ?? model.relevanceThreshold
-    let isMember = VectorFilter.equal(MetadataField.members, .string(userID))
-    let filter = chatID.map {
-      VectorFilter.and([isMember, .equal(MetadataField.chatID, .string($0))])
+  ) async throws -> Found {
+    var found: Found
+    do {
+      let hits = try await inTime {
+        try await byMeaning(query, as: userID, limit: limit, chatID: chatID, minScore: minScore)
+      }
+      found = Found(hits: hits, model: model)
+    } catch let error as ServiceError {
+      let hits = try await recent.search(
+        query,
+        as: userID,
+        limit: limit,
+        chatID: chatID,
+        minScore: minScore
+      )
+      found = Found(hits: hits, model: RecentMessages.model, failure: error)
     }
+    found.hits = try await named(found.hits)
+    return found
+  }
+
+  private func inTime(
+    _ work: @escaping @Sendable () async throws -> [Hit]
+  ) async throws -> [Hit] {
+    try await withThrowingTaskGroup(of: [Hit].self) { group in
+      group.addTask(operation: work)
+      group.addTask {
+        try await clock.sleep(for: Self.timeMax)
+        throw ServiceError(.unavailable, "the search by meaning took more than \(Self.timeMax)")
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? []
+    }
+  }
+
+  // MARK: By meaning
+
+  private func byMeaning(
+    _ query: String,
+    as userID: String,
+    limit: Int,
+    chatID: String?,
+    minScore: Double?
+  ) async throws -> [Hit] {
+    async let scope = scope(of: userID, chatID: chatID)
+    var usage = TokenUsage()
+    let vector = try await cache.vector(of: query, by: embeddings, usage: &usage)
+    guard let filter = try await scope else { return [] }
+    let threshold = minScore ?? model.relevanceThreshold
     var topK = min(limit * Self.surplus, Self.hitsMax)
     while true {
-      let matches = try await vectors.query(vector, topK: topK, filter: filter ?? isMember)
+      let matches = try await vectors.query(vector, topK: topK, filter: filter)
       let relevant = matches.filter { $0.score >= threshold }
       let hits = try await readable(relevant, by: userID, limit: limit)
       let isAll = relevant.count < topK || topK == Self.hitsMax
       if hits.count >= limit || isAll { return hits }
       topK = min(topK * 4, Self.hitsMax)
     }
+  }
+
+  /// The vectors that may be of the user's chats; nil if there are none.
+  private func scope(of userID: String, chatID: String?) async throws -> VectorFilter? {
+    if let chatID {
+      let isMember = try await firestore.isMember(userID, of: chatID)
+      return isMember ? .equal(MetadataField.chatID, .string(chatID)) : nil
+    }
+    let isMember = VectorFilter.equal(MetadataField.members, .string(userID))
+    let groups = try await firestore.collection(Chat.collection).query
+      .where("members", .arrayContains, userID).where("isGroupChat", .equal, true)
+      .select([]).limit(Self.groupsMax).get()
+    guard !groups.isEmpty else { return isMember }
+    return .or([isMember, .isIn(MetadataField.chatID, groups.map { .string($0.id) })])
   }
 
   /// The first hits, at most `limit`, that still exist and are in the user's chats.
@@ -93,31 +172,75 @@ public struct MessageSearch: Sendable {
   }
 
   private func checked(_ matches: [VectorMatch], by userID: String) async throws -> [Hit] {
-    let places = matches.compactMap { match in
-      match.metadata?[MetadataField.chatID]?.string.map { (match: match, chatID: $0) }
+    let places = matches.compactMap { match -> (place: MessagePlace, score: Double)? in
+      guard let chatID = match.metadata?[MetadataField.chatID]?.string,
+        let messageID = match.metadata?[MetadataField.messageID]?.string
+      else { return nil }
+      return (MessagePlace(chatID: chatID, messageID: messageID), match.score)
     }
     let chats = firestore.collection(Chat.collection)
-    let references = places.flatMap { place in
-      let chat = chats.document(place.chatID)
-      return [chat, chat.collection(Message.collection).document(place.match.id)]
+    let chatIDs = Set(places.map(\.place.chatID)).sorted()
+    let snapshots = try await firestore.getAll(
+      chatIDs.map { chats.document($0) }
+        + places.map {
+          chats.document($0.place.chatID).collection(Message.collection)
+            .document($0.place.messageID)
+        }
+    )
+    let open = Set(snapshots.prefix(chatIDs.count).filter { $0.hasMember(userID) }.map(\.id))
+    return zip(places, snapshots.dropFirst(chatIDs.count)).compactMap { found, message in
+      guard open.contains(found.place.chatID) else { return nil }
+      return Hit(message, in: found.place.chatID, score: found.score)
     }
-    let snapshots = try await firestore.getAll(references)
-    return try places.enumerated().compactMap { index, place in
-      let chat = snapshots[2 * index]
-      let stored = snapshots[2 * index + 1]
-      guard chat.exists, stored.exists,
-        try chat.data(as: Chat.self).members.contains(userID)
-      else { return nil }
-      let message = try stored.data(as: Message.self)
-      return Hit(
-        messageID: place.match.id,
-        chatID: place.chatID,
-        senderID: message.senderID,
-        senderName: place.match.metadata?[MetadataField.senderName]?.string ?? "",
-        text: message.text,
-        timestamp: message.timestamp.milliseconds,
-        score: place.match.score
-      )
+  }
+
+  // MARK: Names
+
+  /// The hits with the names of their senders.
+  private func named(_ hits: [Hit]) async throws -> [Hit] {
+    let uids = Set(hits.map(\.senderID).filter(\.isUserID)).sorted()
+    let users = firestore.collection(User.collection)
+    let snapshots = try await firestore.getAll(uids.map { users.document($0) })
+    var names: [String: String] = [:]
+    for snapshot in snapshots {
+      if case .string(let name)? = snapshot["displayName"] { names[snapshot.id] = name }
     }
+    return hits.map { hit in
+      var hit = hit
+      hit.senderName = names[hit.senderID] ?? ""
+      return hit
+    }
+  }
+}
+
+extension MessageSearch.Hit {
+  /// A message as it is stored, still without the sender's name; nil if it is gone or malformed.
+  init?(_ snapshot: DocumentSnapshot, in chatID: String, score: Double) {
+    // A malformed message hides itself, and nothing else.
+    guard snapshot.exists, let message = try? snapshot.data(as: Message.self) else { return nil }
+    self.init(
+      messageID: snapshot.id,
+      chatID: chatID,
+      senderID: message.senderID,
+      senderName: "",
+      text: message.text,
+      timestamp: message.timestamp.milliseconds,
+      score: score
+    )
+  }
+}
+
+extension DocumentSnapshot {
+  /// Whether a chat exists and has this member.
+  func hasMember(_ userID: String) -> Bool {
+    guard case .array(let members)? = self["members"] else { return false }
+    return members.contains(.string(userID))
+  }
+}
+
+extension Firestore {
+  /// Whether a user is a member of a chat now.
+  func isMember(_ userID: String, of chatID: String) async throws -> Bool {
+    try await collection(Chat.collection).document(chatID).get().hasMember(userID)
   }
 }

@@ -1,40 +1,36 @@
 import FirestoreClient
 import PsstModels
 
-/// The place of a message.
-struct MessagePlace: Hashable, Sendable {
-  var chatID: String
-  var messageID: String
-}
-
 /// A message with everything that determines its vector's metadata, as it is now.
 struct MessageSource: Equatable, Sendable {
-  var chatID: String
-  var messageID: String
+  var place: MessagePlace
+  /// The vector's id.
+  var vectorID: String
   var message: Message
   var chat: Chat
   var senderName: String?
   var trainerID: String?
 
-  var place: MessagePlace { MessagePlace(chatID: chatID, messageID: messageID) }
+  /// The part of the text that is embedded; equal texts have equal vectors.
+  var text: String { MetadataLimits.text(message.text) }
 
   /// The message's record in the index; records are made only here.
   func record(_ values: [Float]) -> VectorRecord {
-    VectorRecord(id: messageID, values: values, metadata: metadata)
+    VectorRecord(id: vectorID, values: values, metadata: metadata)
   }
 
   /// The metadata that the vector has for the message.
   var metadata: [String: MetadataValue] {
     var metadata: [String: MetadataValue] = [
-      MetadataField.messageID: .string(messageID),
-      MetadataField.chatID: .string(chatID),
+      MetadataField.messageID: .string(place.messageID),
+      MetadataField.chatID: .string(place.chatID),
       MetadataField.senderID: .string(message.senderID),
-      MetadataField.text: .string(message.text),
+      MetadataField.text: .string(text),
       MetadataField.timestamp: .number(Double(message.timestamp.milliseconds)),
       MetadataField.isGroupChat: .boolean(chat.isGroupChat),
-      MetadataField.members: .strings(chat.members),
+      MetadataField.members: .strings(MetadataLimits.members(chat.members)),
     ]
-    metadata[MetadataField.senderName] = senderName.map { .string($0) }
+    metadata[MetadataField.senderName] = senderName.map { .string(MetadataLimits.name($0)) }
     metadata[MetadataField.trainerID] = trainerID.map { .string($0) }
     return metadata
   }
@@ -55,6 +51,8 @@ public enum SkipReason: String, Sendable, Hashable {
   case blankText = "its text is blank"
   case mediaWithoutText = "it is media without text"
   case chatMissing = "its chat does not exist"
+  case idTooLong = "its ids are too long for the index"
+  case senderMalformed = "its sender is not the id of a user"
 }
 
 /// The names of a vector's metadata.
@@ -90,5 +88,13 @@ struct Roster: Sendable {
     let trainers = Set(chat.members).filter(isTrainer)
     if trainers.count == 1 { return trainers.first }
     return isTrainer(senderID) ? senderID : nil
+  }
+}
+
+extension String {
+  /// Whether a text from a document can be the id of a user.
+  var isUserID: Bool {
+    !isEmpty && utf8.count <= MetadataLimits.uidBytesMax && !contains("/") && self != "."
+      && self != ".." && !(hasPrefix("__") && hasSuffix("__"))
   }
 }

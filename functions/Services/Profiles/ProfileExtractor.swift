@@ -43,6 +43,7 @@ public struct ProfileExtractor: Sendable {
     case messageGone = "the message does not exist any more"
     case blankText = "its text is blank"
     case mediaWithoutText = "it is media without text"
+    case smallTalk = "its text says nothing about anybody"
     case chatMissing = "its chat does not exist"
     case groupChat = "it is in a group chat"
     case notOneToOne = "its chat is not one of two people"
@@ -131,6 +132,7 @@ public struct ProfileExtractor: Sendable {
     guard message.text.contains(where: { !$0.isWhitespace }) else {
       return message.mediaType == nil ? .blankText : .mediaWithoutText
     }
+    if SmallTalk.matches(message.text) { return .smallTalk }
     return nil
   }
 

@@ -9,8 +9,9 @@ import Synchronization
 
 /// One index of a service that speaks Pinecone's REST API: the emulator or Pinecone itself.
 ///
-/// It is for the vectors of one embedding model. The index is created on first use and tagged with
-/// the model; an index of another model is refused, never filled or searched.
+/// It is for the vectors of one embedding model, with ids made in one way. The index is created on
+/// first use and tagged with both; an index of another model, or with ids of an earlier version, is
+/// refused, never filled or searched.
 public final class PineconeIndex: Sendable {
   /// The model whose vectors the index holds.
   public let model: EmbeddingModel
@@ -23,10 +24,17 @@ public final class PineconeIndex: Sendable {
   private static let apiVersion = "2025-10"
   private static let providerTag = "embedding_provider"
   private static let modelTag = "embedding_model"
-  /// The records of one upsert: 1536 numbers are 15 to 30 KB of JSON, and a request may have 2 MB.
-  private static let upsertMax = 60
-  /// The ids of one fetch, which go into the address, whose length servers bound.
+  /// What records stand for, and so how their ids are made.
+  private static let recordsTag = "records"
+  private static let records = "messages-by-chat"
+  /// The bytes of one upsert; the service takes 2 MB.
+  private static let upsertBytesMax = 1_900_000
+  /// The records of one upsert; the service's own limit.
+  private static let upsertMax = 1000
+  /// The ids of one fetch, which go into the address.
   private static let fetchMax = 100
+  /// The bytes of these ids; servers bound the length of an address.
+  private static let fetchBytesMax = 6000
   /// The ids of one deletion; the service's own limit.
   private static let deleteMax = 1000
   /// The ids of one check; the service takes ten times as many, but the ids alone are kilobytes.
@@ -47,9 +55,9 @@ public final class PineconeIndex: Sendable {
 
   // MARK: Control plane
 
-  /// Creates the index if it is missing, and checks that it is for this model.
+  /// Creates the index if it is missing, and checks that it is for this model and these ids.
   ///
-  /// Throws `misconfigured` with what to do when the index is for another model.
+  /// Throws `misconfigured` with what to do when it is not.
   public func prepare() async throws {
     _ = try await address()
   }
@@ -91,7 +99,10 @@ public final class PineconeIndex: Sendable {
       dimension: model.dimension,
       metric: "cosine",
       spec: .init(serverless: .init(cloud: settings.cloud, region: settings.region)),
-      tags: [Self.providerTag: model.provider, Self.modelTag: model.name]
+      tags: [
+        Self.providerTag: model.provider, Self.modelTag: model.name,
+        Self.recordsTag: Self.records,
+      ]
     )
     return try await retries.run {
       try await call.send(
@@ -111,11 +122,27 @@ public final class PineconeIndex: Sendable {
         """
         index \(settings.index) holds vectors of \(found) with \(description.dimension ?? 0) \
         dimensions, but \(wanted) with \(model.dimension) is configured. Go back to that model, or \
-        re-index: delete the index with `curl -X DELETE \(settings.host)/indexes/\(settings.index)`\
-        , deploy again, and run `hearth call backfillEmbeddings --admin --data '{"dryRun": false}'`
+        re-index: \(reindexing)
         """
       )
     }
+    guard tags[Self.recordsTag] == Self.records else {
+      throw ServiceError(
+        .misconfigured,
+        """
+        index \(settings.index) has ids of an earlier version, by which chats could reach each \
+        other's vectors. Re-index: \(reindexing)
+        """
+      )
+    }
+  }
+
+  private var reindexing: String {
+    """
+    delete the index with `curl -X DELETE \(settings.host)/indexes/\(settings.index)`, deploy \
+    again, and run `hearth call backfillEmbeddings --admin --data \
+    '{"dryRun": false, "confirm": "backfill"}'`
+    """
   }
 
   /// The address with a scheme, which a host may lack.
@@ -129,12 +156,31 @@ public final class PineconeIndex: Sendable {
   // MARK: Data plane
 
   /// Writes records, replacing those of the same ids.
+  ///
+  /// As many at a time as one request takes; a failure leaves the earlier ones written.
   public func upsert(_ records: [VectorRecord]) async throws {
-    for start in stride(from: 0, to: records.count, by: Self.upsertMax) {
-      let body = Upsert(
-        vectors: Array(records[start..<min(start + Self.upsertMax, records.count)])
-      )
-      let _: Ignored = try await post(["vectors", "upsert"], body)
+    let encoder = JSONEncoder()
+    var part: [Data] = []
+    var bytes = 0
+    for record in records {
+      let json = try encoder.encode(record)
+      if part.count == Self.upsertMax || bytes + json.count > Self.upsertBytesMax, !part.isEmpty {
+        try await upsert(part)
+        part = []
+        bytes = 0
+      }
+      part.append(json)
+      bytes += json.count + 1
+    }
+    if !part.isEmpty { try await upsert(part) }
+  }
+
+  private func upsert(_ records: [Data]) async throws {
+    let body = Array(#"{"vectors":["#.utf8) + records.joined(separator: [UInt8(ascii: ",")])
+    let _: Ignored = try await send { address in
+      var request = self.request("POST", address, ["vectors", "upsert"])
+      request.body = body + Array("]}".utf8)
+      return request
     }
   }
 
@@ -152,8 +198,7 @@ public final class PineconeIndex: Sendable {
   /// Records by their ids; missing records are absent.
   public func fetch(_ ids: [String]) async throws -> [String: VectorRecord] {
     var found: [String: VectorRecord] = [:]
-    for start in stride(from: 0, to: ids.count, by: Self.fetchMax) {
-      let part = ids[start..<min(start + Self.fetchMax, ids.count)]
+    for part in Self.fetches(ids) {
       let reply: FetchReply = try await send { address in
         self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
       }
@@ -162,30 +207,77 @@ public final class PineconeIndex: Sendable {
     return found
   }
 
-  /// The ids that have a record, provided that records also keep their ids as `field`.
+  /// Splits ids so that each part fits into the address of a fetch.
+  static func fetches(_ ids: [String]) -> [[String]] {
+    var parts: [[String]] = []
+    var bytes = 0
+    for id in ids {
+      let size = OutboundURL.encode(id).utf8.count + "&ids=".utf8.count
+      if let last = parts.last, last.count < fetchMax, bytes + size <= fetchBytesMax {
+        parts[parts.count - 1].append(id)
+        bytes += size
+      } else {
+        parts.append([id])
+        bytes = size
+      }
+    }
+    return parts
+  }
+
+  /// Calls `body` with the ids that begin with a prefix, a page at a time.
   ///
-  /// A fetch returns all numbers of a record. A query does not, but may miss some records: its
-  /// search is not exact everywhere, and a record may lack the field. So only the ids that the
-  /// query did not find are fetched, few of which have numbers to return.
-  public func existing(_ ids: [String], keptAs field: String) async throws -> Set<String> {
+  /// `body` must not add or delete records with that prefix.
+  public func list(
+    prefix: String,
+    _ body: (_ ids: [String]) async throws -> Void
+  ) async throws {
+    var token: String?
+    repeat {
+      var query = [(name: "prefix", value: prefix)]
+      if let token { query.append(("paginationToken", token)) }
+      let reply: ListReply = try await send { [query] address in
+        self.request("GET", address, ["vectors", "list"], query: query)
+      }
+      let ids = reply.vectors?.map(\.id) ?? []
+      if !ids.isEmpty { try await body(ids) }
+      token = reply.pagination?.next
+    } while token != nil
+  }
+
+  /// A record that may exist, and texts that it then has in its metadata.
+  struct Expected: Sendable {
+    var id: String
+    var metadata: [String: String]
+  }
+
+  /// The ids of those records that exist.
+  ///
+  /// A fetch returns all numbers of a record. A query by metadata does not, but may miss some
+  /// records: its search is not exact everywhere, and others may have the same metadata. So only the
+  /// ids that the query did not find are fetched, few of which have numbers to return.
+  func existing(_ expected: [Expected]) async throws -> Set<String> {
     var found: Set<String> = []
     // The direction does not matter, because as many results are requested as records can match.
     var direction = [Float](repeating: 0, count: model.dimension)
     direction[0] = 1
-    for start in stride(from: 0, to: ids.count, by: Self.presenceMax) {
-      let part = ids[start..<min(start + Self.presenceMax, ids.count)]
+    for start in stride(from: 0, to: expected.count, by: Self.presenceMax) {
+      let part = expected[start..<min(start + Self.presenceMax, expected.count)]
+      var values: [String: Set<String>] = [:]
+      for (field, value) in part.flatMap(\.metadata) { values[field, default: []].insert(value) }
       let body = Query(
         vector: direction,
         topK: part.count,
-        filter: .isIn(field, part.map { .string($0) }),
+        filter: .and(
+          values.sorted { $0.key < $1.key }
+            .map { .isIn($0.key, $0.value.sorted().map { .string($0) }) }
+        ),
         includeMetadata: false
       )
       let reply: QueryReply = try await post(["query"], body)
-      found.formUnion(Set(part).intersection(reply.matches.map(\.id)))
+      found.formUnion(Set(part.map(\.id)).intersection(reply.matches.map(\.id)))
     }
-    let rest = ids.filter { !found.contains($0) }
-    for start in stride(from: 0, to: rest.count, by: Self.fetchMax) {
-      let part = rest[start..<min(start + Self.fetchMax, rest.count)]
+    let rest = expected.map(\.id).filter { !found.contains($0) }
+    for part in Self.fetches(rest) {
       let reply: PresenceReply = try await send { address in
         self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
       }
@@ -274,10 +366,6 @@ public final class PineconeIndex: Sendable {
     var tags: [String: String]
   }
 
-  private struct Upsert: Encodable {
-    var vectors: [VectorRecord]
-  }
-
   private struct Query: Encodable {
     var vector: [Float]
     var topK: Int
@@ -291,6 +379,17 @@ public final class PineconeIndex: Sendable {
 
   private struct FetchReply: Decodable {
     var vectors: [String: VectorRecord]
+  }
+
+  private struct ListReply: Decodable {
+    struct Item: Decodable {
+      var id: String
+    }
+    struct Pagination: Decodable {
+      var next: String?
+    }
+    var vectors: [Item]?
+    var pagination: Pagination?
   }
 
   private struct PresenceReply: Decodable {

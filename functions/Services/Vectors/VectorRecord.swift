@@ -76,6 +76,8 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
   case isIn(String, [MetadataValue])
   /// All of the conditions.
   indirect case and([VectorFilter])
+  /// One of the conditions or more.
+  indirect case or([VectorFilter])
 
   /// Writes the filter's JSON.
   public func encode(to encoder: any Encoder) throws {
@@ -84,6 +86,7 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
     case .equal(let field, let value): try container.encode([field: ["$eq": value]])
     case .isIn(let field, let values): try container.encode([field: ["$in": values]])
     case .and(let filters): try container.encode(["$and": filters])
+    case .or(let filters): try container.encode(["$or": filters])
     }
   }
 }

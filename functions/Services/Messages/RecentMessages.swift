@@ -1,0 +1,113 @@
+import FirestoreClient
+import PsstModels
+
+/// Finds a user's recent messages by their words, without a provider or an index.
+struct RecentMessages: Sendable {
+  let firestore: Firestore
+  let clock: any Clock<Duration>
+
+  /// What gives the results their scores.
+  static let model = EmbeddingModel(
+    provider: "words",
+    name: "recent-messages",
+    dimension: 0,
+    relevanceThreshold: 0.3,
+    isDegraded: true
+  )
+
+  /// The chats among which the newest are chosen; one read of few fields each.
+  private static let chatsListedMax = 500
+  /// The newest chats, which are searched.
+  private static let chatsMax = 40
+  /// The newest messages of each of several chats, and of a single chat.
+  private static let messagesMax = 50
+  private static let messagesOfOneMax = 500
+  /// Chats read at the same time.
+  private static let concurrency = 8
+  /// After this time the messages found so far are the answer.
+  private static let timeMax: Duration = .seconds(3)
+
+  /// The messages that share most of a query's words, best first; of equals, the newest first.
+  ///
+  /// Only messages of chats whose member the user is now. Throws `FirestoreError`.
+  func search(
+    _ query: String,
+    as userID: String,
+    limit: Int,
+    chatID: String?,
+    minScore: Double?
+  ) async throws -> [MessageSearch.Hit] {
+    let words = QueryWords(query)
+    let threshold = minScore ?? Self.model.relevanceThreshold
+    let hits = try await withThrowingTaskGroup(of: Part.self) { group in
+      group.addTask {
+        // Cancellation means that all chats have been searched.
+        try? await clock.sleep(for: Self.timeMax)
+        return .timeIsUp
+      }
+      group.addTask { .chats(try await chats(of: userID, chatID: chatID)) }
+      var waiting: [String] = []
+      var running = 0
+      var hits: [MessageSearch.Hit] = []
+      let messagesMax = chatID == nil ? Self.messagesMax : Self.messagesOfOneMax
+      while let part = try await group.next() {
+        switch part {
+        case .timeIsUp: waiting = []
+        case .chats(let ids): waiting = ids
+        case .hits(let some):
+          hits += some
+          running -= 1
+        }
+        while running < Self.concurrency, let next = waiting.popLast() {
+          running += 1
+          group.addTask {
+            let messages = try await messages(of: next, limit: messagesMax)
+            return .hits(
+              messages.compactMap { message in
+                let score = words.score(of: message)
+                guard score > 0, score >= threshold else { return nil }
+                return MessageSearch.Hit(message, in: next, score: score)
+              }
+            )
+          }
+        }
+        if case .timeIsUp = part { break }
+        if running == 0, waiting.isEmpty { break }
+      }
+      group.cancelAll()
+      return hits
+    }
+    let best = hits.sorted { left, right in
+      (left.score, left.timestamp, right.messageID)
+        > (right.score, right.timestamp, left.messageID)
+    }
+    return Array(best.prefix(limit))
+  }
+
+  private enum Part: Sendable {
+    case timeIsUp
+    /// The chats to search, the newest last.
+    case chats([String])
+    case hits([MessageSearch.Hit])
+  }
+
+  private func chats(of userID: String, chatID: String?) async throws -> [String] {
+    if let chatID {
+      return try await firestore.isMember(userID, of: chatID) ? [chatID] : []
+    }
+    let field = "lastMessageTimestamp"
+    let chats = try await firestore.collection(Chat.collection).query
+      .where("members", .arrayContains, userID).select([field]).limit(Self.chatsListedMax).get()
+    return chats.map { chat in
+      guard case .timestamp(let time)? = chat[field] else { return (Int64.min, chat.id) }
+      return (time.microseconds, chat.id)
+    }
+    .sorted { $0 < $1 }.suffix(Self.chatsMax).map(\.1)
+  }
+
+  private func messages(of chatID: String, limit: Int) async throws -> [DocumentSnapshot] {
+    try await firestore.collection(Chat.collection).document(chatID)
+      .collection(Message.collection).query.order(by: "timestamp", descending: true)
+      .limit(limit).get().map { $0 }
+  }
+}
