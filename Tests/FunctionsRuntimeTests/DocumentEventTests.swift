@@ -192,6 +192,9 @@ struct DocumentEventTests {
       OnDocumentCreated<FirestoreDocument>("later", at: pattern) { _ in
         throw EventError.retry(after: .milliseconds(2500), "busy")
       }
+      OnDocumentCreated<FirestoreDocument>("named", at: pattern) { _ in
+        throw EventError.retry(exactlyAfter: .seconds(40), "busy until then")
+      }
       OnDocumentCreated<FirestoreDocument>("noParam", at: pattern) { event in
         _ = try event.params.chatID
       }
@@ -206,10 +209,11 @@ struct DocumentEventTests {
     #expect(try await advice("plain") == nil)
     #expect(try await advice("permanent") == "never")
     #expect(try await advice("later") == "after=2.5")
+    #expect(try await advice("named") == "exactly-after=40.0")
     #expect(try await advice("noParam") == "never")
     #expect(
       harness.log.entries(atLeast: .error).map { $0.metadata["error"] } == [
-        "Failure()", "hopeless (Failure())", "busy",
+        "Failure()", "hopeless (Failure())", "busy", "busy until then",
         "The trigger's pattern captures no 'chatID'; it captures: chatId, messageId.",
       ]
     )

@@ -97,8 +97,10 @@ extension HTTPFields {
   /// Tells Hearth, by its own header, and Cloud Tasks, by HTTP's, when to try again.
   mutating func set(_ advice: RetryAdvice?) {
     self[RetryAdvice.header] = advice?.headerValue
-    if case .after(let seconds)? = advice {
+    switch advice {
+    case .after(let seconds), .exactlyAfter(let seconds):
       self[.retryAfter] = String(Int(Swift.min(seconds, 86_400).rounded(.up)))
+    case .never, nil: break
     }
   }
 }
