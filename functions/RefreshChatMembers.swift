@@ -21,7 +21,7 @@ extension MessageFunctions {
         logger.info("Chat skipped", metadata: ["reason": "its members are the same"])
         return
       }
-      let refresh = try await sortingFailures {
+      let refresh = try await sortingFailures(logger) {
         try await services.indexer.refreshMembers(ofChat: chatID)
       }
       logger.info(

@@ -169,7 +169,9 @@ struct DeliveryPolicyTests {
     var used = Delivery.sample(at: now)
     used.attempts = 3
     #expect(settle(used, failed(.exactlyAfter(seconds: 3)), retrying).state == .dead)
-    #expect(settle(.sample(at: now), failed(.after(seconds: 3)), DeliveryRetries()).state == .failed)
+    #expect(
+      settle(.sample(at: now), failed(.after(seconds: 3)), DeliveryRetries()).state == .failed
+    )
     #expect(settle(.sample(at: now), failed(.never), retrying).state == .dead)
     #expect(settle(.sample(at: now), failed(.never), DeliveryRetries()).state == .failed)
   }

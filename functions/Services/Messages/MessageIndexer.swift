@@ -67,6 +67,8 @@ public struct MessageIndexer: Sendable {
         if let known, known.text == source.message.text {
           values = known.values
         } else {
+          // Who cannot store a vector does not pay for it.
+          try vectors.checkCircuit()
           values = try await embed([source.message.text], usage: &usage)[0]
         }
         known = Embedded(text: source.message.text, values: values)
@@ -218,6 +220,7 @@ public struct MessageIndexer: Sendable {
       }
     }
     if !sources.isEmpty {
+      try vectors.checkCircuit()
       let values = try await embed(sources.map(\.message.text), usage: &batch.usage)
       try await vectors.upsert(zip(sources, values).map { $0.record($1) })
       let after = try await read(sources.map(\.place))

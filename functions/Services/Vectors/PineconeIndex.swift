@@ -17,6 +17,7 @@ public final class PineconeIndex: Sendable {
   private let settings: VectorSettings
   private let call: ServiceCall
   private let retries: ServiceRetries
+  private let circuit: ServiceCircuit
   /// The data plane's address, once the index is known to exist and to be for the right model.
   private let dataPlane = Mutex<String?>(nil)
 
@@ -42,7 +43,18 @@ public final class PineconeIndex: Sendable {
     self.settings = settings
     self.model = model
     self.retries = retries
-    call = ServiceCall(service: "the vector index", http: http, now: retries.now)
+    circuit = ServiceCircuit(now: retries.now)
+    call = ServiceCall(
+      service: "the vector index",
+      keySetting: "PINECONE_API_KEY",
+      http: http,
+      now: retries.now
+    )
+  }
+
+  /// Throws as a call would while the service's circuit is open, before work that costs money.
+  func checkCircuit() throws {
+    try circuit.check()
   }
 
   // MARK: Control plane
@@ -56,9 +68,7 @@ public final class PineconeIndex: Sendable {
 
   private func address() async throws -> String {
     if let address = dataPlane.withLock({ $0 }) { return address }
-    let description = try await describeOrCreate()
-    try check(description)
-    let address = dataAddress(description.host)
+    let address = dataAddress(try await describeOrCreate().host)
     dataPlane.withLock { $0 = address }
     return address
   }
@@ -77,10 +87,12 @@ public final class PineconeIndex: Sendable {
   }
 
   private func describe() async throws -> IndexDescription {
-    try await retries.run {
-      try await call.send(
-        request("GET", settings.host, ["indexes", settings.index]),
-        as: IndexDescription.self
+    try await retries.run(through: circuit) {
+      try checked(
+        try await call.send(
+          request("GET", settings.host, ["indexes", settings.index]),
+          as: IndexDescription.self
+        )
       )
     }
   }
@@ -93,15 +105,18 @@ public final class PineconeIndex: Sendable {
       spec: .init(serverless: .init(cloud: settings.cloud, region: settings.region)),
       tags: [Self.providerTag: model.provider, Self.modelTag: model.name]
     )
-    return try await retries.run {
-      try await call.send(
-        try request("POST", settings.host, ["indexes"], body: body),
-        as: IndexDescription.self
+    return try await retries.run(through: circuit) {
+      try checked(
+        try await call.send(
+          try request("POST", settings.host, ["indexes"], body: body),
+          as: IndexDescription.self
+        )
       )
     }
   }
 
-  private func check(_ description: IndexDescription) throws {
+  /// The description, if it is of an index for this model.
+  private func checked(_ description: IndexDescription) throws -> IndexDescription {
     let tags = description.tags ?? [:]
     let found = "\(tags[Self.providerTag] ?? "unknown")/\(tags[Self.modelTag] ?? "unknown")"
     let wanted = "\(model.provider)/\(model.name)"
@@ -116,6 +131,7 @@ public final class PineconeIndex: Sendable {
         """
       )
     }
+    return description
   }
 
   /// The address with a scheme, which a host may lack.
@@ -214,12 +230,16 @@ public final class PineconeIndex: Sendable {
   ) async throws -> Reply {
     do {
       let request = try makeRequest(try await address())
-      return try await retries.run { try await call.send(request, as: Reply.self) }
+      return try await retries.run(through: circuit) {
+        try await call.send(request, as: Reply.self)
+      }
     } catch let error as ServiceError where error.kind == .notFound {
       // The index has been deleted since the last look: look again, and create it again.
       dataPlane.withLock { $0 = nil }
       let request = try makeRequest(try await address())
-      return try await retries.run { try await call.send(request, as: Reply.self) }
+      return try await retries.run(through: circuit) {
+        try await call.send(request, as: Reply.self)
+      }
     }
   }
 
