@@ -195,6 +195,9 @@ struct DocumentEventTests {
       OnDocumentCreated<FirestoreDocument>("named", at: pattern) { _ in
         throw EventError.retry(exactlyAfter: .seconds(40), "busy until then")
       }
+      OnDocumentCreated<FirestoreDocument>("waits", at: pattern, options: .init(retry: true)) { _ in
+        throw EventError.retry(after: .seconds(1), "not yet")
+      }
       OnDocumentCreated<FirestoreDocument>("noParam", at: pattern) { event in
         _ = try event.params.chatID
       }
@@ -210,6 +213,7 @@ struct DocumentEventTests {
     #expect(try await advice("permanent") == "never")
     #expect(try await advice("later") == "after=2.5")
     #expect(try await advice("named") == "exactly-after=40.0")
+    #expect(try await advice("waits") == "after=1.0")
     #expect(try await advice("noParam") == "never")
     #expect(
       harness.log.entries(atLeast: .error).map { $0.metadata["error"] } == [
@@ -217,6 +221,9 @@ struct DocumentEventTests {
         "The trigger's pattern captures no 'chatID'; it captures: chatId, messageId.",
       ]
     )
+    // Only a wait that follows is no error.
+    let waits = harness.log.entries(atLeast: .warning).filter { $0.level == .warning }
+    #expect(waits.map { $0.metadata["error"] } == ["not yet"])
   }
 
   @Test("The documents may come as JSON, too")

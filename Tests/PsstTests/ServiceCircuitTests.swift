@@ -199,11 +199,27 @@ struct ServiceCircuitTests {
     #expect(scene.calls <= 2 + 16)
   }
 
+  @Test("When a probe is due, one caller prepares for it, and the next one a few seconds later")
+  func preparation() async throws {
+    try await scene.goDown()
+    scene.pass(30)
+    try scene.circuit.check()
+    let refused = #expect(throws: ServiceError.self) { try scene.circuit.check() }
+    #expect(refused?.circuit == .halfOpen && refused?.retryAfter == .seconds(5))
+    scene.pass(5)
+    try scene.circuit.check()
+    #expect(try await scene.call() == nil)
+    for _ in 0..<5 { try scene.circuit.check() }
+  }
+
   @Test("A clock that is set back does not keep it open")
   func clockSetBack() async throws {
     try await scene.goDown()
+    scene.pass(30)
+    try scene.circuit.check()
     scene.pass(-86_400)
 
+    try scene.circuit.check()
     #expect(try await scene.call() == nil)
   }
 }

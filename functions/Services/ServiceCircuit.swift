@@ -15,8 +15,8 @@ import Synchronization
 /// circuit, its failure opens it for longer, from 30 s up to 15 min. A longer time that the provider
 /// names counts, and a shorter one only until the first probe.
 ///
-/// Each worker has its own circuits. A worker asks a dead provider about 100 times a day, so a few
-/// workers stay below any limit, and no database has to work for a provider's failure to be noticed.
+/// Each worker has its own circuits, so that one needs no database in order to notice an outage. A
+/// worker asks a dead provider about 100 times a day, which a few workers may do at once.
 final class ServiceCircuit: Sendable {
   private let now: @Sendable () -> Date
   private let slots = CallSlots(callsMax)
@@ -27,9 +27,9 @@ final class ServiceCircuit: Sendable {
   /// The calls under way at a time, and so the most that a provider's end can surprise.
   private static let callsMax = 16
   /// Each opening in a row is longer.
-  private static let openTimeMin: Duration = .seconds(1)
   private static let openTimes = BackOff(initial: .seconds(30), maximum: .seconds(900))
-
+  /// The shortest time that a provider can name.
+  private static let namedTimeMin: Duration = .seconds(1)
   /// The wait for the outcome of a probe.
   private static let probeTime: Duration = .seconds(5)
 
@@ -40,6 +40,8 @@ final class ServiceCircuit: Sendable {
     var isProbed = false
     var opened = Date.distantPast
     var end = Date.distantPast
+    /// Until when `check` lets nobody else prepare for the probe.
+    var preparationEnd = Date.distantPast
     var cause: ServiceError?
   }
 
@@ -75,9 +77,13 @@ final class ServiceCircuit: Sendable {
   }
 
   /// Throws as a call would while the circuit is open, before work that a call would follow.
+  ///
+  /// When a probe is due, one caller in a few seconds may prepare for it.
   func check() throws {
     try state.withLock { state in
-      if state.openings > 0, state.isProbed || !isOver(state) { throw held(state) }
+      guard state.openings > 0 else { return }
+      guard !state.isProbed, isOver(state, state.preparationEnd) else { throw held(state) }
+      state.preparationEnd = now() + Self.probeTime / .seconds(1)
     }
   }
 
@@ -91,7 +97,7 @@ final class ServiceCircuit: Sendable {
   private func enter() throws -> Bool {
     try state.withLock { state in
       guard state.openings > 0 else { return false }
-      guard !state.isProbed, isOver(state) else { throw held(state) }
+      guard !state.isProbed, isOver(state, state.end) else { throw held(state) }
       state.isProbed = true
       return true
     }
@@ -119,29 +125,31 @@ final class ServiceCircuit: Sendable {
   private func open(_ state: inout State, for failure: ServiceError) -> ServiceError {
     let isNews = state.cause?.kind != failure.kind
     let growing = Self.openTimes.delay(afterFailures: state.openings + 1)
-    let named = failure.retryAfter.map { max($0, Self.openTimeMin) }
+    let named = failure.retryAfter.map { max($0, Self.namedTimeMin) }
     let wait = state.openings == 0 ? named ?? growing : max(growing, named ?? .zero)
     state.openings += 1
     state.opened = now()
     state.end = state.opened + wait / .seconds(1)
+    state.preparationEnd = state.end
     state.cause = failure
     var error = held(state)
     error.isNews = isNews
     return error
   }
 
-  /// Whether the open time is over; a clock that was set back does not make it longer.
-  private func isOver(_ state: State) -> Bool {
+  /// Whether a time since the opening is over; a clock that was set back does not make it longer.
+  private func isOver(_ state: State, _ end: Date) -> Bool {
     let now = now()
-    return now >= state.end || now < state.opened
+    return now >= end || now < state.opened
   }
 
   /// The failure that opened the circuit, with the time left until the next probe.
   private func held(_ state: State) -> ServiceError {
     var error = state.cause ?? ServiceError(.unavailable, "the provider is not asked now")
     let left = Duration.milliseconds(Int((state.end.timeIntervalSince(now()) * 1000).rounded(.up)))
-    error.retryAfter = state.isProbed ? Self.probeTime : max(left, .zero)
-    error.circuit = state.isProbed ? .halfOpen : .open
+    let isHalfOpen = state.isProbed || isOver(state, state.end)
+    error.retryAfter = isHalfOpen ? Self.probeTime : left
+    error.circuit = isHalfOpen ? .halfOpen : .open
     return error
   }
 }
