@@ -14,7 +14,7 @@ extension MessageFunctions {
       options: .init(secrets: Self.secrets, retry: true)
     ) { event in
       let (chatID, messageID, logger) = try event.message
-      let outcome = try await sortingFailures {
+      let outcome = try await sortingFailures(logger) {
         try await services.indexer.index(chatID: chatID, messageID: messageID)
       }
       switch outcome {

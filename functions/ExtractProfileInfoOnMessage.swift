@@ -5,8 +5,7 @@ extension MessageFunctions {
   /// Adds what a message says about a client to the client's profile.
   ///
   /// Only in the chat of one trainer with one client, by the words of either. Acts on the message
-  /// as it is now. When the provider fails, the event is retried when the provider says so or after
-  /// growing waits.
+  /// as it is now. When the provider fails, the event is retried after growing waits.
   public var extractProfileInfoOnMessage: OnDocumentCreated<FirestoreDocument> {
     .init(
       "extractProfileInfoOnMessage",
@@ -15,7 +14,7 @@ extension MessageFunctions {
       options: .init(timeout: .seconds(300), secrets: ["OPENAI_API_KEY"], retry: true)
     ) { event in
       let (chatID, messageID, logger) = try event.message
-      let outcome = try await sortingFailures {
+      let outcome = try await sortingFailures(logger) {
         try await services.profiles.extract(chatID: chatID, messageID: messageID)
       }
       switch outcome {

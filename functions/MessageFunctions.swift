@@ -50,10 +50,22 @@ extension DocumentEvent {
 
 extension MessageFunctions {
   /// Runs a trigger's work and marks its failures as temporary or permanent.
-  func sortingFailures<Output>(_ work: () async throws -> Output) async throws -> Output {
+  ///
+  /// Of the many failures for one outage of a provider the first is logged for people.
+  func sortingFailures<Output>(
+    _ logger: Logger,
+    _ work: () async throws -> Output
+  ) async throws -> Output {
     do {
       return try await work()
     } catch let error as ServiceError {
+      if error.isNews {
+        logger.log(
+          level: error.needsCorrection ? .error : .warning,
+          "Events wait for a provider",
+          metadata: ["reason": "\(error)"]
+        )
+      }
       throw error.eventError
     } catch let error as ValueCodingError {
       throw EventError.permanent("A document of the chat is malformed", cause: error)
@@ -66,9 +78,12 @@ extension MessageFunctions {
 
 extension ServiceError {
   /// The failure as an event's handler reports it.
+  ///
+  /// An event waits as long as its provider serves nobody, in steps of an hour where only a person
+  /// can end that.
   var eventError: EventError {
-    guard isTransient || kind == .quotaExhausted else { return .permanent(message) }
-    // Unless the service names a wait, the wait starts here and grows with the attempts.
-    return .retry(after: retryAfter ?? .seconds(1), message)
+    guard isOutage else { return .permanent(message) }
+    let least: Duration = needsCorrection && circuit != .halfOpen ? .seconds(3600) : .zero
+    return .retry(after: max(least, retryAfter ?? .zero), message)
   }
 }

@@ -11,7 +11,7 @@ extension MessageFunctions {
     .init("recordContact", at: "chats/{chatId}/messages/{messageId}", options: .init(retry: true)) {
       event in
       let (chatID, messageID, logger) = try event.message
-      let outcome = try await sortingFailures {
+      let outcome = try await sortingFailures(logger) {
         try await services.contacts.record(chatID: chatID, messageID: messageID)
       }
       switch outcome {

@@ -19,7 +19,9 @@ extension MessageFunctions {
         logger.info("Chat skipped", metadata: ["reason": "\(reason)"])
         return
       }
-      let outcome = try await sortingFailures { try await services.indexer.indexChat(chatID) }
+      let outcome = try await sortingFailures(logger) {
+        try await services.indexer.indexChat(chatID)
+      }
       switch outcome {
       case .refreshed(let refreshed, let unchanged):
         logger.info(

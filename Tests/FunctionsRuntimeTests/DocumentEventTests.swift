@@ -192,6 +192,12 @@ struct DocumentEventTests {
       OnDocumentCreated<FirestoreDocument>("later", at: pattern) { _ in
         throw EventError.retry(after: .milliseconds(2500), "busy")
       }
+      OnDocumentCreated<FirestoreDocument>("named", at: pattern) { _ in
+        throw EventError.retry(exactlyAfter: .seconds(40), "busy until then")
+      }
+      OnDocumentCreated<FirestoreDocument>("waits", at: pattern, options: .init(retry: true)) { _ in
+        throw EventError.retry(after: .seconds(1), "not yet")
+      }
       OnDocumentCreated<FirestoreDocument>("noParam", at: pattern) { event in
         _ = try event.params.chatID
       }
@@ -206,13 +212,18 @@ struct DocumentEventTests {
     #expect(try await advice("plain") == nil)
     #expect(try await advice("permanent") == "never")
     #expect(try await advice("later") == "after=2.5")
+    #expect(try await advice("named") == "exactly-after=40.0")
+    #expect(try await advice("waits") == "after=1.0")
     #expect(try await advice("noParam") == "never")
     #expect(
       harness.log.entries(atLeast: .error).map { $0.metadata["error"] } == [
-        "Failure()", "hopeless (Failure())", "busy",
+        "Failure()", "hopeless (Failure())", "busy", "busy until then",
         "The trigger's pattern captures no 'chatID'; it captures: chatId, messageId.",
       ]
     )
+    // Only a wait that follows is no error.
+    let waits = harness.log.entries(atLeast: .warning).filter { $0.level == .warning }
+    #expect(waits.map { $0.metadata["error"] } == ["not yet"])
   }
 
   @Test("The documents may come as JSON, too")

@@ -139,7 +139,7 @@ func withAdministration(
         backup: backup
       ),
       http: world.http,
-      retries: ServiceRetries(sleep: { _ in }, random: { 0 })
+      retries: ServiceRetries(sleep: { _ in }, random: { 0 }, now: { world.now.date })
     )
     return Administration(functions: MessageFunctions(services: services), faults: faults)
   } test: { suite, administration in

@@ -156,8 +156,13 @@ struct BackfillEmbeddingsTests {
       #expect(first.failed == 2 && first.embedded == 0 && !first.done)
       #expect(first.stopped?.contains("503") == true)
 
+      // The circuit is still open.
       let second = try await world.backfill()
-      #expect(second.embedded == 2 && second.done)
+      #expect(second.failed == 2 && second.stopped?.contains("503") == true)
+
+      try await world.suite.clock.advance(by: .seconds(30))
+      let third = try await world.backfill()
+      #expect(third.embedded == 2 && third.done)
     }
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import FunctionsTesting
 import PsstFunctions
 import PsstServices
@@ -373,14 +374,17 @@ struct EmbedMessageTests {
     }
   }
 
-  @Test("A wrong key ends the event, and the key is in no message")
+  @Test("A wrong key makes the event wait for an hour, and the key is in no message")
   func wrongKey() async throws {
     try await World.run(World.tinyModel) { world in
       world.providers.fail(OutboundResponse(status: 401))
+      let start = world.suite.clock.now.date
       try await world.say("m1", "Hello")
 
+      #expect(Int(world.suite.clock.now.date.timeIntervalSince(start)) == 3600)
       let deliveries = try await world.suite.deliveries(of: world.functions.embedMessage)
-      #expect(deliveries.map(\.state) == [.dead])
+      #expect(deliveries.map(\.state) == [.succeeded])
+      #expect(world.providers.count("/embeddings") == 2)
       #expect(world.waits.all.isEmpty)
       for line in world.suite.logs {
         #expect(!"\(line.message) \(line.metadata)".contains("Bearer key"))

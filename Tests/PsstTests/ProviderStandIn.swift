@@ -13,6 +13,7 @@ final class ProviderStandIn: HTTPTransport {
     var records: [String: VectorRecord] = [:]
     var requests: [OutboundRequest] = []
     var faults: [OutboundResponse] = []
+    var outage: (suffix: String, answer: Result<OutboundResponse, OutboundHTTPError>)?
     var embedsAsBase64 = true
     var hooks: [(suffix: String, act: @Sendable () async throws -> Void)] = []
   }
@@ -29,6 +30,14 @@ final class ProviderStandIn: HTTPTransport {
 
   /// The next requests are answered so, before all else.
   func fail(_ faults: OutboundResponse...) { state.withLock { $0.faults += faults } }
+
+  /// From now on requests whose path ends so are answered so.
+  func breakDown(_ suffix: String, _ answer: Result<OutboundResponse, OutboundHTTPError>) {
+    state.withLock { $0.outage = (suffix, answer) }
+  }
+
+  /// Ends an outage.
+  func recover() { state.withLock { $0.outage = nil } }
 
   /// Acts while a request whose path ends so is under way, before it has an effect: the next of its
   /// kind for which nothing is planned yet.
@@ -61,6 +70,9 @@ final class ProviderStandIn: HTTPTransport {
     return try state.withLock { state in
       state.requests.append(request)
       if !state.faults.isEmpty { return state.faults.removeFirst() }
+      if let outage = state.outage, request.url.hasSuffix(outage.suffix) {
+        return try outage.answer.get()
+      }
       let path = request.url.dropFirst(Self.host.count).split(separator: "?").first ?? ""
       let body = try? JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
       switch (request.method, path) {

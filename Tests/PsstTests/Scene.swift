@@ -33,7 +33,7 @@ struct Scene: Sendable {
               ? .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini") : .none
           ),
           http: world.http,
-          retries: ServiceRetries(attemptsMax: 1)
+          retries: ServiceRetries(attemptsMax: 1, now: { world.now.date })
         )
       )
     } test: { suite, functions in

@@ -30,7 +30,11 @@ struct World: Sendable {
           vectors: VectorSettings(host: ProviderStandIn.host)
         ),
         http: world.http,
-        retries: ServiceRetries(sleep: { waits.add($0) }, random: { 0 }),
+        retries: ServiceRetries(
+          sleep: { waits.add($0) },
+          random: { 0 },
+          now: { world.now.date }
+        ),
         clock: clock
       )
       return MessageFunctions(services: services)

@@ -108,10 +108,70 @@ struct DeliveryPolicyTests {
     #expect(time.duration(since: now) > .seconds(86_400 - 600))
   }
 
-  @Test("The handler's advice overrides the wait, and never means never")
-  func advice() {
-    let later = settle(.sample(at: now), failed(.after(seconds: 30)), retrying)
-    #expect(later.dueTime.duration(since: now) == .seconds(30))
+  /// The waits before the second try and the ones after it, up to `count`.
+  private func waits(_ advice: RetryAdvice, _ retry: DeliveryRetries, count: Int) -> [Duration] {
+    var delivery = Delivery.sample(at: now)
+    var time = now
+    return (0..<count).map { _ in
+      delivery = settle(delivery, failed(advice), retry, at: time)
+      let wait = delivery.dueTime.duration(since: time)
+      time = delivery.dueTime
+      return wait
+    }
+  }
+
+  @Test("Advice after which to try is a minimum of the growing wait")
+  func minimalAdvice() {
+    let seconds = waits(.after(seconds: 3), .events, count: 5).map { $0 / .seconds(1) }
+
+    #expect(seconds == [3, 3, 4, 8, 16])
+    #expect(waits(.after(seconds: 0), .events, count: 2) == [.seconds(1), .seconds(2)])
+  }
+
+  @Test("A day of advice to try again in a second costs no more tries than no advice")
+  func adviceForADay() {
+    var delivery = Delivery.sample(at: now)
+    var time = now
+    while !delivery.state.isSettled {
+      delivery = settle(delivery, failed(.after(seconds: 1)), .events, at: time)
+      time = max(time, delivery.dueTime)
+    }
+
+    #expect(delivery.attempts == 153)
+  }
+
+  @Test("Exact advice takes the place of the growing wait, from a second to a day")
+  func exactAdvice() {
+    #expect(
+      waits(.exactlyAfter(seconds: 3), .events, count: 4) == Array(repeating: .seconds(3), count: 4)
+    )
+    #expect(waits(.exactlyAfter(seconds: 0.01), .events, count: 1) == [.seconds(1)])
+    var unbounded = DeliveryRetries.events
+    unbounded.window = nil
+    #expect(waits(.exactlyAfter(seconds: 1e12), unbounded, count: 1) == [.seconds(86_400)])
+    #expect(waits(.after(seconds: 1e12), unbounded, count: 1) == [.seconds(86_400)])
+  }
+
+  @Test("Advice beyond the window's end leaves a last try at that end", arguments: [true, false])
+  func adviceBeyondWindow(isExact: Bool) {
+    let advice: RetryAdvice =
+      isExact ? .exactlyAfter(seconds: 86_400) : .after(seconds: 86_400)
+    let later = now.advanced(by: .seconds(100))
+    let delivery = settle(.sample(at: now), failed(advice), retrying, at: later)
+
+    #expect(delivery.state == .pending)
+    #expect(delivery.dueTime == now.advanced(by: .seconds(3600)))
+    #expect(settle(delivery, failed(advice), retrying, at: delivery.dueTime).state == .dead)
+  }
+
+  @Test("Advice adds no attempts, and never means never")
+  func adviceAndAttempts() {
+    var used = Delivery.sample(at: now)
+    used.attempts = 3
+    #expect(settle(used, failed(.exactlyAfter(seconds: 3)), retrying).state == .dead)
+    #expect(
+      settle(.sample(at: now), failed(.after(seconds: 3)), DeliveryRetries()).state == .failed
+    )
     #expect(settle(.sample(at: now), failed(.never), retrying).state == .dead)
     #expect(settle(.sample(at: now), failed(.never), DeliveryRetries()).state == .failed)
   }

@@ -12,6 +12,7 @@ struct OpenAIServer {
   let key: String?
   let call: ServiceCall
   let retries: ServiceRetries
+  let circuit: ServiceCircuit
 
   /// Posts JSON to a path below the base and reads the answer.
   ///
@@ -36,7 +37,7 @@ struct OpenAIServer {
       timeout: timeout,
       responseBytesMax: responseBytesMax
     )
-    return try await retries.run {
+    return try await retries.run(through: circuit) {
       do {
         return try read(try await call.send(request, as: Reply.self))
       } catch var error as ServiceError {

@@ -10,6 +10,10 @@ import OutboundHTTP
 struct ServiceCall {
   /// The service's name in messages.
   let service: String
+  /// The setting that has the service's key; nil for one without keys.
+  var keySetting: String?
+  /// The setting that names the service's model; nil where a missing thing is no wrong setting.
+  var modelSetting: String?
   let http: any HTTPTransport
   var now: @Sendable () -> Date = { Date() }
 
@@ -21,7 +25,7 @@ struct ServiceCall {
       response = try await http.send(request)
     } catch let error as OutboundHTTPError {
       if error.kind == .cancelled { throw CancellationError() }
-      let isLater = error.kind != .invalidRequest && error.kind != .tooLarge
+      let isLater = error.kind != .invalidRequest
       throw ServiceError(isLater ? .unavailable : .misconfigured, "\(service): \(error.message)")
     }
     guard response.isSuccess else { throw failure(response, of: request) }
@@ -83,11 +87,14 @@ struct ServiceCall {
     let kind: ServiceError.Kind =
       switch response.status {
       case 401, 403: .misconfigured
+      case 402: .quotaExhausted
       case 404: .notFound
-      case 408, 500...599: .unavailable
+      case 408: .unavailable
       case 409: .alreadyExists
       case 429: isSpent ? .quotaExhausted : .rateLimited
-      default: .refused
+      case 400...499: .refused
+      // A redirection, as to a page to sign in, is as little an answer as a failing server's.
+      default: .unavailable
       }
     var reason = (body?.error?.message ?? body?.message).map { ": \($0.prefix(300))" } ?? ""
     // A server that quotes the key it received would bring the key into a log.
@@ -98,11 +105,22 @@ struct ServiceCall {
     }
     var error = ServiceError(
       kind,
-      "\(service) answered \(response.status)\(reason)",
+      "\(service) answered \(response.status)\(reason)\(correction(of: kind))",
       retryAfter: retryAfter(response.headers)
     )
     error.shouldRetry = response.headers["x-should-retry"].flatMap { Bool($0) }
     return error
+  }
+
+  /// What a person must do, as the end of a sentence.
+  private func correction(of kind: ServiceError.Kind) -> String {
+    switch (kind, keySetting, modelSetting) {
+    case (.misconfigured, let key?, _): "; correct \(key) and deploy again"
+    case (.quotaExhausted, let key?, _): "; give the account of \(key) more quota"
+    case (.notFound, _, let model?):
+      "; correct \(model), or the address of the service, and deploy again"
+    default: ""
+    }
   }
 
   /// The wait that a service asks for: in milliseconds, in seconds, or until a date.

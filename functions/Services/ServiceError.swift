@@ -4,8 +4,13 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
   public var kind: Kind
   /// A sentence without keys and without texts of users.
   public var message: String
-  /// How long the service asked to be left alone; nil when it did not say.
+  /// When to ask again at the earliest: as the service asked, or when its circuit lets a call
+  /// through; nil when nobody said.
   public var retryAfter: Duration?
+  /// The circuit of the service after this failure.
+  public internal(set) var circuit = Circuit.closed
+  /// Whether the circuit opened for this failure and was closed, or open for another kind, before.
+  public internal(set) var isNews = false
   /// Whether the service itself said to try again at once; nil when it said nothing.
   var shouldRetry: Bool?
 
@@ -15,13 +20,23 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
     case unavailable
     /// Too many requests for now.
     case rateLimited
-    /// The account has no quota left; waiting does not help.
+    /// The account has no quota left until a person gives it some.
     case quotaExhausted
     /// The settings are wrong: a key, a model or an index.
     case misconfigured
     /// The service does not take the request.
     case refused
     case notFound, alreadyExists
+  }
+
+  /// Whether calls reach the service at all.
+  public enum Circuit: Sendable, Hashable {
+    /// They do.
+    case closed
+    /// They all fail like this one until `retryAfter`, and nobody is asked.
+    case open
+    /// They fail for a moment, because one call finds out whether the service is back.
+    case halfOpen
   }
 
   /// A failure.
@@ -31,8 +46,16 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
     self.retryAfter = retryAfter
   }
 
-  /// Whether the same request may succeed later.
-  public var isTransient: Bool { kind == .unavailable || kind == .rateLimited }
+  /// Whether the same request may succeed in a moment.
+  var isTransient: Bool { kind == .unavailable || kind == .rateLimited }
+
+  /// Whether a person must correct something before the service serves anybody.
+  public var needsCorrection: Bool { kind == .misconfigured || kind == .quotaExhausted }
+
+  /// Whether the service serves nobody right now, whatever is asked of it.
+  ///
+  /// Who can do without the service then does; others wait.
+  public var isOutage: Bool { isTransient || needsCorrection }
 
   /// The message.
   public var description: String { message }

@@ -44,19 +44,27 @@ public struct ServiceRetries: Sendable {
     self.now = now
   }
 
-  /// Makes a call until it succeeds, cannot succeed, or has been made often enough.
-  func run<Output>(_ call: () async throws -> Output) async throws -> Output {
+  /// Makes a call until it succeeds, cannot succeed, has been made often enough, or finds the
+  /// circuit open.
+  func run<Output>(
+    through circuit: ServiceCircuit,
+    _ call: () async throws -> Output
+  ) async throws -> Output {
     var attempt = 1
     while true {
       do {
-        return try await call()
+        return try await circuit.run(call)
       } catch let error as ServiceError {
         let wait =
           error.retryAfter ?? Self.backOff.delay(afterFailures: attempt, random: random())
         // Waiting does not fill an account, whatever else the service says.
         let mayPass = error.kind != .quotaExhausted && (error.shouldRetry ?? error.isTransient)
-        guard mayPass, attempt < attemptsMax, wait <= waitMax, !Task.isCancelled else {
-          throw error
+        guard mayPass, error.circuit == .closed, attempt < attemptsMax, wait <= waitMax,
+          !Task.isCancelled
+        else {
+          // Nobody needs to ask a service before the time that it named.
+          let isNamed = error.isTransient && error.retryAfter != nil && error.circuit == .closed
+          throw isNamed ? circuit.open(for: error) : error
         }
         try await sleep(wait)
         attempt += 1

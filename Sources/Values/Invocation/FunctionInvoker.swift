@@ -232,10 +232,12 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
 package enum RetryAdvice: Sendable, Hashable {
   /// Never again: the event can only fail.
   case never
-  /// Again, after this many seconds at the earliest.
+  /// Again, after the growing wait, and after this many seconds at the earliest.
   case after(seconds: Double)
+  /// Again, after this many seconds in place of the growing wait.
+  case exactlyAfter(seconds: Double)
 
-  /// The reply header that carries the advice: `never` or `after=SECONDS`.
+  /// The reply header that carries the advice: `never`, `after=SECONDS` or `exactly-after=SECONDS`.
   package static let header = fieldName("x-hearth-retry")
 
   /// The header's text.
@@ -243,19 +245,24 @@ package enum RetryAdvice: Sendable, Hashable {
     switch self {
     case .never: "never"
     case .after(let seconds): "after=\(seconds)"
+    case .exactlyAfter(let seconds): "exactly-after=\(seconds)"
     }
   }
 
-  /// Reads the header's text; nil when it is neither form.
+  /// Reads the header's text; nil when it has none of the forms.
   package init?(headerValue: String) {
     if headerValue == "never" {
       self = .never
-    } else if headerValue.hasPrefix("after="), let seconds = Double(headerValue.dropFirst(6)),
-      seconds >= 0, seconds.isFinite
-    {
-      self = .after(seconds: seconds)
-    } else {
+      return
+    }
+    let words = headerValue.split(separator: "=", maxSplits: 1)
+    guard words.count == 2, let seconds = Double(words[1]), seconds >= 0, seconds.isFinite else {
       return nil
+    }
+    switch words[0] {
+    case "after": self = .after(seconds: seconds)
+    case "exactly-after": self = .exactlyAfter(seconds: seconds)
+    default: return nil
     }
   }
 }

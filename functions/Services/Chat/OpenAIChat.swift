@@ -33,8 +33,15 @@ public struct OpenAIChat: ChatModel {
     server = OpenAIServer(
       baseURL: baseURL,
       key: key,
-      call: ServiceCall(service: "the chat provider", http: http, now: retries.now),
-      retries: retries
+      call: ServiceCall(
+        service: "the chat provider",
+        keySetting: "OPENAI_API_KEY",
+        modelSetting: "PSST_CHAT_MODEL",
+        http: http,
+        now: retries.now
+      ),
+      retries: retries,
+      circuit: ServiceCircuit(now: retries.now)
     )
     self.answerTokensMax = answerTokensMax
   }

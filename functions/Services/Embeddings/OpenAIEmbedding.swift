@@ -32,8 +32,15 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     server = OpenAIServer(
       baseURL: baseURL,
       key: key,
-      call: ServiceCall(service: "the embedding provider", http: http, now: retries.now),
-      retries: retries
+      call: ServiceCall(
+        service: "the embedding provider",
+        keySetting: "OPENAI_API_KEY",
+        modelSetting: "PSST_EMBEDDING_MODEL",
+        http: http,
+        now: retries.now
+      ),
+      retries: retries,
+      circuit: ServiceCircuit(now: retries.now)
     )
   }
 

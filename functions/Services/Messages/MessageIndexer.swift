@@ -102,6 +102,8 @@ public struct MessageIndexer: Sendable {
     _ source: MessageSource,
     usage: inout TokenUsage
   ) async throws -> Embedded {
+    // Who cannot store a vector does not pay for it.
+    try vectors.checkWriting()
     let stored = try await vectors.fetch([source.vectorID])[source.vectorID].flatMap(Embedded.init)
     if let stored, stored.text == source.text { return stored }
     let values = try await cache.vector(of: source.text, by: embeddings, usage: &usage)
@@ -303,7 +305,8 @@ public struct MessageIndexer: Sendable {
     _ batch: inout Batch
   ) async throws -> [String: [Float]] {
     let embedded = try await apart(texts.sorted(), &batch) { part, batch in
-      Array(zip(part, try await embed(part, usage: &batch.usage)))
+      try vectors.checkWriting()
+      return Array(zip(part, try await embed(part, usage: &batch.usage)))
     }
     return Dictionary(uniqueKeysWithValues: embedded)
   }

@@ -18,6 +18,9 @@ public final class PineconeIndex: Sendable {
   private let settings: VectorSettings
   private let call: ServiceCall
   private let retries: ServiceRetries
+  /// A service can refuse to write, for example by its quota, and still answer what it is asked.
+  private let reading: ServiceCircuit
+  private let writing: ServiceCircuit
   /// The data plane's address, once the index is known to exist and to be for the right model.
   private let dataPlane = Mutex<String?>(nil)
 
@@ -50,7 +53,19 @@ public final class PineconeIndex: Sendable {
     self.settings = settings
     self.model = model
     self.retries = retries
-    call = ServiceCall(service: "the vector index", http: http, now: retries.now)
+    reading = ServiceCircuit(now: retries.now)
+    writing = ServiceCircuit(now: retries.now)
+    call = ServiceCall(
+      service: "the vector index",
+      keySetting: "PINECONE_API_KEY",
+      http: http,
+      now: retries.now
+    )
+  }
+
+  /// Throws as a write would while its circuit is open, before work that costs money.
+  func checkWriting() throws {
+    try writing.check()
   }
 
   // MARK: Control plane
@@ -64,9 +79,7 @@ public final class PineconeIndex: Sendable {
 
   private func address() async throws -> String {
     if let address = dataPlane.withLock({ $0 }) { return address }
-    let description = try await describeOrCreate()
-    try check(description)
-    let address = dataAddress(description.host)
+    let address = dataAddress(try await describeOrCreate().host)
     dataPlane.withLock { $0 = address }
     return address
   }
@@ -85,10 +98,12 @@ public final class PineconeIndex: Sendable {
   }
 
   private func describe() async throws -> IndexDescription {
-    try await retries.run {
-      try await call.send(
-        request("GET", settings.host, ["indexes", settings.index]),
-        as: IndexDescription.self
+    try await retries.run(through: reading) {
+      try checked(
+        try await call.send(
+          request("GET", settings.host, ["indexes", settings.index]),
+          as: IndexDescription.self
+        )
       )
     }
   }
@@ -104,15 +119,18 @@ public final class PineconeIndex: Sendable {
         Self.recordsTag: Self.records,
       ]
     )
-    return try await retries.run {
-      try await call.send(
-        try request("POST", settings.host, ["indexes"], body: body),
-        as: IndexDescription.self
+    return try await retries.run(through: reading) {
+      try checked(
+        try await call.send(
+          try request("POST", settings.host, ["indexes"], body: body),
+          as: IndexDescription.self
+        )
       )
     }
   }
 
-  private func check(_ description: IndexDescription) throws {
+  /// The description, if it is of an index for this model.
+  private func checked(_ description: IndexDescription) throws -> IndexDescription {
     let tags = description.tags ?? [:]
     let found = "\(tags[Self.providerTag] ?? "unknown")/\(tags[Self.modelTag] ?? "unknown")"
     let wanted = "\(model.provider)/\(model.name)"
@@ -135,6 +153,7 @@ public final class PineconeIndex: Sendable {
         """
       )
     }
+    return description
   }
 
   private var reindexing: String {
@@ -177,7 +196,7 @@ public final class PineconeIndex: Sendable {
 
   private func upsert(_ records: [Data]) async throws {
     let body = Array(#"{"vectors":["#.utf8) + records.joined(separator: [UInt8(ascii: ",")])
-    let _: Ignored = try await send { address in
+    let _: Ignored = try await send(through: writing) { address in
       var request = self.request("POST", address, ["vectors", "upsert"])
       request.body = body + Array("]}".utf8)
       return request
@@ -191,7 +210,7 @@ public final class PineconeIndex: Sendable {
     filter: VectorFilter? = nil
   ) async throws -> [VectorMatch] {
     let body = Query(vector: vector, topK: topK, filter: filter)
-    let reply: QueryReply = try await post(["query"], body)
+    let reply: QueryReply = try await post(["query"], body, through: reading)
     return reply.matches
   }
 
@@ -199,7 +218,7 @@ public final class PineconeIndex: Sendable {
   public func fetch(_ ids: [String]) async throws -> [String: VectorRecord] {
     var found: [String: VectorRecord] = [:]
     for part in Self.fetches(ids) {
-      let reply: FetchReply = try await send { address in
+      let reply: FetchReply = try await send(through: reading) { address in
         self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
       }
       found.merge(reply.vectors) { $1 }
@@ -235,7 +254,7 @@ public final class PineconeIndex: Sendable {
     repeat {
       var query = [(name: "prefix", value: prefix)]
       if let token { query.append(("paginationToken", token)) }
-      let reply: ListReply = try await send { [query] address in
+      let reply: ListReply = try await send(through: reading) { [query] address in
         self.request("GET", address, ["vectors", "list"], query: query)
       }
       let ids = reply.vectors?.map(\.id) ?? []
@@ -273,12 +292,12 @@ public final class PineconeIndex: Sendable {
         ),
         includeMetadata: false
       )
-      let reply: QueryReply = try await post(["query"], body)
+      let reply: QueryReply = try await post(["query"], body, through: reading)
       found.formUnion(Set(part.map(\.id)).intersection(reply.matches.map(\.id)))
     }
     let rest = expected.map(\.id).filter { !found.contains($0) }
     for part in Self.fetches(rest) {
-      let reply: PresenceReply = try await send { address in
+      let reply: PresenceReply = try await send(through: reading) { address in
         self.request("GET", address, ["vectors", "fetch"], query: part.map { ("ids", $0) })
       }
       found.formUnion(reply.vectors.keys)
@@ -290,28 +309,36 @@ public final class PineconeIndex: Sendable {
   public func delete(_ ids: [String]) async throws {
     for start in stride(from: 0, to: ids.count, by: Self.deleteMax) {
       let body = Delete(ids: Array(ids[start..<min(start + Self.deleteMax, ids.count)]))
-      let _: Ignored = try await post(["vectors", "delete"], body)
+      let _: Ignored = try await post(["vectors", "delete"], body, through: writing)
     }
   }
 
   private func post<Reply: Decodable>(
     _ path: [String],
-    _ body: some Encodable & Sendable
+    _ body: some Encodable & Sendable,
+    through circuit: ServiceCircuit
   ) async throws -> Reply {
-    try await send { address in try self.request("POST", address, path, body: body) }
+    try await send(through: circuit) { address in
+      try self.request("POST", address, path, body: body)
+    }
   }
 
   private func send<Reply: Decodable>(
+    through circuit: ServiceCircuit,
     _ makeRequest: (_ address: String) throws -> OutboundRequest
   ) async throws -> Reply {
     do {
       let request = try makeRequest(try await address())
-      return try await retries.run { try await call.send(request, as: Reply.self) }
+      return try await retries.run(through: circuit) {
+        try await call.send(request, as: Reply.self)
+      }
     } catch let error as ServiceError where error.kind == .notFound {
       // The index has been deleted since the last look: look again, and create it again.
       dataPlane.withLock { $0 = nil }
       let request = try makeRequest(try await address())
-      return try await retries.run { try await call.send(request, as: Reply.self) }
+      return try await retries.run(through: circuit) {
+        try await call.send(request, as: Reply.self)
+      }
     }
   }
 

@@ -122,31 +122,47 @@ package struct DeliveryPolicy: Sendable {
     _ now: Timestamp
   ) {
     next.attempts += 1
-    var wait = retry.backOff.delay(afterFailures: next.attempts)
+    let growing = retry.backOff.delay(afterFailures: next.attempts)
+    let advised: Duration
     switch advice {
     case .never:
       next.end(retry.attemptsMax == 1 ? .failed : .dead, error, now)
       return
-    case .after(let seconds): wait = .seconds(min(seconds, Self.adviceSecondsMax))
-    case nil: break
+    case .after(let seconds):
+      advised = max(growing, .seconds(min(seconds, Self.adviceSecondsMax)))
+    case .exactlyAfter(let seconds):
+      let bounds = Self.exactAdviceSecondsMin...Self.adviceSecondsMax
+      advised = .seconds(min(max(seconds, bounds.lowerBound), bounds.upperBound))
+    case nil: advised = growing
     }
     guard retry.attemptsMax != 1 || retry.needsBothBounds && retry.window != nil else {
       next.end(.failed, error, now)
       return
     }
-    let time = now.advanced(by: wait)
     // The window of a document's event begins when it happened, any other at the first try.
     var start = next.firstAttemptTime ?? now
     if case .document = next.source { start = next.commitTime }
-    guard retry.allowsRetry(attempts: next.attempts, elapsed: time.duration(since: start)) else {
+    let elapsed = now.duration(since: start)
+    func allows(_ wait: Duration) -> Bool {
+      retry.allowsRetry(attempts: next.attempts, elapsed: elapsed + wait)
+    }
+    let wait: Duration
+    if allows(advised) {
+      wait = advised
+    } else if allows(min(growing, advised)), let window = retry.window {
+      // Long advice costs no event its last try, which then comes when the window ends.
+      wait = window - elapsed
+    } else {
       next.end(.dead, "\(error) Given up after \(next.attempts) attempts.", now)
       return
     }
-    next.postpone(to: time, error, at: now)
+    next.postpone(to: now.advanced(by: wait), error, at: now)
   }
 
   /// The latest retry that a handler may ask for, one day ahead: production's retry window.
   private static let adviceSecondsMax = 86_400.0
+  /// The earliest retry in place of the growing wait, the first wait of events.
+  private static let exactAdviceSecondsMin = 1.0
 }
 
 extension Timestamp {

@@ -5,6 +5,7 @@ import Invocation
 /// ```swift
 /// throw EventError.permanent("The message has no text")
 /// throw EventError.retry(after: .seconds(30), "The provider is busy", cause: error)
+/// throw EventError.retry(exactlyAfter: retryAfter, "The provider named a time", cause: error)
 /// ```
 ///
 /// For any other error the function's `retry` option decides.
@@ -25,7 +26,9 @@ public struct EventError: Error, Sendable {
 
   /// Trying again may help, but not before `delay` has passed.
   ///
-  /// The event is tried again only if the function's `retry` option allows it.
+  /// The waits still grow with each failure: the next try comes after `delay` or after the wait of
+  /// the function's `retry` option, whichever is longer. At most a day counts. The event is tried
+  /// again only if that option allows it.
   public static func retry(
     after delay: Duration,
     _ message: String,
@@ -35,6 +38,24 @@ public struct EventError: Error, Sendable {
       message: message,
       cause: cause,
       advice: .after(seconds: max(0, delay / .seconds(1)))
+    )
+  }
+
+  /// Trying again may help once `delay` has passed, however often the event has failed.
+  ///
+  /// Only for a time that a provider itself named, such as its `Retry-After`: `delay` takes the
+  /// place of the growing wait, and a constant here would be asked for at the same pace for a day.
+  /// Less than a second counts as one, more than a day as a day. The event is tried again only if
+  /// the function's `retry` option allows it.
+  public static func retry(
+    exactlyAfter delay: Duration,
+    _ message: String,
+    cause: (any Error)? = nil
+  ) -> EventError {
+    EventError(
+      message: message,
+      cause: cause,
+      advice: .exactlyAfter(seconds: max(0, delay / .seconds(1)))
     )
   }
 }

@@ -51,8 +51,14 @@ struct EventExchange {
       scope.logger.notice("The function was cancelled")
       return Self.text("The function was cancelled.", status: .internalServerError, advice: nil)
     } catch {
-      scope.logger.error("The function failed", metadata: ["error": "\(error)"])
       let advice = (error as? EventError)?.advice
+      let waits = advice != nil && advice != .never && scope.options.retry?.triesAgain == true
+      // A handler that knows when to try again has coped; nobody needs to act.
+      scope.logger.log(
+        level: waits ? .warning : .error,
+        "The function failed",
+        metadata: ["error": "\(error)"]
+      )
       return scope.acknowledged(
         Self.text("The function failed.", status: .internalServerError, advice: advice),
         advice
@@ -97,8 +103,10 @@ extension HTTPFields {
   /// Tells Hearth, by its own header, and Cloud Tasks, by HTTP's, when to try again.
   mutating func set(_ advice: RetryAdvice?) {
     self[RetryAdvice.header] = advice?.headerValue
-    if case .after(let seconds)? = advice {
+    switch advice {
+    case .after(let seconds), .exactlyAfter(let seconds):
       self[.retryAfter] = String(Int(Swift.min(seconds, 86_400).rounded(.up)))
+    case .never, nil: break
     }
   }
 }

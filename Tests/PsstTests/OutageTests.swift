@@ -1,0 +1,231 @@
+import FunctionsTesting
+import OpenAIStub
+import OutboundHTTP
+import PsstFunctions
+import PsstModels
+import PsstServices
+import Testing
+
+/// Messages that wait for a provider which serves nobody, over hours and days.
+@Suite("Outages of providers")
+struct OutageTests {
+  /// How a provider fails everybody.
+  struct Outage: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var answer: Result<OutboundResponse, OutboundHTTPError>
+    /// What the log says that a person must correct.
+    var correction: String?
+
+    static func status(
+      _ status: Int,
+      _ body: String = "",
+      headers: OutboundHeaders = [:],
+      correction: String? = nil
+    ) -> Outage {
+      Outage(
+        testDescription: "\(status) \(body) \(headers)",
+        answer: .success(
+          OutboundResponse(status: status, headers: headers, body: Array(body.utf8))
+        ),
+        correction: correction
+      )
+    }
+  }
+
+  static let wrongKey = Outage.status(
+    401,
+    #"{"error":{"message":"Incorrect API key provided: key.","code":"invalid_api_key"}}"#,
+    correction: "OPENAI_API_KEY"
+  )
+  static let outages = [
+    wrongKey,
+    .status(
+      404,
+      #"{"error":{"message":"The model does not exist","code":"model_not_found"}}"#,
+      correction: "PSST_EMBEDDING_MODEL"
+    ),
+    .status(
+      429,
+      #"{"error":{"message":"Slow down","code":"rate_limit_exceeded"}}"#,
+      headers: ["retry-after": "1"]
+    ),
+    .status(
+      429,
+      #"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#,
+      correction: "quota"
+    ),
+    .status(500), .status(302), .status(200, "<html>Sign in</html>"),
+    .status(200, #"{"data":[]}"#),
+    Outage(
+      testDescription: "nothing",
+      answer: .failure(OutboundHTTPError(.timedOut, "no answer in 30 s"))
+    ),
+  ]
+
+  private func write(_ count: Int, _ world: World) async throws {
+    for number in 0..<count { try await world.write("m\(number)", "message number \(number)") }
+  }
+
+  @Test(
+    "An hour of outage with 100 waiting messages costs few requests",
+    arguments: [.status(503), wrongKey] as [Outage]
+  )
+  func hour(outage: Outage) async throws {
+    try await expectFewRequests(outage, messages: 100)
+  }
+
+  @Test("However a provider fails everybody, messages wait for it", arguments: outages)
+  func kinds(outage: Outage) async throws {
+    try await expectFewRequests(outage, messages: 10)
+  }
+
+  private func expectFewRequests(_ outage: Outage, messages: Int) async throws {
+    try await World.run(World.tinyModel) { world in
+      world.providers.breakDown("/embeddings", outage.answer)
+      try await write(messages, world)
+      try await world.suite.clock.advance(by: .seconds(3599))
+
+      let requests = world.providers.count("/embeddings")
+      #expect(requests >= 1 && requests < 40)
+      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .pending })
+      let lines = world.suite.logs.filter { $0.message == "Events wait for a provider" }
+      #expect(lines.count == 1)
+      #expect(lines.first?.level == (outage.correction == nil ? .warning : .error))
+      if let correction = outage.correction {
+        #expect(lines.first?.metadata["reason"]?.contains(correction) == true)
+      }
+
+      world.providers.recover()
+      try await world.suite.clock.advance(by: .seconds(3600))
+      #expect(world.providers.records.count == messages)
+      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .succeeded })
+    }
+  }
+
+  @Test(
+    "A day of outage with 100 waiting messages costs few requests, and ends none of their events",
+    arguments: [.status(503), wrongKey] as [Outage]
+  )
+  func day(outage: Outage) async throws {
+    try await World.run(World.tinyModel) { world in
+      world.providers.breakDown("/embeddings", outage.answer)
+      try await write(100, world)
+      try await world.suite.clock.advance(by: .seconds(22 * 3600))
+      #expect(world.providers.count("/embeddings") < 150)
+      #expect(try await world.suite.deliveries().allSatisfy { $0.state == .pending })
+
+      world.providers.recover()
+      try await world.suite.settle()
+      #expect(world.providers.records.count == 100)
+    }
+  }
+
+  @Test(
+    "An outage of the chat model makes messages wait too, for few requests",
+    arguments: [
+      StubFault(.chat, times: 1_000_000, status: 401),
+      StubFault(.chat, times: 1_000_000, status: 404),
+      StubFault(
+        .chat,
+        times: 1_000_000,
+        status: 429,
+        body: ["error": ["message": "spent", "code": "insufficient_quota"]]
+      ),
+      StubFault(.chat, times: 1_000_000, status: 429, headers: ["retry-after": "1"]),
+      StubFault(.chat, times: 1_000_000, status: 500),
+      StubFault(.chat, times: 1_000_000, body: "<html>"),
+      StubFault(.chat, times: 1_000_000, reset: true),
+    ]
+  )
+  func chatModel(fault: StubFault) async throws {
+    try await Scene.run { scene in
+      try scene.model.fail(fault)
+      for number in 0..<20 { try await scene.write("m\(number)", "My knee is sore \(number)") }
+      try await scene.suite.clock.advance(by: .seconds(3599))
+
+      let requests = scene.model.journal.entries.count
+      #expect(requests >= 1 && requests < 40)
+      let deliveries = try await scene.suite.deliveries(
+        of: scene.functions.extractProfileInfoOnMessage
+      )
+      #expect(deliveries.count == 20)
+      #expect(deliveries.allSatisfy { $0.state == .pending })
+    }
+  }
+
+  @Test("While the index is down, no message is embedded in order to be stored there")
+  func indexDown() async throws {
+    try await World.run(World.tinyModel) { world in
+      try await world.say("m", "The index is known")
+      world.providers.breakDown("/vectors/upsert", .success(OutboundResponse(status: 503)))
+      try await write(100, world)
+      try await world.suite.clock.advance(by: .seconds(3600))
+
+      #expect(world.providers.count("/vectors/upsert") < 40)
+      #expect(world.providers.count("/embeddings") < 150)
+      world.providers.recover()
+      try await world.suite.settle()
+      #expect(world.providers.records.count == 101)
+    }
+  }
+
+  @Test("An index of another model is looked at a few times, and messages wait")
+  func otherModel() async throws {
+    try await World.run(World.tinyModel) { world in
+      try await world.say("m", "The index is known")
+      world.providers.deleteIndex()
+      world.providers.retag(["embedding_provider": "openai", "embedding_model": "other"])
+      let services = MessageServices(
+        firestore: world.suite.firestore,
+        settings: PsstSettings(
+          embedding: World.tinyModel,
+          vectors: VectorSettings(host: ProviderStandIn.host)
+        ),
+        http: world.suite.http
+      )
+      let before = world.providers.requests.count
+      for _ in 0..<50 {
+        let error = await #expect(throws: ServiceError.self) { try await services.checkIndex() }
+        #expect(error?.kind == .misconfigured)
+        #expect(error?.circuit == .open)
+      }
+      #expect(world.providers.requests.count == before + 1)
+    }
+  }
+
+  @Test("While the circuit is open, a search asks no provider and searches the words at once")
+  func search() async throws {
+    try await World.run(World.tinyModel) { world in
+      try await world.say("m1", "My knee is sore")
+      world.providers.breakDown("/embeddings", .success(OutboundResponse(status: 503)))
+      _ = try await world.search("sore knee")
+      let requests = world.providers.requests.count
+      let reply = try await world.search("knee")
+
+      #expect(reply.results.map(\.messageId) == ["m1"])
+      #expect(reply.degraded && reply.provider == "words")
+      #expect(world.providers.requests.count == requests)
+    }
+  }
+
+  @Test("A message that the model never answers in the form asked for holds up no other message")
+  func oneMessageOnly() async throws {
+    try await Scene.run { scene in
+      try scene.model.add(
+        StubScript(rules: [
+          .init(contains: "odd", reply: ScriptedReply(content: "Well, well", unchecked: true))
+        ])
+      )
+      try scene.find((.injuries, "Sore knee"), in: "knee")
+      for number in 0..<8 { try await scene.write("odd\(number)", "odd \(number)") }
+      try await scene.write("m1", "My knee is sore")
+      try await scene.suite.clock.advance(by: .seconds(60))
+
+      #expect(try await scene.profile()?.totalItems == 1)
+      let states = try await scene.suite.deliveries(of: scene.functions.extractProfileInfoOnMessage)
+        .map(\.state)
+      #expect(states.count { $0 == .pending } == 8)
+      #expect(scene.suite.logs.allSatisfy { $0.message != "Events wait for a provider" })
+    }
+  }
+}

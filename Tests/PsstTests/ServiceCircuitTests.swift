@@ -1,0 +1,245 @@
+import Foundation
+@testable import PsstServices
+import Synchronization
+import Testing
+
+/// A circuit over a clock that a test moves, and the calls that went through.
+private final class CircuitScene: Sendable {
+  private struct State {
+    var time = Date(timeIntervalSince1970: 1_000_000)
+    var calls = 0
+    var running = 0
+    var runningMax = 0
+  }
+
+  private let state: Shared<State>
+  let circuit: ServiceCircuit
+
+  init() {
+    let state = Shared(State())
+    self.state = state
+    circuit = ServiceCircuit(now: { state.value.withLock { $0.time } })
+  }
+
+  var calls: Int { state.value.withLock { $0.calls } }
+  /// The most calls that were under way at a time.
+  var runningMax: Int { state.value.withLock { $0.runningMax } }
+
+  func pass(_ seconds: Double) { state.value.withLock { $0.time += seconds } }
+
+  /// Makes a call that ends so; returns its failure.
+  @discardableResult
+  func call(
+    _ error: ServiceError? = nil,
+    during act: @Sendable () async throws -> Void = {}
+  ) async throws -> ServiceError? {
+    do {
+      try await circuit.run {
+        state.value.withLock {
+          $0.calls += 1
+          $0.running += 1
+          $0.runningMax = max($0.running, $0.runningMax)
+        }
+        defer { state.value.withLock { $0.running -= 1 } }
+        try await act()
+        if let error { throw error }
+      }
+      return nil
+    } catch let error as ServiceError {
+      return error
+    }
+  }
+
+  /// Opens the circuit by failures of a provider that is down.
+  func goDown() async throws { for _ in 0..<3 { try await call(down) } }
+}
+
+/// State behind a lock that several objects have.
+private final class Shared<State: Sendable>: Sendable {
+  let value: Mutex<State>
+  init(_ state: State) { value = Mutex(state) }
+}
+
+private let down = ServiceError(.unavailable, "it is down")
+
+@Suite("Circuit of a provider")
+struct ServiceCircuitTests {
+  private let scene = CircuitScene()
+
+  @Test("Three failures in a row open it, and then calls fail without being made")
+  func opens() async throws {
+    #expect(try await scene.call(down)?.circuit == .closed)
+    #expect(try await scene.call(down)?.circuit == .closed)
+    let third = try await scene.call(down)
+    #expect(third?.circuit == .open && third?.isNews == true)
+    scene.pass(10)
+    let held = try await scene.call()
+
+    #expect(held?.kind == .unavailable)
+    #expect(held?.message == "it is down")
+    #expect(held?.retryAfter == .seconds(20))
+    #expect(held?.circuit == .open && held?.isNews == false)
+    #expect(scene.calls == 3)
+    #expect(throws: ServiceError.self) { try scene.circuit.check() }
+  }
+
+  @Test("Each failed probe opens it for longer, up to a quarter of an hour, and is no news")
+  func grows() async throws {
+    try await scene.goDown()
+    var waits: [Double] = []
+    for _ in 0..<7 {
+      let wait = try #require(try await scene.call()?.retryAfter) / .seconds(1)
+      waits.append(wait)
+      scene.pass(wait - 0.001)
+      #expect(try await scene.call()?.circuit == .open)
+      scene.pass(0.001)
+      #expect(try await scene.call(down)?.isNews == false)
+    }
+
+    #expect(waits == [30, 60, 120, 240, 480, 900, 900])
+    #expect(scene.calls == 3 + 7)
+  }
+
+  @Test("A successful probe closes it, and the next outage begins afresh")
+  func closes() async throws {
+    try await scene.goDown()
+    scene.pass(30)
+    #expect(try await scene.call(down)?.retryAfter == .seconds(60))
+    scene.pass(60)
+    try scene.circuit.check()
+    #expect(try await scene.call() == nil)
+    #expect(try await scene.call() == nil)
+    #expect(try await scene.call(down)?.circuit == .closed)
+    try await scene.call(down)
+    let opener = try await scene.call(down)
+
+    #expect(opener?.retryAfter == .seconds(30))
+    #expect(opener?.isNews == true)
+  }
+
+  @Test("Only one call is the probe; the others fail while it is under way")
+  func oneProbe() async throws {
+    try await scene.goDown()
+    scene.pass(30)
+    let scene = scene
+    try await scene.call(during: {
+      for _ in 0..<50 {
+        let held = try await scene.call()
+        #expect(held?.retryAfter == .seconds(5) && held?.circuit == .halfOpen)
+      }
+      #expect(throws: ServiceError.self) { try scene.circuit.check() }
+    })
+
+    #expect(scene.calls == 4)
+    #expect(try await scene.call() == nil)
+  }
+
+  @Test("A probe that is cancelled leaves its place to another one")
+  func cancelledProbe() async throws {
+    try await scene.goDown()
+    scene.pass(30)
+    await #expect(throws: CancellationError.self) {
+      try await scene.call(during: { throw CancellationError() })
+    }
+
+    #expect(try await scene.call() == nil)
+  }
+
+  @Test("A success in between, or an answer to the request itself, starts the count again")
+  func countsInARow() async throws {
+    for error in [nil, ServiceError(.refused, "not this"), ServiceError(.notFound, "not there")] {
+      for _ in 0..<2 { #expect(try await scene.call(down)?.circuit == .closed) }
+      try await scene.call(error)
+    }
+    try await scene.call(down)
+
+    #expect(try await scene.call() == nil)
+    #expect(scene.calls == 11)
+  }
+
+  @Test(
+    "What only a person can correct opens it at once",
+    arguments: [ServiceError.Kind.misconfigured, .quotaExhausted]
+  )
+  func correction(kind: ServiceError.Kind) async throws {
+    #expect(try await scene.call(ServiceError(kind, "no"))?.isNews == true)
+    #expect(try await scene.call()?.kind == kind)
+    #expect(scene.calls == 1)
+    scene.pass(30)
+    #expect(try await scene.call(down)?.isNews == true)
+  }
+
+  @Test(
+    "The time that a provider names counts, but a short one only until the first probe",
+    arguments: [(0.0, [1, 60, 120]), (7, [7, 60, 120]), (100, [100, 100, 120])]
+      as [(Double, [Double])]
+  )
+  func named(seconds: Double, waits: [Double]) async throws {
+    let error = ServiceError(.rateLimited, "later", retryAfter: .seconds(seconds))
+    var opener = scene.circuit.open(for: error)
+    for wait in waits {
+      #expect(opener.retryAfter == .seconds(wait))
+      scene.pass(wait)
+      opener = try #require(try await scene.call(error))
+    }
+  }
+
+  @Test("Of many calls at once few surprise the provider, and the others are not made")
+  func burst() async throws {
+    let scene = scene
+    try await withThrowingTaskGroup(of: ServiceError?.self) { group in
+      for _ in 0..<200 {
+        group.addTask { try await scene.call(down, during: { await Task.yield() }) }
+      }
+      for try await error in group { #expect(error?.kind == .unavailable) }
+    }
+
+    #expect(scene.runningMax <= 16)
+    // Those under way when the third one failed.
+    #expect(scene.calls <= 2 + 16)
+  }
+
+  @Test("When a probe is due, one caller prepares for it, and the next one a few seconds later")
+  func preparation() async throws {
+    try await scene.goDown()
+    scene.pass(30)
+    try scene.circuit.check()
+    let refused = #expect(throws: ServiceError.self) { try scene.circuit.check() }
+    #expect(refused?.circuit == .halfOpen && refused?.retryAfter == .seconds(5))
+    scene.pass(5)
+    try scene.circuit.check()
+    #expect(try await scene.call() == nil)
+    for _ in 0..<5 { try scene.circuit.check() }
+  }
+
+  @Test("A clock that is set back does not keep it open")
+  func clockSetBack() async throws {
+    try await scene.goDown()
+    scene.pass(30)
+    try scene.circuit.check()
+    scene.pass(-86_400)
+
+    try scene.circuit.check()
+    #expect(try await scene.call() == nil)
+  }
+}
+
+@Suite("Slots of calls")
+struct CallSlotsTests {
+  @Test("A caller that is cancelled while it waits goes, and the next one has its turn")
+  func cancelled() async throws {
+    let slots = CallSlots(1)
+    try await slots.take()
+    let first = Task { try await slots.take() }
+    let second = Task {
+      try await slots.take()
+      slots.giveBack()
+    }
+    first.cancel()
+
+    await #expect(throws: CancellationError.self) { try await first.value }
+    slots.giveBack()
+    try await second.value
+    try await slots.take()
+  }
+}
