@@ -1,4 +1,5 @@
 public import FunctionsRuntime
+public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
@@ -6,7 +7,7 @@ extension MessageFunctions {
   ///
   /// Acts on the chat as it is now. Search does not depend on this for safety, because it checks
   /// membership itself; this lets new members find old messages.
-  public var refreshChatMembers: OnDocumentUpdated<FirestoreDocument> {
+  public var refreshChatMembers: OnDocumentUpdated<Lenient<Chat>> {
     .init(
       "refreshChatMembers",
       at: "chats/{chatId}",
@@ -15,9 +16,13 @@ extension MessageFunctions {
       let chatID = try event.params.chatId
       var logger = event.logger
       logger[metadataKey: "chat.id"] = "\(chatID)"
-      let watched = ["members", "isGroupChat"]
-      guard watched.contains(where: { event.data.before.fields[$0] != event.data.after.fields[$0] })
-      else {
+      guard case .readable(let chat) = event.data.after else {
+        logger.info("Chat skipped", metadata: ["reason": "it cannot be read"])
+        return
+      }
+      // Before, the chat may have been one that could not be read.
+      let before = event.data.before.value
+      guard chat.members != before?.members || chat.isGroupChat != before?.isGroupChat else {
         logger.info("Chat skipped", metadata: ["reason": "its members are the same"])
         return
       }

@@ -47,13 +47,25 @@ public struct MessageServices: Sendable {
       case .openAI(let baseURL, let key, let model):
         OpenAIChat(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
       }
-    let indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
+    let documents = DocumentReader()
+    let indexer = MessageIndexer(
+      firestore: firestore,
+      embeddings: embeddings,
+      vectors: vectors,
+      documents: documents
+    )
     self.indexer = indexer
-    search = MessageSearch(firestore: firestore, embeddings: embeddings, vectors: vectors)
-    profiles = ProfileExtractor(firestore: firestore, model: chat)
-    contacts = ContactRecorder(firestore: firestore)
+    search = MessageSearch(
+      firestore: firestore,
+      embeddings: embeddings,
+      vectors: vectors,
+      documents: documents
+    )
+    profiles = ProfileExtractor(firestore: firestore, model: chat, documents: documents)
+    contacts = ContactRecorder(firestore: firestore, documents: documents)
     migration = ChatMigration(
       firestore: firestore,
+      documents: documents,
       backup: settings.backup.backup(over: http),
       sleep: retries.sleep
     )
@@ -61,6 +73,7 @@ public struct MessageServices: Sendable {
       firestore: firestore,
       indexer: indexer,
       vectors: vectors,
+      documents: documents,
       settings: settings.backfill,
       sleep: retries.sleep
     )

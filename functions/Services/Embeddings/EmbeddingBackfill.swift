@@ -16,6 +16,7 @@ public struct EmbeddingBackfill: Sendable {
   private let firestore: Firestore
   private let indexer: MessageIndexer
   private let vectors: PineconeIndex
+  private let documents: DocumentReader
   private let settings: BackfillSettings
   private let sleep: @Sendable (Duration) async throws -> Void
 
@@ -30,12 +31,14 @@ public struct EmbeddingBackfill: Sendable {
     firestore: Firestore,
     indexer: MessageIndexer,
     vectors: PineconeIndex,
+    documents: DocumentReader,
     settings: BackfillSettings,
     sleep: @escaping @Sendable (Duration) async throws -> Void
   ) {
     self.firestore = firestore
     self.indexer = indexer
     self.vectors = vectors
+    self.documents = documents
     self.settings = settings
     self.sleep = sleep
   }
@@ -120,7 +123,7 @@ public struct EmbeddingBackfill: Sendable {
         chatID.map { chats.document($0).collection(Message.collection).query }
         ?? firestore.collectionGroup(Message.collection)
       if let upTo { query = query.where("__name__", .lessThanOrEqual, upTo) }
-      query = query.select(["text", "mediaType"])
+      query = query.select(["text", "mediaType", "senderID", "timestamp"])
       let size = EmbeddingBackfill.batchSize * EmbeddingBackfill.concurrency
       try await query.pages(of: size, after: after) { page in
         let isGoingOn = try await self.page(page)
@@ -159,7 +162,7 @@ public struct EmbeddingBackfill: Sendable {
     private mutating func missing(in page: QuerySnapshot) async throws -> Missing {
       var found = Missing()
       // Other things also have collections of this name, such as an assistant's conversations.
-      let messages = page.compactMap(UnembeddedMessage.init)
+      let messages = page.compactMap { UnembeddedMessage($0, backfill.documents) }
       if let last = page.last, chatID == nil { found.isLast = last.reference.isBehindChats }
       let withText = messages.filter { $0.hasText }
       let embedded = try await backfill.vectors.existing(
@@ -270,23 +273,15 @@ private struct UnembeddedMessage: Sendable {
   var textBytes: Int
 
   /// Reads a document; nil for one that is not a message of a chat.
-  init?(_ snapshot: DocumentSnapshot) {
+  init?(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {
     path = snapshot.reference.path
     let segments = path.split(separator: "/").map(String.init)
     guard segments.count == 4, segments[0] == Chat.collection else { return nil }
     place = MessagePlace(chatID: segments[1], messageID: segments[3])
-    switch snapshot["text"] {
-    case nil, .null:
-      hasText = false
-      textBytes = 0
-    case .string(let text):
-      hasText = text.contains { !$0.isWhitespace }
-      textBytes = text.utf8.count
-    default:
-      // The message is malformed, which shows when it is embedded.
-      hasText = true
-      textBytes = 0
-    }
+    // A message that cannot be read has no text to embed.
+    let text = documents.read(snapshot, as: Message.self)?.value?.text ?? ""
+    hasText = text.contains { !$0.isWhitespace }
+    textBytes = text.utf8.count
   }
 }
 

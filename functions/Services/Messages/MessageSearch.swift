@@ -6,6 +6,7 @@ public struct MessageSearch: Sendable {
   private let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   private let vectors: PineconeIndex
+  private let documents: DocumentReader
   private let cache: EmbeddingCache
 
   /// The hits requested per hit wanted, because some may no longer be shown.
@@ -20,11 +21,13 @@ public struct MessageSearch: Sendable {
     firestore: Firestore,
     embeddings: any EmbeddingProvider,
     vectors: PineconeIndex,
+    documents: DocumentReader,
     cache: EmbeddingCache = EmbeddingCache()
   ) {
     self.firestore = firestore
     self.embeddings = embeddings
     self.vectors = vectors
+    self.documents = documents
     self.cache = cache
   }
 
@@ -52,7 +55,8 @@ public struct MessageSearch: Sendable {
   /// The messages closest to a query, best first.
   ///
   /// Membership is checked in the database for each hit, because vectors follow it with a delay.
-  /// `minScore` is the model's threshold unless given. Throws `ServiceError` or `FirestoreError`.
+  /// A message that cannot be read, or whose chat cannot, is left out. `minScore` is the model's
+  /// threshold unless given. Throws `ServiceError` or `FirestoreError`.
   public func search(
     _ query: String,
     as userID: String,
@@ -102,13 +106,11 @@ public struct MessageSearch: Sendable {
       return [chat, chat.collection(Message.collection).document(place.match.id)]
     }
     let snapshots = try await firestore.getAll(references)
-    return try places.enumerated().compactMap { index, place in
-      let chat = snapshots[2 * index]
-      let stored = snapshots[2 * index + 1]
-      guard chat.exists, stored.exists,
-        try chat.data(as: Chat.self).members.contains(userID)
+    return places.enumerated().compactMap { index, place in
+      guard let chat = documents.read(snapshots[2 * index], as: Chat.self)?.value,
+        chat.members.contains(userID),
+        let message = documents.read(snapshots[2 * index + 1], as: Message.self)?.value
       else { return nil }
-      let message = try stored.data(as: Message.self)
       return Hit(
         messageID: place.match.id,
         chatID: place.chatID,

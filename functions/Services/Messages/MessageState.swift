@@ -50,13 +50,6 @@ enum MessageState: Equatable, Sendable {
   case gone
 }
 
-/// Why a message has no vector.
-public enum SkipReason: String, Sendable, Hashable {
-  case blankText = "its text is blank"
-  case mediaWithoutText = "it is media without text"
-  case chatMissing = "its chat does not exist"
-}
-
 /// The names of a vector's metadata.
 enum MetadataField {
   static let messageID = "firestoreMessageId"
