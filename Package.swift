@@ -340,12 +340,12 @@ func application() -> [Target] {
     stranger(
       "PsstServices",
       at: "functions/Services",
-      ["PsstModels", "FirestoreClient", "OutboundHTTP"]
+      ["PsstModels", "FirestoreClient", "OutboundHTTP", "Logging"]
     ),
     stranger(
       "PsstFunctions",
       at: "functions",
-      ["PsstServices", "FirestoreClient", "FunctionsRuntime"],
+      ["PsstModels", "PsstServices", "FirestoreClient", "FunctionsRuntime"],
       exclude: ["Models", "Services", "Worker"]
     ),
     .executableTarget(

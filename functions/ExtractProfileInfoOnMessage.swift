@@ -1,4 +1,5 @@
 public import FunctionsRuntime
+public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
@@ -6,7 +7,7 @@ extension MessageFunctions {
   ///
   /// Only in the chat of one trainer with one client, by the words of either. Acts on the message
   /// as it is now. When the provider fails, the event is retried after growing waits.
-  public var extractProfileInfoOnMessage: OnDocumentCreated<FirestoreDocument> {
+  public var extractProfileInfoOnMessage: OnDocumentCreated<Lenient<Message>> {
     .init(
       "extractProfileInfoOnMessage",
       at: "chats/{chatId}/messages/{messageId}",
@@ -27,7 +28,7 @@ extension MessageFunctions {
           ]
         )
       case .skipped(let reason):
-        logger.info("Message skipped", metadata: ["reason": "\(reason.rawValue)"])
+        logger.info("Message skipped", metadata: ["reason": "\(reason)"])
       }
     }
   }

@@ -1,5 +1,6 @@
 import FirestoreClient
 public import FunctionsRuntime
+import PsstModels
 public import PsstServices
 
 /// The functions on messages and their chats; each is declared in a file of its own.
@@ -48,6 +49,14 @@ extension DocumentEvent {
   }
 }
 
+extension DocumentWrite<Lenient<Message>> {
+  /// Whether the message says the same as before, as when somebody has read it.
+  var isSameMessage: Bool {
+    guard let before = before?.value, let after = after?.value else { return false }
+    return after.saysSame(as: before)
+  }
+}
+
 extension MessageFunctions {
   /// Runs a trigger's work and marks its failures as temporary or permanent.
   ///
@@ -67,10 +76,8 @@ extension MessageFunctions {
         )
       }
       throw error.eventError
-    } catch let error as ValueCodingError {
-      throw EventError.permanent("A document of the chat is malformed", cause: error)
     } catch let error as FirestoreError where error.code == .invalidArgument {
-      // For example a member's uid that is not an id, or a document that would be too large.
+      // For example a document that would be too large.
       throw EventError.permanent("The database does not take what the chat asks for", cause: error)
     }
   }

@@ -1,4 +1,5 @@
 public import FunctionsRuntime
+public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
@@ -6,7 +7,7 @@ extension MessageFunctions {
   ///
   /// Acts on the chat as it is now. Search does not depend on this for safety, because it checks
   /// membership itself; this lets new members find old messages.
-  public var refreshChatMembers: OnDocumentWritten<FirestoreDocument> {
+  public var refreshChatMembers: OnDocumentWritten<Lenient<Chat>> {
     .init(
       "refreshChatMembers",
       at: "chats/{chatId}",
@@ -30,17 +31,22 @@ extension MessageFunctions {
         )
       case .deleted(let deleted):
         logger.info("Chat is gone, vectors deleted", metadata: ["vectors.deleted": "\(deleted)"])
+      case .skipped(let reason):
+        logger.info("Chat skipped", metadata: ["reason": "\(reason)"])
       }
     }
   }
 
-  private static func reasonToSkip(_ write: DocumentWrite<FirestoreDocument>) -> String? {
+  private static func reasonToSkip(_ write: DocumentWrite<Lenient<Chat>>) -> String? {
     switch write {
-    case .created: "it is new"
-    case .deleted: nil
-    case .updated(let before, let after, _):
-      ["members", "isGroupChat"].contains { before.fields[$0] != after.fields[$0] }
-        ? nil : "its members are the same"
+    case .created: return "it is new"
+    case .deleted: return nil
+    case .updated(_, .unreadable, _): return "it cannot be read"
+    case .updated(let before, .readable(let after), _):
+      // Before, the chat may have been one that could not be read.
+      guard let before = before.value else { return nil }
+      let isSame = before.members == after.members && before.isGroupChat == after.isGroupChat
+      return isSame ? "its members are the same" : nil
     }
   }
 }

@@ -129,6 +129,45 @@ struct DocumentEventTests {
     #expect(seen.all.first??.updateTime == Timestamp(microseconds: 2))
   }
 
+  @Test("A lenient payload reaches the handler in all kinds, with the reason or the document")
+  func lenient() async throws {
+    let seen = Seen<Lenient<Message>?>()
+    let harness = try HostHarness {
+      OnDocumentCreated<Lenient<Message>>("c", at: pattern) { seen.add($0.data) }
+      OnDocumentUpdated<Lenient<Message>>("u", at: pattern) { event in
+        seen.add(event.data.before)
+        seen.add(event.data.after)
+      }
+      OnDocumentDeleted<Lenient<Message>>("d", at: pattern) { seen.add($0.data) }
+      OnDocumentWritten<Lenient<Message>>("w", at: pattern) { seen.add($0.data.after) }
+    }
+    let odd: MapValue = ["text": .integer(5)]
+    let statuses = [
+      try await harness.deliver(.created, to: "c", after: odd).status,
+      try await harness.deliver(.updated, to: "u", before: odd, after: hello).status,
+      try await harness.deliver(.deleted, to: "d", before: odd).status,
+      try await harness.deliver(.written, to: "w", before: hello, after: odd).status,
+    ]
+
+    let unreadable = Lenient<Message>.unreadable(
+      ValueCodingError(path: "text", reason: "is an integer, not a string")
+    )
+    let readable = Lenient.readable(Message(text: "hello", sentAt: Timestamp(microseconds: 7)))
+    #expect(statuses == [204, 204, 204, 204])
+    #expect(seen.all == [unreadable, unreadable, readable, unreadable, unreadable])
+  }
+
+  @Test("The current logger of a handler, and of all it calls, is its event's")
+  func currentLogger() async throws {
+    let harness = try HostHarness {
+      OnDocumentCreated<Message>("f", at: pattern) { _ in
+        await withTaskGroup { group in group.addTask { Logger.current.info("from below") } }
+      }
+    }
+    _ = try await harness.deliver(.created, to: "f", after: hello)
+    #expect(harness.log.entries.map(\.message) == ["from below"])
+  }
+
   @Test("An event that cannot reach the handler is 400, never to be tried again, and logged")
   func refused() async throws {
     let harness = try HostHarness {

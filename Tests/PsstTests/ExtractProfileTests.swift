@@ -372,7 +372,7 @@ struct ExtractProfileTests {
 
 extension Scene {
   /// The function under test.
-  fileprivate var extraction: OnDocumentCreated<FirestoreDocument> {
+  fileprivate var extraction: OnDocumentCreated<Lenient<Message>> {
     functions.extractProfileInfoOnMessage
   }
 }

@@ -1,7 +1,7 @@
 public import FirestoreClient
 
 /// What is known of a client, `clientProfiles/{clientId}`.
-public struct ClientProfile: Codable, Sendable, Hashable {
+public struct ClientProfile: StoredDocument, Hashable {
   /// The client's uid; also the document's id.
   public var clientId: String
   /// The trainer that the profile belongs to.
@@ -26,6 +26,8 @@ public struct ClientProfile: Codable, Sendable, Hashable {
   public var updatedAt: Timestamp?
   /// When the trainer last looked through it.
   public var lastReviewedAt: Timestamp?
+  /// The items and fields that could not be read.
+  public private(set) var unreadable: [ValueCodingError] = []
 
   /// A profile without items.
   public init(clientId: String, trainerId: String) {
@@ -34,18 +36,21 @@ public struct ClientProfile: Codable, Sendable, Hashable {
   }
 
   /// Reads a stored profile; a missing list is empty.
+  ///
+  /// Throws when it does not say whose profile it is.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    clientId = try container.decode(String.self, forKey: .clientId)
-    trainerId = try container.decode(String.self, forKey: .trainerId)
-    totalItems = try container.decodeIfPresent(Int.self, forKey: .totalItems) ?? 0
-    createdAt = try container.decodeIfPresent(Timestamp.self, forKey: .createdAt)
-    updatedAt = try container.decodeIfPresent(Timestamp.self, forKey: .updatedAt)
-    lastReviewedAt = try container.decodeIfPresent(Timestamp.self, forKey: .lastReviewedAt)
+    var fields = try TolerantFields<CodingKeys>(decoder)
+    clientId = try fields.container.decode(String.self, forKey: .clientId)
+    trainerId = try fields.container.decode(String.self, forKey: .trainerId)
+    totalItems = try fields.optional(.totalItems) ?? 0
+    createdAt = try fields.optional(.createdAt)
+    updatedAt = try fields.optional(.updatedAt)
+    lastReviewedAt = try fields.optional(.lastReviewedAt)
     for category in ProfileCategory.allCases {
       guard let key = CodingKeys(stringValue: category.rawValue) else { continue }
-      self[category] = try container.decodeIfPresent([ProfileItem].self, forKey: key) ?? []
+      self[category] = try fields.optionalElements(key)
     }
+    unreadable = fields.unreadable
   }
 
   /// The items of one category.
@@ -56,6 +61,11 @@ public struct ClientProfile: Codable, Sendable, Hashable {
 
   /// Where profiles are stored.
   public static let collection = "clientProfiles"
+
+  private enum CodingKeys: String, CodingKey {
+    case clientId, trainerId, injuries, goals, equipment, preferences, travel, stressFactors
+    case totalItems, createdAt, updatedAt, lastReviewedAt
+  }
 }
 
 extension ProfileCategory {

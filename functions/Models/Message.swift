@@ -1,7 +1,7 @@
 public import FirestoreClient
 
 /// One message, `chats/{chatId}/messages/{messageId}`.
-public struct Message: Codable, Sendable, Hashable {
+public struct Message: StoredDocument, Hashable {
   /// What was written; empty for an image without words.
   public var text: String
   /// Who wrote it.
@@ -12,6 +12,8 @@ public struct Message: Codable, Sendable, Hashable {
   public var readBy: [String]
   /// The kind of attachment, such as `image`; nil for none.
   public var mediaType: String?
+  /// The fields and readers that could not be read.
+  public private(set) var unreadable: [ValueCodingError] = []
 
   /// A message.
   public init(
@@ -29,13 +31,24 @@ public struct Message: Codable, Sendable, Hashable {
   }
 
   /// Reads a stored message; images have no text and new messages no readers.
+  ///
+  /// Throws when there is no sender or no time, and for a text that is not text.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    text = try container.decodeIfPresent(String.self, forKey: .text) ?? ""
-    senderID = try container.decode(String.self, forKey: .senderID)
-    timestamp = try container.decode(Timestamp.self, forKey: .timestamp)
-    readBy = try container.decodeIfPresent([String].self, forKey: .readBy) ?? []
-    mediaType = try container.decodeIfPresent(String.self, forKey: .mediaType)
+    var fields = try TolerantFields<CodingKeys>(decoder)
+    text = try fields.container.decodeIfPresent(String.self, forKey: .text) ?? ""
+    senderID = try fields.container.decode(StoredUID.self, forKey: .senderID).text
+    timestamp = try fields.container.decode(Timestamp.self, forKey: .timestamp)
+    readBy = try fields.optionalElements(.readBy)
+    mediaType = try fields.optional(.mediaType)
+    unreadable = fields.unreadable
+  }
+
+  /// Whether another version says the same, whoever has read the two.
+  public func saysSame(as other: Message) -> Bool {
+    var version = self
+    version.readBy = other.readBy
+    version.unreadable = other.unreadable
+    return version == other
   }
 
   /// What a list of chats or a notification shows of the message: its text, or `Photo`.
@@ -50,4 +63,8 @@ public struct Message: Codable, Sendable, Hashable {
 
   /// Where the messages of a chat are stored, below it.
   public static let collection = "messages"
+
+  private enum CodingKeys: String, CodingKey {
+    case text, senderID, timestamp, readBy, mediaType
+  }
 }

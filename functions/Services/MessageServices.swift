@@ -48,18 +48,26 @@ public struct MessageServices: Sendable {
       case .openAI(let baseURL, let key, let model):
         OpenAIChat(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
       }
-    let indexer = MessageIndexer(firestore: firestore, embeddings: embeddings, vectors: vectors)
+    let documents = DocumentReader()
+    let indexer = MessageIndexer(
+      firestore: firestore,
+      embeddings: embeddings,
+      vectors: vectors,
+      documents: documents
+    )
     self.indexer = indexer
     search = MessageSearch(
       firestore: firestore,
       embeddings: embeddings,
       vectors: vectors,
+      documents: documents,
       clock: clock
     )
-    profiles = ProfileExtractor(firestore: firestore, model: chat)
-    contacts = ContactRecorder(firestore: firestore)
+    profiles = ProfileExtractor(firestore: firestore, model: chat, documents: documents)
+    contacts = ContactRecorder(firestore: firestore, documents: documents)
     migration = ChatMigration(
       firestore: firestore,
+      documents: documents,
       backup: settings.backup.backup(over: http),
       sleep: retries.sleep
     )
@@ -67,6 +75,7 @@ public struct MessageServices: Sendable {
       firestore: firestore,
       indexer: indexer,
       vectors: vectors,
+      documents: documents,
       settings: settings.backfill,
       sleep: retries.sleep
     )

@@ -16,6 +16,7 @@ public struct EmbeddingBackfill: Sendable {
   private let firestore: Firestore
   private let indexer: MessageIndexer
   private let vectors: PineconeIndex
+  private let documents: DocumentReader
   private let settings: BackfillSettings
   private let sleep: @Sendable (Duration) async throws -> Void
 
@@ -32,12 +33,14 @@ public struct EmbeddingBackfill: Sendable {
     firestore: Firestore,
     indexer: MessageIndexer,
     vectors: PineconeIndex,
+    documents: DocumentReader,
     settings: BackfillSettings,
     sleep: @escaping @Sendable (Duration) async throws -> Void
   ) {
     self.firestore = firestore
     self.indexer = indexer
     self.vectors = vectors
+    self.documents = documents
     self.settings = settings
     self.sleep = sleep
   }
@@ -137,7 +140,7 @@ public struct EmbeddingBackfill: Sendable {
         chatID.map { chats.document($0).collection(Message.collection).query }
         ?? firestore.collectionGroup(Message.collection)
       if let upTo { query = query.where("__name__", .lessThanOrEqual, upTo) }
-      query = query.select(["text", "mediaType"])
+      query = query.select(["text", "mediaType", "senderID", "timestamp"])
       let size = EmbeddingBackfill.batchSize * EmbeddingBackfill.concurrency
       try await query.pages(of: size, after: after) { page in
         let isGoingOn = try await self.page(page)
@@ -176,14 +179,15 @@ public struct EmbeddingBackfill: Sendable {
     private mutating func missing(in page: QuerySnapshot) async throws -> Missing {
       var found = Missing()
       // Other things also have collections of this name, such as an assistant's conversations.
-      let messages = page.compactMap(UnembeddedMessage.init)
+      let messages = page.compactMap { UnembeddedMessage($0, backfill.documents) }
       if let last = page.last, chatID == nil { found.isLast = last.reference.isBehindChats }
       let withText = messages.filter { $0.expected != nil }
       let embedded = try await backfill.vectors.existing(withText.compactMap(\.expected))
       let lacking = withText.filter { !embedded.contains($0.expected?.id ?? "") }
       let chatIDs = Set(lacking.map(\.place.chatID)).sorted()
       let existing = try await firestore.getAll(chatIDs.map { chats.document($0) })
-      let chatsThere = Set(existing.filter(\.exists).map(\.id))
+      let readable = existing.filter { backfill.documents.read($0, as: Chat.self)?.value != nil }
+      let readableIDs = Set(readable.map(\.id))
       found.cursor = page.last?.reference.path
       for message in messages {
         guard report.missing < limit else {
@@ -197,7 +201,7 @@ public struct EmbeddingBackfill: Sendable {
           continue
         }
         if !embedded.contains(expected.id) {
-          guard chatsThere.contains(message.place.chatID) else {
+          guard readableIDs.contains(message.place.chatID) else {
             report.skipped += 1
             continue
           }
@@ -304,19 +308,15 @@ private struct UnembeddedMessage: Sendable {
   var textBytes = 0
 
   /// Reads a document; nil for one that is not a message of a chat.
-  init?(_ snapshot: DocumentSnapshot) {
+  init?(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {
     path = snapshot.reference.path
     let segments = path.split(separator: "/").map(String.init)
     guard segments.count == 4, segments[0] == Chat.collection else { return nil }
     place = MessagePlace(chatID: segments[1], messageID: segments[3])
-    switch snapshot["text"] {
-    case nil, .null: return
-    case .string(let text):
-      guard text.contains(where: { !$0.isWhitespace }) else { return }
-      textBytes = MetadataLimits.text(text).utf8.count
-    // The message is malformed, which shows when it is embedded.
-    default: break
-    }
+    // A message that cannot be read has no text to embed.
+    let text = documents.read(snapshot, as: Message.self)?.value?.text ?? ""
+    guard text.contains(where: { !$0.isWhitespace }) else { return }
+    textBytes = MetadataLimits.text(text).utf8.count
     expected = place.vectorID.map { id in
       PineconeIndex.Expected(
         id: id,

@@ -11,6 +11,8 @@ extension MessageIndexer {
     case refreshed(Int, unchanged: Int)
     /// The chat is gone, and so are its vectors.
     case deleted(Int)
+    /// The chat cannot be read, and its vectors stay as they are.
+    case skipped(SkipReason)
   }
 
   /// Updates members and trainer in the vectors of a chat, or deletes them if the chat is gone.
@@ -20,14 +22,17 @@ extension MessageIndexer {
   public func indexChat(_ chatID: String) async throws -> ChatOutcome {
     let prefix = MessagePlace.vectorIDPrefix(ofChat: chatID)
     let snapshot = try await firestore.collection(Chat.collection).document(chatID).get()
-    guard snapshot.exists else {
+    let chat: Chat
+    switch documents.read(snapshot, as: Chat.self) {
+    case .readable(let readable): chat = readable
+    case .unreadable(let error): return .skipped(.chatUnreadable(error))
+    case nil:
       // All ids are read first, because a list must not change while it is read.
       var ids: [String] = []
       try await vectors.list(prefix: prefix) { ids += $0 }
       try await vectors.delete(ids)
       return .deleted(ids.count)
     }
-    let chat = try snapshot.data(as: Chat.self)
     let roster = try await roster(chat.members)
     var refreshed = 0
     var unchanged = 0

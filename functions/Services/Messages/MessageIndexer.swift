@@ -9,6 +9,7 @@ public struct MessageIndexer: Sendable {
   let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   let vectors: PineconeIndex
+  let documents: DocumentReader
   /// Many messages say the same, and an event that is tried again has been paid for.
   private let cache = EmbeddingCache()
 
@@ -19,11 +20,13 @@ public struct MessageIndexer: Sendable {
   public init(
     firestore: Firestore,
     embeddings: any EmbeddingProvider,
-    vectors: PineconeIndex
+    vectors: PineconeIndex,
+    documents: DocumentReader
   ) {
     self.firestore = firestore
     self.embeddings = embeddings
     self.vectors = vectors
+    self.documents = documents
   }
 
   // MARK: One message
@@ -39,8 +42,8 @@ public struct MessageIndexer: Sendable {
   /// Brings the vector of one message in step with the message.
   ///
   /// Only a text that the stored vector does not stand for is embedded; read receipts cost nothing.
-  /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document;
-  /// repeating the call later finishes what this one began.
+  /// A message that cannot be read, or whose chat cannot, is skipped and has no vector. Throws
+  /// `ServiceError` or `FirestoreError`; repeating the call later finishes what this one began.
   public func index(chatID: String, messageID: String) async throws -> Outcome {
     var usage = TokenUsage()
     return try await index(
@@ -58,7 +61,7 @@ public struct MessageIndexer: Sendable {
     var known = known
     var applied: MessageState?
     for _ in 0...Self.roundsMax {
-      let state = try await read([place])[0].get()
+      let state = try await read([place])[0]
       if state == applied { return Self.outcome(state) }
       switch state {
       case .indexable(let source):
@@ -130,26 +133,21 @@ public struct MessageIndexer: Sendable {
     }
   }
 
-  /// The desired index content for each message; an error for a malformed one.
-  private func read(_ places: [MessagePlace]) async throws -> [Result<MessageState, any Error>] {
+  /// The desired index content for each message.
+  private func read(_ places: [MessagePlace]) async throws -> [MessageState] {
     let chatIDs = Set(places.map(\.chatID)).sorted()
     let chats = firestore.collection(Chat.collection)
     let snapshots = try await firestore.getAll(
       places.map { chats.document($0.chatID).collection(Message.collection).document($0.messageID) }
         + chatIDs.map { chats.document($0) }
     )
-    let stored = snapshots[places.count...].map { chat in
-      Result { chat.exists ? try chat.data(as: Chat.self) : nil }
-    }
+    let stored = snapshots[places.count...].map { documents.read($0, as: Chat.self) }
     let chatsByID = Dictionary(uniqueKeysWithValues: zip(chatIDs, stored))
     let drafts = zip(places, snapshots).map { place, message in
-      Result { try Draft(place, message, chatsByID[place.chatID]?.get()) }
+      Draft(place, documents.read(message), chatsByID[place.chatID] ?? nil)
     }
-    let people = drafts.flatMap { (try? $0.get())?.people ?? [] }
-    let roster = try await roster(people)
-    return drafts.map { draft in
-      Result { try draft.get().state(roster) }
-    }
+    let roster = try await roster(drafts.flatMap(\.people))
+    return drafts.map { $0.state(roster) }
   }
 
   /// What is known of a message before its people are looked up.
@@ -157,29 +155,19 @@ public struct MessageIndexer: Sendable {
     case settled(MessageState)
     case open(MessagePlace, vectorID: String, Message, Chat)
 
-    init(_ place: MessagePlace, _ snapshot: DocumentSnapshot, _ chat: Chat?) throws {
-      guard snapshot.exists else {
-        self = .settled(.gone)
-        return
-      }
-      let message = try snapshot.data(as: Message.self)
-      guard message.text.contains(where: { !$0.isWhitespace }) else {
+    init(_ place: MessagePlace, _ message: Lenient<Message>?, _ chat: Lenient<Chat>?) {
+      switch (message, chat) {
+      case (nil, _): self = .settled(.gone)
+      case (.unreadable(let error), _): self = .settled(.skipped(.messageUnreadable(error)))
+      case (.readable(let message), _) where !message.text.contains { !$0.isWhitespace }:
         self = .settled(.skipped(message.mediaType == nil ? .blankText : .mediaWithoutText))
-        return
+      case (_, nil): self = .settled(.skipped(.chatMissing))
+      case (_, .unreadable(let error)): self = .settled(.skipped(.chatUnreadable(error)))
+      case (.readable(let message), .readable(let chat)):
+        self =
+          place.vectorID.map { .open(place, vectorID: $0, message, chat) }
+          ?? .settled(.skipped(.idTooLong))
       }
-      guard let chat else {
-        self = .settled(.skipped(.chatMissing))
-        return
-      }
-      guard let vectorID = place.vectorID else {
-        self = .settled(.skipped(.idTooLong))
-        return
-      }
-      guard message.senderID.isUserID else {
-        self = .settled(.skipped(.senderMalformed))
-        return
-      }
-      self = .open(place, vectorID: vectorID, message, chat)
     }
 
     var people: [String] {
@@ -187,7 +175,7 @@ public struct MessageIndexer: Sendable {
       return chat.members + [message.senderID]
     }
 
-    func state(_ roster: Roster) throws -> MessageState {
+    func state(_ roster: Roster) -> MessageState {
       switch self {
       case .settled(let state): return state
       case .open(let place, let vectorID, let message, let chat):
@@ -205,13 +193,13 @@ public struct MessageIndexer: Sendable {
     }
   }
 
+  /// The users among these people; nobody else's message waits for one who cannot be read.
   func roster(_ uids: [String]) async throws -> Roster {
     let users = firestore.collection(User.collection)
-    let uids = Set(uids.filter(\.isUserID))
-    let snapshots = try await firestore.getAll(uids.map { users.document($0) })
+    let snapshots = try await firestore.getAll(Set(uids).map { users.document($0) })
     var roster = Roster(users: [:])
-    for snapshot in snapshots where snapshot.exists {
-      roster.users[snapshot.id] = try snapshot.data(as: User.self)
+    for snapshot in snapshots {
+      roster.users[snapshot.id] = documents.read(snapshot, as: User.self)?.value
     }
     return roster
   }
@@ -223,7 +211,7 @@ public struct MessageIndexer: Sendable {
     var indexed = 0
     var skipped = 0
     var deleted = 0
-    /// Messages that are malformed, or that a service did not take.
+    /// Messages that a service did not take.
     var failed = 0
     /// The tokens paid for, also for messages that failed.
     var usage = TokenUsage()
@@ -256,15 +244,15 @@ public struct MessageIndexer: Sendable {
     var sources: [MessageSource] = []
     var singles: [MessagePlace] = []
     for (place, state) in zip(places, try await read(places)) {
-      switch state {
-      case .success(.indexable(let source)): sources.append(source)
-      case .success: singles.append(place)
-      case .failure: batch.failed += 1
+      if case .indexable(let source) = state {
+        sources.append(source)
+      } else {
+        singles.append(place)
       }
     }
     let stored = try await store(sources, &batch)
     for (source, state) in zip(stored, try await read(stored.map(\.place))) {
-      if case .success(.indexable(source)) = state {
+      if case .indexable(source) = state {
         batch.indexed += 1
       } else {
         singles.append(source.place)
@@ -273,8 +261,6 @@ public struct MessageIndexer: Sendable {
     for place in singles {
       do {
         batch.count(try await index(place, known: nil, usage: &batch.usage))
-      } catch is ValueCodingError {
-        batch.failed += 1
       } catch let error as ServiceError {
         batch.fail(1, error)
       }

@@ -8,6 +8,7 @@ public struct MessageSearch: Sendable {
   private let firestore: Firestore
   private let embeddings: any EmbeddingProvider
   private let vectors: PineconeIndex
+  private let documents: DocumentReader
   private let cache: EmbeddingCache
   private let recent: RecentMessages
   private let clock: any Clock<Duration>
@@ -28,15 +29,17 @@ public struct MessageSearch: Sendable {
     firestore: Firestore,
     embeddings: any EmbeddingProvider,
     vectors: PineconeIndex,
+    documents: DocumentReader,
     cache: EmbeddingCache = EmbeddingCache(),
     clock: any Clock<Duration> = ContinuousClock()
   ) {
     self.firestore = firestore
     self.embeddings = embeddings
     self.vectors = vectors
+    self.documents = documents
     self.cache = cache
     self.clock = clock
-    recent = RecentMessages(firestore: firestore, clock: clock)
+    recent = RecentMessages(firestore: firestore, documents: documents, clock: clock)
   }
 
   /// The model that gives the results their scores.
@@ -73,9 +76,9 @@ public struct MessageSearch: Sendable {
   /// The messages closest to a query, best first.
   ///
   /// Membership is checked in the database for each hit, because vectors follow it with a delay.
-  /// `minScore` is the model's threshold unless given. When the provider or the index fails or does
-  /// not answer in time, the asker's recent messages are searched for the words of the query. Throws
-  /// `FirestoreError`.
+  /// A message that cannot be read, or whose chat cannot, is left out. `minScore` is the model's
+  /// threshold unless given. When the provider or the index fails or does not answer in time, the
+  /// asker's recent messages are searched for the words of the query. Throws `FirestoreError`.
   public func search(
     _ query: String,
     as userID: String,
@@ -145,7 +148,7 @@ public struct MessageSearch: Sendable {
   /// The vectors that may be of the user's chats; nil if there are none.
   private func scope(of userID: String, chatID: String?) async throws -> VectorFilter? {
     if let chatID {
-      let isMember = try await firestore.isMember(userID, of: chatID)
+      let isMember = try await documents.isMember(userID, of: chatID, in: firestore)
       return isMember ? .equal(MetadataField.chatID, .string(chatID)) : nil
     }
     let isMember = VectorFilter.equal(MetadataField.members, .string(userID))
@@ -187,10 +190,13 @@ public struct MessageSearch: Sendable {
             .document($0.place.messageID)
         }
     )
-    let open = Set(snapshots.prefix(chatIDs.count).filter { $0.hasMember(userID) }.map(\.id))
+    let chatsNow = snapshots.prefix(chatIDs.count)
+    let open = Set(chatsNow.filter { documents.isChat($0, with: userID) }.map(\.id))
     return zip(places, snapshots.dropFirst(chatIDs.count)).compactMap { found, message in
-      guard open.contains(found.place.chatID) else { return nil }
-      return Hit(message, in: found.place.chatID, score: found.score)
+      guard open.contains(found.place.chatID),
+        let message = documents.read(message, as: Message.self)?.value
+      else { return nil }
+      return Hit(message, found.place, score: found.score)
     }
   }
 
@@ -198,12 +204,13 @@ public struct MessageSearch: Sendable {
 
   /// The hits with the names of their senders.
   private func named(_ hits: [Hit]) async throws -> [Hit] {
-    let uids = Set(hits.map(\.senderID).filter(\.isUserID)).sorted()
     let users = firestore.collection(User.collection)
-    let snapshots = try await firestore.getAll(uids.map { users.document($0) })
+    let snapshots = try await firestore.getAll(
+      Set(hits.map(\.senderID)).sorted().map { users.document($0) }
+    )
     var names: [String: String] = [:]
     for snapshot in snapshots {
-      if case .string(let name)? = snapshot["displayName"] { names[snapshot.id] = name }
+      names[snapshot.id] = documents.read(snapshot, as: User.self)?.value?.displayName
     }
     return hits.map { hit in
       var hit = hit
@@ -214,13 +221,11 @@ public struct MessageSearch: Sendable {
 }
 
 extension MessageSearch.Hit {
-  /// A message as it is stored, still without the sender's name; nil if it is gone or malformed.
-  init?(_ snapshot: DocumentSnapshot, in chatID: String, score: Double) {
-    // A malformed message hides itself, and nothing else.
-    guard snapshot.exists, let message = try? snapshot.data(as: Message.self) else { return nil }
+  /// A message as it is stored, still without the sender's name.
+  init(_ message: Message, _ place: MessagePlace, score: Double) {
     self.init(
-      messageID: snapshot.id,
-      chatID: chatID,
+      messageID: place.messageID,
+      chatID: place.chatID,
       senderID: message.senderID,
       senderName: "",
       text: message.text,
@@ -230,17 +235,17 @@ extension MessageSearch.Hit {
   }
 }
 
-extension DocumentSnapshot {
-  /// Whether a chat exists and has this member.
-  func hasMember(_ userID: String) -> Bool {
-    guard case .array(let members)? = self["members"] else { return false }
-    return members.contains(.string(userID))
+extension DocumentReader {
+  /// Whether a chat exists, can be read and has this member.
+  func isChat(_ snapshot: DocumentSnapshot, with userID: String) -> Bool {
+    read(snapshot, as: Chat.self)?.value?.members.contains(userID) ?? false
   }
-}
 
-extension Firestore {
   /// Whether a user is a member of a chat now.
-  func isMember(_ userID: String, of chatID: String) async throws -> Bool {
-    try await collection(Chat.collection).document(chatID).get().hasMember(userID)
+  func isMember(_ userID: String, of chatID: String, in firestore: Firestore) async throws -> Bool {
+    isChat(
+      try await firestore.collection(Chat.collection).document(chatID).get(),
+      with: userID
+    )
   }
 }

@@ -46,15 +46,6 @@ enum MessageState: Equatable, Sendable {
   case gone
 }
 
-/// Why a message has no vector.
-public enum SkipReason: String, Sendable, Hashable {
-  case blankText = "its text is blank"
-  case mediaWithoutText = "it is media without text"
-  case chatMissing = "its chat does not exist"
-  case idTooLong = "its ids are too long for the index"
-  case senderMalformed = "its sender is not the id of a user"
-}
-
 /// The names of a vector's metadata.
 enum MetadataField {
   static let messageID = "firestoreMessageId"
@@ -88,13 +79,5 @@ struct Roster: Sendable {
     let trainers = Set(chat.members).filter(isTrainer)
     if trainers.count == 1 { return trainers.first }
     return isTrainer(senderID) ? senderID : nil
-  }
-}
-
-extension String {
-  /// Whether a text from a document can be the id of a user.
-  var isUserID: Bool {
-    !isEmpty && utf8.count <= MetadataLimits.uidBytesMax && !contains("/") && self != "."
-      && self != ".." && !(hasPrefix("__") && hasSuffix("__"))
   }
 }

@@ -8,8 +8,6 @@ enum MetadataLimits {
   private static let nameBytesMax = 1000
   /// Some 800 members; those cut off find the chat's messages by its id.
   private static let membersBytesMax = 24_000
-  /// The longest uid, with room to spare: Firebase's have 128 characters at most.
-  static let uidBytesMax = 512
 
   /// The beginning of a text that is not blank, as it is embedded and stored.
   static func text(_ text: String) -> String {

@@ -1,5 +1,3 @@
-import FirestoreClient
-
 /// The words of a query, by which messages are found without a model.
 struct QueryWords: Sendable {
   private let words: [(word: String, weight: Double)]
@@ -19,12 +17,6 @@ struct QueryWords: Sendable {
     self.words = (words.isEmpty ? [query.lowercased()] : Set(words).sorted()).map { word in
       (word, LexicalEmbedding.frequentWords.contains(word) ? Self.frequentWeight : 1)
     }
-  }
-
-  /// The share of the query's words that a stored message has, from 0 to 1.
-  func score(of message: DocumentSnapshot) -> Double {
-    guard case .string(let text)? = message["text"] else { return 0 }
-    return score(of: text)
   }
 
   /// The share of the query's words that a text has, from 0 to 1.

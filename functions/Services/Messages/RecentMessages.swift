@@ -4,6 +4,7 @@ import PsstModels
 /// Finds a user's recent messages by their words, without a provider or an index.
 struct RecentMessages: Sendable {
   let firestore: Firestore
+  let documents: DocumentReader
   let clock: any Clock<Duration>
 
   /// What gives the results their scores.
@@ -63,10 +64,14 @@ struct RecentMessages: Sendable {
           group.addTask {
             let messages = try await messages(of: next, limit: messagesMax)
             return .hits(
-              messages.compactMap { message in
-                let score = words.score(of: message)
+              messages.compactMap { snapshot in
+                guard let message = documents.read(snapshot, as: Message.self)?.value else {
+                  return nil
+                }
+                let score = words.score(of: message.text)
                 guard score > 0, score >= threshold else { return nil }
-                return MessageSearch.Hit(message, in: next, score: score)
+                let place = MessagePlace(chatID: next, messageID: snapshot.id)
+                return MessageSearch.Hit(message, place, score: score)
               }
             )
           }
@@ -93,12 +98,13 @@ struct RecentMessages: Sendable {
 
   private func chats(of userID: String, chatID: String?) async throws -> [String] {
     if let chatID {
-      return try await firestore.isMember(userID, of: chatID) ? [chatID] : []
+      return try await documents.isMember(userID, of: chatID, in: firestore) ? [chatID] : []
     }
     let field = "lastMessageTimestamp"
     let chats = try await firestore.collection(Chat.collection).query
-      .where("members", .arrayContains, userID).select([field]).limit(Self.chatsListedMax).get()
-    return chats.map { chat in
+      .where("members", .arrayContains, userID).select(["members", "isGroupChat", field])
+      .limit(Self.chatsListedMax).get()
+    return chats.filter { documents.isChat($0, with: userID) }.map { chat in
       guard case .timestamp(let time)? = chat[field] else { return (Int64.min, chat.id) }
       return (time.microseconds, chat.id)
     }

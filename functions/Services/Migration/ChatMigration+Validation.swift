@@ -30,7 +30,9 @@ extension ChatMigration.Run {
   private mutating func validateChats() async throws {
     let chats = migration.firestore.collection(Chat.collection).query.select(MigratedChat.fields)
     try await chats.pages(of: Self.chatsTogether) { page in
-      let chats = page.map { (path: $0.reference.path, chat: MigratedChat($0)) }
+      let chats = page.map {
+        (path: $0.reference.path, chat: MigratedChat($0, migration.documents))
+      }
       for (path, chat) in chats {
         if let flaw = chat.flaw { report.fail(path, flaw) }
       }
@@ -38,7 +40,7 @@ extension ChatMigration.Run {
       var wanted: [DocumentReference] = []
       for (path, chat) in chats {
         let members = chat.members.sorted()
-        let trainers = members.filter { users[$0]?.countsAsTrainer == true }
+        let trainers = members.filter { users[$0]?.effectiveRole == .trainer }
         if trainers.isEmpty { reportGhosts(members, of: path, users) }
         for trainer in trainers {
           wanted += members.filter { isContactExpected(users[$0]) }.map { contact(trainer, $0) }
@@ -56,15 +58,15 @@ extension ChatMigration.Run {
   private mutating func reportGhosts(
     _ members: [String],
     of path: String,
-    _ users: [String: MigratedUser]
+    _ users: [String: User]
   ) {
     for ghost in members where users[ghost] == nil {
       report.skip(path, "its member \(ghost) has no user, and nobody else is a trainer")
     }
   }
 
-  private func isContactExpected(_ member: MigratedUser?) -> Bool {
-    guard let member, member.role == .client else { return false }
+  private func isContactExpected(_ member: User?) -> Bool {
+    guard let member, member.effectiveRole == .client else { return false }
     // In a dry run, what a real run would write counts as existing.
     if report.isDryRun, case .contact = MigrationStep(partner: member) { return false }
     return true
@@ -78,14 +80,14 @@ extension ChatMigration.Run {
     contacts = []
   }
 
-  private func users(_ uids: Set<String>) async throws -> [String: MigratedUser] {
+  private func users(_ uids: Set<String>) async throws -> [String: User] {
     let users = migration.firestore.collection(User.collection)
     let snapshots = try await migration.firestore.getAll(
       uids.sorted().map { users.document($0) },
       inPartsOf: ChatMigration.pageSize
     )
-    var found: [String: MigratedUser] = [:]
-    for snapshot in snapshots { found[snapshot.id] = MigratedUser(snapshot) }
+    var found: [String: User] = [:]
+    for snapshot in snapshots { found[snapshot.id] = user(snapshot) }
     return found
   }
 

@@ -14,6 +14,7 @@ public struct ChatMigration: Sendable {
   public static let name = "migrateExistingChats"
 
   let firestore: Firestore
+  let documents: DocumentReader
   private let backup: any DatabaseBackup
   private let sleep: @Sendable (Duration) async throws -> Void
 
@@ -27,10 +28,12 @@ public struct ChatMigration: Sendable {
   /// A migration of a database, after a backup.
   public init(
     firestore: Firestore,
+    documents: DocumentReader,
     backup: any DatabaseBackup,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
     self.firestore = firestore
+    self.documents = documents
     self.backup = backup
     self.sleep = sleep
   }
@@ -98,17 +101,18 @@ public struct ChatMigration: Sendable {
       upTo: DocumentReference?,
       _ progress: (MigrationReport.Counts) -> Void
     ) async throws {
-      var query = users.query.select(MigratedUser.fields)
+      var query = users.query.select(User.migratedFields)
       if let upTo { query = query.where("__name__", .lessThanOrEqual, upTo) }
       try await query.pages(of: ChatMigration.pageSize, after: after) { page in
         for snapshot in page {
-          guard let user = MigratedUser(snapshot) else { continue }
-          switch user.role {
+          guard let user = user(snapshot) else { continue }
+          switch user.effectiveRole {
           case .client: continue
-          case .unknown:
+          case nil:
             report.skip(snapshot.reference.path, "the user's role is neither trainer nor client")
             continue
-          case .absent: report.skip(snapshot.reference.path, "has no role; counts as a trainer")
+          case .trainer where user.role == nil:
+            report.skip(snapshot.reference.path, "has no role; counts as a trainer")
           case .trainer: break
           }
           try await trainer(snapshot.id)
@@ -137,7 +141,7 @@ public struct ChatMigration: Sendable {
         .select(MigratedChat.fields)
       try await chats.pages(of: ChatMigration.pageSize) { page in
         for snapshot in page {
-          let chat = MigratedChat(snapshot)
+          let chat = MigratedChat(snapshot, migration.documents)
           for member in chat.members where member != uid {
             partners[member] = min(partners[member] ?? chat.createdAt, chat.createdAt)
           }
@@ -164,7 +168,7 @@ public struct ChatMigration: Sendable {
       var missing: [MigratedContact] = []
       for (index, id) in ids.enumerated() {
         let path = references[index].path
-        switch MigrationStep(partner: MigratedUser(snapshots[index])) {
+        switch MigrationStep(partner: user(snapshots[index])) {
         case .nothing: break
         case .skip(let reason): report.skip(path, reason)
         case .contact(let name, let email):
@@ -187,6 +191,11 @@ public struct ChatMigration: Sendable {
         try await keeper.claim(backup: report.backup)
         try await create(missing)
       }
+    }
+
+    /// A user; nil when there is none.
+    func user(_ snapshot: DocumentSnapshot) -> User? {
+      migration.documents.read(snapshot, as: User.self)?.value
     }
 
     func contact(_ trainerID: String, _ clientID: String) -> DocumentReference {
@@ -247,7 +256,7 @@ public struct ChatMigration: Sendable {
       for (contact, snapshot) in zip(contacts, snapshots) {
         if !snapshot.exists {
           missing.append(contact)
-        } else if let stored = try? snapshot.data(as: Contact.self), stored == contact.data {
+        } else if try snapshot.data(as: Lenient<Contact>.self).value == contact.data {
           // The contact is this run's own, although the answer was lost, or an equal one of a
           // parallel run. An unreadable contact is somebody else's.
           report.create(contact)

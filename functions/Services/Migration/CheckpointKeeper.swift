@@ -30,7 +30,8 @@ struct CheckpointKeeper: Sendable {
     guard !ignoring else { return }
     let snapshot = try await reference.get()
     // An unreadable checkpoint is as good as none, because it only says where to begin.
-    guard snapshot.exists, let left = try? snapshot.data(as: MigrationCheckpoint.self),
+    guard snapshot.exists,
+      let left = try snapshot.data(as: Lenient<MigrationCheckpoint>.self).value,
       left.status == .running
     else { return }
     isResumed = true

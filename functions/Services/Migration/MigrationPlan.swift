@@ -1,43 +1,13 @@
 import FirestoreClient
 import PsstModels
 
-/// A user as a migration reads them; no missing field makes the reading fail.
-struct MigratedUser: Sendable, Hashable {
-  enum Role: Sendable, Hashable {
-    case trainer, client
-    /// The user was stored before roles existed.
-    case absent
-    /// The value is not a role.
-    case unknown
-  }
-
-  var role: Role
-  var displayName: String
-  var email: String
-
-  /// The fields read.
-  static let fields = ["role", "displayName", "email"]
-
-  /// Reads a user; nil when there is none.
-  init?(_ snapshot: DocumentSnapshot) {
-    guard snapshot.exists else { return nil }
-    role =
-      switch snapshot["role"] {
-      case nil, .null: .absent
-      case .string("trainer"): .trainer
-      case .string("client"): .client
-      default: .unknown
-      }
-    displayName = snapshot["displayName"]?.text ?? ""
-    email = snapshot["email"]?.text ?? ""
-  }
-
-  /// Whether the user has contacts of their own; users without a role do.
-  var countsAsTrainer: Bool { role == .trainer || role == .absent }
+extension User {
+  /// The fields that a migration reads.
+  static let migratedFields = ["role", "displayName", "email"]
 
   /// The user's name as a trainer's contact; nil when the user has neither name nor address.
   var contactName: String? {
-    [displayName, email].first { name in name.contains { !$0.isWhitespace } }
+    [displayName, email ?? ""].first { name in name.contains { !$0.isWhitespace } }
   }
 }
 
@@ -53,22 +23,11 @@ struct MigratedChat: Sendable {
   /// The fields read.
   static let fields = ["members", "createdAt"]
 
-  init(_ snapshot: DocumentSnapshot) {
-    createdAt = snapshot.createTime ?? snapshot.readTime
-    if case .timestamp(let time)? = snapshot["createdAt"] { createdAt = time }
-    guard case .array(let values)? = snapshot["members"] else {
-      members = []
-      flaw = "its members are no list"
-      return
-    }
-    members = Set(values.compactMap(\.text).filter(Self.isUID))
-    if members.count < Set(values).count { flaw = "one of its members is no uid" }
-  }
-
-  /// Whether a text can be the id of a document.
-  private static func isUID(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.count <= 1500 && !text.utf8.contains(UInt8(ascii: "/"))
-      && text != "." && text != ".." && !(text.hasPrefix("__") && text.hasSuffix("__"))
+  init(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {
+    let read = documents.read(snapshot, as: Chat.self)
+    members = Set(read?.value?.members ?? [])
+    createdAt = read?.value?.createdAt ?? snapshot.createTime ?? snapshot.readTime
+    flaw = (read?.error ?? read?.value?.unreadable.first)?.description
   }
 }
 
@@ -82,27 +41,21 @@ enum MigrationStep: Hashable {
   case skip(String)
 
   /// Decides on a member; `partner` is nil when the member has no user.
-  init(partner: MigratedUser?) {
+  init(partner: User?) {
     guard let partner else {
       self = .skip("this member of the trainer's chats has no user")
       return
     }
-    switch partner.role {
-    // An invalid role is reported at the user's own visit.
-    case .trainer, .absent, .unknown: self = .nothing
+    switch partner.effectiveRole {
+    // An unknown role is reported at the user's own visit.
+    case .trainer, nil: self = .nothing
     case .client:
       guard let name = partner.contactName else {
         self = .skip("the client has neither a name nor an address")
         return
       }
-      self = .contact(name: name, email: partner.email)
+      self = .contact(name: name, email: partner.email ?? "")
     }
-  }
-}
-
-extension FirestoreValue {
-  fileprivate var text: String? {
-    if case .string(let text) = self { text } else { nil }
   }
 }
 

@@ -9,14 +9,16 @@ import PsstModels
 public struct ProfileExtractor: Sendable {
   private let firestore: Firestore
   private let model: (any ChatModel)?
+  private let documents: DocumentReader
 
   /// The most rounds; a message that changes more often meanwhile is left to a later attempt.
   private static let roundsMax = 3
 
   /// An extractor for the profiles of a database; without a model it skips every message.
-  public init(firestore: Firestore, model: (any ChatModel)?) {
+  public init(firestore: Firestore, model: (any ChatModel)?, documents: DocumentReader) {
     self.firestore = firestore
     self.model = model
+    self.documents = documents
   }
 
   /// What happened to a message.
@@ -37,28 +39,9 @@ public struct ProfileExtractor: Sendable {
     public var usage: TokenUsage
   }
 
-  /// Why a message was left alone.
-  public enum SkipReason: String, Sendable, Hashable {
-    case noModel = "no chat model is configured; see PSST_CHAT_MODEL in .env.example"
-    case messageGone = "the message does not exist any more"
-    case blankText = "its text is blank"
-    case mediaWithoutText = "it is media without text"
-    case smallTalk = "its text says nothing about anybody"
-    case chatMissing = "its chat does not exist"
-    case groupChat = "it is in a group chat"
-    case notOneToOne = "its chat is not one of two people"
-    case strangerSent = "its sender is not in the chat"
-    case memberUnknown = "a member of the chat has no user"
-    case trainersOnly = "its chat is one of two trainers"
-    case clientsOnly = "its chat is one of two clients"
-    case otherTrainer = "the client's profile belongs to another trainer"
-    case readBefore = "its facts are in the profile already"
-  }
-
   /// Merges what one message says about the client into their profile.
   ///
-  /// Throws `ServiceError`, `FirestoreError`, or `ValueCodingError` for a malformed document;
-  /// repeating the call later does what is left.
+  /// Throws `ServiceError` or `FirestoreError`; repeating the call later does what is left.
   public func extract(chatID: String, messageID: String) async throws -> Outcome {
     guard let model else { return .skipped(.noModel) }
     let place = ProfileMerge.MessagePlace(chatID: chatID, messageID: messageID)
@@ -94,16 +77,29 @@ public struct ProfileExtractor: Sendable {
   ) async throws -> Result<ProfileSource, Skip> {
     let chatReference = firestore.collection(Chat.collection).document(place.chatID)
     let snapshots = try await firestore.getAll([reference(place), chatReference])
-    guard snapshots[0].exists else { return .failure(Skip(.messageGone)) }
-    guard snapshots[1].exists else { return .failure(Skip(.chatMissing)) }
-    let message = try snapshots[0].data(as: Message.self)
-    let chat = try snapshots[1].data(as: Chat.self)
+    let message: Message
+    switch documents.read(snapshots[0], as: Message.self) {
+    case .readable(let readable): message = readable
+    case .unreadable(let error): return .failure(Skip(.messageUnreadable(error)))
+    case nil: return .failure(Skip(.messageGone))
+    }
+    let chat: Chat
+    switch documents.read(snapshots[1], as: Chat.self) {
+    case .readable(let readable): chat = readable
+    case .unreadable(let error): return .failure(Skip(.chatUnreadable(error)))
+    case nil: return .failure(Skip(.chatMissing))
+    }
     if let reason = Self.reasonToSkip(message, in: chat) { return .failure(Skip(reason)) }
 
     let members = Array(Set(chat.members))
     let users = try await firestore.getAll(members.map(user))
-    guard users.allSatisfy(\.exists) else { return .failure(Skip(.memberUnknown)) }
-    let people = try zip(members, users).map { ($0, try $1.data(as: User.self)) }
+    let people = zip(members, users).compactMap { uid, user in
+      documents.read(user, as: User.self)?.value.map { (uid, $0) }
+    }
+    guard people.count == members.count else { return .failure(Skip(.memberUnknown)) }
+    guard people.allSatisfy({ $0.1.effectiveRole != nil }) else {
+      return .failure(Skip(.roleUnknown))
+    }
     guard let trainer = people.first(where: { $0.1.effectiveRole == .trainer }) else {
       return .failure(Skip(.clientsOnly))
     }
@@ -119,7 +115,7 @@ public struct ProfileExtractor: Sendable {
     )
     // This is checked again when it counts; here it saves paying a model for nothing.
     let profile = try await profileReference(of: source).get()
-    if let reason = try reasonToSkip(source, profile: profile, message: snapshots[0]) {
+    if let reason = reasonToSkip(source, profile: profile, message: snapshots[0]) {
       return .failure(Skip(reason))
     }
     return .success(source)
@@ -140,12 +136,15 @@ public struct ProfileExtractor: Sendable {
     _ source: ProfileSource,
     profile: DocumentSnapshot,
     message: DocumentSnapshot
-  ) throws -> SkipReason? {
-    guard profile.exists else { return nil }
-    guard profile["trainerId"] == .string(source.trainerID) else { return .otherTrainer }
-    let merge = ProfileMerge(try profile.data(as: ClientProfile.self))
-    let isAsCreated = message.updateTime == message.createTime
-    return isAsCreated && merge.hasItems(of: source.place) ? .readBefore : nil
+  ) -> SkipReason? {
+    switch documents.read(profile, as: ClientProfile.self) {
+    case nil: return nil
+    case .unreadable(let error): return .profileUnreadable(error)
+    case .readable(let profile):
+      guard profile.trainerId == source.trainerID else { return .otherTrainer }
+      let isAsCreated = message.updateTime == message.createTime
+      return isAsCreated && ProfileMerge(profile).hasItems(of: source.place) ? .readBefore : nil
+    }
   }
 
   private func reference(_ place: ProfileMerge.MessagePlace) -> DocumentReference {
@@ -178,12 +177,14 @@ public struct ProfileExtractor: Sendable {
     return try await firestore.runTransaction { transaction in
       let snapshots = try await transaction.getAll([reference(source.place), profileReference])
       guard snapshots[0].exists else { return .skipped(.messageGone) }
-      guard source.isSame(try snapshots[0].data(as: Message.self)) else { return .changed }
-      if let reason = try reasonToSkip(source, profile: snapshots[1], message: snapshots[0]) {
+      guard let message = documents.read(snapshots[0], as: Message.self)?.value,
+        source.isSame(message)
+      else { return .changed }
+      if let reason = reasonToSkip(source, profile: snapshots[1], message: snapshots[0]) {
         return .skipped(reason)
       }
       guard !facts.isEmpty else { return .merged(added: 0, refreshed: 0) }
-      let stored = snapshots[1].exists ? try snapshots[1].data(as: ClientProfile.self) : nil
+      let stored = documents.read(snapshots[1], as: ClientProfile.self)?.value
       let before =
         stored ?? ClientProfile(clientId: source.clientID, trainerId: source.trainerID)
       var merge = ProfileMerge(before)

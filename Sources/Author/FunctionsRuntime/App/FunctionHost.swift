@@ -178,7 +178,7 @@ package struct FunctionHost: FunctionInvoker {
     let deadline = requestTimeMax.map { ContinuousClock.now + $0 }
     let timeMax = function.options.timeout ?? .seconds(InvocationLimits.secondsDefault)
     let end = ContinuousClock.now + min(requestTimeMax ?? timeMax, timeMax)
-    var reply = await within(request, until: end) {
+    var reply = await within(request, scope.logger, until: end) {
       await bounded(request) { await function.respond(request, scope) }
     }
     if case .produced(let produce) = reply.body {
@@ -191,7 +191,7 @@ package struct FunctionHost: FunctionInvoker {
         )
       }
       reply.body = .produced { write in
-        try await within(request, until: end) {
+        try await within(request, scope.logger, until: end) {
           if let timed {
             try await timed.write(with: write, produce)
           } else {
@@ -209,6 +209,7 @@ package struct FunctionHost: FunctionInvoker {
   /// Runs the work of an invocation, so that its log lines and writes can be attributed to it.
   private func within<Result>(
     _ request: InvocationRequest,
+    _ logger: Logger,
     until end: ContinuousClock.Instant,
     _ body: () async throws -> Result
   ) async rethrows -> Result {
@@ -226,7 +227,9 @@ package struct FunctionHost: FunctionInvoker {
         traceParent: fields[InvocationRequest.traceHeader]
       ) {
         try await InvocationDeadline.$current.withValue(end) {
-          try await TaskQueueing.$current.withValue(queueing) { try await body() }
+          try await TaskQueueing.$current.withValue(queueing) {
+            try await withLogger(logger) { _ in try await body() }
+          }
         }
       }
     }

@@ -10,8 +10,9 @@
 /// ```
 ///
 /// The document is decoded before the handler runs; a document that does not decode is a permanent
-/// failure, logged with the path of the field at fault. `OnDocumentCreated<FirestoreDocument>`
-/// takes the document as it is stored.
+/// failure, logged with the path of the field at fault. `OnDocumentCreated<Lenient<User>>` runs the
+/// handler for every document, with the reason for one that does not decode, and
+/// `OnDocumentCreated<FirestoreDocument>` takes the document as it is stored.
 public struct OnDocumentCreated<Payload: Sendable>: CloudFunction {
   private let function: DocumentFunction<Payload>
 

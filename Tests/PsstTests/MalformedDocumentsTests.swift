@@ -1,0 +1,351 @@
+import FirestoreClient
+import FunctionsTesting
+import OpenAIStub
+import PsstFunctions
+import PsstModels
+import PsstServices
+import Testing
+
+/// All of Psst's functions beside documents in which anything may stand.
+@Suite("Malformed documents")
+struct MalformedDocumentsTests {
+  /// Everything at work: a healthy chat `c2` of tom and cora beside the chat `c1` of tina and carl.
+  struct Surroundings: Sendable {
+    let scene: Scene
+    let vectors: ProviderStandIn
+
+    var suite: FunctionsSuite { scene.suite }
+
+    func put(_ path: String, _ fields: [String: FirestoreValue]) async throws {
+      try await suite.firestore.document(path).set(fields.mapValues { .value($0) })
+    }
+
+    func isEmbedded(_ messageID: String) -> Bool {
+      vectors.records.keys.contains { $0.hasSuffix(messageID) }
+    }
+
+    func found(_ query: String, as uid: String) async throws -> [String] {
+      try await suite.call(
+        scene.functions.semanticSearch,
+        SemanticSearchQuery(query: query, limit: 50, minScore: -1),
+        as: .user(uid)
+      ).results.map(\.messageId)
+    }
+
+    /// Why functions left the last message alone.
+    func reasons() -> [String] {
+      let functions = scene.functions
+      return [
+        scene.reason(functions.embedMessage), scene.reason(functions.extractProfileInfoOnMessage),
+        scene.reason(functions.recordContact),
+      ].compactMap { $0 }
+    }
+
+    /// The events that did not end well.
+    func failures() async throws -> Int {
+      try await suite.deliveries().count { $0.state != .succeeded }
+    }
+
+    func backfill() async throws -> BackfillEmbeddingsReply {
+      try await suite.call(
+        scene.functions.backfillEmbeddings,
+        BackfillEmbeddingsOrder(dryRun: false, confirm: "backfill"),
+        as: .admin
+      )
+    }
+
+    /// The contacts that a migration would make.
+    func migration() async throws -> Set<String> {
+      let reply = try await suite.call(
+        scene.functions.migrateExistingChats,
+        MigrateExistingChatsOrder(dryRun: true),
+        as: .admin
+      )
+      return Set(reply.contacts.map(\.path))
+    }
+  }
+
+  private func run(
+    faults: DeliveryFaults? = nil,
+    _ test: (Surroundings) async throws -> Void
+  ) async throws {
+    let model = OpenAIStandIn()
+    let vectors = ProviderStandIn()
+    try await withFunctions(\.app, deliveryFaults: faults) { world in
+      world.http.mount(model, at: OpenAIStandIn.baseURL)
+      world.http.mount(vectors, at: ProviderStandIn.host)
+      return MessageFunctions(
+        services: MessageServices(
+          firestore: world.firestore,
+          settings: PsstSettings(
+            embedding: .lexical,
+            vectors: VectorSettings(host: ProviderStandIn.host),
+            chat: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini")
+          ),
+          http: world.http,
+          retries: ServiceRetries(attemptsMax: 1)
+        )
+      )
+    } test: { suite, functions in
+      let scene = Scene(suite: suite, functions: functions, model: model)
+      try scene.find((.injuries, "Sore knee"), in: "sore")
+      try scene.find(in: " ")
+      try await scene.populate()
+      try await scene.chat("c2", ["tom", "cora"])
+      try await test(Surroundings(scene: scene, vectors: vectors))
+    }
+  }
+
+  // MARK: The findings
+
+  @Test("A member with the role coach stops nobody's message and no backfill")
+  func unknownRole() async throws {
+    try await run { world in
+      try await world.put(
+        "users/coach",
+        ["displayName": .string("Coach"), "role": .string("coach")]
+      )
+      try await world.scene.chat("g1", ["tina", "carl", "coach"], isGroup: true)
+      try await world.scene.write("m1", "My knee is sore", in: "g1")
+      try await world.scene.write("m2", "So is my back", by: "coach", in: "g1")
+      try await world.scene.chat("c3", ["carl", "coach"])
+      try await world.scene.write("m3", "My knee is sore", in: "c3")
+      try await world.suite.settle()
+
+      #expect(try await world.failures() == 0)
+      #expect(world.isEmbedded("m1") && world.isEmbedded("m2") && world.isEmbedded("m3"))
+      let reading = world.suite.logs(of: world.scene.functions.extractProfileInfoOnMessage)
+      #expect(
+        reading.contains { $0.metadata["reason"] == "a member of the chat has an unknown role" }
+      )
+      #expect(try await world.found("sore", as: "tina").contains("m1"))
+
+      world.vectors.deleteIndex()
+      let reply = try await world.backfill()
+      #expect(reply.embedded == 3 && reply.failed == 0 && reply.done)
+      #expect(try await world.migration().contains("contacts/tina/clients/carl"))
+    }
+  }
+
+  @Test("A text that is no text is skipped with its reason, and its vector is deleted")
+  func textIsANumber() async throws {
+    try await run { world in
+      try await world.scene.write("m1", "My knee is sore")
+      try await world.scene.write("m2", "The other knee is sore")
+      try await world.suite.settle()
+      #expect(world.isEmbedded("m1"))
+      try await world.scene.message("m1").update(["text": 5])
+      try await world.suite.settle()
+
+      #expect(try await world.failures() == 0)
+      #expect(!world.isEmbedded("m1"))
+      #expect(
+        world.scene.reason(world.scene.functions.embedMessage)
+          == "it cannot be read: 'text' is an integer, not a string"
+      )
+    }
+  }
+
+  @Test("A hit whose message has become unreadable is left out, and the others are found")
+  func unreadableHit() async throws {
+    try await run(faults: .inOrder) { world in
+      try await world.scene.write("m1", "My knee is sore")
+      try await world.scene.write("m2", "The other knee is sore")
+      try await world.suite.settle()
+      // The vector is still there, because the event waits for the suite to settle.
+      try await world.scene.message("m1").update(["text": 5])
+
+      #expect(try await world.found("sore knee", as: "tina") == ["m2"])
+    }
+  }
+
+  static let chats: [(MapValue, String)] = [
+    (["isGroupChat": .boolean(false)], "its chat cannot be read: 'members' is missing"),
+    (
+      ["members": .array([.string("tina"), .string("carl")]), "isGroupChat": .string("yes")],
+      "its chat cannot be read: 'isGroupChat' is a string, not a boolean"
+    ),
+  ]
+
+  @Test(
+    "The messages of a chat that cannot be read are skipped, and hide no other chat's",
+    arguments: chats
+  )
+  func unreadableChat(fields: MapValue, reason: String) async throws {
+    try await run { world in
+      try await world.scene.write("m1", "My knee is sore")
+      try await world.scene.write("w1", "My knee is sore", by: "tina", in: "c2")
+      try await world.scene.chat("c2", ["tom", "cora", "tina"], isGroup: true)
+      try await world.suite.settle()
+      try await world.suite.firestore.document("chats/c1")
+        .set(Dictionary(uniqueKeysWithValues: fields.map { ($0.key, .value($0.value)) }))
+      try await world.scene.write("m2", "It is still sore")
+      try await world.suite.settle()
+
+      #expect(try await world.failures() == 0)
+      #expect(world.reasons() == [reason, reason, reason])
+      #expect(try await world.found("sore knee", as: "tina") == ["w1"])
+      #expect(try await world.backfill().done)
+    }
+  }
+
+  @Test("A name that is a number is no name, and its chats work")
+  func nameIsANumber() async throws {
+    try await run { world in
+      try await world.put(
+        "users/carl",
+        ["displayName": .integer(7), "role": .string("client"), "email": .string("c@psst.app")]
+      )
+      try await world.scene.write("m1", "My knee is sore")
+      try await world.scene.write("m2", "Is it?", by: "tina")
+      try await world.suite.settle()
+
+      #expect(try await world.failures() == 0)
+      #expect(try await Set(world.found("knee", as: "tina")) == ["m1", "m2"])
+      #expect(try await world.scene.profile()?.injuries.map(\.text) == ["Sore knee"])
+      #expect(try await world.migration().contains("contacts/tina/clients/carl"))
+    }
+  }
+
+  @Test("What cannot be read is logged once for each version of a document")
+  func loggedOnce() async throws {
+    try await run { world in
+      func lines() -> [String?] {
+        world.suite.logs.filter { $0.message == "Fields cannot be read" }
+          .map { $0.metadata["reason"] }
+      }
+      try await world.put("users/carl", ["displayName": .integer(7), "role": .string("client")])
+      for number in 1...3 { try await world.scene.write("m\(number)", "My knee is sore") }
+      try await world.suite.settle()
+      #expect(lines() == ["'displayName' is an integer, not a string"])
+
+      try await world.put("users/carl", ["displayName": .boolean(true), "role": .string("client")])
+      try await world.scene.write("m4", "My knee is sore")
+      try await world.suite.settle()
+      #expect(lines().count == 2)
+      #expect(lines().last == "'displayName' is a boolean, not a string")
+    }
+  }
+
+  // MARK: Each field, each kind of value
+
+  /// A healthy document, each of whose fields is replaced in turn.
+  struct Subject: Sendable, CustomTestStringConvertible {
+    var path: String
+    var fields: [String: FirestoreValue]
+    var testDescription: String { path }
+  }
+
+  private static let time = FirestoreValue.timestamp(Scene.time(0))
+  private static let item = FirestoreValue.map([
+    "id": .string("i1"), "text": .string("Knee"), "category": .string("injuries"),
+    "confidence": .string("high"), "timestamp": time, "sourceMessageId": .string("m1"),
+    "sourceChatId": .string("c1"),
+  ])
+
+  static let subjects = [
+    Subject(
+      path: "users/carl",
+      fields: [
+        "id": .string("carl"), "displayName": .string("Carl"), "email": .string("carl@psst.app"),
+        "role": .string("client"), "createdAt": time, "fcmToken": .string("token"),
+      ]
+    ),
+    Subject(
+      path: "users/tina",
+      fields: [
+        "displayName": .string("Tina"), "email": .string("tina@psst.app"),
+        "role": .string("trainer"),
+      ]
+    ),
+    Subject(
+      path: "chats/c1",
+      fields: [
+        "id": .string("c1"), "members": .array([.string("tina"), .string("carl")]),
+        "isGroupChat": .boolean(false), "groupName": .string("Two"), "lastMessage": .string("Hi"),
+        "lastMessageTimestamp": time, "createdAt": time, "updatedAt": time,
+      ]
+    ),
+    Subject(
+      path: "chats/c1/messages/odd",
+      fields: [
+        "id": .string("odd"), "text": .string("My knee is sore"), "senderID": .string("carl"),
+        "timestamp": time, "readBy": .array([.string("tina")]), "mediaType": .string("image"),
+        "mediaURL": .string("https://psst.app/1"),
+      ]
+    ),
+    Subject(
+      path: "clientProfiles/carl",
+      fields: [
+        "clientId": .string("carl"), "trainerId": .string("tina"), "injuries": .array([item]),
+        "goals": .array([]), "totalItems": .integer(1), "createdAt": time, "updatedAt": time,
+        "lastReviewedAt": time,
+      ]
+    ),
+    Subject(
+      path: "contacts/tina/clients/carl",
+      fields: [
+        "clientId": .string("carl"), "displayName": .string("Carl"),
+        "email": .string("carl@psst.app"), "addedAt": time, "lastContactedAt": time,
+      ]
+    ),
+  ]
+
+  /// Values of every type; nil is a field that is missing.
+  static let values: [FirestoreValue?] = [
+    nil, .null, .boolean(true), .integer(5), .double(.nan), .bytes([0, 255]),
+    .string(""), .string("yes"), .string("a/b"),
+    .string(String(repeating: "x", count: 200_000)), .string("ردّ 🏋🏽‍♀️ e\u{301} \u{202E}膝が痛い"),
+    .timestamp(Timestamp(microseconds: 0)),
+    .timestamp(Timestamp("9999-12-31T23:59:59.999999Z") ?? Timestamp(microseconds: 0)),
+    .geoPoint(GeoPoint(latitude: 1, longitude: 2)), .vector([1, 2]), .array([]),
+    .array([.integer(7), .string(""), .string("a/b"), .null, .string("ghost"), .map([:])]),
+    .array((0..<300).map { .string("ghost\($0)") }), .map([:]), .map(["tina": .boolean(true)]),
+  ]
+
+  @Test("Whatever stands in a field, everybody else's messages work", arguments: subjects)
+  func anyValue(subject: Subject) async throws {
+    try await run { world in
+      var number = 0
+      for field in subject.fields.keys.sorted() {
+        for value in Self.values {
+          number += 1
+          var fields = subject.fields
+          fields[field] = value
+          try await world.put(subject.path, fields)
+          try await world.scene.write(
+            "m\(number)",
+            "Sore knee",
+            by: "tina",
+            minute: Int64(number)
+          )
+          try await world.suite.settle()
+
+          if !subject.path.hasSuffix("c1") {
+            let what = Comment("\(field) is \(String(describing: value).prefix(60))")
+            #expect(world.isEmbedded("m\(number)"), what)
+          }
+        }
+        try await world.scene.message("m\(number)").delete()
+        try await world.scene.write(
+          "w\(number)",
+          "Sore knee",
+          by: "cora",
+          in: "c2",
+          minute: Int64(number)
+        )
+        try await world.suite.settle()
+        #expect(world.isEmbedded("w\(number)"), "\(field)")
+        let found = try await world.found("sore knee", as: "cora")
+        #expect(!found.isEmpty && found.allSatisfy { $0.hasPrefix("w") }, "\(field)")
+        _ = try await world.found("sore knee", as: "tina")
+        #expect(try await world.migration().contains("contacts/tom/clients/cora"), "\(field)")
+        #expect(try await world.failures() == 0, "\(field)")
+      }
+      world.vectors.deleteIndex()
+      #expect(try await world.backfill().done)
+      #expect(world.isEmbedded("w\(number)"))
+      #expect(try await world.scene.fields("chats/c2")["lastMessage"] == .string("Sore knee"))
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import FirestoreClient
+
+/// Why a service left a message alone.
+public struct SkipReason: Sendable, Hashable, CustomStringConvertible {
+  /// The reason, as a sentence goes on after "skipped because".
+  public var description: String
+
+  private init(_ description: String) {
+    self.description = description
+  }
+
+  static let messageGone = SkipReason("the message does not exist any more")
+  static let blankText = SkipReason("its text is blank")
+  static let mediaWithoutText = SkipReason("it is media without text")
+  static let idTooLong = SkipReason("its ids are too long for the index")
+  static let chatMissing = SkipReason("its chat does not exist")
+
+  static func messageUnreadable(_ error: ValueCodingError) -> SkipReason {
+    SkipReason("it cannot be read: \(error)")
+  }
+
+  static func chatUnreadable(_ error: ValueCodingError) -> SkipReason {
+    SkipReason("its chat cannot be read: \(error)")
+  }
+}
+
+extension SkipReason {
+  static let noModel = SkipReason(
+    "no chat model is configured; see PSST_CHAT_MODEL in .env.example"
+  )
+  static let smallTalk = SkipReason("its text says nothing about anybody")
+  static let groupChat = SkipReason("it is in a group chat")
+  static let notOneToOne = SkipReason("its chat is not one of two people")
+  static let strangerSent = SkipReason("its sender is not in the chat")
+  static let memberUnknown = SkipReason("a member of the chat has no user")
+  static let roleUnknown = SkipReason("a member of the chat has an unknown role")
+  static let trainersOnly = SkipReason("its chat is one of two trainers")
+  static let clientsOnly = SkipReason("its chat is one of two clients")
+  static let otherTrainer = SkipReason("the client's profile belongs to another trainer")
+  static let readBefore = SkipReason("its facts are in the profile already")
+
+  static func profileUnreadable(_ error: ValueCodingError) -> SkipReason {
+    SkipReason("the client's profile cannot be read: \(error)")
+  }
+}
