@@ -127,7 +127,9 @@ tidy: needs
 docs: needs
 	@sh $(SCRIPTS)/docs.sh
 
-# Links of the rooms' pages, and those of README.md and docs/.
+# Links of the rooms' pages, those of README.md and docs/, and the files and tests that
+# docs/psst-coverage.md names.
 check-docs: needs
 	@sh $(SCRIPTS)/check-docs.sh
 	@sh $(SCRIPTS)/check-links.sh
+	@sh $(SCRIPTS)/check-coverage.sh
