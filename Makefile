@@ -16,7 +16,7 @@ CRASHES ?= 5000
 APART := JourneyTests|WorkerFleetTests|BuilderTests
 
 # Tests that compute for long: after the others, which would wait for the processor in vain.
-HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|QueryEngineTests|DispatchModelTests|StorageConformance|PsstTests|FunctionsTestingTests|StoreModelTests
+HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|QueryEngineTests|DispatchModelTests|StorageConformance|FunctionsTestingTests|StoreModelTests
 
 MINUTES_OF_FUZZING ?= 60
 
@@ -68,8 +68,9 @@ test: unit compat
 
 unit: needs
 	swift build --build-tests
-	sh $(SCRIPTS)/swift-test.sh --parallel --skip '$(APART)|$(HEAVY)'
+	sh $(SCRIPTS)/swift-test.sh --parallel --skip '$(APART)|$(HEAVY)|PsstTests'
 	sh $(SCRIPTS)/swift-test.sh --parallel --filter '$(HEAVY)'
+	sh $(SCRIPTS)/swift-test.sh --parallel --filter PsstTests
 	HEARTH_JOURNEYS=$(JOURNEYS) sh $(SCRIPTS)/swift-test.sh --no-parallel --filter '$(APART)'
 
 journeys: needs

@@ -8,7 +8,12 @@ struct ContentionTests {
   func counter() async throws {
     try await withFunctions { world in
       FunctionsApp {
-        OnDocumentCreated<FirestoreDocument>("count", at: "things/{id}") { _ in
+        // On a busy machine this takes longer than a minute.
+        OnDocumentCreated<FirestoreDocument>(
+          "count",
+          at: "things/{id}",
+          options: .init(timeout: .seconds(540))
+        ) { _ in
           try await world.firestore.runTransaction { transaction in
             let total = try await transaction.get(world.firestore.document("totals/things"))
             guard case .integer(let count)? = total["n"] ?? .integer(0) else { return }
