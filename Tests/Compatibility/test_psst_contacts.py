@@ -102,7 +102,7 @@ def test_without_a_chat_model_no_profile_is_made_and_the_log_says_why(suite, db,
     say(db, world["chat"], f"m-{world['suffix']}", "My knee hurts", world["client"], after(1))
     suite.settle()
 
-    assert not db.document(f"clientProfiles/{world['client']}").get().exists
+    assert not db.document(f"clientProfiles/{world['trainer']}/clients/{world['client']}").get().exists
     logs = suite.cli("functions", "logs", "extractProfileInfoOnMessage").stdout
     line = next(line for line in logs.splitlines() if f"m-{world['suffix']}" in line)
     assert "no chat model is configured" in line

@@ -75,7 +75,8 @@ class World:
         self.suite.settle()
 
     def profile(self):
-        return self.db.document(f"clientProfiles/{self.client}").get().to_dict()
+        path = f"clientProfiles/{self.trainer}/clients/{self.client}"
+        return self.db.document(path).get().to_dict()
 
     def line(self, message):
         """What the function logged of a message, last."""
@@ -199,15 +200,16 @@ def test_without_a_role_one_is_a_trainer(db, suite, stub):
     assert world.profile()["trainerId"] == world.trainer
 
 
-def test_the_profile_of_another_trainer_is_left_alone(suite, world):
-    other = {"clientId": world.client, "trainerId": "tom", "totalItems": 0}
-    world.db.document(f"clientProfiles/{world.client}").set(other)
+def test_each_trainer_has_a_profile_of_their_own_of_a_client(suite, world):
+    fields = {"clientId": world.client, "trainerId": "tom", "totalItems": 0}
+    other = world.db.document(f"clientProfiles/tom/clients/{world.client}")
+    other.set(fields)
+    world.finds("knee", ("injuries", "Sore knee"))
     world.say("m1", "My knee is sore")
     suite.settle()
 
-    assert world.profile() == other
-    assert "belongs to another trainer" in world.line("m1")
-    assert world.readings() == []
+    assert other.get().to_dict() == fields
+    assert world.profile()["totalItems"] == 1
 
 
 def test_a_busy_provider_is_asked_again(suite, world):

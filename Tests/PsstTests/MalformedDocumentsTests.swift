@@ -275,7 +275,7 @@ struct MalformedDocumentsTests {
       ]
     ),
     Subject(
-      path: "clientProfiles/carl",
+      path: "clientProfiles/tina/clients/carl",
       fields: [
         "clientId": .string("carl"), "trainerId": .string("tina"), "injuries": .array([item]),
         "goals": .array([]), "totalItems": .integer(1), "createdAt": time, "updatedAt": time,

@@ -123,8 +123,12 @@ struct Scene: Sendable {
     suite.firestore.collection("chats").document(chat).collection("messages").document(id)
   }
 
-  func profile(_ clientID: String = "carl") async throws -> ClientProfile? {
-    let snapshot = try await suite.firestore.document("clientProfiles/\(clientID)").get()
+  func profile(
+    _ clientID: String = "carl",
+    of trainerID: String = "tina"
+  ) async throws -> ClientProfile? {
+    let path = "clientProfiles/\(trainerID)/clients/\(clientID)"
+    let snapshot = try await suite.firestore.document(path).get()
     return snapshot.exists ? try snapshot.data(as: ClientProfile.self) : nil
   }
 

@@ -1,6 +1,6 @@
 public import FirestoreClient
 
-/// What is known of a client, `clientProfiles/{clientId}`.
+/// What a trainer has learned of a client, `clientProfiles/{trainerId}/clients/{clientId}`.
 public struct ClientProfile: StoredDocument, Hashable {
   /// The client's uid; also the document's id.
   public var clientId: String
@@ -59,8 +59,10 @@ public struct ClientProfile: StoredDocument, Hashable {
     set { self[keyPath: category.list] = newValue }
   }
 
-  /// Where profiles are stored.
+  /// The collection of trainers' profiles; each trainer has a place there, but no document.
   public static let collection = "clientProfiles"
+  /// Where a trainer's profiles are stored, below the trainer's place.
+  public static let clients = "clients"
 
   private enum CodingKeys: String, CodingKey {
     case clientId, trainerId, injuries, goals, equipment, preferences, travel, stressFactors

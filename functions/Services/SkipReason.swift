@@ -36,7 +36,6 @@ extension SkipReason {
   static let roleUnknown = SkipReason("a member of the chat has an unknown role")
   static let trainersOnly = SkipReason("its chat is one of two trainers")
   static let clientsOnly = SkipReason("its chat is one of two clients")
-  static let otherTrainer = SkipReason("the client's profile belongs to another trainer")
   static let readBefore = SkipReason("its facts are in the profile already")
 
   static func profileUnreadable(_ error: ValueCodingError) -> SkipReason {

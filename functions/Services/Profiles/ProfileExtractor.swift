@@ -141,7 +141,6 @@ public struct ProfileExtractor: Sendable {
     case nil: return nil
     case .unreadable(let error): return .profileUnreadable(error)
     case .readable(let profile):
-      guard profile.trainerId == source.trainerID else { return .otherTrainer }
       let isAsCreated = message.updateTime == message.createTime
       return isAsCreated && ProfileMerge(profile).hasItems(of: source.place) ? .readBefore : nil
     }
@@ -157,7 +156,8 @@ public struct ProfileExtractor: Sendable {
   }
 
   private func profileReference(of source: ProfileSource) -> DocumentReference {
-    firestore.collection(ClientProfile.collection).document(source.clientID)
+    firestore.collection(ClientProfile.collection).document(source.trainerID)
+      .collection(ClientProfile.clients).document(source.clientID)
   }
 
   // MARK: Merging
