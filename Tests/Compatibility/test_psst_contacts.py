@@ -118,4 +118,5 @@ def test_writing_the_chat_ends_with_the_chat(suite, db, world):
     assert db.document(f"chats/{world['chat']}").get().update_time == written
     logs = suite.cli("functions", "logs", "refreshChatMembers").stdout
     lines = [line for line in logs.splitlines() if world["chat"] in line]
-    assert len(lines) == 1 and "its members are the same" in lines[0]
+    assert len(lines) == 2
+    assert "it is new" in lines[0] and "its members are the same" in lines[1]
