@@ -212,15 +212,15 @@ class Worker:
             except OSError:
                 time.sleep(0.02)
 
-    def created(self, message):
-        """Tells the worker that a message was created; the status of its answer."""
+    def written(self, message):
+        """Sends the worker the event of a new message; the status of its answer."""
         document = Document.serialize(Document(
             name=f"projects/{PROJECT}/databases/(default)/documents/{message}"))
         length = len(document)
         body = b"\x0a" + bytes([length & 127 | 128, length >> 7] if length > 127 else [length])
         return requests.post(self.address, data=body + document, timeout=60, headers={
             "Content-Type": "application/protobuf", "ce-specversion": "1.0", "ce-id": message,
-            "ce-type": "google.cloud.firestore.document.v1.created",
+            "ce-type": "google.cloud.firestore.document.v1.written",
             "ce-source": f"//firestore.googleapis.com/projects/{PROJECT}/databases/(default)",
             "ce-subject": f"documents/{message}", "ce-time": "2026-11-21T07:00:00Z",
             "ce-database": "(default)", "ce-namespace": "(default)", "ce-project": PROJECT,
@@ -267,15 +267,15 @@ def test_a_key_file(google, chat, tmp_path):
         google, tmp_path / "log", SSL_CERT_FILE=str(google.authority),
         GOOGLE_APPLICATION_CREDENTIALS=google.key_file(tmp_path))
     before = chat.changed()
-    assert worker.created(chat(1)) // 100 == 2, worker.log.read_text()
+    assert worker.written(chat(1)) // 100 == 2, worker.log.read_text()
     assert chat.changed() > before
     # Two failures, then one token for all that the function read and wrote.
     assert google.grants == [ACCOUNT] * 3
-    assert worker.created(chat(2)) // 100 == 2
+    assert worker.written(chat(2)) // 100 == 2
     assert len(google.grants) == 3
 
     google.revoke()
-    assert worker.created(chat(3)) // 100 == 2
+    assert worker.written(chat(3)) // 100 == 2
     assert len(google.grants) == 4
     log = worker.stop()
     assert "ya29" not in log and "PRIVATE" not in log and "assertion" not in log
@@ -287,7 +287,7 @@ def test_the_metadata_server(google, chat, tmp_path):
         GCE_METADATA_HOST=f"127.0.0.1:{google.plain.server_address[1]}",
         GOOGLE_CLOUD_PROJECT=PROJECT)
     before = chat.changed()
-    assert worker.created(chat(1)) // 100 == 2, worker.log.read_text()
+    assert worker.written(chat(1)) // 100 == 2, worker.log.read_text()
     assert chat.changed() > before
     assert google.grants == ["metadata"]
     worker.stop()
@@ -297,7 +297,7 @@ def test_strangers_are_not_trusted(google, chat, tmp_path):
     worker = Worker(
         google, tmp_path / "log", GOOGLE_APPLICATION_CREDENTIALS=google.key_file(tmp_path))
     before = chat.changed()
-    assert worker.created(chat(1)) >= 500
+    assert worker.written(chat(1)) >= 500
     assert chat.changed() == before
     assert google.grants == []
     assert "oauth2.googleapis.com" in worker.stop()
