@@ -72,7 +72,8 @@ package struct Decision: Sendable {
 extension Ruleset {
   /// Asks the rules; `ledger` counts the documents that they look at for the whole request.
   ///
-  /// A query is allowed when each alternative of its filter is. Reasons are found for refusals only.
+  /// A query is allowed when each alternative of its filter is. Reasons are found for refusals
+  /// only.
   package func decide(
     _ request: RulesRequest,
     documents: any RulesDocuments,

@@ -43,7 +43,7 @@ public struct Message: StoredDocument, Hashable {
     unreadable = fields.unreadable
   }
 
-  /// Whether another version says the same, whoever has read the two.
+  /// Whether another version says the same; who has read it does not count.
   public func saysSame(as other: Message) -> Bool {
     var version = self
     version.readBy = other.readBy

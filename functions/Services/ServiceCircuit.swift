@@ -12,8 +12,8 @@ import Synchronization
 /// Failures that have nothing to do with what was asked open the circuit: three in a row, or a
 /// single one that only a person can correct. While it is open, calls fail at once with the failure
 /// that opened it. After the open time one call goes through as a probe: its success closes the
-/// circuit, its failure opens it for longer, from 30 s up to 15 min. A longer time that the provider
-/// names counts, and a shorter one only until the first probe.
+/// circuit, its failure opens it for longer, from 30 s up to 15 min. A longer time that the
+/// provider names counts, and a shorter one only until the first probe.
 ///
 /// Each worker has its own circuits, so that one needs no database in order to notice an outage. A
 /// worker asks a dead provider about 100 times a day, which a few workers may do at once.

@@ -10,9 +10,9 @@ import StorageEngine
 
 /// How much room a disk lacks for moving the whole log into the file.
 ///
-/// A checkpoint that runs out of room has already taken the last of it, and then nothing is left for
-/// what a start or a stop has to write. So the store asks first and leaves the log in place instead,
-/// from which reads are served.
+/// A checkpoint that runs out of room has already taken the last of it, and then nothing is left
+/// for what a start or a stop has to write. So the store asks first and leaves the log in place
+/// instead, from which reads are served.
 struct CheckpointRoom: Sendable {
   /// What a start writes besides: SQLite's shared memory, the suite's address, first small commits.
   static let reserveBytes = 256 << 10

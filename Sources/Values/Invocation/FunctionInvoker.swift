@@ -14,11 +14,12 @@ package protocol FunctionInvoker: Sendable {
   /// past it the error is `.timedOut`. A wait that lasts as long ends in the same way; but what the
   /// server itself sends for events, schedules and tasks waits for as long as the owner of the
   /// workers sees fit, and then ends as `.overloaded`: it never ran, and may come again. When no
-  /// place for a worker is left the wait is shorter, and the error is `.placesTaken`. Returns
-  /// once the head of the reply has arrived; the deadline also bounds the body. Cancelling the task,
-  /// or dropping the body unread, ends the invocation.
+  /// place for a worker is left the wait is shorter, and the error is `.placesTaken`. Returns once
+  /// the head of the reply has arrived; the deadline also bounds the body. Cancelling the task, or
+  /// dropping the body unread, ends the invocation.
   ///
-  /// Throws `InvocationError`; any status that the function itself answers is a reply, not an error.
+  /// Throws `InvocationError`; any status that the function itself answers is a reply, not an
+  /// error.
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply
 
   /// Like `invoke`, but without a task: `completion` is called once, on any thread, even at once.

@@ -5,8 +5,8 @@
 /// 100 000 steps. One match costs at most the product of the steps and the length of the text, in
 /// Unicode scalars; replacing and splitting search anew after each match.
 ///
-/// As that can still be much, each search is given how much work it may do. The unit is roughly what
-/// one step of the program costs at one place of the text, some nanoseconds.
+/// As that can still be much, each search is given how much work it may do. The unit is roughly
+/// what one step of the program costs at one place of the text, some nanoseconds.
 package struct LinearPattern: Sendable {
   /// Why a search has no result.
   package enum SearchError: Error {

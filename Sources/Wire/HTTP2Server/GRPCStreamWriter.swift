@@ -29,8 +29,8 @@ final class GRPCStreamWriter: Sendable {
 
   /// Holds exactly so many bytes that the handler keeps while the client is slow.
   ///
-  /// Throws `RESOURCE_EXHAUSTED` when the budget has too few. A call whose client takes nothing while
-  /// others need its memory ends with the same.
+  /// Throws `RESOURCE_EXHAUSTED` when the budget has too few. A call whose client takes nothing
+  /// while others need its memory ends with the same.
   func hold(_ bytes: Int) throws(StatusError) {
     guard let budget else { return }
     guard bytes > 0 else { return hold.withLock { $0 = nil } }

@@ -44,8 +44,8 @@ package struct AccessWrite: Sendable {
 
 /// What a policy may look at while it decides; valid only during the call.
 ///
-/// What it looks at is noted: when it changes, a listener loses access, and a commit that is not yet
-/// handed to storage is decided again.
+/// What it looks at is noted: when it changes, a listener loses access, and a commit that is not
+/// yet handed to storage is decided again.
 package struct AccessView {
   /// The documents that were looked at.
   final class Notes {

@@ -97,8 +97,8 @@ package final class DocumentDatabase: Sendable, Service {
   /// A database over `storage`.
   ///
   /// `queryRunner` has loaded its catalogue from the same storage before the first write.
-  /// `longReads` is what the retention of the event log asks. `exceededCursor` names the cursor that keeps the event log too large; while it does, writes
-  /// are refused with `RESOURCE_EXHAUSTED`.
+  /// `longReads` is what the retention of the event log asks. `exceededCursor` names the cursor that
+  /// keeps the event log too large; while it does, writes are refused with `RESOURCE_EXHAUSTED`.
   package init(
     storage: any OrderedStorage,
     queryRunner: QueryRunner,

@@ -19,7 +19,8 @@ package final class FirestoreService: Sendable {
   let exporter: Exporter?
   let rules: RulesPolicy?
   let webChannels: WebChannels
-  /// The memory of requests and of responses that their clients have not read; nil does not bound it.
+  /// The memory of requests and of responses that their clients have not read; nil does not bound
+  /// it.
   let budget: TransferBudget?
   /// Bounds how many requests build their whole answer in memory at a time.
   private let wholeReads = ReadGate(8)
@@ -31,8 +32,9 @@ package final class FirestoreService: Sendable {
   ///
   /// Every project's documents are kept apart and any may be used, but a project other than the
   /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
-  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`. `rules` are those of the store's policy,
-  /// which clients may then replace. `budget` bounds the memory of slow clients, all together.
+  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`. `rules` are those of the store's
+  /// policy, which clients may then replace. `budget` bounds the memory of slow clients, all
+  /// together.
   package init(
     store: DocumentDatabase,
     project: String,

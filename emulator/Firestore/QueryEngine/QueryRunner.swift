@@ -7,7 +7,8 @@ import Synchronization
 /// Runs queries on snapshots and keeps the indexes that they need.
 ///
 /// A query for which no index is ready scans its collections. When queries of one shape have looked
-/// at more candidates without a match than an index for them costs, `run` builds it beside the writers.
+/// at more candidates without a match than an index for them costs, `run` builds it beside the
+/// writers.
 package final class QueryRunner: Sendable {
   let configuration: Configuration
   let logger: Logger
@@ -145,16 +146,16 @@ package final class QueryRunner: Sendable {
 
   /// Checks a query and makes its implied parts explicit.
   ///
-  /// Throws `INVALID_ARGUMENT` in production's words, and `FAILED_PRECONDITION` for a query that the
-  /// declared indexes do not serve, if there are any.
+  /// Throws `INVALID_ARGUMENT` in production's words, and `FAILED_PRECONDITION` for a query that
+  /// the declared indexes do not serve, if there are any.
   package func prepare(_ query: Query) throws -> PreparedQuery {
     let prepared = PreparedQuery(query: query, orders: try QueryValidation(query: query).check())
     try checkIndexes(of: prepared)
     return prepared
   }
 
-  /// The composite indexes that production would have needed for the queries so far, in order of their
-  /// declarations; at most 1000 a database.
+  /// The composite indexes that production would have needed for the queries so far, in order of
+  /// their declarations; at most 1000 a database.
   package func neededIndexes(_ database: DatabaseName) -> [CompositeIndex] {
     let needed = state.withLock { $0.needed[database] ?? [] }
     return needed.map { ($0.json, $0) }.sorted { $0.0 < $1.0 }.map(\.1)

@@ -22,14 +22,14 @@ package final class AccessLedger {
   var work: Int
   /// Expressions that were evaluated for all documents of the request.
   var expressions = 0
-  /// Whether the request is to be decided anew, with more work, where this does not suffice.
+  /// Whether the request is decided again, with more work, where this does not suffice.
   private let isBrief: Bool
 
   /// The bound of a request with one document is 10, of others 20, and 10 for each document.
   ///
-  /// `workMax` counts what is done with texts, lists and patterns, in the units of `LinearPattern` and
-  /// `RuleValue.weight`: the default is about half a second of one core. A brief ledger has at most
-  /// `briefWorkMax` of it, some milliseconds; see `isInsufficient`.
+  /// `workMax` counts what is done with texts, lists and patterns, in the units of `LinearPattern`
+  /// and `RuleValue.weight`: the default is about half a second of one core. A brief ledger has at
+  /// most `briefWorkMax` of it, some milliseconds; see `isInsufficient`.
   package init(isSingle: Bool, workMax: Int = 20_000_000, isBrief: Bool = false) {
     totalMax = isSingle ? 10 : 20
     work = isBrief ? min(workMax, Self.briefWorkMax) : workMax

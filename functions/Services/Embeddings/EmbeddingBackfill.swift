@@ -50,8 +50,8 @@ public struct EmbeddingBackfill: Sendable {
   /// Ends before a batch that would bring the cost above `maxCostUSD`, by what the texts before
   /// have cost, so that only texts much denser than those can exceed it, and by a batch at most.
   /// Throws `ServiceError` when no message can be embedded because something is misconfigured, also
-  /// when a cost is given for a model whose price is not known, and `FirestoreError`. When a provider
-  /// is down, the run ends with the reason in its report.
+  /// when a cost is given for a model whose price is not known, and `FirestoreError`. When a
+  /// provider is down, the run ends with the reason in its report.
   public func run(
     chatID: String?,
     limit: Int? = nil,

@@ -17,8 +17,8 @@ extension MessageIndexer {
 
   /// Updates members and trainer in the vectors of a chat, or deletes them if the chat is gone.
   ///
-  /// Reaches no other chat's vectors. Messages without a vector are left alone. A repeated call after
-  /// a failure does only what is left.
+  /// Reaches no other chat's vectors. Messages without a vector are left alone. A repeated call
+  /// after a failure does only what is left.
   public func indexChat(_ chatID: String) async throws -> ChatOutcome {
     let prefix = MessagePlace.vectorIDPrefix(ofChat: chatID)
     let snapshot = try await firestore.collection(Chat.collection).document(chatID).get()

@@ -272,8 +272,8 @@ public final class PineconeIndex: Sendable {
   /// The ids of those records that exist.
   ///
   /// A fetch returns all numbers of a record. A query by metadata does not, but may miss some
-  /// records: its search is not exact everywhere, and others may have the same metadata. So only the
-  /// ids that the query did not find are fetched, few of which have numbers to return.
+  /// records: its search is not exact everywhere, and others may have the same metadata. So only
+  /// the ids that the query did not find are fetched, few of which have numbers to return.
   func existing(_ expected: [Expected]) async throws -> Set<String> {
     var found: Set<String> = []
     // The direction does not matter, because as many results are requested as records can match.

@@ -8,16 +8,16 @@ import DocumentModel
 /// time of every commit that is not yet visible. The time of the last visible commit is kept in the
 /// store itself and comes with each snapshot as `visible`.
 ///
-/// Times never go back, over restarts as well. While the wall clock is behind them, they go on at half
-/// of its speed until it has caught up: they still differ, and the lag ends.
+/// Times never go back, over restarts as well. While the wall clock is behind them, they go on at
+/// half of its speed until it has caught up: they still differ, and the lag ends.
 struct CommitClock: Sendable {
   /// A lag so short that times may rise by single microseconds until it ends.
   static let lagMin: Int64 = 1_000_000
   /// How far a stored bound is ahead of the read time that asked for it, in microseconds: the most
   /// by which a restart moves the times ahead, and as seldom a read costs a write.
   static let boundStep: Int64 = 2_000_000
-  /// How old, in microseconds, the time of a read beside a commit may be; far below the age at which a
-  /// transaction's reads are too old.
+  /// How old, in microseconds, the time of a read beside a commit may be; far below the age at
+  /// which a transaction's reads are too old.
   static let readAgeMax: Int64 = 60_000_000
 
   /// Every further commit time must be above this time.
@@ -67,8 +67,8 @@ struct CommitClock: Sendable {
       return floor
     }
     let time = Timestamp(microseconds: first.microseconds - 1)
-    // Storage would take a bound for this time only after the commits on their way. A bounded time is
-    // as good unless it is old: no commit lies between it and them.
+    // Storage would take a bound for this time only after the commits on their way. A bounded time
+    // is as good unless it is old: no commit lies between it and them.
     let bounded = max(keptBound, visible)
     let isRecent = time.microseconds - bounded.microseconds <= Self.readAgeMax
     return isRecent ? min(time, bounded) : time

@@ -27,8 +27,8 @@ extension DocumentDatabase {
   /// Returns when the commit is visible and as durable as storage makes it. Outside a transaction
   /// it waits for the locks of transactions, for a bounded time. Inside a transaction it ends the
   /// transaction, whether it succeeds or not; the same commit of the same transaction again returns
-  /// the same outcome. Cancellation has no effect once the commit has been handed to storage; before
-  /// that it leaves a transaction open, for its client to commit again.
+  /// the same outcome. Cancellation has no effect once the commit has been handed to storage;
+  /// before that it leaves a transaction open, for its client to commit again.
   package func commit(
     _ writes: [Write],
     database: DatabaseName,
@@ -44,8 +44,8 @@ extension DocumentDatabase {
 
   /// Applies each write on its own; a failed write's result is its failure.
   ///
-  /// Throws, and writes nothing, when the request is malformed: a write that no document could take,
-  /// or two writes of one document.
+  /// Throws, and writes nothing, when the request is malformed: a write that no document could
+  /// take, or two writes of one document.
   package func batchWrite(
     _ writes: [Write],
     database: DatabaseName,

@@ -11,8 +11,8 @@ import Synchronization
 extension DocumentDatabase {
   /// A listener of a database, which must be closed, and for whose caller `auth` decides on access.
   ///
-  /// `client` is who may ask for `waitForListeners`. What waits for the client is counted in `memory`,
-  /// and dropped when there is too little.
+  /// `client` is who may ask for `waitForListeners`. What waits for the client is counted in
+  /// `memory`, and dropped when there is too little.
   package func openListener(
     database: DatabaseName,
     auth: AuthContext,
@@ -101,15 +101,16 @@ extension DocumentDatabase {
 
   /// How long an acknowledgement waits for the snapshots of its client's listeners.
   ///
-  /// They take a millisecond or two; a client whose listeners are slower has to cope with any order.
+  /// They take a millisecond or two; a client whose listeners are slower has to cope with any
+  /// order.
   package static let handoverTimeMax = Duration.milliseconds(5)
 
-  /// Returns once the listeners of a client have given their transports every commit that is visible
-  /// now.
+  /// Returns once the listeners of a client have given their transports every commit that is
+  /// visible now.
   ///
-  /// Apps expect a write's snapshot before its acknowledgement, as the official emulator has it. Waits
-  /// for `handoverTimeMax` at most, and not at all for a client without listeners. A listener that
-  /// missed the time is not waited for again until its client has caught up.
+  /// Apps expect a write's snapshot before its acknowledgement, as the official emulator has it.
+  /// Waits for `handoverTimeMax` at most, and not at all for a client without listeners. A listener
+  /// that missed the time is not waited for again until its client has caught up.
   package func waitForListeners(of client: ListenClient?) async {
     guard let client, case let sessions = hub.sessions(of: client), !sessions.isEmpty else {
       return
@@ -453,8 +454,8 @@ extension DocumentDatabase {
     }
   }
 
-  /// Throws the refusal of a subscriber who was to be asked again from a moment on; false when it may
-  /// listen now, but perhaps could not at some time since that moment.
+  /// Throws the refusal of a subscriber who was to be asked again from a moment on; false when it
+  /// may listen now, but perhaps could not at some time since that moment.
   ///
   /// Runs behind short work: one commit can make thousands be asked.
   func isStillAuthorized(

@@ -409,8 +409,8 @@ package final class ListenSession: Sendable {
 
   // MARK: What the hub tells
 
-  // The hub's lock is held meanwhile, so none of these wakes the task that takes events: the hub does
-  // so later.
+  // The hub's lock is held meanwhile, so none of these wakes the task that takes events: the hub
+  // does so later.
 
   func deliver(_ results: Results, of id: SubscriptionID) {
     guard !results.changes.isEmpty || results.count != nil else { return }

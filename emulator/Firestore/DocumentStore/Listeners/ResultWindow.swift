@@ -124,7 +124,8 @@ struct ResultWindow: Sendable {
     return shift
   }
 
-  /// The shift with the documents that left the known ones and came back when the window was filled.
+  /// The shift with the documents that left the known ones and came back when the window was
+  /// filled.
   private func withReturned(_ shift: Shift) -> Shift {
     guard known.count > shift.knownCount, !shift.removed.isEmpty else { return shift }
     let removed = Dictionary(

@@ -60,7 +60,8 @@ extension DocumentDatabase {
     return page
   }
 
-  /// The indexes by which production would serve a query; throws what running it would throw at once.
+  /// The indexes by which production would serve a query; throws what running it would throw at
+  /// once.
   package func plan(_ query: Query, auth: AuthContext) throws -> [CompositeIndex] {
     try authorize(.explain, in: query.database, auth)
     try NameValidation.check(parent: query.parent, in: query.database)

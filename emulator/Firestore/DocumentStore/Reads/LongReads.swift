@@ -11,8 +11,8 @@ import Synchronization
 
 /// The reads that go on for longer than one part, and what of the event log they still need.
 ///
-/// A read learns from the log what was changed behind it, so the log keeps what it has not seen yet;
-/// but not for a read whose client takes nothing for a minute.
+/// A read learns from the log what was changed behind it, so the log keeps what it has not seen
+/// yet; but not for a read whose client takes nothing for a minute.
 package final class LongReads: Sendable {
   private struct Read {
     var sequence: UInt64
@@ -63,8 +63,8 @@ package final class LongReads: Sendable {
   func end(_ id: UInt64) { state.withLock { $0.reads[id] = nil } }
 }
 
-/// Runs the later parts of long reads, and what else takes long, on threads of their own, which give
-/// way to short work.
+/// Runs the later parts of long reads, and what else takes long, on threads of their own, which
+/// give way to short work.
 ///
 /// Each part goes to the end of the line, so that all long reads advance alike.
 package final class LongWorkExecutor: TaskExecutor {

@@ -80,8 +80,8 @@ struct CommitUnderWay: Sendable {
 /// The open transactions and what is remembered of ended ones, without locks, tasks or clocks.
 ///
 /// A client that does not get the answer to its commit sends the commit again, so the outcomes of
-/// commits are remembered. A token whose commit may have succeeded is never answered with `ABORTED`:
-/// clients would run the transaction's function a second time.
+/// commits are remembered. A token whose commit may have succeeded is never answered with
+/// `ABORTED`: clients would run the transaction's function a second time.
 ///
 /// Times are durations since the store was made. The caller releases the lock owners that a method
 /// returns.

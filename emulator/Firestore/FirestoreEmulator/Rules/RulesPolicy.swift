@@ -9,7 +9,8 @@ import Synchronization
 /// Lets security rules decide on every request that is not the administrator's.
 ///
 /// Rules of a database go before those of its project, and these before those of every project.
-/// Without any, everything is allowed. Refusals are logged with what decided, and the last decisions are kept.
+/// Without any, everything is allowed. Refusals are logged with what decided, and the last
+/// decisions are kept.
 package final class RulesPolicy: AccessPolicy {
   /// Rules that are in force, with what their expressions have been since.
   package struct Rules: Sendable {

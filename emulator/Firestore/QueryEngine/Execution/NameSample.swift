@@ -33,7 +33,8 @@ package struct NameSample: Sendable {
   /// Whether everything has been read.
   package var isEnded: Bool { left == nil }
 
-  /// Adds documents that were changed since the moment, as they were then; nil where there was none.
+  /// Adds documents that were changed since the moment, as they were then; nil where there was
+  /// none.
   package mutating func add(older documents: [DocumentName: FirestoreDocument?]) {
     guard let left else { return }
     var new: [[UInt8]] = []
