@@ -203,6 +203,7 @@ class Worker:
                     "K_SERVICE": "recordcontact",
                     "HTTPS_PROXY": f"http://127.0.0.1:{google.proxy.server_address[1]}",
                     **environment})
+        google.workers.append(self)
         deadline = time.monotonic() + 20
         while True:
             assert self.process.poll() is None and time.monotonic() < deadline, log.read_text()
@@ -235,7 +236,11 @@ class Worker:
 @pytest.fixture()
 def google(tmp_path, suite):
     stub = Google(tmp_path, suite.address("firestore"))
+    stub.workers = []
     yield stub
+    # A test that fails leaves its worker running.
+    for worker in stub.workers:
+        worker.stop()
     stub.stop()
 
 
