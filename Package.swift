@@ -340,7 +340,7 @@ func application() -> [Target] {
     stranger(
       "PsstServices",
       at: "functions/Services",
-      ["PsstModels", "FirestoreClient", "OutboundHTTP", "Logging"]
+      ["PsstModels", "FirestoreClient", "OutboundHTTP", "Logging", "Crypto"]
     ),
     stranger(
       "PsstFunctions",

@@ -3,11 +3,12 @@ public import PsstModels
 import PsstServices
 
 extension MessageFunctions {
-  /// Adds what a message says about a client to the client's profile.
+  /// Keeps what a message says about a client in the client's profile.
   ///
-  /// Only in the chat of one trainer with one client, by the words of either. Acts on the message
-  /// as it is now. When the provider fails, the event is retried after growing waits.
-  public var extractProfileInfoOnMessage: OnDocumentCreated<Lenient<Message>> {
+  /// Only in the chat of one trainer with one of their contacts, by the words of either. Acts on the
+  /// message as it is now: what an edited or deleted message does not say any more goes. When the
+  /// provider fails, the event is retried after growing waits.
+  public var extractProfileInfoOnMessage: OnDocumentWritten<Lenient<Message>> {
     .init(
       "extractProfileInfoOnMessage",
       at: "chats/{chatId}/messages/{messageId}",
@@ -15,6 +16,10 @@ extension MessageFunctions {
       options: .init(timeout: .seconds(300), secrets: ["OPENAI_API_KEY"], retry: true)
     ) { event in
       let (chatID, messageID, logger) = try event.message
+      guard !event.data.isSameMessage else {
+        logger.info("Message skipped", metadata: ["reason": "it says the same as before"])
+        return
+      }
       let outcome = try await sortingFailures(logger) {
         try await services.profiles.extract(chatID: chatID, messageID: messageID)
       }
@@ -24,9 +29,12 @@ extension MessageFunctions {
           "Message read for the client's profile",
           metadata: [
             "facts.added": "\(merged.added)", "facts.refreshed": "\(merged.refreshed)",
-            "chat.model": "\(merged.model)", "tokens.total": "\(merged.usage.totalTokens)",
+            "facts.removed": "\(merged.removed)", "chat.model": "\(merged.model)",
+            "tokens.total": "\(merged.usage.totalTokens)",
           ]
         )
+      case .retracted(let removed):
+        logger.info("Facts removed with the message", metadata: ["facts.removed": "\(removed)"])
       case .skipped(let reason):
         logger.info("Message skipped", metadata: ["reason": "\(reason)"])
       }

@@ -52,6 +52,9 @@ class World:
             "id": self.chat, "members": [self.trainer, self.client], "lastMessage": "",
             "lastMessageTimestamp": START, "isGroupChat": group, "createdAt": START,
             "updatedAt": START})
+        self.contact = db.document(f"contacts/{self.trainer}/clients/{self.client}")
+        self.contact.set({"clientId": self.client, "displayName": "Carl", "addedAt": START,
+                          "email": f"{self.client}@psst.app"})
 
     def finds(self, words, *facts):
         """Lets the model find these facts in messages with these words."""
@@ -172,8 +175,59 @@ def test_an_event_that_comes_again_is_about_the_message_as_it_is(suite, world):
     assert items(world.profile()) == {"injuries": ["Sore elbow"]}
 
     world.message("m1").delete()
+    suite.settle()
     world.fire("m1")
     assert "the message does not exist any more" in world.line("m1")
+
+
+def test_facts_follow_their_message(suite, world):
+    world.finds("knee", ("injuries", "Sore knee"), ("goals", "Run"))
+    world.finds("elbow", ("injuries", "Sore elbow"))
+    world.finds("home", ("equipment", "A kettlebell"))
+    world.say("m1", "My knee is sore, and I want to run", 1)
+    world.say("m2", "At home I have a kettlebell", 2)
+    suite.settle()
+    assert world.profile()["totalItems"] == 3
+
+    world.message("m1").update({"text": "My elbow is sore"})
+    suite.settle()
+    assert items(world.profile()) == {
+        "injuries": ["Sore elbow"], "equipment": ["A kettlebell"]}
+
+    world.message("m1").delete()
+    suite.settle()
+    assert items(world.profile()) == {"equipment": ["A kettlebell"]}
+    assert world.profile()["totalItems"] == 1
+    assert len(world.readings()) == 3
+
+
+def test_the_trainers_word_counts(suite, world):
+    world.finds("knee", ("injuries", "Sore knee"), ("injuries", "Allergic to nuts"))
+    world.say("m1", "My knee is sore, and no nuts please")
+    suite.settle()
+    path = f"clientProfiles/{world.trainer}/clients/{world.client}"
+    knee, nuts = world.profile()["injuries"]
+    if knee["text"] != "Sore knee":
+        knee, nuts = nuts, knee
+    world.db.document(path).update({
+        "injuries": [{**nuts, "confirmed": True}], "removedItemIds": [knee["id"]],
+        "totalItems": 1})
+
+    world.message("m1").update({"text": "My knee is sore"})
+    suite.settle()
+    world.message("m1").delete()
+    suite.settle()
+    assert world.profile()["injuries"] == [{**nuts, "confirmed": True}]
+
+
+def test_only_a_contact_has_a_profile(suite, world):
+    world.contact.delete()
+    world.finds("knee", ("injuries", "Sore knee"))
+    world.say("m1", "My knee is sore")
+    suite.settle()
+
+    assert world.profile() is None and world.readings() == []
+    assert "the client is none of the trainer's contacts" in world.line("m1")
 
 
 @pytest.mark.parametrize("roles, group, reason", [

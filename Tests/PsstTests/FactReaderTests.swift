@@ -95,7 +95,7 @@ struct FactReaderTests {
       Self.source("…", id: message)
         .item(.init(category: category, text: text, confidence: "high"))?.id
     }
-    #expect(id("injuries", "Sore knee") == "15bd48c733a20fb3")
+    #expect(id("injuries", "Sore knee") == "84452d0b31183e599f81cea274e4fb15")
     let ids = Set([
       id("injuries", "Sore knee"), id("injuries", "Sore knee."), id("goals", "Sore knee"),
       id("injuries", "Sore knee", in: "m2"),
@@ -109,10 +109,9 @@ struct FactReaderTests {
     id: String = "m1"
   ) -> ProfileSource {
     ProfileSource(
-      place: ProfileMerge.MessagePlace(chatID: "c1", messageID: id),
+      place: MessagePlace(chatID: "c1", messageID: id),
       message: Message(text: text, senderID: sender, timestamp: Timestamp(microseconds: 5)),
-      trainerID: "tina",
-      clientID: "carl",
+      pair: ProfilePair(trainerID: "tina", clientID: "carl"),
       clientName: "Carl"
     )
   }

@@ -78,6 +78,22 @@ struct FaultModeTests {
       }
     ),
     Story(
+      "facts that two messages state, of which one is edited and one is deleted",
+      { scene in
+        try await scene.write("m1", "sore knee", minute: 1)
+        try await scene.write("m2", "sore knee, in rome", minute: 2)
+        try await scene.write("m3", "off to rome", by: "tina", minute: 3)
+      },
+      { scene in
+        try await scene.message("m1").delete()
+        try await scene.message("m3").update(["text": "sore, not away"])
+      },
+      { scene in
+        try await scene.message("m2").update(["text": "nothing of the kind"])
+        try await scene.message("m2").update(["readBy": .arrayUnion("tina")])
+      }
+    ),
+    Story(
       "strangers, blanks and a chat that is not there",
       { scene in
         try await scene.write("m1", "sore knee", by: "nobody")
@@ -137,16 +153,17 @@ struct FaultModeTests {
 
   @Test(
     "Lost, doubled and reordered events leave the database and the vectors as orderly ones do",
-    arguments: stories,
-    0..<6 as Range<UInt64>
+    arguments: stories
   )
-  func sameEnding(story: Story, seed: UInt64) async throws {
+  func sameEnding(story: Story) async throws {
     let orderly = try await ending(of: story, .inOrder)
-    let faulty = try await ending(of: story, DeliveryFaults(seed: seed))
+    for seed in 0..<20 as Range<UInt64> {
+      let faulty = try await ending(of: story, DeliveryFaults(seed: seed))
 
-    #expect(faulty.documents == orderly.documents)
-    #expect(faulty.vectors == orderly.vectors)
-    #expect(faulty.calls.values.reduce(0, +) > orderly.calls.values.reduce(0, +))
+      #expect(faulty.documents == orderly.documents, "seed \(seed)")
+      #expect(faulty.vectors == orderly.vectors, "seed \(seed)")
+      #expect(faulty.calls.values.reduce(0, +) > orderly.calls.values.reduce(0, +))
+    }
   }
 
   @Test("Together the stories make every trigger of Psst run")

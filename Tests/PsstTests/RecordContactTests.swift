@@ -9,7 +9,6 @@ struct RecordContactTests {
   @Test("A message becomes the last one of its chat, and the contact's last time")
   func message() async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       try await scene.write("m1", "See you at nine", by: "tina", minute: 1)
       try await scene.suite.settle()
 
@@ -27,7 +26,6 @@ struct RecordContactTests {
   @Test("What is older changes nothing, and is no write")
   func older() async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       try await scene.write("m2", "Later", minute: 2)
       try await scene.suite.settle()
       let chat = try await scene.suite.firestore.document("chats/c1").get()
@@ -89,7 +87,6 @@ struct RecordContactTests {
   )
   func contacts(members: [String], isGroup: Bool, sender: String, isContact: Bool) async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       try await scene.chat("c2", members, isGroup: isGroup)
       try await scene.write("m1", "Hello", by: sender, in: "c2")
       try await scene.suite.settle()
@@ -102,7 +99,7 @@ struct RecordContactTests {
 
   @Test("No contact and no chat is ever made")
   func nothingIsMade() async throws {
-    try await Scene.run { scene in
+    try await Scene.run(contacts: false) { scene in
       try await scene.write("m1", "Hello")
       try await scene.write("m1", "Hello", in: "nowhere")
       try await scene.suite.settle()
@@ -165,7 +162,6 @@ struct RecordContactTests {
   @Test("A member who cannot be read is no reason to lose the chat's last message")
   func unreadableMember() async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       try await scene.chat("c2", ["tina", "carl", "a/b"])
       try await scene.write("m1", "Hello", in: "c2")
       try await scene.suite.settle()
@@ -205,7 +201,6 @@ struct RecordContactTests {
   )
   func lastOneGoes(how: String) async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       for minute in 1...3 as ClosedRange<Int64> {
         try await scene.write("m\(minute)", "Text \(minute)", minute: minute)
       }
@@ -228,7 +223,6 @@ struct RecordContactTests {
   @Test("A chat whose only message is deleted shows none, and nobody was in contact")
   func onlyOneGoes() async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       try await scene.write("m1", "Oops")
       try await scene.suite.settle()
       try await scene.message("m1").delete()
@@ -245,7 +239,6 @@ struct RecordContactTests {
   @Test("A deletion in one chat leaves a contact's later time of another chat")
   func otherChat() async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       try await scene.chat("c2", ["carl", "tina"])
       try await scene.write("m1", "First", minute: 1)
       try await scene.write("m2", "Second", minute: 2)
@@ -287,7 +280,6 @@ struct RecordContactTests {
   @Test("A message dated in the future counts from now, and the next one follows it")
   func future() async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       try await scene.message("m1").set(
         Message(text: "From 9999", senderID: "carl", timestamp: Self.year9999)
       )
@@ -324,7 +316,6 @@ struct RecordContactTests {
   @Test("A chat and a contact that hold a time of the future are put right by the next message")
   func frozen() async throws {
     try await Scene.run { scene in
-      try await scene.contact("carl", of: "tina")
       let frozen: [String: FieldValue] = [
         "lastMessage": "From 9999", "lastMessageTimestamp": .value(Self.year9999),
       ]
@@ -366,7 +357,6 @@ struct RecordContactTests {
     func final(_ faults: DeliveryFaults?) async throws -> [MapValue] {
       var documents: [MapValue] = []
       try await Scene.run(withModel: false, faults: faults) { scene in
-        try await scene.contact("carl", of: "tina")
         try await scene.contact("cora", of: "tina")
         try await scene.chat("c2", ["tina", "cora"])
         try await scene.chat("g1", ["tina", "carl", "cora"], isGroup: true)

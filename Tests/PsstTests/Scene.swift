@@ -16,6 +16,7 @@ struct Scene: Sendable {
   /// Runs a test with the functions that follow a message, except for those on vectors.
   static func run(
     withModel: Bool = true,
+    contacts: Bool = true,
     faults: DeliveryFaults? = nil,
     _ test: (Scene) async throws -> Void
   ) async throws {
@@ -39,6 +40,10 @@ struct Scene: Sendable {
     } test: { suite, functions in
       let scene = Scene(suite: suite, functions: functions, model: model)
       try await scene.populate()
+      if contacts {
+        try await scene.contact("carl", of: "tina")
+        try await scene.contact("cora", of: "old")
+      }
       try await test(scene)
     }
   }

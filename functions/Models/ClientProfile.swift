@@ -26,8 +26,13 @@ public struct ClientProfile: StoredDocument, Hashable {
   public var updatedAt: Timestamp?
   /// When the trainer last looked through it.
   public var lastReviewedAt: Timestamp?
+  /// The ids of items that the trainer removed, the latest last; their messages never bring them
+  /// back.
+  public var removedItemIds: [String] = []
   /// The items and fields that could not be read.
   public private(set) var unreadable: [ValueCodingError] = []
+  /// The items that could not be read, which stay in their lists as they are.
+  private var unreadableItems: [ProfileCategory: [FirestoreValue]] = [:]
 
   /// A profile without items.
   public init(clientId: String, trainerId: String) {
@@ -46,9 +51,14 @@ public struct ClientProfile: StoredDocument, Hashable {
     createdAt = try fields.optional(.createdAt)
     updatedAt = try fields.optional(.updatedAt)
     lastReviewedAt = try fields.optional(.lastReviewedAt)
+    removedItemIds = try fields.optionalElements(.removedItemIds)
     for category in ProfileCategory.allCases {
       guard let key = CodingKeys(stringValue: category.rawValue) else { continue }
-      self[category] = try fields.optionalElements(key)
+      let entries: [Entry] = try fields.optionalElements(key)
+      self[category] = entries.compactMap(\.item)
+      let others = entries.compactMap(\.unreadable)
+      if !others.isEmpty { unreadableItems[category] = others }
+      for case .unreadable(_, let error) in entries { fields.report(error) }
     }
     unreadable = fields.unreadable
   }
@@ -59,6 +69,47 @@ public struct ClientProfile: StoredDocument, Hashable {
     set { self[keyPath: category.list] = newValue }
   }
 
+  /// A category's list as it is stored: its items, and behind them those that could not be read.
+  public func stored(_ category: ProfileCategory) -> FieldValue {
+    let unreadable = unreadableItems[category] ?? []
+    return .value(self[category].map(Entry.readable) + unreadable.map { .unreadable($0, nil) })
+  }
+
+  /// How many items the lists have, also those that could not be read.
+  public var itemsCount: Int {
+    ProfileCategory.allCases.reduce(0) { sum, category in
+      sum + self[category].count + (unreadableItems[category]?.count ?? 0)
+    }
+  }
+
+  /// An element of a list.
+  private enum Entry: Codable {
+    case readable(ProfileItem)
+    case unreadable(FirestoreValue, ValueCodingError?)
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      switch try container.decode(Lenient<ProfileItem>.self) {
+      case .readable(let item): self = .readable(item)
+      case .unreadable(let error):
+        self = .unreadable(try container.decode(FirestoreValue.self), error)
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      switch self {
+      case .readable(let item): try container.encode(item)
+      case .unreadable(let value, _): try container.encode(value)
+      }
+    }
+
+    var item: ProfileItem? { if case .readable(let item) = self { item } else { nil } }
+    var unreadable: FirestoreValue? {
+      if case .unreadable(let value, _) = self { value } else { nil }
+    }
+  }
+
   /// The collection of trainers' profiles; each trainer has a place there, but no document.
   public static let collection = "clientProfiles"
   /// Where a trainer's profiles are stored, below the trainer's place.
@@ -66,7 +117,7 @@ public struct ClientProfile: StoredDocument, Hashable {
 
   private enum CodingKeys: String, CodingKey {
     case clientId, trainerId, injuries, goals, equipment, preferences, travel, stressFactors
-    case totalItems, createdAt, updatedAt, lastReviewedAt
+    case totalItems, createdAt, updatedAt, lastReviewedAt, removedItemIds
   }
 }
 

@@ -16,6 +16,8 @@ public struct ProfileItem: Codable, Sendable, Hashable {
   public var sourceMessageId: String
   /// The chat of that message.
   public var sourceChatId: String
+  /// Whether the trainer has confirmed the fact, which then stays until the trainer removes it.
+  public var confirmed: Bool?
 
   /// A fact.
   public init(
@@ -25,7 +27,8 @@ public struct ProfileItem: Codable, Sendable, Hashable {
     confidence: Confidence,
     timestamp: Timestamp,
     sourceMessageId: String,
-    sourceChatId: String
+    sourceChatId: String,
+    confirmed: Bool? = nil
   ) {
     self.id = id
     self.text = text
@@ -34,11 +37,20 @@ public struct ProfileItem: Codable, Sendable, Hashable {
     self.timestamp = timestamp
     self.sourceMessageId = sourceMessageId
     self.sourceChatId = sourceChatId
+    self.confirmed = confirmed
   }
 
   /// How plainly a fact was said.
   public enum Confidence: String, Codable, Sendable, Hashable, CaseIterable {
     case high, medium, low
+
+    /// Whether a fact was said less plainly than another.
+    public func isLess(than other: Confidence) -> Bool {
+      switch (self, other) {
+      case (.low, .medium), (.low, .high), (.medium, .high): true
+      default: false
+      }
+    }
   }
 }
 

@@ -37,6 +37,11 @@ struct TolerantFields<Key: CodingKey> {
     return elements.compactMap { value(of: $0) }
   }
 
+  /// Counts what the caller itself found at fault.
+  mutating func report(_ error: ValueCodingError?) {
+    if let error { unreadable.append(error) }
+  }
+
   private mutating func value<Value>(of field: Lenient<Value>) -> Value? {
     if let error = field.error { unreadable.append(error) }
     return field.value

@@ -1,7 +1,7 @@
 import FirestoreClient
 
 /// Why a service left a message alone.
-public struct SkipReason: Sendable, Hashable, CustomStringConvertible {
+public struct SkipReason: Error, Sendable, Hashable, CustomStringConvertible {
   /// The reason, as a sentence goes on after "skipped because".
   public var description: String
 
@@ -12,7 +12,7 @@ public struct SkipReason: Sendable, Hashable, CustomStringConvertible {
   static let messageGone = SkipReason("the message does not exist any more")
   static let blankText = SkipReason("its text is blank")
   static let mediaWithoutText = SkipReason("it is media without text")
-  static let idTooLong = SkipReason("its ids are too long for the index")
+  static let idTooLong = SkipReason("its ids are too long")
   static let chatMissing = SkipReason("its chat does not exist")
 
   static func messageUnreadable(_ error: ValueCodingError) -> SkipReason {
@@ -36,7 +36,8 @@ extension SkipReason {
   static let roleUnknown = SkipReason("a member of the chat has an unknown role")
   static let trainersOnly = SkipReason("its chat is one of two trainers")
   static let clientsOnly = SkipReason("its chat is one of two clients")
-  static let readBefore = SkipReason("its facts are in the profile already")
+  static let noContact = SkipReason("the client is none of the trainer's contacts")
+  static let readBefore = SkipReason("this version of it has been read")
 
   static func profileUnreadable(_ error: ValueCodingError) -> SkipReason {
     SkipReason("the client's profile cannot be read: \(error)")

@@ -317,7 +317,7 @@ private struct UnembeddedMessage: Sendable {
     let text = documents.read(snapshot, as: Message.self)?.value?.text ?? ""
     guard text.contains(where: { !$0.isWhitespace }) else { return }
     textBytes = MetadataLimits.text(text).utf8.count
-    expected = place.vectorID.map { id in
+    expected = place.key.map { id in
       PineconeIndex.Expected(
         id: id,
         metadata: [

@@ -20,7 +20,7 @@ extension MessageIndexer {
   /// Reaches no other chat's vectors. Messages without a vector are left alone. A repeated call
   /// after a failure does only what is left.
   public func indexChat(_ chatID: String) async throws -> ChatOutcome {
-    let prefix = MessagePlace.vectorIDPrefix(ofChat: chatID)
+    let prefix = MessagePlace.keyPrefix(ofChat: chatID)
     let snapshot = try await firestore.collection(Chat.collection).document(chatID).get()
     let chat: Chat
     switch documents.read(snapshot, as: Chat.self) {

@@ -74,7 +74,7 @@ public struct MessageIndexer: Sendable {
         known = embedded
         try await vectors.upsert([source.record(embedded.values)])
       case .skipped, .gone:
-        if let id = place.vectorID { try await vectors.delete([id]) }
+        if let id = place.key { try await vectors.delete([id]) }
       }
       applied = state
     }
@@ -165,7 +165,7 @@ public struct MessageIndexer: Sendable {
       case (_, .unreadable(let error)): self = .settled(.skipped(.chatUnreadable(error)))
       case (.readable(let message), .readable(let chat)):
         self =
-          place.vectorID.map { .open(place, vectorID: $0, message, chat) }
+          place.key.map { .open(place, vectorID: $0, message, chat) }
           ?? .settled(.skipped(.idTooLong))
       }
     }

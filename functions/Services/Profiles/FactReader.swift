@@ -66,7 +66,7 @@ struct FactReader: Sendable {
 
   private static func data(_ source: ProfileSource) throws -> String {
     let words = Words(
-      author: source.message.senderID == source.clientID ? "client" : "trainer",
+      author: source.message.senderID == source.pair.clientID ? "client" : "trainer",
       client: source.clientName.prefix(bytesMax: nameBytesMax),
       message: source.message.text.prefix(bytesMax: messageBytesMax)
     )
@@ -103,17 +103,10 @@ struct FactReader: Sendable {
 
 /// A message to be read for facts, with the two people whose chat holds it.
 struct ProfileSource: Sendable {
-  var place: ProfileMerge.MessagePlace
+  var place: MessagePlace
   var message: Message
-  var trainerID: String
-  var clientID: String
+  var pair: ProfilePair
   var clientName: String
-
-  /// Whether the model would be given the same for another version of the message.
-  func isSame(_ other: Message) -> Bool {
-    message.text == other.text && message.senderID == other.senderID
-      && message.timestamp == other.timestamp
-  }
 
   /// A fact as an item of the profile; nil if its category is unknown or it says nothing.
   func item(_ fact: FactReader.Answer.Fact) -> ProfileItem? {
@@ -136,9 +129,14 @@ struct ProfileSource: Sendable {
 
   /// An id that is the same for the same fact of the same message.
   private func id(_ category: ProfileCategory, _ text: String) -> String {
-    // Ids hold no slash, so no two facts get the same name here.
-    let name = "\(place.chatID)/\(place.messageID)/\(category.rawValue)/\(text)"
-    let digits = String(StableHash.of(name.utf8), radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
+    ContentHash.of([place.chatID, place.messageID, category.rawValue, text])
+  }
+}
+
+extension Message {
+  /// A hash of what a model is given of the message, and of what its facts are stored with.
+  var version: String {
+    let text = text.prefix(bytesMax: FactReader.messageBytesMax)
+    return ContentHash.of([senderID, "\(timestamp.microseconds)", text])
   }
 }

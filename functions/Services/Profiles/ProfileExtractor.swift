@@ -3,9 +3,9 @@ import PsstModels
 
 /// Keeps clients' profiles in step with what they and their trainers write.
 ///
-/// Acts on the message as it is now: a message that changes while the model reads it is read again.
-/// An unchanged message is not read twice, so that a model that says the same in other words does
-/// not fill the profile.
+/// Acts on the message as it is now: one that changes while the model reads it is read again. What
+/// a version of a message said is stored with the profile in one transaction, so that no version is
+/// paid for twice, and so that facts go with the message that stated them.
 public struct ProfileExtractor: Sendable {
   private let firestore: Firestore
   private let model: (any ChatModel)?
@@ -13,8 +13,12 @@ public struct ProfileExtractor: Sendable {
 
   /// The most rounds; a message that changes more often meanwhile is left to a later attempt.
   private static let roundsMax = 3
+  /// The latest messages with facts of which a profile is put together.
+  ///
+  /// Facts of earlier ones stay as they are, and only their own message's end removes them.
+  private static let readingsMax = 300
 
-  /// An extractor for the profiles of a database; without a model it skips every message.
+  /// An extractor for the profiles of a database; without a model it reads no message.
   public init(firestore: Firestore, model: (any ChatModel)?, documents: DocumentReader) {
     self.firestore = firestore
     self.model = model
@@ -23,7 +27,10 @@ public struct ProfileExtractor: Sendable {
 
   /// What happened to a message.
   public enum Outcome: Sendable, Hashable {
+    /// The model has read it.
     case merged(Merged)
+    /// The profile has lost what the message no longer says.
+    case retracted(removed: Int)
     case skipped(SkipReason)
   }
 
@@ -33,33 +40,47 @@ public struct ProfileExtractor: Sendable {
     public var added: Int
     /// Facts that were already known.
     public var refreshed: Int
+    /// Facts that are not in the profile any more, such as those of the text before an edit.
+    public var removed: Int
     /// The model that read the message.
     public var model: String
     /// What the reading cost.
     public var usage: TokenUsage
   }
 
-  /// Merges what one message says about the client into their profile.
+  /// Brings the profile of a message's client in step with the message.
   ///
   /// Throws `ServiceError` or `FirestoreError`; repeating the call later does what is left.
   public func extract(chatID: String, messageID: String) async throws -> Outcome {
-    guard let model else { return .skipped(.noModel) }
-    let place = ProfileMerge.MessagePlace(chatID: chatID, messageID: messageID)
+    let place = MessagePlace(chatID: chatID, messageID: messageID)
+    guard let key = place.key else { return .skipped(.idTooLong) }
     var usage = TokenUsage()
+    var removed = 0
     for _ in 1...Self.roundsMax {
-      switch try await read(place) {
-      case .failure(let skip): return .skipped(skip.reason)
-      case .success(let source):
-        let answer = try await FactReader(model: model).facts(in: source)
-        usage += answer.usage
-        switch try await merge(answer.output, of: source) {
-        case .changed: continue
-        case .skipped(let reason): return .skipped(reason)
-        case .merged(let added, let refreshed):
-          return .merged(
-            Merged(added: added, refreshed: refreshed, model: model.name, usage: usage)
+      let seen = try await see(place, key)
+      for pair in seen.outdated { removed += try await retract(place, key, from: pair) }
+      let source: ProfileSource
+      do {
+        source = try seen.source.get()
+      } catch {
+        return removed > 0 ? .retracted(removed: removed) : .skipped(error)
+      }
+      guard let model else { return .skipped(.noModel) }
+      let answer = try await FactReader(model: model).facts(in: source)
+      usage += answer.usage
+      switch try await merge(answer.output, of: source, key) {
+      case .changed: continue
+      case .skipped(let reason): return .skipped(reason)
+      case .merged(let change):
+        return .merged(
+          Merged(
+            added: change.added,
+            refreshed: change.refreshed,
+            removed: removed + change.removed,
+            model: model.name,
+            usage: usage
           )
-        }
+        )
       }
     }
     throw ServiceError(.unavailable, "message \(messageID) keeps changing; try later")
@@ -67,97 +88,71 @@ public struct ProfileExtractor: Sendable {
 
   // MARK: Reading
 
-  private struct Skip: Error {
-    var reason: SkipReason
-    init(_ reason: SkipReason) { self.reason = reason }
+  /// A message and what is known of it.
+  private struct Seen {
+    /// What is to be read, or why nothing is.
+    var source: Result<ProfileSource, SkipReason>
+    /// The pairs whose profile may have facts that the message does not state any more.
+    var outdated: [ProfilePair] = []
   }
 
-  private func read(
-    _ place: ProfileMerge.MessagePlace
-  ) async throws -> Result<ProfileSource, Skip> {
+  private func see(_ place: MessagePlace, _ key: String) async throws -> Seen {
     let chatReference = firestore.collection(Chat.collection).document(place.chatID)
     let snapshots = try await firestore.getAll([reference(place), chatReference])
-    let message: Message
-    switch documents.read(snapshots[0], as: Message.self) {
-    case .readable(let readable): message = readable
-    case .unreadable(let error): return .failure(Skip(.messageUnreadable(error)))
-    case nil: return .failure(Skip(.messageGone))
-    }
-    let chat: Chat
-    switch documents.read(snapshots[1], as: Chat.self) {
-    case .readable(let readable): chat = readable
-    case .unreadable(let error): return .failure(Skip(.chatUnreadable(error)))
-    case nil: return .failure(Skip(.chatMissing))
-    }
-    if let reason = Self.reasonToSkip(message, in: chat) { return .failure(Skip(reason)) }
-
-    let members = Array(Set(chat.members))
-    let users = try await firestore.getAll(members.map(user))
-    let people = zip(members, users).compactMap { uid, user in
-      documents.read(user, as: User.self)?.value.map { (uid, $0) }
-    }
-    guard people.count == members.count else { return .failure(Skip(.memberUnknown)) }
-    guard people.allSatisfy({ $0.1.effectiveRole != nil }) else {
-      return .failure(Skip(.roleUnknown))
-    }
-    guard let trainer = people.first(where: { $0.1.effectiveRole == .trainer }) else {
-      return .failure(Skip(.clientsOnly))
-    }
-    guard let client = people.first(where: { $0.1.effectiveRole == .client }) else {
-      return .failure(Skip(.trainersOnly))
-    }
-    let source = ProfileSource(
-      place: place,
-      message: message,
-      trainerID: trainer.0,
-      clientID: client.0,
-      clientName: client.1.displayName
+    let content = content(snapshots[0])
+    // The chat may be gone, or may have other members by now.
+    let readings = try await firestore.collectionGroup(ProfileReading.collection)
+      .where("id", .equal, key).get()
+      .compactMap { try $0.data(as: Lenient<ProfileReading>.self).value }
+    var seen = Seen(
+      source: .failure(.readBefore),
+      outdated: readings.filter { $0.version != content.version }.map(\.pair)
     )
-    // This is checked again when it counts; here it saves paying a model for nothing.
-    let profile = try await profileReference(of: source).get()
-    if let reason = reasonToSkip(source, profile: profile, message: snapshots[0]) {
-      return .failure(Skip(reason))
+    do {
+      let chat = documents.read(snapshots[1], as: Chat.self)
+      let people = try await ProfilePeople(of: chat, in: firestore, documents)
+      let isRead = readings.contains { $0.pair == people.pair && $0.version == content.version }
+      guard !isRead else { return seen }
+      let pair = people.pair
+      let stored = try await firestore.getAll([
+        pair.profile(in: firestore), pair.contact(in: firestore),
+      ])
+      let profile = documents.read(stored[0], as: ClientProfile.self)
+      // A profile can have items of a message for which there is no reading.
+      if content.version == nil, profile?.value?.hasUnconfirmedItems(of: place) ?? false {
+        seen.outdated.append(pair)
+      }
+      // All this is checked again when it counts; here it saves paying a model for nothing.
+      let message = try content.get()
+      guard chat?.value?.members.contains(message.senderID) ?? false else {
+        throw SkipReason.strangerSent
+      }
+      guard stored[1].exists else { throw SkipReason.noContact }
+      if let error = profile?.error { throw SkipReason.profileUnreadable(error) }
+      seen.source = .success(
+        ProfileSource(place: place, message: message, pair: pair, clientName: people.clientName)
+      )
+    } catch let reason as SkipReason {
+      seen.source = .failure(content.failure ?? reason)
     }
-    return .success(source)
+    return seen
   }
 
-  private static func reasonToSkip(_ message: Message, in chat: Chat) -> SkipReason? {
-    if chat.isGroupChat { return .groupChat }
-    guard chat.isOneToOne else { return .notOneToOne }
-    guard chat.members.contains(message.senderID) else { return .strangerSent }
-    guard message.text.contains(where: { !$0.isWhitespace }) else {
-      return message.mediaType == nil ? .blankText : .mediaWithoutText
-    }
-    if SmallTalk.matches(message.text) { return .smallTalk }
-    return nil
-  }
-
-  private func reasonToSkip(
-    _ source: ProfileSource,
-    profile: DocumentSnapshot,
-    message: DocumentSnapshot
-  ) -> SkipReason? {
-    switch documents.read(profile, as: ClientProfile.self) {
-    case nil: return nil
-    case .unreadable(let error): return .profileUnreadable(error)
-    case .readable(let profile):
-      let isAsCreated = message.updateTime == message.createTime
-      return isAsCreated && ProfileMerge(profile).hasItems(of: source.place) ? .readBefore : nil
+  /// A message with content for a model, or why it has none.
+  private func content(_ snapshot: DocumentSnapshot) -> Result<Message, SkipReason> {
+    switch documents.read(snapshot, as: Message.self) {
+    case nil: .failure(.messageGone)
+    case .unreadable(let error): .failure(.messageUnreadable(error))
+    case .readable(let message) where !message.text.contains { !$0.isWhitespace }:
+      .failure(message.mediaType == nil ? .blankText : .mediaWithoutText)
+    case .readable(let message) where SmallTalk.matches(message.text): .failure(.smallTalk)
+    case .readable(let message): .success(message)
     }
   }
 
-  private func reference(_ place: ProfileMerge.MessagePlace) -> DocumentReference {
+  private func reference(_ place: MessagePlace) -> DocumentReference {
     firestore.collection(Chat.collection).document(place.chatID).collection(Message.collection)
       .document(place.messageID)
-  }
-
-  private func user(_ uid: String) -> DocumentReference {
-    firestore.collection(User.collection).document(uid)
-  }
-
-  private func profileReference(of source: ProfileSource) -> DocumentReference {
-    firestore.collection(ClientProfile.collection).document(source.trainerID)
-      .collection(ClientProfile.clients).document(source.clientID)
   }
 
   // MARK: Merging
@@ -166,52 +161,119 @@ public struct ProfileExtractor: Sendable {
     /// The message has changed since it was read.
     case changed
     case skipped(SkipReason)
-    case merged(added: Int, refreshed: Int)
+    case merged(ProfileChange)
   }
 
+  /// Stores what the model read, and puts the profile together with it.
   private func merge(
     _ facts: [ProfileItem],
-    of source: ProfileSource
+    of source: ProfileSource,
+    _ key: String
   ) async throws -> MergeOutcome {
-    let profileReference = profileReference(of: source)
+    let profile = source.pair.profile(in: firestore)
+    let reading = ProfileReading(
+      id: key,
+      trainerId: source.pair.trainerID,
+      clientId: source.pair.clientID,
+      chatId: source.place.chatID,
+      messageId: source.place.messageID,
+      version: source.message.version,
+      facts: facts,
+      factsAt: facts.isEmpty ? nil : source.message.timestamp
+    )
+    let readings = profile.collection(ProfileReading.collection)
     return try await firestore.runTransaction { transaction in
-      let snapshots = try await transaction.getAll([reference(source.place), profileReference])
-      guard snapshots[0].exists else { return .skipped(.messageGone) }
-      guard let message = documents.read(snapshots[0], as: Message.self)?.value,
-        source.isSame(message)
-      else { return .changed }
-      if let reason = reasonToSkip(source, profile: snapshots[1], message: snapshots[0]) {
-        return .skipped(reason)
+      let snapshots = try await transaction.getAll([
+        reference(source.place), source.pair.contact(in: firestore), readings.document(key),
+        profile,
+      ])
+      switch content(snapshots[0]) {
+      case .success(let message) where message.version == reading.version: break
+      case .failure(.messageGone): return .skipped(.messageGone)
+      default: return .changed
       }
-      guard !facts.isEmpty else { return .merged(added: 0, refreshed: 0) }
-      let stored = documents.read(snapshots[1], as: ClientProfile.self)?.value
-      let before =
-        stored ?? ClientProfile(clientId: source.clientID, trainerId: source.trainerID)
-      var merge = ProfileMerge(before)
-      let times = try await times(of: merge.messagesInQuestion(for: facts), transaction)
-      merge.add(facts, times: times)
-      try write(merge.profile, over: stored, at: profileReference, transaction)
-      return .merged(added: merge.added, refreshed: merge.refreshed)
+      guard snapshots[1].exists else { return .skipped(.noContact) }
+      guard snapshots[2]["version"] != .string(reading.version) else {
+        return .skipped(.readBefore)
+      }
+      let stored: ClientProfile?
+      switch documents.read(snapshots[3], as: ClientProfile.self) {
+      case .unreadable(let error): return .skipped(.profileUnreadable(error))
+      case .readable(let profile): stored = profile
+      case nil: stored = nil
+      }
+      var change = ProfileChange()
+      if !facts.isEmpty || stored?.hasUnconfirmedItems(of: source.place) ?? false {
+        change = try await fold(reading, source.pair, over: stored, transaction)
+      }
+      try transaction.set(readings.document(key), reading)
+      return .merged(change)
     }
   }
 
-  private func times(
-    of places: Set<ProfileMerge.MessagePlace>,
+  /// Removes what a message does not state any more; returns the number of facts removed.
+  private func retract(
+    _ place: MessagePlace,
+    _ key: String,
+    from pair: ProfilePair
+  ) async throws -> Int {
+    let profile = pair.profile(in: firestore)
+    let reference = profile.collection(ProfileReading.collection).document(key)
+    return try await firestore.runTransaction { transaction in
+      let snapshots = try await transaction.getAll([self.reference(place), reference, profile])
+      // The text may be the earlier one again.
+      if let version = content(snapshots[0]).version,
+        snapshots[1]["version"] == .string(version)
+      {
+        return 0
+      }
+      let stored = documents.read(snapshots[2], as: ClientProfile.self)?.value
+      let hadFacts =
+        snapshots[1]["factsAt"] != nil || stored?.hasUnconfirmedItems(of: place) ?? false
+      var change = ProfileChange()
+      if let stored, hadFacts {
+        let reading = ProfileReading(
+          id: key,
+          trainerId: pair.trainerID,
+          clientId: pair.clientID,
+          chatId: place.chatID,
+          messageId: place.messageID,
+          version: "",
+          facts: [],
+          factsAt: nil
+        )
+        change = try await fold(reading, pair, over: stored, transaction)
+      }
+      if snapshots[1].exists { try transaction.delete(reference) }
+      return change.removed
+    }
+  }
+
+  /// Puts a profile together with one message's new reading, and writes what is different.
+  private func fold(
+    _ reading: ProfileReading,
+    _ pair: ProfilePair,
+    over stored: ClientProfile?,
     _ transaction: Transaction
-  ) async throws -> [ProfileMerge.MessagePlace: Timestamp] {
-    // An item that did not come from a message may have anything in these fields.
-    let places = places.filter { isID($0.chatID) && isID($0.messageID) }
-    let snapshots = try await transaction.getAll(places.map { reference($0) })
-    var times: [ProfileMerge.MessagePlace: Timestamp] = [:]
-    for (place, snapshot) in zip(places, snapshots) {
-      if case .timestamp(let time)? = snapshot["timestamp"] { times[place] = time }
+  ) async throws -> ProfileChange {
+    let reference = pair.profile(in: firestore)
+    var readings: [ProfileReading] = []
+    if stored != nil {
+      let latest = reference.collection(ProfileReading.collection).query
+        .order(by: "factsAt", descending: true).limit(Self.readingsMax)
+      readings = try await transaction.get(latest)
+        .compactMap { try $0.data(as: Lenient<ProfileReading>.self).value }
+        .filter { $0.id != reading.id }
     }
-    return times
+    if !reading.facts.isEmpty { readings.append(reading) }
+    let before =
+      stored ?? ClientProfile(clientId: pair.clientID, trainerId: pair.trainerID)
+    let profile = ProfileFold(stored: before, readings: readings, place: reading.place).profile()
+    try write(profile, over: stored, at: reference, transaction)
+    return ProfileChange(from: before, to: profile)
   }
 
-  private func isID(_ text: String) -> Bool { !text.isEmpty && !text.contains("/") }
-
-  /// Writes only what is different, so that an event that comes twice writes once.
+  /// Writes only what is different, so that a reading without news writes nothing.
   private func write(
     _ profile: ClientProfile,
     over stored: ClientProfile?,
@@ -223,7 +285,7 @@ public struct ProfileExtractor: Sendable {
       "totalItems": .value(profile.totalItems), "updatedAt": .serverTimestamp,
     ]
     for category in ProfileCategory.allCases where profile[category] != stored?[category] {
-      fields[category.rawValue] = .value(profile[category])
+      fields[category.rawValue] = profile.stored(category)
     }
     if stored == nil {
       fields["clientId"] = .value(profile.clientId)
@@ -233,5 +295,31 @@ public struct ProfileExtractor: Sendable {
     } else {
       try transaction.update(reference, fields)
     }
+  }
+}
+
+/// How a profile's items differ from what they were.
+private struct ProfileChange: Sendable {
+  var added = 0
+  var refreshed = 0
+  var removed = 0
+
+  init() {}
+
+  init(from before: ClientProfile, to after: ClientProfile) {
+    let old = Dictionary(before.items.map { ($0.id, $0) }) { first, _ in first }
+    let new = Dictionary(after.items.map { ($0.id, $0) }) { first, _ in first }
+    added = new.keys.count { old[$0] == nil }
+    removed = old.keys.count { new[$0] == nil }
+    refreshed = new.count { id, item in old[id].map { $0.timestamp < item.timestamp } ?? false }
+  }
+}
+
+extension Result<Message, SkipReason> {
+  /// The version of a message that has content.
+  fileprivate var version: String? { (try? get())?.version }
+
+  fileprivate var failure: SkipReason? {
+    if case .failure(let reason) = self { reason } else { nil }
   }
 }

@@ -1,0 +1,56 @@
+import FirestoreClient
+import PsstModels
+
+/// A trainer and a client, of whom the trainer keeps a profile.
+struct ProfilePair: Sendable, Hashable {
+  var trainerID: String
+  var clientID: String
+}
+
+extension ProfilePair {
+  /// The profile that the trainer keeps of the client.
+  func profile(in firestore: Firestore) -> DocumentReference {
+    firestore.collection(ClientProfile.collection).document(trainerID)
+      .collection(ClientProfile.clients).document(clientID)
+  }
+
+  /// The client among the trainer's contacts.
+  func contact(in firestore: Firestore) -> DocumentReference {
+    Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+  }
+}
+
+/// The members of a chat that may be one of a trainer and a client.
+struct ProfilePeople: Sendable {
+  var pair: ProfilePair
+  var clientName: String
+
+  /// Reads who the two members of a chat are; throws the reason when they are no pair.
+  init(of chat: Lenient<Chat>?, in firestore: Firestore, _ documents: DocumentReader) async throws {
+    switch chat {
+    case nil: throw SkipReason.chatMissing
+    case .unreadable(let error): throw SkipReason.chatUnreadable(error)
+    case .readable(let chat):
+      if chat.isGroupChat { throw SkipReason.groupChat }
+      guard chat.isOneToOne else { throw SkipReason.notOneToOne }
+      let members = Set(chat.members).sorted()
+      let users = firestore.collection(User.collection)
+      let people = try await firestore.getAll(members.map { users.document($0) })
+        .compactMap { snapshot in
+          documents.read(snapshot, as: User.self)?.value.map { (uid: snapshot.id, user: $0) }
+        }
+      guard people.count == members.count else { throw SkipReason.memberUnknown }
+      guard people.allSatisfy({ $0.user.effectiveRole != nil }) else {
+        throw SkipReason.roleUnknown
+      }
+      guard let trainer = people.first(where: { $0.user.effectiveRole == .trainer }) else {
+        throw SkipReason.clientsOnly
+      }
+      guard let client = people.first(where: { $0.user.effectiveRole == .client }) else {
+        throw SkipReason.trainersOnly
+      }
+      pair = ProfilePair(trainerID: trainer.uid, clientID: client.uid)
+      clientName = client.user.displayName
+    }
+  }
+}
