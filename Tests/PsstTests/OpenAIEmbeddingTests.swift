@@ -291,31 +291,3 @@ struct OpenAIEmbeddingTests {
     #expect(error?.message.contains("Incorrect API key provided: ….") == true)
   }
 }
-
-@Suite("Dates in headers")
-struct HTTPDateTests {
-  @Test("A date is read to the second, across leap days and turns of the year")
-  func dates() {
-    let formatter = DateFormatter()
-    formatter.locale = Locale(identifier: "en_US_POSIX")
-    formatter.timeZone = TimeZone(identifier: "GMT")
-    formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-    for second in [0, 784_111_777, 951_782_399, 951_868_800, 978_307_199, 4_107_542_400] {
-      let date = Date(timeIntervalSince1970: Double(second))
-      #expect(HTTPDate.read(formatter.string(from: date)) == date)
-    }
-  }
-
-  @Test(
-    "Anything else is no date",
-    arguments: [
-      "", "Sun, 06 Nov 1994", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 94 08:49:37 GMT",
-      "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
-      "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
-      "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
-    ]
-  )
-  func nonsense(text: String) {
-    #expect(HTTPDate.read(text) == nil)
-  }
-}
