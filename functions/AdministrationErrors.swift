@@ -7,7 +7,7 @@ extension ServiceError {
   var administrationError: CallableError {
     switch kind {
     case .unavailable: CallableError(.unavailable, message)
-    case .rateLimited, .quotaExhausted: CallableError(.resourceExhausted, message)
+    case .rateLimited, .quotaExhausted, .limitReached: CallableError(.resourceExhausted, message)
     case .misconfigured: CallableError(.failedPrecondition, message)
     case .refused, .notFound, .alreadyExists: CallableError(.internal, message)
     }

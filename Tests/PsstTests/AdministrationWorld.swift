@@ -123,6 +123,7 @@ func withAdministration(
     directory: "backups"
   ),
   exportStatus: Int = 200,
+  limits: UsageLimits = UsageLimits(),
   test: (AdministrationWorld) async throws -> Void
 ) async throws {
   let providers = ProviderStandIn()
@@ -136,7 +137,8 @@ func withAdministration(
       settings: PsstSettings(
         embedding: embedding,
         vectors: VectorSettings(host: ProviderStandIn.host),
-        backup: backup
+        backup: backup,
+        limits: limits
       ),
       http: world.http,
       retries: ServiceRetries(sleep: { _ in }, random: { 0 }, now: { world.now.date })

@@ -239,7 +239,8 @@ struct BackfillEmbeddingsTests {
 
   @Test("A run spends no more than maxCostUSD, and the next one goes on", arguments: [true, false])
   func maxCost(isDry: Bool) async throws {
-    try await withAdministration(Self.pricedModel(1_000_000)) { world in
+    let limits = UsageLimits(dollarsPerDay: 1_000_000)
+    try await withAdministration(Self.pricedModel(1_000_000), limits: limits) { world in
       try await world.people()
       // A batch has 120 messages, of 16 bytes and 4 tokens each here.
       for number in 100..<350 { try await world.message("m\(number)", "Knee number \(number)!") }

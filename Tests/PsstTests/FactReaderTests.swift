@@ -131,7 +131,8 @@ private final class Scripted: ChatModel {
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
-    _ type: Output.Type
+    _ type: Output.Type,
+    for payer: Payer
   ) async throws -> ChatAnswer<Output> {
     requests.withLock { $0.append(messages) }
     let answer = FactReader.Answer(facts: facts) as? Output

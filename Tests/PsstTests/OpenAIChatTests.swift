@@ -32,7 +32,10 @@ struct OpenAIChatTests {
   ]
 
   private func ask() async throws -> ChatAnswer<Facts> {
-    try await providers.chat().answer(Self.messages, as: Self.schema, Facts.self)
+    var usage = TokenUsage()
+    let output = try await providers.chat()
+      .answer(Self.messages, as: Self.schema, Facts.self, usage: &usage)
+    return ChatAnswer(output: output, usage: usage)
   }
 
   private func failure() async throws -> ServiceError? {

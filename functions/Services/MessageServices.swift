@@ -7,6 +7,8 @@ public struct MessageServices: Sendable {
   public let indexer: MessageIndexer
   /// Finds messages.
   public let search: MessageSearch
+  /// Limits how often each user may search.
+  public let searchLimit: SearchLimit
   /// Keeps clients' profiles in step with what messages say about them.
   public let profiles: ProfileExtractor
   /// Keeps the last message of chats and contacts.
@@ -23,6 +25,8 @@ public struct MessageServices: Sendable {
   public let backfill: EmbeddingBackfill
 
   /// Services over a database and the providers that the settings name.
+  ///
+  /// Every call of a model goes through one ledger, which counts and limits them.
   public init(
     firestore: Firestore,
     settings: PsstSettings,
@@ -30,11 +34,22 @@ public struct MessageServices: Sendable {
     retries: ServiceRetries = ServiceRetries(),
     clock: any Clock<Duration> = ContinuousClock()
   ) {
+    let ledger = UsageLedger(firestore: firestore, limits: settings.limits, now: retries.now)
+    searchLimit = SearchLimit(firestore: firestore, limits: settings.limits, now: retries.now)
     embeddings =
       switch settings.embedding {
       case .lexical: LexicalEmbedding()
       case .openAI(let baseURL, let key, let model):
-        OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
+        MeteredEmbedding(
+          provider: OpenAIEmbedding(
+            model: model,
+            baseURL: baseURL,
+            key: key,
+            http: http,
+            retries: retries
+          ),
+          ledger: ledger
+        )
       }
     vectors = PineconeIndex(
       settings: settings.vectors,
@@ -45,8 +60,18 @@ public struct MessageServices: Sendable {
     chat =
       switch settings.chat {
       case .none: nil
-      case .openAI(let baseURL, let key, let model):
-        OpenAIChat(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
+      case .openAI(let baseURL, let key, let model, let price):
+        MeteredChat(
+          provider: OpenAIChat(
+            model: model,
+            baseURL: baseURL,
+            key: key,
+            http: http,
+            retries: retries
+          ),
+          price: price ?? ModelPrice.knownChatModels[model],
+          ledger: ledger
+        )
       }
     let documents = DocumentReader()
     let indexer = MessageIndexer(

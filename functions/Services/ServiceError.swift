@@ -22,6 +22,8 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
     case rateLimited
     /// The account has no quota left until a person gives it some.
     case quotaExhausted
+    /// The app's own limit for the day leaves no room for the call.
+    case limitReached
     /// The settings are wrong: a key, a model or an index.
     case misconfigured
     /// The service does not take the request.
@@ -55,7 +57,7 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
   /// Whether the service serves nobody right now, whatever is asked of it.
   ///
   /// Who can do without the service then does; others wait.
-  public var isOutage: Bool { isTransient || needsCorrection }
+  public var isOutage: Bool { isTransient || needsCorrection || kind == .limitReached }
 
   /// The message.
   public var description: String { message }

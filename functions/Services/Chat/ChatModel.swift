@@ -5,12 +5,14 @@ public protocol ChatModel: Sendable {
 
   /// One answer of the model to the messages, in the form that the schema describes.
   ///
-  /// Throws `ServiceError`: `refused` when the model will not answer or its answer was cut off,
-  /// `unavailable` when the answer does not have the requested form, even if tried once more.
+  /// Charges the call to the payer. Throws `ServiceError`: `refused` when the model will not answer
+  /// or its answer was cut off, `unavailable` when the answer does not have the requested form, even
+  /// if tried once more, `limitReached` when the payer or all together have used their day's share.
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
-    _ type: Output.Type
+    _ type: Output.Type,
+    for payer: Payer
   ) async throws -> ChatAnswer<Output>
 }
 

@@ -48,7 +48,8 @@ public struct EmbeddingBackfill: Sendable {
   /// Embeds messages of one chat or of all, at most `limit`; a dry run only counts them.
   ///
   /// Ends before a batch that would bring the cost above `maxCostUSD`, by what the texts before
-  /// have cost, so that only texts much denser than those can exceed it, and by a batch at most.
+  /// have cost, so that only texts much denser than those can exceed it, and by the batches under
+  /// way at most, of which there are up to four.
   /// Throws `ServiceError` when no message can be embedded because something is misconfigured, also
   /// when a cost is given for a model whose price is not known, and `FirestoreError`. When a
   /// provider is down, the run ends with the reason in its report.

@@ -30,7 +30,8 @@ struct FactReader: Sendable {
     let answer = try await model.answer(
       [ChatMessage(.system, Self.task), ChatMessage(.user, try Self.data(source))],
       as: Self.schema,
-      Answer.self
+      Answer.self,
+      for: .user(source.message.senderID)
     )
     let items = answer.output.facts.prefix(Self.factsMax).compactMap(source.item)
     return ChatAnswer(output: items, usage: answer.usage)
