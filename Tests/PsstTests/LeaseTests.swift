@@ -142,7 +142,10 @@ struct LeaseTests {
     }
   }
 
-  @Test("A lease is free 15 s after its last renewal, by the database's clock", arguments: [14, 16])
+  @Test(
+    "A lease is free 15 s after its last renewal, by the database's clock",
+    arguments: [14, 16]
+  )
   func dead(age: Int) async throws {
     try await withAdministration { world in
       try await world.lease("work")

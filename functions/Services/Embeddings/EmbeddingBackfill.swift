@@ -139,7 +139,9 @@ public struct EmbeddingBackfill: Sendable {
     private mutating func page(_ page: QuerySnapshot) async throws -> Bool {
       let missing = try await missing(in: page)
       if !report.dryRun { try await embed(missing.messages) }
-      if report.stopped == nil, report.missing >= limit { report.stopped = BackfillReport.Stop.limit }
+      if report.stopped == nil, report.missing >= limit {
+        report.stopped = BackfillReport.Stop.limit
+      }
       return report.stopped == nil && !missing.isLast
     }
 

@@ -12,8 +12,8 @@ extension ChatMigration.Run {
       let chats = page.map { MigratedChat($0, migration.documents) }
       for chat in chats { reportFlaw(of: chat) }
       let users = try await users(Set(chats.flatMap(\.members)))
-      for chat in chats where !chat.members.contains(where: { users[$0]?.effectiveRole == .trainer })
-      {
+      func isTrainer(_ uid: String) -> Bool { users[uid]?.effectiveRole == .trainer }
+      for chat in chats where !chat.members.contains(where: isTrainer) {
         for ghost in chat.members.sorted() where users[ghost] == nil {
           report.skip(chat.path, "its member \(ghost) has no user, and nobody else is a trainer")
         }

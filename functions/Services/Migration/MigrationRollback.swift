@@ -116,7 +116,7 @@ public struct MigrationRollback: Sendable {
         let isAsMade =
           contact["displayName"] == client.contactName.map { .string($0) }
           && contact["email"] == .string(client.email ?? "")
-        self = isAsMade ? .removed : .kept("its name or address is not the client's: it was changed")
+        self = isAsMade ? .removed : .kept("it was changed: its name or address is not the client's")
       } else {
         self = .kept("it was changed, and its client has no user to compare it with")
       }
