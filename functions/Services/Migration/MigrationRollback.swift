@@ -116,7 +116,7 @@ public struct MigrationRollback: Sendable {
         let isAsMade =
           contact["displayName"] == client.contactName.map { .string($0) }
           && contact["email"] == .string(client.email ?? "")
-        self = isAsMade ? .removed : .kept("it was changed: its name or address is not the client's")
+        self = isAsMade ? .removed : .kept("it was changed: name or address is not the client's")
       } else {
         self = .kept("it was changed, and its client has no user to compare it with")
       }
