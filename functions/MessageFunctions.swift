@@ -19,6 +19,7 @@ public struct MessageFunctions: Sendable {
       extractProfileInfoOnMessage
       recordContact
       migrateExistingChats
+      rollbackMigration
     }
   }
 

@@ -19,8 +19,10 @@ public struct MessageServices: Sendable {
   public let embeddings: any EmbeddingProvider
   /// The model that reads and answers; nil when none is configured.
   public let chat: (any ChatModel)?
-  /// Creates contacts for chats that are older than contacts.
+  /// Makes contacts for chats that are older than contacts.
   public let migration: ChatMigration
+  /// Removes the contacts that a run of the migration made.
+  public let rollback: MigrationRollback
   /// Embeds messages that have no vector.
   public let backfill: EmbeddingBackfill
 
@@ -94,7 +96,14 @@ public struct MessageServices: Sendable {
       firestore: firestore,
       documents: documents,
       backup: settings.backup.backup(over: http),
-      sleep: retries.sleep
+      sleep: retries.sleep,
+      clock: clock
+    )
+    rollback = MigrationRollback(
+      firestore: firestore,
+      documents: documents,
+      sleep: retries.sleep,
+      clock: clock
     )
     backfill = EmbeddingBackfill(
       firestore: firestore,
@@ -102,7 +111,8 @@ public struct MessageServices: Sendable {
       vectors: vectors,
       documents: documents,
       settings: settings.backfill,
-      sleep: retries.sleep
+      sleep: retries.sleep,
+      clock: clock
     )
   }
 

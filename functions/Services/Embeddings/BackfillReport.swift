@@ -1,7 +1,7 @@
 /// What a backfill of embeddings did or, dry, would do.
-public struct BackfillReport: Sendable, Hashable {
+public struct BackfillReport: Codable, Sendable, Hashable {
   /// Whether nothing was written.
-  public var isDryRun: Bool
+  public let dryRun: Bool
   /// Messages looked at.
   public var scanned = 0
   /// Scanned messages without a vector that should have one.
@@ -14,50 +14,44 @@ public struct BackfillReport: Sendable, Hashable {
   public var failed = 0
   /// Tokens paid for, as the provider counted them, also for messages that failed; estimated for a
   /// dry run.
-  public var tokens = 0
+  public private(set) var tokens = 0 { didSet { estimatedCostUSD = cost(ofTokens: tokens) } }
+  /// What the tokens cost; nil for a model whose price is not known.
+  @Nullable public private(set) var estimatedCostUSD: Double?
   /// The bytes of the texts that the tokens stand for.
   private var textBytes = 0
   /// Whether the run looked at every message.
   public var done = false
   /// Why the run ended early; nil if it did not.
-  public var stopped: Stop?
-  private let model: EmbeddingModel
+  @Nullable public internal(set) var stopped: String?
+  /// The model; nil in a report that was read.
+  private var model: EmbeddingModel?
 
-  /// Why a run ends before it has looked at every message.
-  public enum Stop: Sendable, Hashable, CustomStringConvertible {
-    /// The requested number of messages was embedded.
-    case limit
-    /// Further messages would cost more than the caller allows.
-    case cost
-    /// A later call does the rest.
-    case takenOver
-    /// The provider cannot go on, for this reason.
-    case provider(String)
-
-    /// A sentence for the caller.
-    public var description: String {
-      switch self {
-      case .limit: "the limit is reached; call again to go on"
-      case .cost: "more would exceed maxCostUSD; call again with more to go on"
-      case .takenOver: "a later call has taken over"
-      case .provider(let reason): "\(reason); call again later to go on"
-      }
-    }
+  private enum CodingKeys: String, CodingKey {
+    case dryRun, scanned, missing, embedded, skipped, failed, tokens, estimatedCostUSD, done
+    case stopped
   }
 
-  init(isDryRun: Bool, model: EmbeddingModel) {
-    self.isDryRun = isDryRun
+  /// Why a run ends before it has looked at every message, as sentences for the caller.
+  enum Stop {
+    static let limit = "the limit is reached; call again to go on"
+    static let cost = "more would exceed maxCostUSD; call again with more to go on"
+
+    static func provider(_ reason: String) -> String { "\(reason); call again later to go on" }
+  }
+
+  init(dryRun: Bool, model: EmbeddingModel) {
+    self.dryRun = dryRun
     self.model = model
+    _estimatedCostUSD = Nullable(wrappedValue: nil)
+    _stopped = Nullable(wrappedValue: nil)
+    estimatedCostUSD = cost(ofTokens: 0)
   }
-
-  /// What the tokens cost; nil for a model whose price is not known.
-  public var estimatedCostUSD: Double? { cost(ofTokens: tokens) }
 
   /// The tokens of texts of so many bytes, by what the texts before had; none for a stand-in.
   ///
   /// At least a quarter of the bytes, as English has.
   func estimatedTokens(_ bytes: Int) -> Int {
-    if model.isDegraded { return 0 }
+    if model?.isDegraded ?? true { return 0 }
     let atLeast = TokenUsage.estimate(bytes)
     guard textBytes > 0 else { return atLeast }
     let seen = Double(bytes) * Double(tokens) / Double(textBytes)
@@ -66,12 +60,12 @@ public struct BackfillReport: Sendable, Hashable {
 
   /// What tokens cost in US dollars; nil for a model whose price is not known.
   func cost(ofTokens tokens: Int) -> Double? {
-    model.dollarsPerMillionTokens.map { $0 * Double(tokens) / 1_000_000 }
+    model?.dollarsPerMillionTokens.map { $0 * Double(tokens) / 1_000_000 }
   }
 
   /// Counts a text as a dry run does.
   mutating func estimate(_ bytes: Int) {
-    if !model.isDegraded { tokens += TokenUsage.estimate(bytes) }
+    if model?.isDegraded == false { tokens += TokenUsage.estimate(bytes) }
   }
 
   /// Counts a batch whose texts have so many bytes.
