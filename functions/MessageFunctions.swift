@@ -17,6 +17,7 @@ public struct MessageFunctions: Sendable {
     FunctionsApp {
       onVectors.prepared { try await services.checkIndex() }
       extractProfileInfoOnMessage
+      backfillProfiles
       recordContact
       migrateExistingChats
       rollbackMigration

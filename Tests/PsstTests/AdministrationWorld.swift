@@ -134,7 +134,7 @@ struct AdministrationWorld: Sendable {
   ) async throws -> BackfillReport {
     try await suite.call(
       functions.backfillEmbeddings,
-      BackfillEmbeddingsOrder(
+      BackfillOrder(
         chatId: chatId,
         limit: limit,
         dryRun: dryRun,

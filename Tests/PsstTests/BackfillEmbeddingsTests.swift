@@ -220,7 +220,7 @@ struct BackfillEmbeddingsTests {
       try await messages(2, world)
       let reply = try await world.suite.call(
         world.functions.backfillEmbeddings,
-        BackfillEmbeddingsOrder(),
+        BackfillOrder(),
         as: .admin
       )
       #expect(reply.dryRun && reply.missing == 2 && reply.embedded == 0 && reply.done)

@@ -120,6 +120,7 @@ struct FactReaderTests {
 /// A model that finds the same in every message.
 private final class Scripted: ChatModel {
   let name = "scripted"
+  let price: ModelPrice? = nil
   private let facts: [FactReader.Answer.Fact]
   private let requests = Mutex<[[ChatMessage]]>([])
   var asked: [[ChatMessage]] { requests.withLock { $0 } }

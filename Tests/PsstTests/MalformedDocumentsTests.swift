@@ -49,7 +49,7 @@ struct MalformedDocumentsTests {
     func backfill() async throws -> BackfillReport {
       try await suite.call(
         scene.functions.backfillEmbeddings,
-        BackfillEmbeddingsOrder(dryRun: false, confirm: "backfill"),
+        BackfillOrder(dryRun: false, confirm: "backfill"),
         as: .admin
       )
     }

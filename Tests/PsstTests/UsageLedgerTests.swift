@@ -243,7 +243,9 @@ struct UsageLedgerTests {
             throw refused
           }
         }
-        #expect(error == refused)
+        var expected = refused
+        expected.usage = TokenUsage(promptTokens: used)
+        #expect(error == expected)
       }
       let day = try #require(try await world.day("carl"))
       #expect(day.counts == UsageWorld.Counts(requests: 1, tokens: 3, costUSD: 3))

@@ -93,7 +93,7 @@ struct UsageLimitsTests {
 
         let report = try await world.suite.call(
           world.functions.backfillEmbeddings,
-          BackfillEmbeddingsOrder(dryRun: false, confirm: "backfill"),
+          BackfillOrder(dryRun: false, confirm: "backfill"),
           as: .admin
         )
         #expect(report.stopped?.contains("PSST_DOLLARS_PER_DAY") == true)

@@ -25,6 +25,8 @@ public struct MessageServices: Sendable {
   public let rollback: MigrationRollback
   /// Embeds messages that have no vector.
   public let backfill: EmbeddingBackfill
+  /// Reads messages that were not read for their client's profile.
+  public let profileBackfill: ProfileBackfill
 
   /// Services over a database and the providers that the settings name.
   ///
@@ -91,6 +93,13 @@ public struct MessageServices: Sendable {
       clock: clock
     )
     profiles = ProfileExtractor(firestore: firestore, model: chat, documents: documents)
+    profileBackfill = ProfileBackfill(
+      firestore: firestore,
+      profiles: profiles,
+      model: chat,
+      documents: documents,
+      clock: clock
+    )
     contacts = ContactRecorder(firestore: firestore, documents: documents)
     migration = ChatMigration(
       firestore: firestore,

@@ -11,6 +11,8 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
   public internal(set) var circuit = Circuit.closed
   /// Whether the circuit opened for this failure and was closed, or open for another kind, before.
   public internal(set) var isNews = false
+  /// What a model used before its call failed.
+  var usage = TokenUsage()
   /// Whether the service itself said to try again at once; nil when it said nothing.
   var shouldRetry: Bool?
 

@@ -2,6 +2,8 @@
 public protocol ChatModel: Sendable {
   /// The model's name, for logs and answers.
   var name: String { get }
+  /// What the model's tokens cost; nil when it is not known.
+  var price: ModelPrice? { get }
 
   /// One answer of the model to the messages, in the form that the schema describes.
   ///

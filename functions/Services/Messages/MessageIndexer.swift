@@ -242,6 +242,7 @@ public struct MessageIndexer: Sendable {
     /// Counts messages that failed; what a service refuses, it refuses for good.
     fileprivate mutating func fail(_ count: Int, _ error: ServiceError) {
       failed += count
+      usage += error.usage
       if error.kind != .refused { failure = failure ?? error }
     }
   }
@@ -323,6 +324,7 @@ public struct MessageIndexer: Sendable {
     do {
       return try await work(inputs, &batch)
     } catch let error as ServiceError {
+      batch.usage += error.usage
       guard error.kind == .refused else {
         batch.failure = error
         return []

@@ -26,6 +26,12 @@ public struct TokenUsage: Sendable, Hashable {
     )
   }
 
+  /// Takes away the counts of a call that is part of the sum.
+  static func -= (left: inout TokenUsage, right: TokenUsage) {
+    left.promptTokens -= right.promptTokens
+    left.completionTokens -= right.completionTokens
+  }
+
   /// Adds the counts of a further call.
   public static func += (left: inout TokenUsage, right: TokenUsage) { left = left + right }
 }

@@ -64,6 +64,8 @@ struct UsageLedger: Sendable {
     } catch {
       let requests = used.totalTokens == 0 ? 0 : 1
       await correct(entry, by: Amount(requests: requests, model.price, used) - reserved)
+      guard var error = error as? ServiceError else { throw error }
+      error.usage = used
       throw error
     }
   }

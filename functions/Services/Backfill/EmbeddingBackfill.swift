@@ -75,7 +75,10 @@ public struct EmbeddingBackfill: Sendable {
       chatID: chatID,
       limit: limit ?? .max,
       maxCostUSD: maxCostUSD ?? .infinity,
-      report: BackfillReport(dryRun: dryRun, model: vectors.model)
+      report: BackfillReport(
+        dryRun: dryRun,
+        price: vectors.model.dollarsPerMillionTokens.map { ModelPrice(input: $0) }
+      )
     )
     guard !dryRun else { return try await run.report(progress) }
     return try await Lease(Self.leaseName, in: firestore, clock: clock).hold {
@@ -181,12 +184,12 @@ public struct EmbeddingBackfill: Sendable {
             continue
           }
           if report.dryRun {
-            let tokens = report.tokens + report.estimatedTokens(message.textBytes)
-            guard isAffordable(tokens: tokens) else {
+            let estimate = estimate(message.textBytes)
+            guard isAffordable(report.usage + estimate) else {
               report.stopped = BackfillReport.Stop.cost
               break
             }
-            report.estimate(message.textBytes)
+            report.estimate(estimate)
           }
           report.missing += 1
           found.messages.append(message)
@@ -197,37 +200,47 @@ public struct EmbeddingBackfill: Sendable {
 
     // MARK: Embedding
 
-    private func isAffordable(tokens: Int) -> Bool {
-      (report.cost(ofTokens: tokens) ?? 0) <= maxCostUSD
+    private func isAffordable(_ usage: TokenUsage) -> Bool {
+      (report.cost(of: usage) ?? 0) <= maxCostUSD
+    }
+
+    /// The tokens of texts of so many bytes, at about four a token; none for a stand-in.
+    private func estimate(_ textBytes: Int) -> TokenUsage {
+      let isFree = backfill.vectors.model.isDegraded
+      return TokenUsage(promptTokens: isFree ? 0 : TokenUsage.estimate(textBytes))
     }
 
     /// Embeds messages in batches, several at a time; none after one that would cost too much.
     private mutating func embed(_ messages: [UnembeddedMessage]) async throws {
       let backfill = backfill
       var batches = EmbeddingBackfill.batches(messages)[...]
-      // The tokens that the batches under way are expected to use.
-      var expected = 0
+      // What the batches under way are expected to use.
+      var expected = TokenUsage()
       var running = 0
       try await withThrowingTaskGroup(of: Outcome.self) { group in
         while true {
-          while running < EmbeddingBackfill.concurrency, report.stopped == nil,
+          // The first one alone: it may be the probe of a provider that was down.
+          let concurrency = report.embedded == 0 ? 1 : EmbeddingBackfill.concurrency
+          while running < concurrency, report.stopped == nil,
             let messages = batches.first
           {
             let bytes = messages.reduce(0) { $0 + $1.textBytes }
-            let tokens = report.estimatedTokens(bytes)
-            guard isAffordable(tokens: report.tokens + expected + tokens) else {
+            let estimate = estimate(bytes)
+            let usage = report.expected(estimate)
+            guard isAffordable(report.usage + expected + usage) else {
               // Batches under way may turn out cheaper than expected.
               if running == 0 { report.stopped = BackfillReport.Stop.cost }
               break
             }
             batches.removeFirst()
-            expected += tokens
+            expected += usage
             running += 1
+            let tokens = usage.totalTokens
             let wait = tokens == 0 ? .zero : pace.wait(tokens: tokens, now: .now - start)
             group.addTask {
               if wait > .zero { try await backfill.sleep(wait) }
               let batch = try await backfill.indexer.index(messages.map(\.place))
-              return Outcome(batch: batch, textBytes: bytes, expected: tokens)
+              return Outcome(batch: batch, estimate: estimate, expected: usage)
             }
           }
           guard let outcome = try await group.next() else { break }
@@ -239,8 +252,13 @@ public struct EmbeddingBackfill: Sendable {
     }
 
     private mutating func add(_ outcome: Outcome) throws {
-      report.add(outcome.batch, textBytes: outcome.textBytes)
-      guard let failure = outcome.batch.failure else { return }
+      let batch = outcome.batch
+      report.pay(batch.usage, estimated: outcome.estimate)
+      report.embedded += batch.indexed
+      // A message that was meanwhile deleted or emptied needs no vector any more.
+      report.skipped += batch.skipped + batch.deleted
+      report.failed += batch.failed
+      guard let failure = batch.failure else { return }
       // What has been paid for is reported in any case.
       if failure.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw failure }
       report.stopped = BackfillReport.Stop.provider(failure.message)
@@ -249,9 +267,10 @@ public struct EmbeddingBackfill: Sendable {
 
   private struct Outcome: Sendable {
     var batch: MessageIndexer.Batch
-    var textBytes: Int
-    /// The tokens that the batch was expected to use.
-    var expected: Int
+    /// What its texts were estimated to use, without regard to earlier ones.
+    var estimate: TokenUsage
+    /// What the batch was expected to use.
+    var expected: TokenUsage
   }
 
   /// Splits messages so that a provider takes each part in one request.
