@@ -85,7 +85,7 @@ public struct MigrationRollback: Sendable {
       let found = try await transaction.getAll(contacts.map(\.reference))
       return try zip(found, clients).map { contact, client in
         let outcome = Outcome(contact, of: run, client: client)
-        if outcome == .gone, asked.contains(contact.reference) { return .removed }
+        if !contact.exists, asked.contains(contact.reference) { return .removed }
         if outcome == .removed {
           asked.insert(contact.reference)
           try transaction.delete(contact.reference)
