@@ -28,6 +28,8 @@ struct UsageLedger: Sendable {
   private let now: @Sendable () -> Date
   private let refusals = UsageRefusals()
 
+  /// The collection of the ledger, with a document for each payer.
+  static let collection = "usage"
   /// Dollars that are no difference, but the inaccuracy of sums.
   private static let dollarsPrecision = 1e-9
 
@@ -191,7 +193,7 @@ struct UsageLedger: Sendable {
   private func add(_ amount: Amount, to entry: Entry) async throws -> Sums {
     var batch = firestore.batch()
     for id in [entry.payer.uid, Payer.appID].compactMap(\.self) {
-      let days = firestore.collection("usage").document(id).collection("days")
+      let days = firestore.collection(Self.collection).document(id).collection("days")
       try batch.set(days.document(entry.day.name), amount.fields(of: entry.model), .merge)
     }
     let sums = try await batch.commit().writeResults.map { try Self.sums($0) }
