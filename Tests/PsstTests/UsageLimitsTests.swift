@@ -53,7 +53,7 @@ struct UsageLimitsTests {
 
   @Test("When the app's dollars are spent, events wait and go on at the start of the next day")
   func appDollars() async throws {
-    // Room for one message's embedding and reading, whose reservation is below a cent.
+    // Enough for one message's embedding and reading, whose reservations are below a cent.
     try await UsageWorld.run(limits: UsageLimits(dollarsPerDay: 0.0062)) { world in
       let path = "usage/_app/days/" + String("\(world.suite.clock.now)".prefix(10))
       try await world.suite.firestore.document(path).set(["costUSD": 0.0062])
