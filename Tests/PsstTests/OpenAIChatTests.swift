@@ -87,6 +87,24 @@ struct OpenAIChatTests {
     #expect(providers.waits.all.isEmpty)
   }
 
+  @Test("Two of the longest answers use no more than a call reserves")
+  func reservation() async throws {
+    let longest = ScriptedReply(
+      content: "My knee",
+      usage: ["completion_tokens": 4096],
+      unchecked: true
+    )
+    try providers.stub.reply(longest, longest)
+    var usage = TokenUsage()
+    await #expect(throws: ServiceError.self) {
+      _ = try await providers.chat()
+        .answer(Self.messages, as: Self.schema, Facts.self, usage: &usage)
+    }
+    let most = try providers.chat().usageMax(of: Self.messages, as: Self.schema)
+    #expect(usage.completionTokens == 8192 && most.completionTokens == 8192)
+    #expect(usage.promptTokens > 0 && usage.promptTokens <= most.promptTokens)
+  }
+
   @Test("Two answers in another form are an error that says nothing of what was written")
   func twiceWrong() async throws {
     let wrong = ScriptedReply(content: "My secret knee", unchecked: true)

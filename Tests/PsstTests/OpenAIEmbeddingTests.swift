@@ -266,6 +266,21 @@ struct OpenAIEmbeddingTests {
     #expect(estimated == TokenUsage(promptTokens: 2050, isEstimated: true))
   }
 
+  @Test(
+    "No text uses more tokens than a call reserves for it",
+    arguments: [
+      "a", "sore knee", "I squatted 3 x 12 at 60 kg, and my knee is sore since then.", "膝が痛いです",
+      "Колено болит", "👍🏽🙏", String(repeating: "!", count: 9000),
+    ]
+  )
+  func reservation(text: String) async throws {
+    var usage = TokenUsage()
+    let texts = [text, text]
+    _ = try await providers.embedding().embeddings(of: texts, usage: &usage)
+    #expect(usage.promptTokens > 0)
+    #expect(usage.promptTokens <= providers.embedding().usageMax(of: texts).promptTokens)
+  }
+
   @Test("Requests are as large as the service takes, and no larger")
   func limits() async throws {
     try providers.stub.add(StubScript(embeddings: StubEmbedding(dimension: 8)))

@@ -159,7 +159,7 @@ struct UsageLedgerTests {
     }
   }
 
-  @Test("Of two calls at once for which a limit has room for one, one is made")
+  @Test("Of two calls at once of which a limit allows one, one is made")
   func twoAtOnce() async throws {
     let limits = [
       UsageLimits(userTokensPerDay: 15, dollarsPerDay: 1000),

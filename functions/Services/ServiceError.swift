@@ -24,7 +24,7 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
     case rateLimited
     /// The account has no quota left until a person gives it some.
     case quotaExhausted
-    /// The app's own limit for the day leaves no room for the call.
+    /// The call may need more than the app's own limits leave for the day.
     case limitReached
     /// The settings are wrong: a key, a model or an index.
     case misconfigured

@@ -12,7 +12,7 @@ public struct Payer: Sendable, Hashable {
   /// because clients write messages only under their own id.
   public static func user(_ uid: String) -> Payer {
     let isPossible =
-      (1...128).contains(uid.utf8.count) && uid != appID && !uid.contains("/")
+      (1...128).contains(uid.unicodeScalars.count) && uid != appID && !uid.contains("/")
       && uid != "." && uid != ".." && !(uid.hasPrefix("__") && uid.hasSuffix("__"))
     return isPossible ? Payer(uid: uid) : .app
   }

@@ -32,7 +32,7 @@ public struct SearchLimit: Sendable {
   /// Throws `SearchLimitError`, and then does not count it, when the user has made as many as are
   /// allowed in the last minute; `FirestoreError` when the count is not known.
   public func count(_ uid: String) async throws {
-    let reference = firestore.collection("usage").document(uid)
+    let reference = firestore.collection(UsageLedger.collection).document(uid)
     try await firestore.runTransaction { transaction in
       let time = Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
       let snapshot = try await transaction.get(reference)

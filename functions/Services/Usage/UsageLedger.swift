@@ -28,6 +28,8 @@ struct UsageLedger: Sendable {
   private let now: @Sendable () -> Date
   private let refusals = UsageRefusals()
 
+  /// The collection of the ledger, with a document for each payer.
+  static let collection = "usage"
   /// Dollars that are no difference, but the inaccuracy of sums.
   private static let dollarsPrecision = 1e-9
 
@@ -74,40 +76,48 @@ struct UsageLedger: Sendable {
 
   private func reserve(_ amount: Amount, in entry: Entry) async throws {
     guard limits.dollarsPerDay > 0 else {
+      let reason = "PSST_DOLLARS_PER_DAY is 0, so that no model is called"
       throw refusals.add(
-        .app,
-        "PSST_DOLLARS_PER_DAY is 0, so that no model is called",
+        UsageRefusals.Refusal(payer: .app, reason: reason, size: 0, isSpent: true),
         on: entry.day,
-        isSpent: true,
         now: now()
       )
     }
-    try refusals.check(entry.payer, on: entry.day, now: now())
+    try refusals.check(
+      entry.payer,
+      tokens: amount.tokens,
+      dollars: amount.dollars,
+      on: entry.day,
+      now: now()
+    )
     let sums: Sums
     do {
       sums = try await add(amount, to: entry)
     } catch let error as FirestoreError {
       throw ServiceError(.unavailable, "the ledger of model calls cannot be written: \(error)")
     }
-    guard let (payer, reason, isSpent) = limitReached(by: amount, sums) else { return }
+    guard let refusal = refusal(of: amount, sums) else { return }
     await correct(entry, by: Amount() - amount)
-    throw refusals.add(payer, reason, on: entry.day, isSpent: isSpent, now: now())
+    throw refusals.add(refusal, on: entry.day, now: now())
   }
 
-  /// Whose limit the sums exceed, and whether it is used up, so that other calls do not fit either.
-  private func limitReached(
-    by amount: Amount,
-    _ sums: Sums
-  ) -> (payer: Payer, reason: String, isSpent: Bool)? {
+  /// The limit that the sums exceed; nil for none.
+  private func refusal(of amount: Amount, _ sums: Sums) -> UsageRefusals.Refusal? {
     if let payer = sums.payer, payer.tokens > limits.userTokensPerDay {
-      let isSpent = payer.tokens - amount.tokens >= limits.userTokensPerDay
-      let reason = "the user's calls of today would use more than PSST_USER_TOKENS_PER_DAY"
-      return (sums.entry.payer, reason, isSpent)
+      return UsageRefusals.Refusal(
+        payer: sums.entry.payer,
+        reason: "the user's calls of today would use more than PSST_USER_TOKENS_PER_DAY",
+        size: Double(amount.tokens),
+        isSpent: payer.tokens - amount.tokens >= limits.userTokensPerDay
+      )
     }
     if sums.app.dollars > limits.dollarsPerDay + Self.dollarsPrecision {
-      let isSpent = sums.app.dollars - amount.dollars >= limits.dollarsPerDay
-      let reason = "all calls of today would cost more than PSST_DOLLARS_PER_DAY"
-      return (.app, reason, isSpent)
+      return UsageRefusals.Refusal(
+        payer: .app,
+        reason: "all calls of today would cost more than PSST_DOLLARS_PER_DAY",
+        size: amount.dollars,
+        isSpent: sums.app.dollars - amount.dollars >= limits.dollarsPerDay
+      )
     }
     return nil
   }
@@ -185,7 +195,7 @@ struct UsageLedger: Sendable {
   private func add(_ amount: Amount, to entry: Entry) async throws -> Sums {
     var batch = firestore.batch()
     for id in [entry.payer.uid, Payer.appID].compactMap(\.self) {
-      let days = firestore.collection("usage").document(id).collection("days")
+      let days = firestore.collection(Self.collection).document(id).collection("days")
       try batch.set(days.document(entry.day.name), amount.fields(of: entry.model), .merge)
     }
     let sums = try await batch.commit().writeResults.map { try Self.sums($0) }
