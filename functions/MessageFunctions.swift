@@ -17,8 +17,10 @@ public struct MessageFunctions: Sendable {
     FunctionsApp {
       onVectors.prepared { try await services.checkIndex() }
       extractProfileInfoOnMessage
+      backfillProfiles
       recordContact
       migrateExistingChats
+      rollbackMigration
     }
   }
 
@@ -87,7 +89,7 @@ extension ServiceError {
   /// The failure as an event's handler reports it.
   ///
   /// An event waits as long as its provider serves nobody, in steps of an hour where only a person
-  /// can end that.
+  /// can end that, and at a limit of the day until the next day.
   var eventError: EventError {
     guard isOutage else { return .permanent(message) }
     let least: Duration = needsCorrection && circuit != .halfOpen ? .seconds(3600) : .zero

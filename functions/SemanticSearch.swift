@@ -5,11 +5,17 @@ extension MessageFunctions {
   /// Finds messages by their meaning, in the chats whose member the caller is now.
   ///
   /// While the provider is down, over its quota or misconfigured, the words of the query are
-  /// searched in the caller's recent messages, and the answer says `degraded`.
+  /// searched in the caller's recent messages, and the answer says `degraded`. Beyond so many
+  /// searches a minute the answer is `resource-exhausted`, with `retryAfterSeconds` in its details.
   public var semanticSearch: OnCall<SemanticSearchQuery, SemanticSearchReply> {
     .init("semanticSearch", callers: .users, options: .init(secrets: Self.secrets)) { request in
       let uid = try request.requireUser()
       let query = try request.data.checked()
+      do {
+        try await services.searchLimit.count(uid)
+      } catch let error as SearchLimitError {
+        throw error.callableError
+      }
       let found = try await services.search.search(
         query.query,
         as: uid,
@@ -130,6 +136,17 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
     provider = found.model.provider
     model = found.model.name
     degraded = found.model.isDegraded
+  }
+}
+
+extension SearchLimitError {
+  fileprivate var callableError: CallableError {
+    let seconds = max(1, Int((retryAfter / .seconds(1)).rounded(.up)))
+    return CallableError(
+      .resourceExhausted,
+      "Too many searches; try again in \(seconds) \(seconds == 1 ? "second" : "seconds").",
+      details: ["retryAfterSeconds": seconds]
+    )
   }
 }
 

@@ -27,6 +27,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 
 MIGRATE, BACKFILL = "migrateExistingChats", "backfillEmbeddings"
+ROLL_BACK = "rollbackMigration"
 REAL = {"dryRun": False, "confirm": "migrate"}
 EMBED = {"dryRun": False, "confirm": "backfill"}
 WORDS = ("knee squat rest water sleep row run bench press core pain tired happy Monday evening "
@@ -34,7 +35,7 @@ WORDS = ("knee squat rest water sleep row run bench press core pain tired happy 
 
 
 class Suite:
-    """A suite on a folder, to be killed and started again; serves only the two functions."""
+    """A suite on a folder, to be killed and started again; serves only the functions for administrators."""
 
     def __init__(self, configuration, folder):
         self.binaries = ROOT / ".build" / configuration
@@ -52,7 +53,7 @@ subprocess.run([binary], check=True)
 with open(manifest) as file:
     described = json.load(file)
 described["endpoints"] = {{name: endpoint for name, endpoint in described["endpoints"].items()
-                          if name in ({MIGRATE!r}, {BACKFILL!r})}}
+                          if name in {(MIGRATE, ROLL_BACK, BACKFILL)!r}}}
 with open(manifest, "w") as file:
     json.dump(described, file)
 """)
@@ -211,8 +212,8 @@ def seed(db, stream):
     return count
 
 
-def interrupted(suite, function, data, amount, target, kill):
-    """Calls, and kills as soon as the checkpoint counts so many."""
+def interrupted(suite, function, data, count, target, kill):
+    """Calls, and kills as soon as so many are counted."""
     result = {}
 
     def call():
@@ -224,17 +225,15 @@ def interrupted(suite, function, data, amount, target, kill):
 
     thread = threading.Thread(target=call)
     thread.start()
-    reference = suite.db.document(f"migrationCheckpoints/{function}")
-    before = reference.get().to_dict() or {}
     reached = 0
     while thread.is_alive() and reached < target:
         time.sleep(0.05)
-        now = reference.get().to_dict() or {}
-        if now.get("run") != before.get("run"):
-            reached = now["counts"].get(amount, 0)
+        reached = count()
+    is_killed = thread.is_alive()
     kill()
     thread.join()
-    return f"killed after {reached} {amount}, the caller got: {result['reply']}"
+    check(is_killed, f"{function} is killed on the way, at {reached}")
+    return f"the caller got: {result['reply']}"
 
 
 def result(suite, function, data):
@@ -253,35 +252,42 @@ def check(holds, sentence):
 check.failures = 0
 
 
-def migrate(suite, trainers, expected):
-    checkpoint = f"migrationCheckpoints/{MIGRATE}"
+def migrate(suite, expected):
+    def contacts():
+        return suite.db.collection_group("clients").count().get()[0][0].value
+
     with measured(suite, "migrate, dry", MIGRATE) as note:
         dry, size = result(suite, MIGRATE, {})
         note.append(f"{dry['counts']} reply {size >> 10} KB")
     check({(c["path"].split("/")[1], c["path"].split("/")[3]) for c in dry["contacts"]} == expected,
           f"the dry run lists the {len(expected)} contacts that are missing")
     with measured(suite, "migrate, worker killed", MIGRATE) as note:
-        note.append(interrupted(suite, MIGRATE, REAL, "trainers", trainers // 3,
+        note.append(interrupted(suite, MIGRATE, REAL, contacts, len(expected) // 3,
                                 lambda: suite.kill(MIGRATE)))
+    # The next run waits until the lease of the killed one is over.
     with measured(suite, "migrate, server killed", MIGRATE) as note:
-        note.append(interrupted(suite, MIGRATE, REAL, "trainers", trainers // 3, suite.kill))
+        note.append(interrupted(suite, MIGRATE, REAL, contacts, len(expected) * 2 // 3, suite.kill))
     with measured(suite, "start again"):
         suite.start()
+    before = contacts()
     with measured(suite, "migrate, to the end", MIGRATE) as note:
         real, size = result(suite, MIGRATE, REAL)
-        note.append(f"{real['counts']} behind {real['resumedAfter']}, backup {real['backup']}")
-    check(real["validation"]["ok"], "every contact has a user, every pair a contact")
-    check(real["counts"]["existing"] + real["counts"]["created"] == len(expected),
-          "what the killed runs wrote is there")
-    check(real["resumedAfter"] is not None, "the last run began where the killed one ended")
-    count = suite.db.collection_group("clients").count().get()[0][0].value
-    check(count == len(expected), f"{count} contacts are stored, each once")
-    before = suite.db.document(checkpoint).get().update_time
+        note.append(f"{real['counts']}, backup {real['backup']}")
+    check(real["counts"]["existing"] == before
+          and before + real["counts"]["created"] == len(expected),
+          f"{before} contacts of the killed runs were kept, {real['counts']['created']} added")
+    check(contacts() == len(expected), f"{contacts()} contacts are stored, each once")
     with measured(suite, "migrate, a second time", MIGRATE) as note:
         again, _ = result(suite, MIGRATE, REAL)
         note.append(again["counts"])
-    check(again["contacts"] == [] and suite.db.document(checkpoint).get().update_time == before,
+    check(again["contacts"] == [] and again["counts"]["existing"] == len(expected),
           "the second run wrote nothing")
+    with measured(suite, "roll the last one back", ROLL_BACK) as note:
+        gone, _ = result(suite, ROLL_BACK, {
+            "run": real["run"], "dryRun": False, "confirm": "rollback"})
+        note.append(gone["counts"])
+    check(gone["counts"] == {"removed": real["counts"]["created"], "kept": 0}
+          and contacts() == before, "the rollback removed what the run had made, and no more")
 
 
 def backfill(suite, messages):
@@ -296,10 +302,10 @@ def backfill(suite, messages):
         note.append(dry)
     check(dry["missing"] == messages, f"the dry run finds {messages} messages without a vector")
     with measured(suite, "backfill, worker killed", BACKFILL) as note:
-        note.append(interrupted(suite, BACKFILL, EMBED, "embedded", messages // 3,
+        note.append(interrupted(suite, BACKFILL, EMBED, vectors, messages // 3,
                                 lambda: suite.kill(BACKFILL)))
     with measured(suite, "backfill, server killed", BACKFILL) as note:
-        note.append(interrupted(suite, BACKFILL, EMBED, "embedded", messages // 3, suite.kill))
+        note.append(interrupted(suite, BACKFILL, EMBED, vectors, messages * 2 // 3, suite.kill))
     with measured(suite, "start again"):
         suite.start()
     before = vectors()
@@ -333,7 +339,7 @@ def main():
             note.append(f"{seed(suite.db, stream)} documents, {trainers} trainers, {users} users, "
                         f"{messages} messages")
         if arguments.only != "backfill":
-            migrate(suite, trainers, expected)
+            migrate(suite, expected)
         if arguments.only != "migrate":
             backfill(suite, messages)
     finally:

@@ -1,4 +1,4 @@
-"""Psst's two long pieces of work for administrators: migrateExistingChats, backfillEmbeddings."""
+"""Psst's functions for administrators: migrateExistingChats, rollbackMigration, backfillEmbeddings."""
 
 import threading
 import uuid
@@ -10,6 +10,7 @@ from google.cloud import firestore
 
 ADMIN = "owner"
 REAL = {"dryRun": False, "confirm": "migrate"}
+ROLL_BACK = {"dryRun": False, "confirm": "rollback"}
 EMBED = {"dryRun": False, "confirm": "backfill"}
 
 
@@ -59,7 +60,8 @@ def people(db, names):
         db.document(f"chats/{names(name)}").delete()
 
 
-@pytest.mark.parametrize("function", ["migrateExistingChats", "backfillEmbeddings"])
+@pytest.mark.parametrize("function", [
+    "migrateExistingChats", "backfillEmbeddings", "rollbackMigration"])
 @pytest.mark.parametrize("bearer, status, code", [
     (None, 401, "UNAUTHENTICATED"),
     (token("tina"), 403, "PERMISSION_DENIED"),
@@ -69,7 +71,9 @@ def people(db, names):
     (ADMIN, 200, None),
 ])
 def test_only_administrators_may(suite, function, bearer, status, code):
-    reply = suite.call(function, {"dryRun": True}, bearer)
+    reply = suite.call(function, {"dryRun": True, "run": "nothing"}, bearer)
+    if function == "rollbackMigration" and status == 200:
+        status, code = 404, "NOT_FOUND"
 
     assert reply.status_code == status, reply.text
     if code:
@@ -94,31 +98,35 @@ def test_a_dry_run_says_what_a_real_one_writes(suite, db, people):
 
     real = call(suite, "migrateExistingChats", REAL)
     assert real["dryRun"] is False and real["backup"]
-    assert real["contacts"] == dry["contacts"]
+    assert set(real) == set(dry) == {
+        "dryRun", "run", "contacts", "counts", "skips", "errors", "backup", "truncated"}
+    assert {c["data"].pop("source") for c in dry["contacts"]} == {dry["run"]}
+    source = {c["data"]["source"] for c in real["contacts"]}
+    assert source == {real["run"]} and real["run"] != dry["run"]
+    assert [{**c, "data": {k: v for k, v in c["data"].items() if k != "source"}}
+            for c in real["contacts"]] == dry["contacts"]
     assert real["counts"] == dry["counts"]
     assert real["skips"] == dry["skips"]
-    assert real["validation"] == dry["validation"]
     mine = [c for c in real["contacts"] if c["path"].split("/")[1] == people["tina"]]
     assert sorted(c["path"].split("/")[3] for c in mine) == [people["carl"], people["cora"]]
     contacts = stored(db, people["tina"])
     for contact in mine:
         data = contacts[contact["path"].split("/")[3]]
         assert set(data) == set(contact["data"])
-        for field in ("clientId", "displayName", "email"):
+        for field in ("id", "clientId", "displayName", "email", "source"):
             assert data[field] == contact["data"][field]
     assert any(people["ghost"] in skip["path"] for skip in real["skips"])
 
 
 def test_a_second_run_writes_nothing(suite, db, people):
     call(suite, "migrateExistingChats", REAL)
-    before = {path: db.document(path).get().update_time for path in (
-        f"contacts/{people['tina']}/clients/{people['carl']}",
-        "migrationCheckpoints/migrateExistingChats")}
+    path = f"contacts/{people['tina']}/clients/{people['carl']}"
+    before = db.document(path).get().update_time
 
     again = call(suite, "migrateExistingChats", REAL)
     assert again["contacts"] == [] and again["counts"]["created"] == 0
     assert again["counts"]["existing"] >= 2
-    assert {path: db.document(path).get().update_time for path in before} == before
+    assert db.document(path).get().update_time == before
 
 
 def test_a_contact_that_is_there_stays_as_it_is(suite, db, people):
@@ -142,6 +150,57 @@ def test_users_without_a_role_are_trainers(suite, db, names, people):
     assert list(stored(db, olga)) == [people["carl"]]
     assert any(skip["path"] == f"users/{olga}" for skip in reply["skips"])
     assert people["carl"] not in stored(db, people["carl"])
+
+
+def test_some_trainers_are_migrated_and_the_run_is_rolled_back(suite, db, names, people):
+    theo = names("theo")
+    user(db, theo, "trainer")
+    chat(db, names("theos"), theo, people["carl"])
+
+    reply = call(suite, "migrateExistingChats", {"trainerIds": [theo], **REAL})
+    assert [c["path"] for c in reply["contacts"]] == [f"contacts/{theo}/clients/{people['carl']}"]
+    assert stored(db, people["tina"]) == {}
+
+    dry = call(suite, "rollbackMigration", {"run": reply["run"]})
+    assert dry == {"dryRun": True, "run": reply["run"], "kept": [], "truncated": False,
+                   "removed": [f"contacts/{theo}/clients/{people['carl']}"],
+                   "counts": {"removed": 1, "kept": 0}}
+    assert list(stored(db, theo)) == [people["carl"]]
+    real = call(suite, "rollbackMigration", {"run": reply["run"], **ROLL_BACK})
+    assert real == {**dry, "dryRun": False}
+    assert stored(db, theo) == {}
+
+
+def test_a_message_keeps_no_contact_from_its_rollback(suite, db, people, names):
+    run = call(suite, "migrateExistingChats", {"trainerIds": [people["tina"]], **REAL})["run"]
+    db.document(f"chats/{names('one')}/messages/{names('hello')}").set({
+        "id": names("hello"), "text": "Hello", "senderID": people["carl"], "readBy": [],
+        "timestamp": firestore.SERVER_TIMESTAMP})
+    suite.settle()
+    assert "lastContactedAt" in stored(db, people["tina"])[people["carl"]]
+    db.document(f"contacts/{people['tina']}/clients/{people['cora']}").update(
+        {"displayName": "Cora from the gym"})
+
+    reply = call(suite, "rollbackMigration", {"run": run, **ROLL_BACK})
+    assert (reply["counts"]["removed"], reply["counts"]["kept"]) == (1, 1)
+    assert list(stored(db, people["tina"])) == [people["cora"]]
+
+
+@pytest.mark.parametrize("function, data", [
+    ("migrateExistingChats", {"trainerIds": value}) for value in (
+        "tina", 7, {}, [7], [None], [["tina"]], [], [""], ["a/b"], ["x" * 600],
+        [f"t{n}" for n in range(1001)])
+] + [("migrateExistingChats", data) for data in (
+    {"dryRun": "no"}, {"dryRun": 0}, {"dryRun": False, "confirm": 7}, [], "all", 7)
+] + [("rollbackMigration", {"run": value}) for value in (7, None, [], {}, "", "trainer", "x" * 101)
+] + [("rollbackMigration", data) for data in (
+    {}, {"run": "r", "dryRun": "no"}, {"run": "r", "dryRun": False},
+    {"run": "r", "dryRun": False, "confirm": "migrate"})])
+def test_a_senseless_migration_or_rollback_is_refused(suite, function, data):
+    reply = suite.call(function, data, ADMIN)
+
+    assert reply.status_code == 400, reply.text
+    assert reply.json()["error"]["status"] == "INVALID_ARGUMENT"
 
 
 def test_calls_at_once_write_every_contact_once(suite, db, names):

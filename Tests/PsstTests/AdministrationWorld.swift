@@ -4,13 +4,16 @@ import FunctionsTesting
 @testable import PsstFunctions
 import PsstModels
 import PsstServices
+import TestSupport
 
-/// Psst's two functions for administrators over a database that can fail, and no triggers.
+/// Psst's functions for administrators over a database that can fail, and no triggers.
 struct AdministrationWorld: Sendable {
   let suite: FunctionsSuite
   let functions: MessageFunctions
   let faults: FaultyFirestore
   let providers: ProviderStandIn
+  /// The clock of the lease, which stands still.
+  let clock: ManualClock
 
   var services: MessageServices { functions.services }
 
@@ -70,22 +73,55 @@ struct AdministrationWorld: Sendable {
     return try found.reduce(into: [:]) { $0[$1.reference.path] = try $1.data(as: Contact.self) }
   }
 
+  /// Writes the lease of another run.
+  func lease(_ name: String, of run: FieldValue = "other") async throws {
+    try await db.document("leases/\(name)").set(["run": run, "renewedAt": .serverTimestamp])
+  }
+
+  /// The error of work that waits for a lease in vain; nil when the work went on.
+  func refusal<Output: Sendable>(
+    _ work: @escaping @Sendable () async throws -> Output
+  ) async -> (any Error)? {
+    let task = Task { try await work() }
+    await clock.waitForSleepers()
+    clock.advance(by: .seconds(16))
+    if case .failure(let error) = await task.result { return error }
+    return nil
+  }
+
+  /// Lets so much time pass that a lease which nobody renews is free.
+  func outliveLeases() async throws { try await suite.clock.advance(by: .seconds(16)) }
+
   // MARK: Calls
 
   func migrate(
+    _ trainerIds: [String]? = nil,
     dryRun: Bool? = nil,
     confirm: String? = nil,
     as token: TestToken = .admin
-  ) async throws -> MigrateExistingChatsReply {
+  ) async throws -> MigrationReport {
     try await suite.call(
       functions.migrateExistingChats,
-      MigrateExistingChatsOrder(dryRun: dryRun, confirm: confirm),
+      MigrateExistingChatsOrder(trainerIds: trainerIds, dryRun: dryRun, confirm: confirm),
       as: token
     )
   }
 
-  func migrateReally() async throws -> MigrateExistingChatsReply {
-    try await migrate(dryRun: false, confirm: "migrate")
+  func migrateReally(_ trainerIds: [String]? = nil) async throws -> MigrationReport {
+    try await migrate(trainerIds, dryRun: false, confirm: "migrate")
+  }
+
+  func rollBack(
+    _ run: String,
+    dryRun: Bool? = false,
+    confirm: String? = "rollback",
+    as token: TestToken = .admin
+  ) async throws -> RollbackReport {
+    try await suite.call(
+      functions.rollbackMigration,
+      RollbackMigrationOrder(run: run, dryRun: dryRun, confirm: confirm),
+      as: token
+    )
   }
 
   func backfill(
@@ -95,10 +131,10 @@ struct AdministrationWorld: Sendable {
     confirm: String? = "backfill",
     maxCostUSD: Double? = nil,
     as token: TestToken = .admin
-  ) async throws -> BackfillEmbeddingsReply {
+  ) async throws -> BackfillReport {
     try await suite.call(
       functions.backfillEmbeddings,
-      BackfillEmbeddingsOrder(
+      BackfillOrder(
         chatId: chatId,
         limit: limit,
         dryRun: dryRun,
@@ -123,9 +159,11 @@ func withAdministration(
     directory: "backups"
   ),
   exportStatus: Int = 200,
+  limits: UsageLimits = UsageLimits(),
   test: (AdministrationWorld) async throws -> Void
 ) async throws {
   let providers = ProviderStandIn()
+  let clock = ManualClock()
   try await withFunctions(\.app) { world in
     world.http.mount(providers, at: ProviderStandIn.host)
     world.http.on("POST", AdministrationWorld.export)
@@ -136,10 +174,12 @@ func withAdministration(
       settings: PsstSettings(
         embedding: embedding,
         vectors: VectorSettings(host: ProviderStandIn.host),
-        backup: backup
+        backup: backup,
+        limits: limits
       ),
       http: world.http,
-      retries: ServiceRetries(sleep: { _ in }, random: { 0 }, now: { world.now.date })
+      retries: ServiceRetries(sleep: { _ in }, random: { 0 }, now: { world.now.date }),
+      clock: clock
     )
     return Administration(functions: MessageFunctions(services: services), faults: faults)
   } test: { suite, administration in
@@ -148,13 +188,14 @@ func withAdministration(
         suite: suite,
         functions: administration.functions,
         faults: administration.faults,
-        providers: providers
+        providers: providers,
+        clock: clock
       )
     )
   }
 }
 
-/// The two functions, as they are deployed here, and the faults of their database.
+/// The functions, as they are deployed here, and the faults of their database.
 private struct Administration {
   let functions: MessageFunctions
   let faults: FaultyFirestore
@@ -162,6 +203,7 @@ private struct Administration {
   var app: FunctionsApp {
     FunctionsApp {
       functions.migrateExistingChats
+      functions.rollbackMigration
       functions.backfillEmbeddings
     }
   }

@@ -44,12 +44,10 @@ struct BackfillEmbeddingsTests {
     try await withAdministration { world in
       try await messages(3, world)
       _ = try await world.backfill()
-      world.faults.decide(nil)
       let upserts = world.providers.count("/vectors/upsert")
       let second = try await world.backfill()
 
       #expect(second.missing == 0 && second.embedded == 0 && second.done)
-      #expect(world.faults.commits == 0)
       #expect(world.providers.count("/vectors/upsert") == upserts)
     }
   }
@@ -62,7 +60,6 @@ struct BackfillEmbeddingsTests {
       #expect(first.embedded == 3 && !first.done && first.stopped != nil)
       #expect(world.providers.records.keys.sorted() == ["c1#m0", "c1#m1", "c1#m2"])
 
-      // Behind the place where the next run begins.
       try await world.services.vectors.delete(["c1#m0"])
       let second = try await world.backfill()
       #expect(second.embedded == 3 && second.scanned == 7 && second.done)
@@ -70,21 +67,24 @@ struct BackfillEmbeddingsTests {
     }
   }
 
-  @Test("A run that ends between two pages is resumed behind the first")
+  @Test("A run after one that was killed between two pages pays for what is left alone")
   func crash() async throws {
     try await withAdministration { world in
       try await world.people()
       for number in 0..<500 { try await world.message("m\(number)", "Knee \(number)") }
-      // claim · page of 480 · checkpoint · page of 20 · the database is gone
-      world.faults.decide { $0 < 3 ? .none() : .refused }
-      await #expect(throws: CallableError.self) { try await world.backfill() }
+      // lease · page of 480 · the database is gone · nobody gives back the lease
+      world.faults.decide { $0 == 1 ? .none() : .refused }
+      world.faults.refuseQueries(after: 1)
+      let error = await #expect(throws: CallableError.self) { try await world.backfill() }
+      #expect(error?.code == .unavailable)
+      #expect(world.providers.records.count == 480)
       world.faults.decide(nil)
-      let upserts = world.providers.count("/vectors/upsert")
+      world.faults.refuseQueries(after: nil)
+      try await world.outliveLeases()
       let reply = try await world.backfill()
 
-      #expect(reply.scanned == 500 && reply.embedded == 0 && reply.done)
+      #expect(reply.scanned == 500 && reply.missing == 20 && reply.embedded == 20 && reply.done)
       #expect(world.providers.records.count == 500)
-      #expect(world.providers.count("/vectors/upsert") == upserts)
     }
   }
 
@@ -166,27 +166,31 @@ struct BackfillEmbeddingsTests {
     }
   }
 
-  @Test("Of two runs at once the later one goes on and the earlier one stops")
-  func takenOver() async throws {
+  @Test("Runs at once go one after another, also over other chats, and pay once")
+  func concurrentRuns() async throws {
     try await withAdministration(World.tinyModel) { world in
-      try await messages(2, world)
-      let providers = world.providers
-      let later = Mutex<BackfillEmbeddingsReply?>(nil)
-      // first  claims · asks the provider ·                        · writes · finds it taken over
-      // later                               claims · writes · done
-      world.suite.http.on("POST", Self.embeddings)
-        .respond { request in
-          let reply = try await world.backfill()
-          later.withLock { $0 = reply }
-          return try await providers.send(request)
-        }
-        .respond { try await providers.send($0) }
-      let first = try await world.backfill()
+      try await messages(4, world)
+      async let all = world.backfill()
+      async let chat = world.backfill(chatId: "c1")
+      let replies = try await [all, chat]
 
-      #expect(first.stopped?.contains("taken over") == true && !first.done)
-      #expect(later.withLock { $0?.done } == true)
-      let checkpoint = try await world.db.document("migrationCheckpoints/backfillEmbeddings").get()
-      #expect(checkpoint["status"] == .string("done"))
+      #expect(replies.map(\.embedded).sorted() == [0, 4])
+      #expect(replies.allSatisfy { $0.done })
+      #expect(world.providers.count("/embeddings") == 1)
+    }
+  }
+
+  @Test("Beside a run that is alive there is no other; a dry run needs no lease")
+  func heldLease() async throws {
+    try await withAdministration { world in
+      try await messages(2, world)
+      try await world.lease("backfillEmbeddings")
+      #expect(try await world.backfill(dryRun: true).missing == 2)
+
+      let error = await world.refusal { try await world.backfill() } as? CallableError
+      #expect(error?.code == .aborted)
+      #expect(error?.message.contains("held by the run other") == true)
+      #expect(world.providers.records.isEmpty)
     }
   }
 
@@ -216,7 +220,7 @@ struct BackfillEmbeddingsTests {
       try await messages(2, world)
       let reply = try await world.suite.call(
         world.functions.backfillEmbeddings,
-        BackfillEmbeddingsOrder(),
+        BackfillOrder(),
         as: .admin
       )
       #expect(reply.dryRun && reply.missing == 2 && reply.embedded == 0 && reply.done)
@@ -239,7 +243,8 @@ struct BackfillEmbeddingsTests {
 
   @Test("A run spends no more than maxCostUSD, and the next one goes on", arguments: [true, false])
   func maxCost(isDry: Bool) async throws {
-    try await withAdministration(Self.pricedModel(1_000_000)) { world in
+    let limits = UsageLimits(dollarsPerDay: 1_000_000)
+    try await withAdministration(Self.pricedModel(1_000_000), limits: limits) { world in
       try await world.people()
       // A batch has 120 messages, of 16 bytes and 4 tokens each here.
       for number in 100..<350 { try await world.message("m\(number)", "Knee number \(number)!") }

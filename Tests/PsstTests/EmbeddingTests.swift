@@ -5,7 +5,7 @@ import Testing
 @Suite("Embeddings")
 struct EmbeddingTests {
   private func similarity(_ left: String, _ right: String) -> Double {
-    let vectors = LexicalEmbedding().embeddings(of: [left, right]).vectors
+    let vectors = LexicalEmbedding().embeddings(of: [left, right], for: .app).vectors
     return zip(vectors[0], vectors[1]).reduce(0) { $0 + Double($1.0 * $1.1) }
   }
 
@@ -28,9 +28,10 @@ struct EmbeddingTests {
     guard case .openAI(let baseURL, let key, let model) = World.tinyModel else { return }
     let embedding = OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: providers)
     let texts = ["sore knee", "oats", "squats"]
-    let vectors = try await embedding.embeddings(of: texts).vectors
+    var usage = TokenUsage()
+    let vectors = try await embedding.embeddings(of: texts, usage: &usage)
 
-    #expect(vectors == LexicalEmbedding().embeddings(of: texts).vectors)
+    #expect(vectors == LexicalEmbedding().embeddings(of: texts, for: .app).vectors)
     #expect(providers.requests.map { $0.headers["authorization"] } == ["Bearer key"])
   }
 
@@ -56,22 +57,10 @@ struct EmbeddingTests {
       http: ProviderStandIn()
     )
     let error = await #expect(throws: ServiceError.self) {
-      try await embedding.embeddings(of: ["a"])
+      var usage = TokenUsage()
+      return try await embedding.embeddings(of: ["a"], usage: &usage)
     }
     #expect(error?.kind == .misconfigured)
-  }
-
-  @Test("The cache forgets what was used longest ago")
-  func cache() async throws {
-    let providers = ProviderStandIn()
-    guard case .openAI(let baseURL, let key, let model) = World.tinyModel else { return }
-    let embedding = OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: providers)
-    let cache = EmbeddingCache(entriesMax: 2)
-    var usage = TokenUsage()
-    for text in ["a", "b", "a", "c", "a", "b"] {
-      _ = try await cache.vector(of: text, by: embedding, usage: &usage)
-    }
-    #expect(providers.requests.count == 4)
   }
 }
 

@@ -120,6 +120,7 @@ struct FactReaderTests {
 /// A model that finds the same in every message.
 private final class Scripted: ChatModel {
   let name = "scripted"
+  let price: ModelPrice? = nil
   private let facts: [FactReader.Answer.Fact]
   private let requests = Mutex<[[ChatMessage]]>([])
   var asked: [[ChatMessage]] { requests.withLock { $0 } }
@@ -131,7 +132,8 @@ private final class Scripted: ChatModel {
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
-    _ type: Output.Type
+    _ type: Output.Type,
+    for payer: Payer
   ) async throws -> ChatAnswer<Output> {
     requests.withLock { $0.append(messages) }
     let answer = FactReader.Answer(facts: facts) as? Output

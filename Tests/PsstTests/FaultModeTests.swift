@@ -142,10 +142,12 @@ struct FaultModeTests {
         try await suite.settle()
       }
       #expect(try await suite.deliveries().allSatisfy { $0.state == .succeeded })
-      // When something was written is no part of what was written.
-      let documents = try await suite.documents().mapValues { fields in
-        fields.filter { $0.key != "updatedAt" && $0.key != "createdAt" }
-      }
+      // An event that comes twice may call a model twice, which the ledger then has to say.
+      let documents = try await suite.documents().filter { !$0.key.hasPrefix("usage/") }
+        .mapValues { fields in
+          // When something was written is no part of what was written.
+          fields.filter { $0.key != "updatedAt" && $0.key != "createdAt" }
+        }
       let runs = Dictionary(grouping: suite.runs, by: \.function).mapValues(\.count)
       return Ending(documents: documents, vectors: vectors.records, calls: runs)
     }

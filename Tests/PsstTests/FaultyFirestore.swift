@@ -18,6 +18,9 @@ final class FaultyFirestore: FirestoreTransport {
     var commits = 0
     var fault: (@Sendable (Int) -> Fault)?
     var isStalling = false
+    var queriesLeft = Int.max
+    var transactions = 0
+    var beforeTransaction: (@Sendable (Int) async throws -> Void)?
   }
 
   private let inner: any FirestoreTransport
@@ -45,6 +48,17 @@ final class FaultyFirestore: FirestoreTransport {
       $0.fault = fault
     }
   }
+
+  /// Lets something happen before transactions, by their number, counted from 1 and from now.
+  func beforeTransaction(_ body: (@Sendable (Int) async throws -> Void)?) {
+    state.withLock {
+      $0.transactions = 0
+      $0.beforeTransaction = body
+    }
+  }
+
+  /// Refuses all queries after so many; nil ends that.
+  func refuseQueries(after count: Int?) { state.withLock { $0.queriesLeft = count ?? .max } }
 
   /// Lets no query end until it is cancelled.
   func stallQueries() { state.withLock { $0.isStalling = true } }
@@ -81,7 +95,12 @@ final class FaultyFirestore: FirestoreTransport {
     _ request: Google_Firestore_V1_BeginTransactionRequest,
     as credential: FirestoreCredential
   ) async throws -> Google_Firestore_V1_BeginTransactionResponse {
-    try await inner.beginTransaction(request, as: credential)
+    let (number, before) = state.withLock { state in
+      state.transactions += 1
+      return (state.transactions, state.beforeTransaction)
+    }
+    try await before?(number)
+    return try await inner.beginTransaction(request, as: credential)
   }
 
   func rollback(
@@ -95,6 +114,11 @@ final class FaultyFirestore: FirestoreTransport {
     _ request: Google_Firestore_V1_RunQueryRequest,
     as credential: FirestoreCredential
   ) async throws -> [Google_Firestore_V1_RunQueryResponse] {
+    let isRefused = state.withLock { state in
+      state.queriesLeft -= 1
+      return state.queriesLeft < 0
+    }
+    if isRefused { throw FirestoreError(.unavailable, "the connection is refused") }
     if state.withLock({ $0.isStalling }) { try await Task.sleep(for: .seconds(3600)) }
     return try await inner.runQuery(request, as: credential)
   }

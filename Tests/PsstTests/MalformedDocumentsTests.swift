@@ -46,10 +46,10 @@ struct MalformedDocumentsTests {
       try await suite.deliveries().count { $0.state != .succeeded }
     }
 
-    func backfill() async throws -> BackfillEmbeddingsReply {
+    func backfill() async throws -> BackfillReport {
       try await suite.call(
         scene.functions.backfillEmbeddings,
-        BackfillEmbeddingsOrder(dryRun: false, confirm: "backfill"),
+        BackfillOrder(dryRun: false, confirm: "backfill"),
         as: .admin
       )
     }

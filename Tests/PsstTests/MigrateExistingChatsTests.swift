@@ -8,13 +8,23 @@ import Testing
 
 @Suite("migrateExistingChats")
 struct MigrateExistingChatsTests {
-  private func contact(_ id: String, _ seconds: Int64) -> Contact {
+  private func contact(_ id: String, _ seconds: Int64, source: String? = nil) -> Contact {
     Contact(
       clientId: id,
       displayName: id.prefix(1).uppercased() + id.dropFirst(),
       email: "\(id)@psst.app",
-      addedAt: Timestamp(microseconds: seconds * 1_000_000)
+      addedAt: Timestamp(microseconds: seconds * 1_000_000),
+      source: source
     )
+  }
+
+  /// The contacts of a report as another run would make them.
+  private func contacts(_ report: MigrationReport, source: String) -> [MigratedContact] {
+    report.contacts.map { contact in
+      var contact = contact
+      contact.data.source = source
+      return contact
+    }
   }
 
   @Test("A dry run lists exactly what a real run writes, and writes nothing")
@@ -29,20 +39,21 @@ struct MigrateExistingChatsTests {
 
       let real = try await world.migrateReally()
       #expect(!real.dryRun && real.backup == "/backup")
-      #expect(real.contacts == dry.contacts)
+      // Every run has an id of its own, which is the source of what it makes.
+      #expect(real.run != dry.run && dry.contacts == contacts(dry, source: dry.run))
+      #expect(real.contacts == contacts(dry, source: real.run))
       #expect(real.counts == dry.counts)
-      #expect(real.skips == dry.skips)
-      #expect(real.validation == dry.validation)
+      #expect(real.skips == dry.skips && real.errors.isEmpty && !real.truncated)
       let stored = try await world.contacts()
       #expect(stored == Dictionary(uniqueKeysWithValues: real.contacts.map { ($0.path, $0.data) }))
       #expect(
         stored == [
           // The oldest chat of the two counts, whatever its name.
-          "contacts/tina/clients/carl": contact("carl", 1000),
-          "contacts/tina/clients/cora": contact("cora", 1000),
-          "contacts/theo/clients/carl": contact("carl", 1000),
-          "contacts/theo/clients/cora": contact("cora", 1000),
-          "contacts/olga/clients/cora": contact("cora", 3000),
+          "contacts/tina/clients/carl": contact("carl", 1000, source: real.run),
+          "contacts/tina/clients/cora": contact("cora", 1000, source: real.run),
+          "contacts/theo/clients/carl": contact("carl", 1000, source: real.run),
+          "contacts/theo/clients/cora": contact("cora", 1000, source: real.run),
+          "contacts/olga/clients/cora": contact("cora", 3000, source: real.run),
         ]
       )
       #expect(real.counts.trainers == 3 && real.counts.created == 5)
@@ -51,7 +62,6 @@ struct MigrateExistingChatsTests {
           "users/olga", "contacts/tina/clients/ghost", "contacts/theo/clients/ghost",
         ]
       )
-      #expect(real.validation.ok && real.validation.chatsChecked == 5)
     }
   }
 
@@ -62,72 +72,64 @@ struct MigrateExistingChatsTests {
       try await world.db.document("contacts/tina/clients/carl").set(contact("charles", 5))
       let first = try await world.migrateReally()
       #expect(first.counts.created == 4 && first.counts.existing == 1)
-      #expect(try await world.contacts()["contacts/tina/clients/carl"] == contact("charles", 5))
+      let stored = try await world.contacts()
+      #expect(stored["contacts/tina/clients/carl"] == contact("charles", 5))
 
-      world.faults.decide(nil)
       let second = try await world.migrateReally()
       #expect(second.contacts.isEmpty && second.counts.existing == 5)
-      #expect(world.faults.commits == 0)
+      #expect(try await world.contacts() == stored)
     }
   }
 
-  @Test("A run that ends between two writes is resumed behind them", arguments: 1...8)
+  @Test("A run after one that was killed between two writes does what is left", arguments: 1...4)
   func crash(commit: Int) async throws {
-    // The first run:  claim · theo's contacts · checkpoint · tina's contacts · checkpoint · …
+    // The first run:  lease · olga's contacts · theo's contacts · tina's contacts · lease
     //                 from commit number `commit` on the database is gone
     try await withAdministration { world in
       try await world.people()
       let plan = try await world.migrate()
       world.faults.decide { $0 < commit ? .none() : .refused }
       await #expect(throws: CallableError.self) { try await world.migrateReally() }
-      let before = try await world.contacts()
-      let left = try await world.db.document("migrationCheckpoints/migrateExistingChats").get()
       world.faults.decide(nil)
+      let before = try await world.contacts()
+      #expect(before.count == [0, 0, 1, 3][commit - 1])
+      try await world.outliveLeases()
       let reply = try await world.migrateReally()
 
-      let cursor = reply.resumedAfter.map { FirestoreValue.string($0) } ?? .null
-      #expect((left["cursor"] ?? .null) == cursor)
-      #expect(reply.counts.existing == before.count)
+      #expect(reply.counts.existing == before.count && reply.counts.trainers == 3)
       #expect(reply.counts.created + before.count == plan.counts.created)
-      #expect(reply.counts.trainers == 3 && reply.validation == plan.validation)
-      #expect(
-        try await world.contacts()
-          == Dictionary(uniqueKeysWithValues: plan.contacts.map { ($0.path, $0.data) })
-      )
-      let done = try await world.db.document("migrationCheckpoints/migrateExistingChats").get()
-      #expect(done["status"] == .string("done"))
+      let after = try await world.contacts()
+      #expect(after.keys.sorted() == plan.contacts.map(\.path).sorted())
+      #expect(after.values.count { $0.source == reply.run } == reply.counts.created)
+      #expect(try await !world.db.document("leases/migration").get().exists)
+      let warning = "A run ended without giving back its lease"
+      #expect(world.suite.logs.contains { $0.message == warning } == (commit > 1))
     }
   }
 
-  @Test("Writes whose answers are lost are counted once, and the run goes on")
+  @Test("Contacts whose writes are made without an answer are counted once, and as made")
   func lostAnswers() async throws {
     try await withAdministration { world in
       try await world.people()
-      let plan = try await world.migrate()
-      // Claiming is not tried again: nothing is written yet.
-      world.faults.decide { $0.isMultiple(of: 3) || $0 == 1 ? .none() : .unheard }
-      let reply = try? await world.migrateReally()
-      world.faults.decide(nil)
-      let last = try await world.migrateReally()
+      // The lease is taken; then every second answer is lost, one for each trainer.
+      world.faults.decide { $0.isMultiple(of: 2) ? .unheard : .none() }
+      let reply = try await world.migrateReally()
 
-      let created = (reply?.counts.created ?? 0) + last.counts.created
-      #expect(created <= plan.counts.created)
-      #expect(try await world.contacts().count == plan.counts.created)
-      #expect(last.validation.ok)
+      #expect(reply.counts.created == 5 && reply.counts.existing == 0)
+      #expect(reply.contacts.count == 5)
+      #expect(try await world.contacts().values.allSatisfy { $0.source == reply.run })
     }
   }
 
-  @Test("A contact that somebody makes meanwhile stays, and the others are written")
+  @Test("A contact that somebody makes meanwhile stays, and the others are made")
   func madeMeanwhile() async throws {
     try await withAdministration { world in
       try await world.people()
       let db = world.db
       let theirs = contact("charles", 5)
-      // Commit 1 claims the checkpoint; 2 are the contacts of the first trainer.
-      world.faults.decide { number in
-        .none {
-          if number == 2 { try await db.document("contacts/theo/clients/carl").create(theirs) }
-        }
+      // Transaction 1 takes the lease, 2 makes the contacts of olga, 3 those of theo.
+      world.faults.beforeTransaction { number in
+        if number == 3 { try await db.document("contacts/theo/clients/carl").create(theirs) }
       }
       let reply = try await world.migrateReally()
 
@@ -137,7 +139,34 @@ struct MigrateExistingChatsTests {
     }
   }
 
-  @Test("Runs at once write every contact once")
+  @Test("A client whom the trainer removed is never brought back, and the reply says so")
+  func removed() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      let note: [String: FieldValue] = ["removedAt": .serverTimestamp]
+      try await world.db.document("contacts/tina/removed/carl").set(note)
+      // Added again, without taking back the note.
+      try await world.db.document("contacts/theo/removed/carl").set(note)
+      try await world.db.document("contacts/theo/clients/carl").set(contact("carl", 5))
+      let dry = try await world.migrate()
+      // In the moment before the contacts of tina are made.
+      let db = world.db
+      world.faults.beforeTransaction { number in
+        if number == 4 { try await db.document("contacts/tina/removed/cora").set(note) }
+      }
+      let real = try await world.migrateReally()
+
+      #expect(dry.counts.created == 3 && dry.counts.existing == 1)
+      #expect(real.counts.created == 2 && real.counts.existing == 1)
+      #expect(
+        real.skips.filter { $0.reason == "the trainer has removed this client" }.map(\.path)
+          == ["contacts/tina/clients/carl", "contacts/tina/clients/cora"]
+      )
+      #expect(try await world.contacts().keys.allSatisfy { !$0.hasPrefix("contacts/tina/") })
+    }
+  }
+
+  @Test("Runs at once go one after another, and make every contact once")
   func concurrentRuns() async throws {
     try await withAdministration { world in
       try await world.people()
@@ -145,16 +174,91 @@ struct MigrateExistingChatsTests {
         try await world.user("client\(number)", "client")
         try await world.chat("x\(number)", ["tina", "client\(number)"])
       }
-      let replies = try await withThrowingTaskGroup(of: MigrateExistingChatsReply.self) { group in
+      let replies = try await withThrowingTaskGroup(of: MigrationReport.self) { group in
         for _ in 0..<3 { group.addTask { try await world.migrateReally() } }
         return try await group.reduce(into: []) { $0.append($1) }
       }
 
-      #expect(replies.allSatisfy { $0.validation.ok && $0.counts.errors == 0 })
-      #expect(replies.allSatisfy { $0.counts.created + $0.counts.existing == 45 })
+      #expect(replies.map(\.counts.created).sorted() == [0, 0, 45])
+      #expect(replies.map(\.counts.existing).sorted() == [0, 45, 45])
+      #expect(replies.allSatisfy { $0.counts.errors == 0 })
       #expect(try await world.contacts().count == 45)
     }
   }
+
+  @Test("Beside a run that is alive there is no other; a dry run needs no lease")
+  func heldLease() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      try await world.lease("migration")
+      #expect(try await world.migrate().counts.created == 5)
+
+      let error = await world.refusal { try await world.migrateReally() } as? CallableError
+      #expect(error?.code == .aborted)
+      #expect(error?.message.contains("held by the run other") == true)
+      #expect(try await world.contacts().isEmpty)
+    }
+  }
+
+  // MARK: Some trainers
+
+  @Test("A run for some trainers makes their contacts alone")
+  func someTrainers() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      let all = try await world.migrate()
+      let dry = try await world.migrate(["theo", "olga", "theo"])
+      #expect(dry.counts.trainers == 2 && dry.counts.created == 3)
+
+      let real = try await world.migrateReally(["theo", "olga", "theo"])
+      #expect(real.contacts == contacts(dry, source: real.run))
+      #expect(
+        real.contacts.map(\.path)
+          == all.contacts.map(\.path).filter { !$0.hasPrefix("contacts/tina/") }
+      )
+      #expect(try await world.contacts().count == 3)
+      // Without a role one counts as a trainer.
+      #expect(real.skips.contains { $0.path == "users/olga" && $0.reason.hasPrefix("has no role") })
+    }
+  }
+
+  @Test("An id of a client, of nobody or of an unknown role is skipped with its reason")
+  func noTrainers() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      try await world.user("boss", "admin")
+      let reply = try await world.migrateReally(["carl", "nobody", "boss", "tina"])
+
+      #expect(reply.counts.trainers == 1 && reply.counts.created == 2)
+      let reasons = Dictionary(uniqueKeysWithValues: reply.skips.map { ($0.path, $0.reason) })
+      #expect(reasons["users/carl"] == "the user is a client, not a trainer")
+      #expect(reasons["users/nobody"] == "there is no such user")
+      #expect(reasons["users/boss"] == "the user's role is neither trainer nor client")
+    }
+  }
+
+  @Test(
+    "What cannot be a list of trainers is refused",
+    arguments: [
+      [], [""], ["a/b"], ["tina", "."], [".."], ["__all__"],
+      [String(repeating: "x", count: 513)], (0...1000).map { "t\($0)" },
+    ]
+  )
+  func senselessTrainers(ids: [String]) async throws {
+    try await withAdministration { world in
+      try await world.people()
+      for dryRun in [true, false] {
+        let error = await #expect(throws: CallableError.self) {
+          try await world.migrate(ids, dryRun: dryRun, confirm: "migrate")
+        }
+        #expect(error?.code == .invalidArgument)
+        #expect(error?.message.contains("trainerIds") == true)
+      }
+      #expect(try await world.contacts().isEmpty)
+    }
+  }
+
+  // MARK: Large and malformed
 
   @Test("A trainer in more chats than a page, with more clients than a batch, gets them all")
   func manyChats() async throws {
@@ -169,9 +273,9 @@ struct MigrateExistingChatsTests {
       let dry = try await world.migrate()
       let real = try await world.migrateReally()
 
-      #expect(dry.counts.created == 105 && real.contacts == dry.contacts)
+      #expect(dry.counts.created == 105)
+      #expect(real.contacts == contacts(dry, source: real.run))
       #expect(try await world.contacts().count == 105)
-      #expect(real.validation.chatsChecked == 315 && real.validation.ok)
     }
   }
 
@@ -186,20 +290,47 @@ struct MigrateExistingChatsTests {
       try await world.chat("n2", ["theo", "mail"])
       try await world.chat("n3", ["gone", "cora"])
       try await world.db.document("chats/b1").set(["members": "tina"])
-      try await world.db.document("chats/b2").set(["members": ["tina", 7, "a/b", ""]])
-      try await world.db.document("contacts/tina/clients/nobody").set(contact("nobody", 1))
+      try await world.db.document("chats/b2").set(["members": ["tina", 7, "a/b", "", "carl"]])
+      try await world.db.document("chats/b3").set(["members": ["carl", "cora", 7]])
+      let dry = try await world.migrate()
       let reply = try await world.migrateReally()
 
-      #expect(Set(reply.errors.map(\.path)) == ["chats/b1", "chats/b2"])
+      // Each once, although two members find the second one.
+      #expect(reply.errors.map(\.path).sorted() == ["chats/b1", "chats/b2", "chats/b3"])
       let skipped = Set(reply.skips.map(\.path))
       #expect(skipped.isSuperset(of: ["contacts/theo/clients/nemo", "chats/n3", "users/boss"]))
-      #expect(reply.counts.skipped == reply.skips.count && reply.counts.errors == 2)
+      #expect(reply.counts.skipped == reply.skips.count && reply.counts.errors == 3)
+      #expect(dry.skips == reply.skips && dry.errors == reply.errors)
       #expect(
         try await world.contacts()["contacts/theo/clients/mail"]?.displayName == "mail@psst.app"
       )
-      #expect(!reply.validation.ok)
-      #expect(reply.validation.contactsWithoutUser == ["contacts/tina/clients/nobody"])
-      #expect(reply.validation.missingContacts == ["contacts/theo/clients/nemo"])
+    }
+  }
+
+  @Test("A run for some trainers reports the malformed chats that it finds")
+  func malformedOfSome() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      try await world.db.document("chats/b2").set(["members": ["tina", "theo", 7]])
+      try await world.db.document("chats/b3").set(["members": ["carl", 7]])
+
+      #expect(try await world.migrate(["tina", "theo"]).errors.map(\.path) == ["chats/b2"])
+      #expect(try await world.migrate(["olga"]).errors.isEmpty)
+    }
+  }
+
+  @Test("A contact that the database refuses is reported, and the others are made")
+  func refusedContact() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      // The document of the contact is larger than the user's, and too large.
+      let name = String(repeating: "x", count: (1 << 20) - 120)
+      try await world.user("huge", "client", name: name)
+      try await world.chat("h1", ["tina", "huge"])
+      let reply = try await world.migrateReally()
+
+      #expect(reply.counts.created == 5)
+      #expect(reply.errors.map(\.path) == ["contacts/tina/clients/huge"])
     }
   }
 
@@ -210,7 +341,8 @@ struct MigrateExistingChatsTests {
       world.faults.decide(nil)
       let error = await #expect(throws: CallableError.self) { try await world.migrateReally() }
       #expect(error?.code == .unavailable)
-      #expect(world.faults.commits == 0)
+      #expect(try await world.contacts().isEmpty)
+      #expect(try await !world.db.document("leases/migration").get().exists)
     }
     try await withAdministration(backup: .none) { world in
       try await world.people()
@@ -218,7 +350,7 @@ struct MigrateExistingChatsTests {
       let error = await #expect(throws: CallableError.self) { try await world.migrateReally() }
       #expect(error?.code == .failedPrecondition)
       #expect(error?.message.contains("PSST_BACKUP_LOCATION") == true)
-      #expect(world.faults.commits == 0)
+      #expect(try await world.contacts().isEmpty)
     }
     try await withAdministration(backup: .made(location: "gs://b/x")) { world in
       let reply = try await world.migrateReally()
@@ -248,11 +380,17 @@ struct MigrateExistingChatsTests {
     }
   }
 
-  @Test("Lists are bounded, and the reply says so")
+  @Test("Lists are bounded and without gaps, and the reply says so")
   func bounds() {
     // An entry takes a hundred bytes beside its text.
-    var list = BoundedList<String>(bytesMax: 250)
-    for text in ["a", "b", "c"] { list.append(text, bytes: 1) }
-    #expect(list.elements == ["a", "b"] && list.isTruncated)
+    var room = ListRoom(bytes: 250)
+    let taken = [1, 100, 1].map { room.takes($0) }
+    #expect(taken == [true, false, false])
+
+    var report = MigrationReport(dryRun: true, run: "r")
+    let reason = String(repeating: "x", count: 1 << 19)
+    for number in 0..<3 { report.skip("chats/\(number)", reason) }
+    #expect(report.skips.map(\.path) == ["chats/0"] && report.counts.skipped == 3)
+    #expect(report.truncated)
   }
 }

@@ -32,7 +32,10 @@ struct OpenAIChatTests {
   ]
 
   private func ask() async throws -> ChatAnswer<Facts> {
-    try await providers.chat().answer(Self.messages, as: Self.schema, Facts.self)
+    var usage = TokenUsage()
+    let output = try await providers.chat()
+      .answer(Self.messages, as: Self.schema, Facts.self, usage: &usage)
+    return ChatAnswer(output: output, usage: usage)
   }
 
   private func failure() async throws -> ServiceError? {
@@ -82,6 +85,24 @@ struct OpenAIChatTests {
     #expect(answer.output.facts.count == 1)
     #expect(answer.usage == TokenUsage(promptTokens: 80, completionTokens: 12))
     #expect(providers.waits.all.isEmpty)
+  }
+
+  @Test("Two of the longest answers use no more than a call reserves")
+  func reservation() async throws {
+    let longest = ScriptedReply(
+      content: "My knee",
+      usage: ["completion_tokens": 4096],
+      unchecked: true
+    )
+    try providers.stub.reply(longest, longest)
+    var usage = TokenUsage()
+    await #expect(throws: ServiceError.self) {
+      _ = try await providers.chat()
+        .answer(Self.messages, as: Self.schema, Facts.self, usage: &usage)
+    }
+    let most = try providers.chat().usageMax(of: Self.messages, as: Self.schema)
+    #expect(usage.completionTokens == 8192 && most.completionTokens == 8192)
+    #expect(usage.promptTokens > 0 && usage.promptTokens <= most.promptTokens)
   }
 
   @Test("Two answers in another form are an error that says nothing of what was written")

@@ -225,18 +225,17 @@ final class ProviderStandIn: HTTPTransport {
     guard body["model"] as? String == "tiny", !texts.contains("") else {
       return reply(400, #"{"error":{"message":"bad input","code":null}}"#)
     }
-    let data: [[String: Any]] = LexicalEmbedding().embeddings(of: texts).vectors.enumerated().map {
-      index,
-      vector in
-      let bytes = vector.flatMap { number in
-        (0..<4).map { UInt8(truncatingIfNeeded: number.bitPattern >> (8 * $0)) }
+    let data: [[String: Any]] = LexicalEmbedding().embeddings(of: texts, for: .app).vectors
+      .enumerated().map { index, vector in
+        let bytes = vector.flatMap { number in
+          (0..<4).map { UInt8(truncatingIfNeeded: number.bitPattern >> (8 * $0)) }
+        }
+        let isBase64 = state.embedsAsBase64 && body["encoding_format"] as? String == "base64"
+        return [
+          "index": index,
+          "embedding": isBase64 ? Data(bytes).base64EncodedString() as Any : vector as Any,
+        ]
       }
-      let isBase64 = state.embedsAsBase64 && body["encoding_format"] as? String == "base64"
-      return [
-        "index": index,
-        "embedding": isBase64 ? Data(bytes).base64EncodedString() as Any : vector as Any,
-      ]
-    }
     // The order of the answers is not promised.
     return reply(200, ["data": Array(data.reversed())])
   }

@@ -53,6 +53,7 @@ struct Scene: Sendable {
       functions.extractProfileInfoOnMessage
       functions.recordContact
       functions.refreshChatMembers
+      functions.backfillProfiles
     }
   }
 

@@ -1,15 +1,18 @@
+import FunctionsTesting
+import OpenAIStub
+import PsstModels
 @testable import PsstServices
 import Testing
 
 @Suite("Small talk")
 struct SmallTalkTests {
-  @Test(
-    "Greetings, single words, numbers and signs are small talk",
-    arguments: [
-      "ok", "OK!", "👍", "👍🏽🙏", "Hi Tina", "Good morning", "good morning Tina!", "Thank you so much",
-      "thanks", "See you tomorrow", "Knee", "12345", "3 x 12", "?!", "你好", "", "Hello there",
-    ]
-  )
+  private static let trivialTexts = [
+    "ok", "OK!", "👍", "👍🏽🙏", "Hi Tina", "Good morning", "good morning Tina!", "Thank you so much",
+    "thanks", "See you tomorrow", "Knee", "12345", "3 x 12", "?!", "你好", "", "Hello there",
+    "Thanks Tina", "Thank you Tina", "ok, great, thanks",
+  ]
+
+  @Test("Greetings, single words, numbers and signs are small talk", arguments: trivialTexts)
   func trivial(text: String) {
     #expect(SmallTalk.matches(text))
   }
@@ -17,11 +20,33 @@ struct SmallTalkTests {
   @Test(
     "A text that may state a fact is not",
     arguments: [
-      "sore knee", "No sleep", "no gluten", "My knee hurts", "So tired", "Hi Tina, my knee hurts",
+      "sore knee", "No sleep", "no gluten", "My knee hurts", "Hi Tina, my knee hurts",
       "我的膝盖很疼", "膝が痛いです", "เข่าของฉันเจ็บ", "Колено болит", "ok, no gluten", "I'm injured",
+      // A courtesy and one word.
+      "Thanks, asthma", "thanks asthma", "Thanks. Asthma", "Danke, Asthma", "Yes, asthma",
+      "ok Asthma", "So tired", "See you Monday", "Morgen Rom", "Morning Pilates", "你好，膝盖很疼",
+      "Good, Rome tomorrow", "Asthma, thanks",
     ]
   )
   func content(text: String) {
     #expect(!SmallTalk.matches(text))
+  }
+
+  @Test("Through the trigger, a text without content never reaches the chat model")
+  func trigger() async throws {
+    try await Scene.run { scene in
+      try await scene.contact("carl", of: "tina")
+      for (number, text) in Self.trivialTexts.enumerated() {
+        try await scene.write("m\(number)", text)
+      }
+      try await scene.suite.settle()
+      #expect(scene.model.journal.entries.isEmpty)
+
+      try scene.find((.injuries, "Asthma"), in: "asthma")
+      try await scene.write("last", "Thanks, asthma")
+      try await scene.suite.settle()
+      #expect(scene.model.journal.entries.count == 1)
+      #expect(try await scene.profile()?.totalItems == 1)
+    }
   }
 }

@@ -69,7 +69,7 @@ extension String {
   private static let uidBytesMax = 512
 
   /// Whether a user can have this id, by Firebase's limit and Firestore's rules for documents.
-  fileprivate var isUserID: Bool {
+  public var isUserID: Bool {
     !isEmpty && utf8.count <= Self.uidBytesMax && !utf8.contains(UInt8(ascii: "/")) && self != "."
       && self != ".." && !(hasPrefix("__") && hasSuffix("__"))
   }

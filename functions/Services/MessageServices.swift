@@ -7,6 +7,8 @@ public struct MessageServices: Sendable {
   public let indexer: MessageIndexer
   /// Finds messages.
   public let search: MessageSearch
+  /// Limits how often each user may search.
+  public let searchLimit: SearchLimit
   /// Keeps clients' profiles in step with what messages say about them.
   public let profiles: ProfileExtractor
   /// Keeps the last message of chats and contacts.
@@ -17,12 +19,18 @@ public struct MessageServices: Sendable {
   public let embeddings: any EmbeddingProvider
   /// The model that reads and answers; nil when none is configured.
   public let chat: (any ChatModel)?
-  /// Creates contacts for chats that are older than contacts.
+  /// Makes contacts for chats that are older than contacts.
   public let migration: ChatMigration
+  /// Removes the contacts that a run of the migration made.
+  public let rollback: MigrationRollback
   /// Embeds messages that have no vector.
   public let backfill: EmbeddingBackfill
+  /// Reads messages that were not read for their client's profile.
+  public let profileBackfill: ProfileBackfill
 
   /// Services over a database and the providers that the settings name.
+  ///
+  /// Every call of a model goes through one ledger, which counts and limits them.
   public init(
     firestore: Firestore,
     settings: PsstSettings,
@@ -30,11 +38,22 @@ public struct MessageServices: Sendable {
     retries: ServiceRetries = ServiceRetries(),
     clock: any Clock<Duration> = ContinuousClock()
   ) {
+    let ledger = UsageLedger(firestore: firestore, limits: settings.limits, now: retries.now)
+    searchLimit = SearchLimit(firestore: firestore, limits: settings.limits, now: retries.now)
     embeddings =
       switch settings.embedding {
       case .lexical: LexicalEmbedding()
       case .openAI(let baseURL, let key, let model):
-        OpenAIEmbedding(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
+        MeteredEmbedding(
+          provider: OpenAIEmbedding(
+            model: model,
+            baseURL: baseURL,
+            key: key,
+            http: http,
+            retries: retries
+          ),
+          ledger: ledger
+        )
       }
     vectors = PineconeIndex(
       settings: settings.vectors,
@@ -45,8 +64,18 @@ public struct MessageServices: Sendable {
     chat =
       switch settings.chat {
       case .none: nil
-      case .openAI(let baseURL, let key, let model):
-        OpenAIChat(model: model, baseURL: baseURL, key: key, http: http, retries: retries)
+      case .openAI(let baseURL, let key, let model, let price):
+        MeteredChat(
+          provider: OpenAIChat(
+            model: model,
+            baseURL: baseURL,
+            key: key,
+            http: http,
+            retries: retries
+          ),
+          price: price ?? ModelPrice.knownChatModels[model],
+          ledger: ledger
+        )
       }
     let documents = DocumentReader()
     let indexer = MessageIndexer(
@@ -64,12 +93,26 @@ public struct MessageServices: Sendable {
       clock: clock
     )
     profiles = ProfileExtractor(firestore: firestore, model: chat, documents: documents)
+    profileBackfill = ProfileBackfill(
+      firestore: firestore,
+      profiles: profiles,
+      model: chat,
+      documents: documents,
+      clock: clock
+    )
     contacts = ContactRecorder(firestore: firestore, documents: documents)
     migration = ChatMigration(
       firestore: firestore,
       documents: documents,
       backup: settings.backup.backup(over: http),
-      sleep: retries.sleep
+      sleep: retries.sleep,
+      clock: clock
+    )
+    rollback = MigrationRollback(
+      firestore: firestore,
+      documents: documents,
+      sleep: retries.sleep,
+      clock: clock
     )
     backfill = EmbeddingBackfill(
       firestore: firestore,
@@ -77,7 +120,8 @@ public struct MessageServices: Sendable {
       vectors: vectors,
       documents: documents,
       settings: settings.backfill,
-      sleep: retries.sleep
+      sleep: retries.sleep,
+      clock: clock
     )
   }
 

@@ -14,6 +14,9 @@ struct OpenAIServer {
   let retries: ServiceRetries
   let circuit: ServiceCircuit
 
+  /// Throws as a call would while the circuit is open, see `ServiceCircuit.check()`.
+  func check() throws { try circuit.check() }
+
   /// Posts JSON to a path below the base and reads the answer.
   ///
   /// `read` turns the reply into the output; a failure that it throws counts as the server's.

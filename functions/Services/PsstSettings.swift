@@ -10,6 +10,8 @@ public struct PsstSettings: Sendable {
   public var backfill: BackfillSettings
   /// How the database is copied before a migration.
   public var backup: BackupSettings
+  /// What models may use, and how often users may search.
+  public var limits: UsageLimits
 
   /// Settings by value.
   public init(
@@ -17,48 +19,116 @@ public struct PsstSettings: Sendable {
     vectors: VectorSettings,
     chat: ChatSettings = .none,
     backfill: BackfillSettings = BackfillSettings(),
-    backup: BackupSettings = .none
+    backup: BackupSettings = .none,
+    limits: UsageLimits = UsageLimits()
   ) {
     self.embedding = embedding
     self.vectors = vectors
     self.chat = chat
     self.backfill = backfill
     self.backup = backup
+    self.limits = limits
   }
 
   /// Reads `OPENAI_*`, `PSST_*`, `PINECONE_*` and, for backups, the emulator's place.
   ///
-  /// An absent or empty variable has a default. Throws `misconfigured` for a model whose dimension
-  /// is neither known nor given.
+  /// An absent or empty variable has a default. Throws `misconfigured` for a number that makes no
+  /// sense, for a model whose dimension is neither known nor given, and for half a price.
   public init(environment: [String: String]) throws {
     let environment = environment.filter { !$0.value.isEmpty }
     embedding = try EmbeddingSettings(environment: environment)
     vectors = VectorSettings(environment: environment)
-    chat = ChatSettings(environment: environment)
+    chat = try ChatSettings(environment: environment)
     backfill = try BackfillSettings(environment: environment)
     backup = BackupSettings(environment: environment)
+    limits = try UsageLimits(environment: environment)
   }
 
   /// Where OpenAI itself is.
   static let openAIBaseURL = "https://api.openai.com/v1"
+
+  /// A number in a range; nil for an absent variable.
+  ///
+  /// Throws `misconfigured` for anything else.
+  static func number(
+    _ environment: [String: String],
+    _ name: String,
+    _ range: ClosedRange<Double>
+  ) throws -> Double? {
+    guard let text = environment[name] else { return nil }
+    guard let number = Double(text), range.contains(number) else { throw wrong(name, text, range) }
+    return number
+  }
+
+  /// A whole number in a range, as `number(_:_:_:)` reads others.
+  static func whole(
+    _ environment: [String: String],
+    _ name: String,
+    _ range: ClosedRange<Int>
+  ) throws -> Int? {
+    guard let text = environment[name] else { return nil }
+    guard let number = Int(text), range.contains(number) else { throw wrong(name, text, range) }
+    return number
+  }
+
+  private static func wrong<Bound>(
+    _ name: String,
+    _ text: String,
+    _ range: ClosedRange<Bound>
+  ) -> ServiceError {
+    ServiceError(
+      .misconfigured,
+      "\(name) is \"\(text)\", but must be a number from \(range.lowerBound) to "
+        + "\(range.upperBound)\(Bound.self == Int.self ? ", and whole" : "")"
+    )
+  }
+
+  /// The prices that may be set, in US dollars for a million tokens.
+  static let prices = 0.0...1_000_000
 }
 
 /// Which chat model is used.
 public enum ChatSettings: Sendable, Hashable {
   /// No model: the work that needs one says so and goes on without it.
   case none
-  /// A model of a server that speaks OpenAI's protocol.
-  case openAI(baseURL: String, key: String?, model: String)
+  /// A model of a server that speaks OpenAI's protocol, at its list price unless given.
+  case openAI(baseURL: String, key: String?, model: String, price: ModelPrice? = nil)
 
-  /// Reads a key or an address, as for embeddings, and a model, which is never guessed.
-  init(environment: [String: String]) {
+  /// Reads a key or an address, as for embeddings, a model, which is never guessed, and its price.
+  init(environment: [String: String]) throws {
     let key = environment["OPENAI_API_KEY"]
     let address = environment["OPENAI_BASE_URL"]
     guard let model = environment["PSST_CHAT_MODEL"], key != nil || address != nil else {
       self = .none
       return
     }
-    self = .openAI(baseURL: address ?? PsstSettings.openAIBaseURL, key: key, model: model)
+    self = .openAI(
+      baseURL: address ?? PsstSettings.openAIBaseURL,
+      key: key,
+      model: model,
+      price: try Self.price(of: model, environment)
+    )
+  }
+
+  private static func price(
+    of model: String,
+    _ environment: [String: String]
+  ) throws -> ModelPrice? {
+    let known = ModelPrice.knownChatModels[model]
+    let input = try PsstSettings.number(environment, "PSST_CHAT_INPUT_PRICE", PsstSettings.prices)
+    let output = try PsstSettings.number(environment, "PSST_CHAT_OUTPUT_PRICE", PsstSettings.prices)
+    switch (
+      input ?? known?.dollarsPerMillionInputTokens,
+      output ?? known?.dollarsPerMillionOutputTokens
+    ) {
+    case (let input?, let output?): return ModelPrice(input: input, output: output)
+    case (nil, nil): return nil
+    default:
+      throw ServiceError(
+        .misconfigured,
+        "PSST_CHAT_INPUT_PRICE and PSST_CHAT_OUTPUT_PRICE belong together; set both for \(model)"
+      )
+    }
   }
 }
 
@@ -79,15 +149,15 @@ public enum EmbeddingSettings: Sendable {
     }
     let name = environment["PSST_EMBEDDING_MODEL"] ?? "text-embedding-3-small"
     let known = EmbeddingModel.known[name]
-    let dimension = try Self.number(environment, "PSST_EMBEDDING_DIMENSION").map { Int($0) }
-    guard let dimension = dimension ?? known?.dimension, (1...20_000).contains(dimension) else {
+    let dimension = try PsstSettings.whole(environment, "PSST_EMBEDDING_DIMENSION", 1...20_000)
+    guard let dimension = dimension ?? known?.dimension else {
       throw ServiceError(
         .misconfigured,
         "PSST_EMBEDDING_MODEL is \(name), whose vectors are of unknown length; "
           + "set PSST_EMBEDDING_DIMENSION to it, from 1 to 20000"
       )
     }
-    let threshold = try Self.number(environment, "PSST_EMBEDDING_THRESHOLD")
+    let threshold = try PsstSettings.number(environment, "PSST_EMBEDDING_THRESHOLD", -1...1)
     self = .openAI(
       baseURL: address ?? PsstSettings.openAIBaseURL,
       key: key,
@@ -97,18 +167,13 @@ public enum EmbeddingSettings: Sendable {
         dimension: dimension,
         // A model nobody has measured gets a threshold that fits most measured ones.
         relevanceThreshold: threshold ?? known?.threshold ?? 0.3,
-        dollarsPerMillionTokens: try Self.number(environment, "PSST_EMBEDDING_PRICE")
-          ?? known?.dollarsPerMillionTokens
+        dollarsPerMillionTokens: try PsstSettings.number(
+          environment,
+          "PSST_EMBEDDING_PRICE",
+          PsstSettings.prices
+        ) ?? known?.dollarsPerMillionTokens
       )
     )
-  }
-
-  static func number(_ environment: [String: String], _ name: String) throws -> Double? {
-    guard let text = environment[name] else { return nil }
-    guard let number = Double(text), abs(number) < 1_000_000 else {
-      throw ServiceError(.misconfigured, "\(name) is \"\(text)\", which is not a sensible number")
-    }
-    return number
   }
 }
 

@@ -1,10 +1,5 @@
+import Foundation
 import OutboundHTTP
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// One JSON call to a service, with its failures sorted by kind.
 struct ServiceCall {
@@ -129,7 +124,7 @@ struct ServiceCall {
     let seconds =
       milliseconds.map { $0 / 1000 }
       ?? headers["retry-after"].flatMap { text in
-        Double(text) ?? HTTPDate.read(text)?.timeIntervalSince(reference(headers))
+        Double(text) ?? Self.date(text)?.timeIntervalSince(reference(headers))
       }
     // Without a valid wait from the service, the caller chooses how long to wait.
     guard let seconds, seconds > 0 else { return nil }
@@ -138,39 +133,18 @@ struct ServiceCall {
 
   /// The service's own time, because its clock may differ.
   private func reference(_ headers: OutboundHeaders) -> Date {
-    headers["date"].flatMap(HTTPDate.read) ?? now()
+    headers["date"].flatMap(Self.date) ?? now()
+  }
+
+  /// A date as HTTP writes it (RFC 9110, section 5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+  private static func date(_ text: String) -> Date? {
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.timeZone = .gmt
+    formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+    return formatter.date(from: text)
   }
 
   /// The longest wait taken seriously, a day; a longer wait is as good as for ever.
   private static let wishMax = 86_400.0
-}
-
-/// Dates as HTTP writes them, in the one form that servers may send (RFC 9110, section 5.6.7).
-enum HTTPDate {
-  private static let months = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-  ]
-
-  /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`; nil for anything else.
-  static func read(_ text: String) -> Date? {
-    let words = text.split { $0 == " " || $0 == ":" }
-    guard words.count == 8, words[0].hasSuffix(","), words[7] == "GMT",
-      let month = months.firstIndex(of: String(words[2])),
-      let day = Int(words[1]), (1...31).contains(day),
-      let year = Int(words[3]), (1970...9999).contains(year),
-      let hour = Int(words[4]), (0...23).contains(hour),
-      let minute = Int(words[5]), (0...59).contains(minute),
-      let second = Int(words[6]), (0...60).contains(second)
-    else { return nil }
-    // Years begin in March here, so that the leap day is the last one.
-    let marchYear = month < 2 ? year - 1 : year
-    let marchMonth = (month + 10) % 12
-    let days =
-      365 * marchYear + marchYear / 4 - marchYear / 100 + marchYear / 400
-      + (153 * marchMonth + 2) / 5 + day - 1 - Self.daysUntil1970
-    return Date(timeIntervalSince1970: Double((days * 24 + hour) * 3600 + minute * 60 + second))
-  }
-
-  /// The days from the first of March of year 0.
-  private static let daysUntil1970 = 719_468
 }

@@ -11,6 +11,8 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
   public internal(set) var circuit = Circuit.closed
   /// Whether the circuit opened for this failure and was closed, or open for another kind, before.
   public internal(set) var isNews = false
+  /// What a model used before its call failed.
+  var usage = TokenUsage()
   /// Whether the service itself said to try again at once; nil when it said nothing.
   var shouldRetry: Bool?
 
@@ -22,6 +24,8 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
     case rateLimited
     /// The account has no quota left until a person gives it some.
     case quotaExhausted
+    /// The call may need more than the app's own limits leave for the day.
+    case limitReached
     /// The settings are wrong: a key, a model or an index.
     case misconfigured
     /// The service does not take the request.
@@ -55,7 +59,7 @@ public struct ServiceError: Error, Sendable, Hashable, CustomStringConvertible {
   /// Whether the service serves nobody right now, whatever is asked of it.
   ///
   /// Who can do without the service then does; others wait.
-  public var isOutage: Bool { isTransient || needsCorrection }
+  public var isOutage: Bool { isTransient || needsCorrection || kind == .limitReached }
 
   /// The message.
   public var description: String { message }

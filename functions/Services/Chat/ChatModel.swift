@@ -2,15 +2,19 @@
 public protocol ChatModel: Sendable {
   /// The model's name, for logs and answers.
   var name: String { get }
+  /// What the model's tokens cost; nil when it is not known.
+  var price: ModelPrice? { get }
 
   /// One answer of the model to the messages, in the form that the schema describes.
   ///
-  /// Throws `ServiceError`: `refused` when the model will not answer or its answer was cut off,
-  /// `unavailable` when the answer does not have the requested form, even if tried once more.
+  /// Charges the call to the payer. Throws `ServiceError`: `refused` when the model will not answer
+  /// or its answer was cut off, `unavailable` when the answer does not have the requested form, even
+  /// if tried once more, `limitReached` when the payer or all together have used their day's share.
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
-    _ type: Output.Type
+    _ type: Output.Type,
+    for payer: Payer
   ) async throws -> ChatAnswer<Output>
 }
 

@@ -1,4 +1,4 @@
-public import OutboundHTTP
+import OutboundHTTP
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -7,9 +7,11 @@ public import OutboundHTTP
 #endif
 
 /// A model behind any server that speaks OpenAI's chat completions with structured outputs.
-public struct OpenAIChat: ChatModel {
+///
+/// Services get it as `MeteredChat`, whose calls go through the ledger.
+struct OpenAIChat: Sendable {
   /// The model's name.
-  public let name: String
+  let name: String
   private let server: OpenAIServer
   private let answerTokensMax: Int
 
@@ -21,7 +23,7 @@ public struct OpenAIChat: ChatModel {
   /// A model below `baseURL`, such as `https://api.openai.com/v1`.
   ///
   /// `answerTokensMax` bounds what one answer costs, thinking included.
-  public init(
+  init(
     model: String,
     baseURL: String,
     key: String?,
@@ -46,38 +48,56 @@ public struct OpenAIChat: ChatModel {
     self.answerTokensMax = answerTokensMax
   }
 
-  /// One answer, requested again if the first does not have the form that the schema describes.
-  public func answer<Output: Decodable & Sendable>(
-    _ messages: [ChatMessage],
-    as schema: JSONSchema,
-    _ type: Output.Type
-  ) async throws -> ChatAnswer<Output> {
-    let request = Request(
+  /// Throws as a call would while the circuit is open.
+  func check() throws { try server.check() }
+
+  /// The most tokens that an answer can use, with the one that may be requested again.
+  ///
+  /// Each token of the request is at least one byte of it. Only a service that charges for answers
+  /// without content can use more.
+  func usageMax(of messages: [ChatMessage], as schema: JSONSchema) throws -> TokenUsage {
+    TokenUsage(
+      promptTokens: Self.answersMax * (try JSONEncoder().encode(request(messages, schema))).count,
+      completionTokens: Self.answersMax * answerTokensMax
+    )
+  }
+
+  private func request(_ messages: [ChatMessage], _ schema: JSONSchema) -> Request {
+    Request(
       model: name,
       messages: messages,
       max_completion_tokens: answerTokensMax,
       response_format: Request.Format(schema)
     )
-    var usage = TokenUsage()
+  }
+
+  /// One answer, requested again if the first does not have the form that the schema describes.
+  ///
+  /// Adds to `usage` what each answer cost, also one that cannot be used. Throws as
+  /// `ChatModel.answer` does.
+  func answer<Output: Decodable & Sendable>(
+    _ messages: [ChatMessage],
+    as schema: JSONSchema,
+    _ type: Output.Type,
+    usage: inout TokenUsage
+  ) async throws -> Output {
+    let request = request(messages, schema)
     for _ in 1...Self.answersMax {
-      let (text, used) = try await server.post(
+      let text = try await server.post(
         ["chat", "completions"],
         request,
         timeout: Self.timeout
       ) { (reply: Reply) in
-        let text = try reply.text()
-        let promptBytes = messages.reduce(0) { $0 + $1.content.utf8.count }
-        let used = TokenUsage(
+        let counted = TokenUsage(
           reply.usage,
-          promptBytes: promptBytes,
-          completionBytes: text.utf8.count
+          promptBytes: messages.reduce(0) { $0 + $1.content.utf8.count },
+          completionBytes: reply.choices.first?.message.content?.utf8.count ?? 0
         )
-        return (text, used)
+        return try usage.add(counted) { try reply.text() }
       }
-      usage += used
       // The reason could quote what people wrote, so it is not passed on.
       if let output = try? JSONDecoder().decode(Output.self, from: Data(text.utf8)) {
-        return ChatAnswer(output: output, usage: usage)
+        return output
       }
     }
     throw ServiceError(

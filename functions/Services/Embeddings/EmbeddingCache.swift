@@ -1,6 +1,8 @@
 import Synchronization
 
 /// Remembers the vectors of the latest texts, so that a repeated text asks no provider.
+///
+/// Each worker has its own: to look into a shared one would cost more than an embedding does.
 public final class EmbeddingCache: Sendable {
   private struct Key: Hashable {
     var model: EmbeddingModel
@@ -10,6 +12,19 @@ public final class EmbeddingCache: Sendable {
   private struct Entries {
     var vectors: [Key: (vector: [Float], used: UInt64)] = [:]
     var uses: UInt64 = 0
+    var underWay: [Key: SharedResult<Embedded>] = [:]
+  }
+
+  /// The vector of a text and what it cost.
+  private struct Embedded: Sendable {
+    var vector: [Float]
+    var usage: TokenUsage
+  }
+
+  /// Where a vector comes from.
+  private enum Source {
+    case memory([Float])
+    case call(SharedResult<Embedded>, isNew: Bool)
   }
 
   private let entriesMax: Int
@@ -22,37 +37,80 @@ public final class EmbeddingCache: Sendable {
 
   /// The vector of a text, from memory or otherwise from the provider.
   ///
-  /// Adds what the provider was paid to `usage`. Two simultaneous calls for the same new text both
-  /// ask the provider.
+  /// Simultaneous calls for the same text ask the provider once. The first caller pays, and only
+  /// that caller's `usage` grows. Cancellation ends one caller's wait, but neither the others' nor
+  /// the request: it is paid for, so its vector is kept. Throws what the provider throws; a caller
+  /// whose own payer was not asked does not fail for another payer's limit.
   public func vector(
     of text: String,
     by provider: any EmbeddingProvider,
+    for payer: Payer,
     usage: inout TokenUsage
   ) async throws -> [Float] {
     let key = Key(model: provider.model, text: text)
-    if let vector = look(for: key) { return vector }
-    let embedded = try await provider.embeddings(of: [text])
-    usage += embedded.usage
-    guard let vector = embedded.vectors.first else {
-      throw ServiceError(.unavailable, "the embedding provider sent no vector")
+    while true {
+      switch source(of: key) {
+      case .memory(let vector): return vector
+      case .call(let shared, isNew: true):
+        request(key, by: provider, for: payer, shared)
+        let embedded = try await shared.value()
+        usage += embedded.usage
+        return embedded.vector
+      case .call(let shared, isNew: false):
+        do {
+          return try await shared.value().vector
+        } catch let error as ServiceError where error.kind == .limitReached {
+          continue
+        }
+      }
     }
-    keep(vector, for: key)
-    return vector
   }
 
-  private func look(for key: Key) -> [Float]? {
-    entries.withLock { entries in
-      guard let found = entries.vectors[key] else { return nil }
-      entries.uses += 1
-      entries.vectors[key] = (found.vector, entries.uses)
-      return found.vector
+  private func request(
+    _ key: Key,
+    by provider: any EmbeddingProvider,
+    for payer: Payer,
+    _ shared: SharedResult<Embedded>
+  ) {
+    // The cache owns the task, which serves callers that come and go. It ends with the provider's
+    // answer, for which time-outs and few attempts bound the wait.
+    Task {
+      let result: Result<Embedded, any Error>
+      do {
+        let embedded = try await provider.embeddings(of: [key.text], for: payer)
+        guard let vector = embedded.vectors.first else {
+          throw ServiceError(.unavailable, "the embedding provider sent no vector")
+        }
+        result = .success(Embedded(vector: vector, usage: embedded.usage))
+      } catch {
+        result = .failure(error)
+      }
+      end(key, result)
+      shared.finish(result)
     }
   }
 
-  private func keep(_ vector: [Float], for key: Key) {
+  private func source(of key: Key) -> Source {
     entries.withLock { entries in
+      if let found = entries.vectors[key] {
+        entries.uses += 1
+        entries.vectors[key] = (found.vector, entries.uses)
+        return .memory(found.vector)
+      }
+      if let shared = entries.underWay[key] { return .call(shared, isNew: false) }
+      let shared = SharedResult<Embedded>()
+      entries.underWay[key] = shared
+      return .call(shared, isNew: true)
+    }
+  }
+
+  /// Ends a request, and keeps its vector in place of the one used longest ago.
+  private func end(_ key: Key, _ result: Result<Embedded, any Error>) {
+    entries.withLock { entries in
+      entries.underWay[key] = nil
+      guard case .success(let embedded) = result else { return }
       entries.uses += 1
-      entries.vectors[key] = (vector, entries.uses)
+      entries.vectors[key] = (embedded.vector, entries.uses)
       while entries.vectors.count > entriesMax,
         let oldest = entries.vectors.min(by: { $0.value.used < $1.value.used })
       {

@@ -5,9 +5,11 @@ public protocol EmbeddingProvider: Sendable {
 
   /// One vector of unit length for each text, in order, and the tokens used.
   ///
-  /// There may be any number of texts: the provider splits them as its service requires. The caller
-  /// leaves out blank texts. Throws `ServiceError`, and then loses what was embedded before.
-  func embeddings(of texts: [String]) async throws -> Embeddings
+  /// Charges the call to the payer. There may be any number of texts: the provider splits them as
+  /// its service requires. The caller leaves out blank texts. Throws `ServiceError`, and then loses
+  /// what was embedded before; `limitReached` when the payer or all together have used their day's
+  /// share.
+  func embeddings(of texts: [String], for payer: Payer) async throws -> Embeddings
 }
 
 /// Vectors, and what they cost.

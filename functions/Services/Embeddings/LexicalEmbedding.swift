@@ -19,8 +19,8 @@ public struct LexicalEmbedding: EmbeddingProvider {
   /// The only configuration.
   public init() {}
 
-  /// One vector of unit length for each text, using no tokens.
-  public func embeddings(of texts: [String]) -> Embeddings {
+  /// One vector of unit length for each text, using no tokens, so that nobody pays.
+  public func embeddings(of texts: [String], for payer: Payer) -> Embeddings {
     Embeddings(vectors: texts.map(vector), usage: TokenUsage())
   }
 

@@ -1,4 +1,4 @@
-public import OutboundHTTP
+import OutboundHTTP
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -7,9 +7,11 @@ public import OutboundHTTP
 #endif
 
 /// Embeddings of any server that speaks OpenAI's protocol.
-public struct OpenAIEmbedding: EmbeddingProvider {
+///
+/// Services get it as `MeteredEmbedding`, whose calls go through the ledger.
+struct OpenAIEmbedding: Sendable {
   /// The model that makes the vectors.
-  public let model: EmbeddingModel
+  let model: EmbeddingModel
   private let server: OpenAIServer
 
   // The service's own limits; each token is at least one byte, so bytes are on the safe side.
@@ -17,11 +19,13 @@ public struct OpenAIEmbedding: EmbeddingProvider {
   private static let inputBytesMax = 8192
   private static let requestBytesMax = 300_000
   private static let timeout: Duration = .seconds(30)
+  /// Tokens that a model may add to a text, at its beginning and end.
+  private static let marksMax = 2
   /// The most bytes of a number, written out with all its digits.
   private static let numberBytesMax = 24
 
   /// A provider below `baseURL`, such as `https://api.openai.com/v1`.
-  public init(
+  init(
     model: EmbeddingModel,
     baseURL: String,
     key: String?,
@@ -44,20 +48,29 @@ public struct OpenAIEmbedding: EmbeddingProvider {
     )
   }
 
-  /// One vector for each text, in as few requests as the service allows.
-  ///
-  /// Only the beginning of a long text counts.
-  public func embeddings(of texts: [String]) async throws -> Embeddings {
-    var all = Embeddings(vectors: [], usage: TokenUsage())
-    for batch in Self.batches(texts.map(Self.clipped)) {
-      let some = try await request(batch)
-      all.vectors += some.vectors
-      all.usage += some.usage
-    }
-    return all
+  /// Throws as a call would while the circuit is open.
+  func check() throws { try server.check() }
+
+  /// The most tokens that embedding the texts can use.
+  func usageMax(of texts: [String]) -> TokenUsage {
+    TokenUsage(
+      promptTokens: texts.reduce(0) { $0 + min($1.utf8.count, Self.inputBytesMax) + Self.marksMax }
+    )
   }
 
-  private func request(_ texts: [String]) async throws -> Embeddings {
+  /// One vector of unit length for each text, in order, in as few requests as the service allows.
+  ///
+  /// Only the beginning of a long text counts. Adds to `usage` what each answer cost, also when a
+  /// later one fails. Throws `ServiceError`.
+  func embeddings(of texts: [String], usage: inout TokenUsage) async throws -> [[Float]] {
+    var vectors: [[Float]] = []
+    for batch in Self.batches(texts.map(Self.clipped)) {
+      vectors += try await request(batch, usage: &usage)
+    }
+    return vectors
+  }
+
+  private func request(_ texts: [String], usage: inout TokenUsage) async throws -> [[Float]] {
     let isShortened =
       model.name.hasPrefix("text-embedding-3")
       && EmbeddingModel.known[model.name]?.dimension != model.dimension
@@ -74,13 +87,11 @@ public struct OpenAIEmbedding: EmbeddingProvider {
       timeout: Self.timeout,
       responseBytesMax: OutboundRequest.defaultResponseBytesMax + numbersMax * Self.numberBytesMax
     ) { (reply: Reply) in
-      Embeddings(
-        vectors: try vectors(of: reply, for: texts),
-        usage: TokenUsage(
-          reply.usage,
-          promptBytes: texts.reduce(0) { $0 + $1.utf8.count }
-        )
+      let counted = TokenUsage(
+        reply.usage,
+        promptBytes: texts.reduce(0) { $0 + $1.utf8.count }
       )
+      return try usage.add(counted) { try vectors(of: reply, for: texts) }
     }
   }
 

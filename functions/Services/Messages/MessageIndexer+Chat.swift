@@ -72,6 +72,7 @@ extension MessageIndexer {
           _ = try await index(
             MessagePlace(chatID: chatID, messageID: messageID),
             known: Embedded(record),
+            payer: nil,
             usage: &usage
           )
         }

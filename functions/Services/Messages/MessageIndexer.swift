@@ -49,13 +49,16 @@ public struct MessageIndexer: Sendable {
     return try await index(
       MessagePlace(chatID: chatID, messageID: messageID),
       known: nil,
+      payer: nil,
       usage: &usage
     )
   }
 
+  /// The sender pays for a new vector unless another payer is given.
   func index(
     _ place: MessagePlace,
     known: Embedded?,
+    payer: Payer?,
     usage: inout TokenUsage
   ) async throws -> Outcome {
     var known = known
@@ -69,7 +72,11 @@ public struct MessageIndexer: Sendable {
           if let known, known.text == source.text {
             known
           } else {
-            try await embedded(source, usage: &usage)
+            try await embedded(
+              source,
+              payer: payer ?? .user(source.message.senderID),
+              usage: &usage
+            )
           }
         known = embedded
         try await vectors.upsert([source.record(embedded.values)])
@@ -103,18 +110,24 @@ public struct MessageIndexer: Sendable {
   /// The vector of a message's text: the stored one, that of an equal text, or a new one.
   private func embedded(
     _ source: MessageSource,
+    payer: Payer,
     usage: inout TokenUsage
   ) async throws -> Embedded {
     // Who cannot store a vector does not pay for it.
     try vectors.checkWriting()
     let stored = try await vectors.fetch([source.vectorID])[source.vectorID].flatMap(Embedded.init)
     if let stored, stored.text == source.text { return stored }
-    let values = try await cache.vector(of: source.text, by: embeddings, usage: &usage)
+    let values = try await cache.vector(
+      of: source.text,
+      by: embeddings,
+      for: payer,
+      usage: &usage
+    )
     return Embedded(text: source.text, values: values)
   }
 
   private func embed(_ texts: [String], usage: inout TokenUsage) async throws -> [[Float]] {
-    let embedded = try await embeddings.embeddings(of: texts)
+    let embedded = try await embeddings.embeddings(of: texts, for: .app)
     usage += embedded.usage
     guard embedded.vectors.count == texts.count else {
       throw ServiceError(
@@ -229,6 +242,7 @@ public struct MessageIndexer: Sendable {
     /// Counts messages that failed; what a service refuses, it refuses for good.
     fileprivate mutating func fail(_ count: Int, _ error: ServiceError) {
       failed += count
+      usage += error.usage
       if error.kind != .refused { failure = failure ?? error }
     }
   }
@@ -236,7 +250,7 @@ public struct MessageIndexer: Sendable {
   /// Brings the vectors of several messages in step with the messages, in few calls.
   ///
   /// Embeds each of their texts once, and asks no stored vector first: it is for messages without
-  /// one. As for a single message, each message is read again afterwards, and one that changed
+  /// one. The app pays. As for a single message, each message is read again afterwards, and one that changed
   /// meanwhile is indexed again by itself. Failures of services are in the batch; throws
   /// `FirestoreError`.
   func index(_ places: [MessagePlace]) async throws -> Batch {
@@ -260,7 +274,7 @@ public struct MessageIndexer: Sendable {
     }
     for place in singles {
       do {
-        batch.count(try await index(place, known: nil, usage: &batch.usage))
+        batch.count(try await index(place, known: nil, payer: .app, usage: &batch.usage))
       } catch let error as ServiceError {
         batch.fail(1, error)
       }
@@ -310,6 +324,7 @@ public struct MessageIndexer: Sendable {
     do {
       return try await work(inputs, &batch)
     } catch let error as ServiceError {
+      batch.usage += error.usage
       guard error.kind == .refused else {
         batch.failure = error
         return []

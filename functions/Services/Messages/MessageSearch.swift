@@ -131,7 +131,12 @@ public struct MessageSearch: Sendable {
   ) async throws -> [Hit] {
     async let scope = scope(of: userID, chatID: chatID)
     var usage = TokenUsage()
-    let vector = try await cache.vector(of: query, by: embeddings, usage: &usage)
+    let vector = try await cache.vector(
+      of: query,
+      by: embeddings,
+      for: .user(userID),
+      usage: &usage
+    )
     guard let filter = try await scope else { return [] }
     let threshold = minScore ?? model.relevanceThreshold
     var topK = min(limit * Self.surplus, Self.hitsMax)

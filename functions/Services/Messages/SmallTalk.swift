@@ -1,19 +1,42 @@
 /// Texts that say nothing about anybody, so that no chat model need read them.
 enum SmallTalk {
+  /// Whether a text is only a single word, numbers, signs, courtesies or a greeting of somebody.
+  ///
+  /// A courtesy beside any other word has content: "Thanks, asthma" may answer a question. Of such
+  /// words only a name after a greeting has none, and a name is capitalized.
+  static func matches(_ text: String) -> Bool {
+    // A long text is not looked through: it has content.
+    let words = text.prefix(1000).split { !$0.isLetter && !$0.isNumber && $0 != "'" }
+      .filter { $0.contains(where: \.isLetter) }
+    let lowercased = words.map { $0.lowercased() }
+    let content = lowercased.indices.filter { !isCourtesy(lowercased[$0]) }
+    guard let first = content.first else { return true }
+    guard content.count == 1, !isSeveralWords(words[first]) else { return false }
+    if words.count == 1 { return true }
+    guard first > 0, words[first].first?.isUppercase == true else { return false }
+    // A comma or a full stop may begin something else: "Danke, Asthma".
+    let gap = text[words[first - 1].endIndex..<words[first].startIndex]
+    return gap.allSatisfy(\.isWhitespace) && isGreeting(lowercased[..<first])
+  }
+
+  private static func isCourtesy(_ word: String) -> Bool {
+    courtesies.contains(word) || besideCourtesies.contains(word) || greetings.contains(word)
+  }
+
+  /// Whether words end with one that a name follows: "good morning", but not "morning" alone, which
+  /// also begins "Morning Pilates".
+  private static func isGreeting(_ words: ArraySlice<String>) -> Bool {
+    guard let last = words.last else { return false }
+    if greetings.contains(last) { return true }
+    let before = words.dropLast().last
+    return before == "good" && timesOfDay.contains(last) || before == "thank" && last == "you"
+  }
+
   /// The fewest characters of content in a script that writes words without spaces.
   private static let unspacedMin = 4
 
-  /// Whether a text is only a single word, numbers, signs or a greeting of somebody.
-  static func matches(_ text: String) -> Bool {
-    // A long text is not looked through: it has content.
-    let words = text.prefix(1000).lowercased().split { !$0.isLetter && !$0.isNumber && $0 != "'" }
-      .map { String($0) }.filter { $0.contains(where: \.isLetter) }
-    let content = words.filter { !courtesies.contains($0) && !besideCourtesies.contains($0) }
-    if content.contains(where: { $0.unicodeScalars.filter(isUnspaced).count >= unspacedMin }) {
-      return false
-    }
-    // "Good morning Tina", but not "no sleep".
-    return words.count <= 1 || content.count <= 1 && words.contains(where: courtesies.contains)
+  private static func isSeveralWords(_ word: Substring) -> Bool {
+    word.unicodeScalars.filter(isUnspaced).count >= unspacedMin
   }
 
   /// Whether a character belongs to a script that writes words without spaces.
@@ -27,12 +50,18 @@ enum SmallTalk {
     }
   }
 
+  /// Courtesies that a name follows.
+  private static let greetings: Set<String> = [
+    "bye", "cheers", "danke", "goodbye", "goodnight", "gracias", "hallo", "hello", "hey", "hi",
+    "hola", "merci", "thanks", "thx", "welcome",
+  ]
+
+  private static let timesOfDay: Set<String> = ["afternoon", "evening", "morning", "night"]
+
   private static let courtesies: Set<String> = [
-    "alright", "bye", "cheers", "cool", "danke", "evening", "goodbye", "goodnight", "gracias",
-    "great", "haha", "hallo", "hello", "hey", "hi", "hola", "lol", "merci", "morgen", "morning",
-    "night", "ok", "okay", "perfect", "see", "sure", "thank", "thanks", "thx", "welcome", "yeah",
-    "yep",
-    "yes", "你好", "谢谢", "こんにちは", "ありがとう", "สวัสดี",
+    "alright", "cool", "evening", "great", "haha", "lol", "morgen", "morning", "night", "ok",
+    "okay", "perfect", "see", "sure", "thank", "yeah", "yep", "yes", "你好", "谢谢", "こんにちは",
+    "ありがとう", "สวัสดี",
   ]
 
   /// Words that add nothing to a courtesy, but may elsewhere.

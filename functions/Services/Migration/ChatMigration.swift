@@ -1,135 +1,137 @@
-public import FirestoreClient
+import FirestoreClient
 import PsstModels
 
 /// Gives every trainer the missing contacts of the clients they share a chat with.
 ///
-/// A contact is written only where there is none, each by a write that fails otherwise: so runs may
-/// be repeated, killed and run beside each other, and nothing is overwritten, doubled or deleted. A
-/// run notes the last trainer it has done; the next run begins after that trainer, but looks at all
-/// the others too, so that its report is about the whole database.
+/// A contact is made only where there is none, and where the trainer has not removed the client, in
+/// a transaction that reads both: so runs may be repeated and killed, and nothing is overwritten,
+/// doubled, deleted or brought back. What is done is not done again, so every run begins at the
+/// start. There is one real run at a time, by a `Lease`, which the rollback needs, too.
 ///
 /// Holds one page of documents at a time, and the people that one trainer shares chats with.
 public struct ChatMigration: Sendable {
-  /// The name of the checkpoint.
-  public static let name = "migrateExistingChats"
+  /// The name of the lease.
+  static let leaseName = "migration"
 
   let firestore: Firestore
   let documents: DocumentReader
   private let backup: any DatabaseBackup
   private let sleep: @Sendable (Duration) async throws -> Void
+  private let clock: any Clock<Duration>
 
   static let pageSize = 300
   /// Contacts that are looked at, and written, together.
-  private static let batchSize = 100
+  static let batchSize = 100
   /// The most partners of a trainer; more than this is a fault in the data.
   private static let partnersMax = 100_000
-  private static let attemptsMax = 5
 
   /// A migration of a database, after a backup.
-  public init(
+  ///
+  /// `sleep` waits between attempts, and `clock` is that of the lease.
+  init(
     firestore: Firestore,
     documents: DocumentReader,
     backup: any DatabaseBackup,
-    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    sleep: @escaping @Sendable (Duration) async throws -> Void,
+    clock: any Clock<Duration>
   ) {
     self.firestore = firestore
     self.documents = documents
     self.backup = backup
     self.sleep = sleep
+    self.clock = clock
   }
 
-  /// Migrates or, in a dry run, finds what would be migrated.
+  /// Migrates or, in a dry run, finds what would be migrated, for these trainers or for all.
   ///
-  /// `progress` is called now and then with the counts so far. Throws `FirestoreError` or
-  /// `ServiceError` when the database or the backup cannot be reached; finished work is then kept,
-  /// and the next run continues after it.
+  /// `progress` is called at the start, and now and then with the report so far. Throws
+  /// `FirestoreError` or `ServiceError` when the database or the backup cannot be reached, and
+  /// `LeaseError` for a real run beside another; finished work is kept.
   public func run(
+    trainerIDs: [String]? = nil,
     dryRun: Bool,
-    progress: @Sendable (MigrationReport.Counts) -> Void = { _ in }
+    progress: @escaping @Sendable (MigrationReport) -> Void = { _ in }
   ) async throws -> MigrationReport {
-    var run = Run(
-      migration: self,
-      keeper: try await CheckpointKeeper(Self.name, in: firestore, ignoring: dryRun),
-      report: MigrationReport(isDryRun: dryRun)
-    )
-    if !dryRun { try await run.backUp(backup) }
-    try await run.trainers(progress)
-    try await run.validate()
-    if !dryRun { try await run.keeper.finish(counts: run.checkpointCounts) }
+    let lease = Lease(Self.leaseName, in: firestore, clock: clock)
+    let report = MigrationReport(dryRun: dryRun, run: lease.run)
+    guard !dryRun else { return try await migrate(trainerIDs, report, progress) }
+    return try await lease.hold {
+      var report = report
+      // The run's id ends the name: two runs never write into one folder.
+      report.backup = try await backup.backUp(named: "before-migration-\(report.run)")
+      return try await migrate(trainerIDs, report, progress)
+    }
+  }
+
+  private func migrate(
+    _ trainerIDs: [String]?,
+    _ report: MigrationReport,
+    _ progress: @Sendable (MigrationReport) -> Void
+  ) async throws -> MigrationReport {
+    var run = Run(migration: self, report: report)
+    progress(report)
+    if let trainerIDs {
+      try await run.trainers(trainerIDs)
+    } else {
+      try await run.trainers(progress)
+      try await run.chatsWithoutTrainer()
+    }
     return run.report
   }
 
   /// One run in progress.
   struct Run {
     let migration: ChatMigration
-    var keeper: CheckpointKeeper
     var report: MigrationReport
+    /// The malformed chats that are reported, of which each may be found for many members.
+    private var malformed: Set<String> = []
 
     private var firestore: Firestore { migration.firestore }
     private var users: CollectionReference { firestore.collection(User.collection) }
 
-    init(migration: ChatMigration, keeper: CheckpointKeeper, report: MigrationReport) {
+    init(migration: ChatMigration, report: MigrationReport) {
       self.migration = migration
-      self.keeper = keeper
       self.report = report
-    }
-
-    var checkpointCounts: [String: Int] {
-      [
-        "trainers": report.counts.trainers, "created": report.counts.created,
-        "existing": report.counts.existing,
-      ]
-    }
-
-    mutating func backUp(_ backup: any DatabaseBackup) async throws {
-      // The run's id ends the name: two runs never write into one folder.
-      report.backup = try await backup.backUp(named: "before-\(ChatMigration.name)-\(keeper.run)")
     }
 
     // MARK: Trainers
 
-    /// Visits all trainers once, beginning after the trainer where an earlier run ended.
-    mutating func trainers(_ progress: (MigrationReport.Counts) -> Void) async throws {
-      let start = keeper.cursor.map { firestore.document($0) }
-      report.resumedAfter = keeper.cursor
-      try await trainers(after: start, upTo: nil, progress)
-      if let start { try await trainers(after: nil, upTo: start, progress) }
-    }
-
-    private mutating func trainers(
-      after: DocumentReference?,
-      upTo: DocumentReference?,
-      _ progress: (MigrationReport.Counts) -> Void
+    fileprivate mutating func trainers(
+      _ progress: (MigrationReport) -> Void
     ) async throws {
-      var query = users.query.select(User.migratedFields)
-      if let upTo { query = query.where("__name__", .lessThanOrEqual, upTo) }
-      try await query.pages(of: ChatMigration.pageSize, after: after) { page in
+      let query = users.query.select(User.migratedFields)
+      try await query.pages(of: ChatMigration.pageSize) { page in
         for snapshot in page {
-          guard let user = user(snapshot) else { continue }
-          switch user.effectiveRole {
-          case .client: continue
-          case nil:
-            report.skip(snapshot.reference.path, "the user's role is neither trainer nor client")
-            continue
-          case .trainer where user.role == nil:
-            report.skip(snapshot.reference.path, "has no role; counts as a trainer")
-          case .trainer: break
-          }
-          try await trainer(snapshot.id)
-          report.counts.trainers += 1
-          try await keeper.save(cursor: snapshot.reference.path, counts: checkpointCounts)
+          if user(snapshot)?.effectiveRole != .client { try await trainer(snapshot) }
         }
-        progress(report.counts)
+        progress(report)
         return true
       }
     }
 
-    private mutating func trainer(_ uid: String) async throws {
-      let partners = try await partners(of: uid)
+    fileprivate mutating func trainers(_ ids: [String]) async throws {
+      // Each once, in the order of a run for all.
+      for id in Set(ids).sorted() {
+        try Task.checkCancellation()
+        try await trainer(users.document(id).get())
+      }
+    }
+
+    private mutating func trainer(_ snapshot: DocumentSnapshot) async throws {
+      let path = snapshot.reference.path
+      guard let user = user(snapshot) else { return report.skip(path, "there is no such user") }
+      switch user.effectiveRole {
+      case .client: return report.skip(path, "the user is a client, not a trainer")
+      case nil: return report.skip(path, "the user's role is neither trainer nor client")
+      case .trainer: break
+      }
+      if user.role == nil { report.skip(path, "has no role; counts as a trainer") }
+      report.counts.trainers += 1
+      let partners = try await partners(of: snapshot.id)
       let ids = partners.keys.sorted()
       for start in stride(from: 0, to: ids.count, by: ChatMigration.batchSize) {
         let part = ids[start..<min(start + ChatMigration.batchSize, ids.count)]
-        try await contacts(of: uid, with: Array(part), partners)
+        try await contacts(of: snapshot.id, with: Array(part), partners)
       }
     }
 
@@ -142,6 +144,7 @@ public struct ChatMigration: Sendable {
       try await chats.pages(of: ChatMigration.pageSize) { page in
         for snapshot in page {
           let chat = MigratedChat(snapshot, migration.documents)
+          reportFlaw(of: chat)
           for member in chat.members where member != uid {
             partners[member] = min(partners[member] ?? chat.createdAt, chat.createdAt)
           }
@@ -158,39 +161,9 @@ public struct ChatMigration: Sendable {
       return partners
     }
 
-    private mutating func contacts(
-      of trainerID: String,
-      with ids: [String],
-      _ since: [String: Timestamp]
-    ) async throws {
-      let references = ids.map { contact(trainerID, $0) }
-      let snapshots = try await firestore.getAll(ids.map { users.document($0) } + references)
-      var missing: [MigratedContact] = []
-      for (index, id) in ids.enumerated() {
-        let path = references[index].path
-        switch MigrationStep(partner: user(snapshots[index])) {
-        case .nothing: break
-        case .skip(let reason): report.skip(path, reason)
-        case .contact(let name, let email):
-          guard !snapshots[ids.count + index].exists else {
-            report.counts.existing += 1
-            continue
-          }
-          let addedAt = since[id] ?? snapshots[index].readTime
-          missing.append(
-            MigratedContact(
-              path: path,
-              data: Contact(clientId: id, displayName: name, email: email, addedAt: addedAt)
-            )
-          )
-        }
-      }
-      if report.isDryRun {
-        for contact in missing { report.create(contact) }
-      } else if !missing.isEmpty {
-        try await keeper.claim(backup: report.backup)
-        try await create(missing)
-      }
+    mutating func reportFlaw(of chat: MigratedChat) {
+      guard let flaw = chat.flaw, malformed.insert(chat.path).inserted else { return }
+      report.fail(chat.path, flaw)
     }
 
     /// A user; nil when there is none.
@@ -198,73 +171,83 @@ public struct ChatMigration: Sendable {
       migration.documents.read(snapshot, as: User.self)?.value
     }
 
-    func contact(_ trainerID: String, _ clientID: String) -> DocumentReference {
-      Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
-    }
+    // MARK: Contacts
 
-    // MARK: Writing
-
-    /// Writes contacts that nobody else has meanwhile written.
-    private mutating func create(_ contacts: [MigratedContact]) async throws {
-      var contacts = contacts
-      for attempt in 1...ChatMigration.attemptsMax where !contacts.isEmpty {
-        do {
-          var batch = firestore.batch()
-          for contact in contacts {
-            try batch.create(firestore.document(contact.path), contact.data)
-          }
-          try await batch.commit()
-          for contact in contacts { report.create(contact) }
-          return
-        } catch let error as FirestoreError where error.code == .invalidArgument {
-          return try await createOneByOne(contacts, error)
-        } catch let error as FirestoreError where Self.mayHaveWritten(error) {
-          contacts = try await stillMissing(contacts)
-          guard attempt < ChatMigration.attemptsMax || contacts.isEmpty else { throw error }
-          if error.code != .alreadyExists {
-            try await migration.sleep(.milliseconds(100) * (1 << attempt))
-          }
-        }
-      }
-    }
-
-    /// Writes one contact at a time, to find the one that cannot be written.
-    private mutating func createOneByOne(
-      _ contacts: [MigratedContact],
-      _ error: FirestoreError
+    private mutating func contacts(
+      of trainerID: String,
+      with ids: [String],
+      _ since: [String: Timestamp]
     ) async throws {
-      guard contacts.count > 1 else {
-        for contact in contacts { report.fail(contact.path, error.message) }
-        return
-      }
-      for contact in contacts { try await create([contact]) }
-    }
-
-    private static func mayHaveWritten(_ error: FirestoreError) -> Bool {
-      switch error.code {
-      case .alreadyExists, .aborted, .unavailable, .deadlineExceeded, .internal, .unknown: true
-      default: false
-      }
-    }
-
-    /// The contacts that a failed batch has left to write; counts those that exist by now.
-    private mutating func stillMissing(
-      _ contacts: [MigratedContact]
-    ) async throws -> [MigratedContact] {
-      let snapshots = try await firestore.getAll(contacts.map { firestore.document($0.path) })
-      var missing: [MigratedContact] = []
-      for (contact, snapshot) in zip(contacts, snapshots) {
-        if !snapshot.exists {
-          missing.append(contact)
-        } else if try snapshot.data(as: Lenient<Contact>.self).value == contact.data {
-          // The contact is this run's own, although the answer was lost, or an equal one of a
-          // parallel run. An unreadable contact is somebody else's.
-          report.create(contact)
-        } else {
-          report.counts.existing += 1
+      var wanted: [WantedContact] = []
+      for member in try await firestore.getAll(ids.map { users.document($0) }) {
+        let place = WantedContact.Place(trainerID: trainerID, clientID: member.id, in: firestore)
+        switch MigrationStep(partner: user(member)) {
+        case .nothing: break
+        case .skip(let reason): report.skip(place.contact.path, reason)
+        case .contact(let name, let email):
+          let data = Contact(
+            clientId: member.id,
+            displayName: name,
+            email: email,
+            addedAt: since[member.id] ?? member.readTime,
+            source: report.run
+          )
+          wanted.append(WantedContact(place: place, data: data))
         }
       }
-      return missing
+      guard !wanted.isEmpty else { return }
+      if report.dryRun {
+        let found = try await firestore.getAll(wanted.flatMap(\.place.references))
+        record(wanted, states(of: wanted, found))
+      } else {
+        try await make(wanted)
+      }
+    }
+
+    /// Makes the contacts that are missing.
+    private mutating func make(_ wanted: [WantedContact]) async throws {
+      do {
+        let states = try await firestore.runTransaction(sleep: migration.sleep) { transaction in
+          let found = try await transaction.getAll(wanted.flatMap(\.place.references))
+          let states = self.states(of: wanted, found)
+          for (contact, state) in zip(wanted, states) where state == .missing {
+            try transaction.create(contact.place.contact, contact.data)
+          }
+          return states
+        }
+        record(wanted, states)
+      } catch let error as FirestoreError where error.code == .invalidArgument {
+        if wanted.count > 1 {
+          // One at a time, to find the contact that cannot be written.
+          for contact in wanted { try await make([contact]) }
+        } else {
+          for contact in wanted { report.fail(contact.place.contact.path, error.message) }
+        }
+      }
+    }
+
+    private func states(
+      of wanted: [WantedContact],
+      _ found: [DocumentSnapshot]
+    ) -> [WantedContact.State] {
+      wanted.indices.map { index in
+        WantedContact.State(
+          contact: found[2 * index],
+          removal: found[2 * index + 1],
+          run: report.run
+        )
+      }
+    }
+
+    private mutating func record(_ wanted: [WantedContact], _ states: [WantedContact.State]) {
+      for (contact, state) in zip(wanted, states) {
+        let path = contact.place.contact.path
+        switch state {
+        case .missing, .made: report.create(MigratedContact(path: path, data: contact.data))
+        case .existing: report.counts.existing += 1
+        case .removed: report.skip(path, "the trainer has removed this client")
+        }
+      }
     }
   }
 }

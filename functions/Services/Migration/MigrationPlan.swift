@@ -13,6 +13,8 @@ extension User {
 
 /// The members of a chat, as a migration reads them.
 struct MigratedChat: Sendable {
+  /// The chat's place.
+  var path: String
   /// The members, each once.
   var members: Set<String>
   /// When the chat began.
@@ -25,6 +27,7 @@ struct MigratedChat: Sendable {
 
   init(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {
     let read = documents.read(snapshot, as: Chat.self)
+    path = snapshot.reference.path
     members = Set(read?.value?.members ?? [])
     createdAt = read?.value?.createdAt ?? snapshot.createTime ?? snapshot.readTime
     flaw = (read?.error ?? read?.value?.unreadable.first)?.description
@@ -59,17 +62,55 @@ enum MigrationStep: Hashable {
   }
 }
 
+/// A contact that there must be.
+struct WantedContact: Sendable {
+  var place: Place
+  var data: Contact
+
+  /// The places of a client among a trainer's contacts.
+  struct Place: Sendable {
+    /// The contact.
+    var contact: DocumentReference
+    /// The note that the trainer removed the client.
+    var removal: DocumentReference
+
+    init(trainerID: String, clientID: String, in firestore: Firestore) {
+      contact = Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+      removal = Contact.removalReference(in: firestore, trainerID: trainerID, clientID: clientID)
+    }
+
+    /// Both places, the contact's first.
+    var references: [DocumentReference] { [contact, removal] }
+  }
+
+  /// What there is in the place of a wanted contact.
+  enum State: Hashable {
+    /// Nothing.
+    case missing
+    /// A contact that this run has made, without hearing of it.
+    case made
+    /// A contact, whoever made it.
+    case existing
+    /// A note that the trainer removed the client.
+    case removed
+
+    init(contact: DocumentSnapshot, removal: DocumentSnapshot, run: String) {
+      switch (contact.exists, removal.exists) {
+      case (true, _): self = contact["source"] == .string(run) ? .made : .existing
+      case (false, true): self = .removed
+      case (false, false): self = .missing
+      }
+    }
+  }
+}
+
 extension DocumentQuery {
   /// All documents in the order of their names, one page at a time.
   ///
-  /// Begins after `after`. `body` returns whether to go on.
-  func pages(
-    of size: Int,
-    after: DocumentReference? = nil,
-    _ body: (QuerySnapshot) async throws -> Bool
-  ) async throws {
+  /// `body` returns whether to go on.
+  func pages(of size: Int, _ body: (QuerySnapshot) async throws -> Bool) async throws {
     let ordered = order(by: "__name__").limit(size)
-    var page = try await (after.map { ordered.start(after: $0) } ?? ordered).get()
+    var page = try await ordered.get()
     while let last = page.last {
       try Task.checkCancellation()
       guard try await body(page), page.count == size else { return }
@@ -79,16 +120,27 @@ extension DocumentQuery {
 }
 
 extension Firestore {
-  /// Reads documents in the given order, in small requests.
-  func getAll(_ references: [DocumentReference], inPartsOf size: Int) async throws
-    -> [DocumentSnapshot]
-  {
-    var snapshots: [DocumentSnapshot] = []
-    for start in stride(from: 0, to: references.count, by: size) {
-      snapshots += try await getAll(
-        Array(references[start..<min(start + size, references.count)])
-      )
+  /// The most attempts of a transaction whose answer is lost.
+  private static let lostAnswersMax = 5
+
+  /// Runs a transaction, and runs it again when nobody knows whether it was committed.
+  ///
+  /// So `body` must do right by what an earlier commit of its own has left. `sleep` waits between
+  /// the attempts. Throws as `Firestore.runTransaction` does, after five attempts in any case.
+  func runTransaction<Output: Sendable>(
+    sleep: (Duration) async throws -> Void,
+    _ body: (Transaction) async throws -> Output
+  ) async throws -> Output {
+    var attempt = 1
+    while true {
+      do {
+        return try await runTransaction(body)
+      } catch let error as FirestoreError
+        where error.mayHaveActed && attempt < Self.lostAnswersMax
+      {
+        try await sleep(.milliseconds(100) * (1 << attempt))
+        attempt += 1
+      }
     }
-    return snapshots
   }
 }

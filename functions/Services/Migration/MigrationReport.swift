@@ -2,31 +2,45 @@ public import PsstModels
 
 /// What a migration of chats did or, in a dry run, would do.
 ///
-/// The counts are of everything; the lists are bounded, and `isTruncated` says when a list lacks
-/// entries.
-public struct MigrationReport: Sendable, Hashable {
+/// The counts are of everything; the lists are bounded, so that the report fits into the reply of a
+/// callable: 8 MB of contacts, and 1 MB each of skips and errors.
+public struct MigrationReport: Codable, Sendable, Hashable {
   /// Whether nothing was written.
-  public var isDryRun: Bool
-  /// The contacts that this run wrote or would write, as they are stored.
-  public var contacts = BoundedList<MigratedContact>(bytesMax: 8 << 20)
+  public let dryRun: Bool
+  /// The run's id, which is the source of the contacts that it makes; every run has its own.
+  public let run: String
+  /// The contacts that this run made or would make, as they are stored.
+  public private(set) var contacts: [MigratedContact] = []
   /// The full count of each kind.
-  public var counts = Counts()
+  public internal(set) var counts = Counts()
   /// What was left out although a chat calls for it, and users whose role had to be guessed.
-  public var skips = BoundedList<Note>(bytesMax: 1 << 20)
+  public private(set) var skips: [Note] = []
   /// What is malformed or could not be written; the run went on after each.
-  public var errors = BoundedList<Note>(bytesMax: 1 << 20)
+  public private(set) var errors: [Note] = []
   /// The place of the backup; nil for a dry run.
-  public var backup: String?
-  /// The state of the database at the end or, for a dry run, the state it would have.
-  public var validation = MigrationValidation()
-  /// The trainer after whom an unfinished run was resumed; nil for a run from the start.
-  public var resumedAfter: String?
+  @Nullable public internal(set) var backup: String?
+  /// Whether one of the lists lacks entries.
+  public private(set) var truncated = false
+
+  private var contactRoom = ListRoom(bytes: 8 << 20)
+  private var skipRoom = ListRoom(bytes: 1 << 20)
+  private var errorRoom = ListRoom(bytes: 1 << 20)
+
+  private enum CodingKeys: String, CodingKey {
+    case dryRun, run, contacts, counts, skips, errors, backup, truncated
+  }
+
+  init(dryRun: Bool, run: String) {
+    self.dryRun = dryRun
+    self.run = run
+    _backup = Nullable(wrappedValue: nil)
+  }
 
   /// Numbers of a migration.
   public struct Counts: Codable, Sendable, Hashable {
     /// Trainers looked at, including users without a role.
     public var trainers = 0
-    /// Contacts written or, in a dry run, to be written.
+    /// Contacts made or, in a dry run, to be made.
     public var created = 0
     /// Contacts that already existed.
     public var existing = 0
@@ -36,102 +50,44 @@ public struct MigrationReport: Sendable, Hashable {
     public var errors = 0
   }
 
-  /// A remark on one document.
-  public struct Note: Codable, Sendable, Hashable {
-    /// The document.
-    public var path: String
-    /// The remark.
-    public var reason: String
-  }
-
-  /// Whether a list lacks some of its entries.
-  public var isTruncated: Bool {
-    contacts.isTruncated || skips.isTruncated || errors.isTruncated
-  }
-
   mutating func skip(_ path: String, _ reason: String) {
+    let note = Note(path: path, reason: reason)
     counts.skipped += 1
-    skips.append(Note(path: path, reason: reason), bytes: path.utf8.count + reason.utf8.count)
+    if skipRoom.takes(note.textBytes) { skips.append(note) } else { truncated = true }
   }
 
   mutating func fail(_ path: String, _ reason: String) {
+    let note = Note(path: path, reason: reason)
     counts.errors += 1
-    errors.append(Note(path: path, reason: reason), bytes: path.utf8.count + reason.utf8.count)
+    if errorRoom.takes(note.textBytes) { errors.append(note) } else { truncated = true }
   }
 
   mutating func create(_ contact: MigratedContact) {
     counts.created += 1
-    let data = contact.data
-    contacts.append(
-      contact,
-      bytes: contact.path.utf8.count + data.clientId.utf8.count + data.displayName.utf8.count
-        + data.email.utf8.count
-    )
+    if contactRoom.takes(contact.textBytes) { contacts.append(contact) } else { truncated = true }
   }
 }
 
-/// One contact that a migration writes.
-public struct MigratedContact: Codable, Sendable, Hashable {
-  /// Where it is stored.
+/// A remark on one document.
+public struct Note: Codable, Sendable, Hashable {
+  /// The document.
   public var path: String
-  /// What is stored.
+  /// The remark.
+  public var reason: String
+
+  var textBytes: Int { path.utf8.count + reason.utf8.count }
+}
+
+/// One contact that a migration makes.
+public struct MigratedContact: Codable, Sendable, Hashable {
+  /// The place of the contact.
+  public var path: String
+  /// The stored fields.
   public var data: Contact
-}
 
-/// Whether contacts, users and chats are consistent.
-public struct MigrationValidation: Codable, Sendable, Hashable {
-  /// Whether all contacts have a user, and all trainers and clients of a chat a contact.
-  public var ok = true
-  /// How many contacts were looked at.
-  public var contactsChecked = 0
-  /// How many chats were looked at.
-  public var chatsChecked = 0
-  /// How many contacts have no user.
-  public var contactsWithoutUserCount = 0
-  /// The first contacts without a user.
-  public var contactsWithoutUser: [String] = []
-  /// How many contacts are missing, counted once for each chat that asks for one.
-  public var missingContactsCount = 0
-  /// The first missing contacts.
-  public var missingContacts: [String] = []
-
-  /// The longest list: enough to see what is wrong; the counts say how often.
-  private static let listedMax = 100
-
-  mutating func contactWithoutUser(_ path: String) {
-    ok = false
-    contactsWithoutUserCount += 1
-    if contactsWithoutUser.count < Self.listedMax { contactsWithoutUser.append(path) }
-  }
-
-  mutating func missingContact(_ path: String) {
-    ok = false
-    missingContactsCount += 1
-    if missingContacts.count < Self.listedMax { missingContacts.append(path) }
-  }
-}
-
-/// A list that keeps what fits and knows whether something did not.
-public struct BoundedList<Element: Sendable & Hashable>: Sendable, Hashable {
-  /// The first entries.
-  public private(set) var elements: [Element] = []
-  /// Whether there were more.
-  public private(set) var isTruncated = false
-  private let bytesMax: Int
-  private var bytes = 0
-  /// The bytes of an entry besides its texts.
-  private static var overhead: Int { 100 }
-
-  init(bytesMax: Int) {
-    self.bytesMax = bytesMax
-  }
-
-  mutating func append(_ element: Element, bytes size: Int) {
-    guard !isTruncated, bytes + size + Self.overhead <= bytesMax else {
-      isTruncated = true
-      return
-    }
-    bytes += size + Self.overhead
-    elements.append(element)
+  fileprivate var textBytes: Int {
+    // The uid and the run are each there twice or so.
+    path.utf8.count + 2 * data.clientId.utf8.count + data.displayName.utf8.count
+      + data.email.utf8.count
   }
 }

@@ -25,16 +25,34 @@ struct FactReader: Sendable {
 
   /// The facts that a message states about the client, as items of the profile.
   ///
-  /// Throws `ServiceError`.
-  func facts(in source: ProfileSource) async throws -> ChatAnswer<[ProfileItem]> {
+  /// The sender pays unless another payer is given. Throws `ServiceError`.
+  func facts(
+    in source: ProfileSource,
+    for payer: Payer? = nil
+  ) async throws -> ChatAnswer<[ProfileItem]> {
     let answer = try await model.answer(
       [ChatMessage(.system, Self.task), ChatMessage(.user, try Self.data(source))],
       as: Self.schema,
-      Answer.self
+      Answer.self,
+      for: payer ?? .user(source.message.senderID)
     )
     let items = answer.output.facts.prefix(Self.factsMax).compactMap(source.item)
     return ChatAnswer(output: items, usage: answer.usage)
   }
+
+  /// What reading a message is estimated to use, at about four bytes a token.
+  static func estimatedUsage(of message: Message) -> TokenUsage {
+    let bytes = min(message.text.utf8.count, messageBytesMax) + task.utf8.count + schemaBytes
+    return TokenUsage(
+      promptTokens: TokenUsage.estimate(bytes),
+      completionTokens: answerTokens,
+      isEstimated: true
+    )
+  }
+
+  /// The size of the schema and of what surrounds a message, and of an answer with a fact or two.
+  private static let schemaBytes = 600
+  private static let answerTokens = 60
 
   // MARK: What the model is told
 

@@ -50,11 +50,25 @@ public struct ProfileExtractor: Sendable {
 
   /// Brings the profile of a message's client in step with the message.
   ///
-  /// Throws `ServiceError` or `FirestoreError`; repeating the call later does what is left.
+  /// The sender pays for the reading. Throws `ServiceError` or `FirestoreError`; repeating the call
+  /// later does what is left.
   public func extract(chatID: String, messageID: String) async throws -> Outcome {
-    let place = MessagePlace(chatID: chatID, messageID: messageID)
-    guard let key = place.key else { return .skipped(.idTooLong) }
     var usage = TokenUsage()
+    return try await extract(
+      MessagePlace(chatID: chatID, messageID: messageID),
+      payer: nil,
+      usage: &usage
+    )
+  }
+
+  /// Does the same at the cost of a payer, the sender unless given, and adds to `usage` what the
+  /// model used, also where nothing came of it.
+  func extract(
+    _ place: MessagePlace,
+    payer: Payer?,
+    usage: inout TokenUsage
+  ) async throws -> Outcome {
+    guard let key = place.key else { return .skipped(.idTooLong) }
     var removed = 0
     for _ in 1...Self.roundsMax {
       let seen = try await see(place, key)
@@ -66,7 +80,13 @@ public struct ProfileExtractor: Sendable {
         return removed > 0 ? .retracted(removed: removed) : .skipped(error)
       }
       guard let model else { return .skipped(.noModel) }
-      let answer = try await FactReader(model: model).facts(in: source)
+      let answer: ChatAnswer<[ProfileItem]>
+      do {
+        answer = try await FactReader(model: model).facts(in: source, for: payer)
+      } catch let error as ServiceError {
+        usage += error.usage
+        throw error
+      }
       usage += answer.usage
       switch try await merge(answer.output, of: source, key) {
       case .changed: continue
@@ -83,7 +103,7 @@ public struct ProfileExtractor: Sendable {
         )
       }
     }
-    throw ServiceError(.unavailable, "message \(messageID) keeps changing; try later")
+    throw ServiceError(.unavailable, "message \(place.messageID) keeps changing; try later")
   }
 
   // MARK: Reading
@@ -139,7 +159,7 @@ public struct ProfileExtractor: Sendable {
   }
 
   /// A message with content for a model, or why it has none.
-  private func content(_ snapshot: DocumentSnapshot) -> Result<Message, SkipReason> {
+  func content(_ snapshot: DocumentSnapshot) -> Result<Message, SkipReason> {
     switch documents.read(snapshot, as: Message.self) {
     case nil: .failure(.messageGone)
     case .unreadable(let error): .failure(.messageUnreadable(error))
@@ -171,6 +191,7 @@ public struct ProfileExtractor: Sendable {
     _ key: String
   ) async throws -> MergeOutcome {
     let profile = source.pair.profile(in: firestore)
+    let readings = source.pair.readings(in: firestore)
     let reading = ProfileReading(
       id: key,
       trainerId: source.pair.trainerID,
@@ -181,7 +202,6 @@ public struct ProfileExtractor: Sendable {
       facts: facts,
       factsAt: facts.isEmpty ? nil : source.message.timestamp
     )
-    let readings = profile.collection(ProfileReading.collection)
     return try await firestore.runTransaction { transaction in
       let snapshots = try await transaction.getAll([
         reference(source.place), source.pair.contact(in: firestore), readings.document(key),
@@ -218,7 +238,7 @@ public struct ProfileExtractor: Sendable {
     from pair: ProfilePair
   ) async throws -> Int {
     let profile = pair.profile(in: firestore)
-    let reference = profile.collection(ProfileReading.collection).document(key)
+    let reference = pair.readings(in: firestore).document(key)
     return try await firestore.runTransaction { transaction in
       let snapshots = try await transaction.getAll([self.reference(place), reference, profile])
       // The text may be the earlier one again.
@@ -259,7 +279,7 @@ public struct ProfileExtractor: Sendable {
     let reference = pair.profile(in: firestore)
     var readings: [ProfileReading] = []
     if stored != nil {
-      let latest = reference.collection(ProfileReading.collection).query
+      let latest = pair.readings(in: firestore).query
         .order(by: "factsAt", descending: true).limit(Self.readingsMax)
       readings = try await transaction.get(latest)
         .compactMap { try $0.data(as: Lenient<ProfileReading>.self).value }

@@ -14,6 +14,11 @@ extension ProfilePair {
       .collection(ClientProfile.clients).document(clientID)
   }
 
+  /// What the messages said of which the profile is put together.
+  func readings(in firestore: Firestore) -> CollectionReference {
+    profile(in: firestore).collection(ProfileReading.collection)
+  }
+
   /// The client among the trainer's contacts.
   func contact(in firestore: Firestore) -> DocumentReference {
     Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
@@ -24,6 +29,9 @@ extension ProfilePair {
 struct ProfilePeople: Sendable {
   var pair: ProfilePair
   var clientName: String
+
+  /// Whether somebody is one of the two.
+  func has(_ uid: String) -> Bool { uid == pair.trainerID || uid == pair.clientID }
 
   /// Reads who the two members of a chat are; throws the reason when they are no pair.
   init(of chat: Lenient<Chat>?, in firestore: Firestore, _ documents: DocumentReader) async throws {

@@ -26,6 +26,12 @@ public struct TokenUsage: Sendable, Hashable {
     )
   }
 
+  /// Takes away the counts of a call that is part of the sum.
+  static func -= (left: inout TokenUsage, right: TokenUsage) {
+    left.promptTokens -= right.promptTokens
+    left.completionTokens -= right.completionTokens
+  }
+
   /// Adds the counts of a further call.
   public static func += (left: inout TokenUsage, right: TokenUsage) { left = left + right }
 }
@@ -43,10 +49,28 @@ extension TokenUsage {
       stated?.prompt_tokens != nil
       && (completionBytes == 0 || stated?.completion_tokens != nil)
     self.init(
-      promptTokens: stated?.prompt_tokens ?? Self.estimate(promptBytes),
-      completionTokens: stated?.completion_tokens ?? Self.estimate(completionBytes),
+      promptTokens: Self.sensible(stated?.prompt_tokens) ?? Self.estimate(promptBytes),
+      completionTokens: Self.sensible(stated?.completion_tokens) ?? Self.estimate(completionBytes),
       isEstimated: !isWhole
     )
+  }
+
+  /// Adds what an answer cost, whether it can be used or not.
+  ///
+  /// What cannot be used need not come from a model at all, so then only a stated count is believed.
+  mutating func add<Output>(
+    _ counted: TokenUsage,
+    of answer: () throws -> Output
+  ) rethrows -> Output {
+    if !counted.isEstimated { self += counted }
+    let output = try answer()
+    if counted.isEstimated { self += counted }
+    return output
+  }
+
+  /// A stated number that sums can hold; nothing has so many tokens.
+  private static func sensible(_ stated: Int?) -> Int? {
+    stated.map { min(max(0, $0), 1_000_000_000) }
   }
 
   /// English has about four bytes a token; other languages have fewer.

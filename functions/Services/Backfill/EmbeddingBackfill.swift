@@ -3,15 +3,13 @@ import PsstModels
 
 /// Embeds every message that has no vector yet.
 ///
-/// Messages with a vector are left alone, so runs may be repeated and killed. A run notes the last
-/// message it has done; the next run begins after that message, but looks at all the others too, so
-/// that `done` is true only when nothing is left. Of two runs at once the later one goes on and the
-/// earlier one stops after its current page, so that a provider is not paid twice.
+/// Messages with a vector are left alone, so runs may be repeated and killed; every run begins at
+/// the start. There is one real run at a time, by a `Lease`, so that a provider is not paid twice.
 ///
 /// Holds one page of messages and the vectors of a few batches at a time.
 public struct EmbeddingBackfill: Sendable {
-  /// The name of the checkpoint; the chat's id is appended for a run over a single chat.
-  public static let name = "backfillEmbeddings"
+  /// The name of the lease.
+  private static let leaseName = "backfillEmbeddings"
 
   private let firestore: Firestore
   private let indexer: MessageIndexer
@@ -19,6 +17,7 @@ public struct EmbeddingBackfill: Sendable {
   private let documents: DocumentReader
   private let settings: BackfillSettings
   private let sleep: @Sendable (Duration) async throws -> Void
+  private let clock: any Clock<Duration>
 
   /// Messages embedded by one request.
   private static let batchSize = 120
@@ -35,7 +34,8 @@ public struct EmbeddingBackfill: Sendable {
     vectors: PineconeIndex,
     documents: DocumentReader,
     settings: BackfillSettings,
-    sleep: @escaping @Sendable (Duration) async throws -> Void
+    sleep: @escaping @Sendable (Duration) async throws -> Void,
+    clock: any Clock<Duration>
   ) {
     self.firestore = firestore
     self.indexer = indexer
@@ -43,21 +43,24 @@ public struct EmbeddingBackfill: Sendable {
     self.documents = documents
     self.settings = settings
     self.sleep = sleep
+    self.clock = clock
   }
 
   /// Embeds messages of one chat or of all, at most `limit`; a dry run only counts them.
   ///
   /// Ends before a batch that would bring the cost above `maxCostUSD`, by what the texts before
-  /// have cost, so that only texts much denser than those can exceed it, and by a batch at most.
+  /// have cost, so that only texts much denser than those can exceed it, and by the batches under
+  /// way at most, of which there are up to four.
   /// Throws `ServiceError` when no message can be embedded because something is misconfigured, also
-  /// when a cost is given for a model whose price is not known, and `FirestoreError`. When a
-  /// provider is down, the run ends with the reason in its report.
+  /// when a cost is given for a model whose price is not known, `FirestoreError`, and `LeaseError`
+  /// for a real run beside another. When a provider is down, the run ends with the reason in its
+  /// report.
   public func run(
     chatID: String?,
     limit: Int? = nil,
     maxCostUSD: Double? = nil,
     dryRun: Bool,
-    progress: (BackfillReport) -> Void = { _ in }
+    progress: @escaping @Sendable (BackfillReport) -> Void = { _ in }
   ) async throws -> BackfillReport {
     guard maxCostUSD == nil || vectors.model.dollarsPerMillionTokens != nil else {
       throw ServiceError(
@@ -67,29 +70,28 @@ public struct EmbeddingBackfill: Sendable {
       )
     }
     try await vectors.prepare()
-    var run = Run(
+    let run = Run(
       backfill: self,
       chatID: chatID,
       limit: limit ?? .max,
       maxCostUSD: maxCostUSD ?? .infinity,
-      keeper: try await CheckpointKeeper(
-        chatID.map { "\(Self.name)-\($0)" } ?? Self.name,
-        in: firestore,
-        ignoring: dryRun
-      ),
-      report: BackfillReport(isDryRun: dryRun, model: vectors.model)
+      report: BackfillReport(
+        dryRun: dryRun,
+        price: vectors.model.dollarsPerMillionTokens.map { ModelPrice(input: $0) }
+      )
     )
-    try await run.messages(progress)
-    return run.report
+    guard !dryRun else { return try await run.report(progress) }
+    return try await Lease(Self.leaseName, in: firestore, clock: clock).hold {
+      try await run.report(progress)
+    }
   }
 
   /// One run in progress.
-  private struct Run {
+  private struct Run: Sendable {
     let backfill: EmbeddingBackfill
     let chatID: String?
     let limit: Int
     let maxCostUSD: Double
-    var keeper: CheckpointKeeper
     var report: BackfillReport
     var pace: RequestPace
     var pages = 0
@@ -100,77 +102,55 @@ public struct EmbeddingBackfill: Sendable {
       chatID: String?,
       limit: Int,
       maxCostUSD: Double,
-      keeper: CheckpointKeeper,
       report: BackfillReport
     ) {
       self.backfill = backfill
       self.chatID = chatID
       self.limit = limit
       self.maxCostUSD = maxCostUSD
-      self.keeper = keeper
       self.report = report
       pace = RequestPace(backfill.settings)
     }
 
     private var firestore: Firestore { backfill.firestore }
     private var chats: CollectionReference { firestore.collection(Chat.collection) }
-    private var counts: [String: Int] {
-      ["scanned": report.scanned, "embedded": report.embedded, "failed": report.failed]
+
+    /// The report on this run, once it has ended.
+    func report(_ progress: (BackfillReport) -> Void) async throws -> BackfillReport {
+      var run = self
+      try await run.messages(progress)
+      return run.report
     }
 
     // MARK: Messages
 
-    /// Visits all messages once, beginning after the message where an earlier run ended.
-    mutating func messages(_ progress: (BackfillReport) -> Void) async throws {
-      let start = keeper.cursor.map { firestore.document($0) }
-      try await messages(after: start, upTo: nil, progress)
-      if let start { try await messages(after: nil, upTo: start, progress) }
-      guard report.stopped == nil else { return }
-      report.done = true
-      if !report.isDryRun { try await keeper.finish(counts: counts) }
-    }
-
-    private mutating func messages(
-      after: DocumentReference?,
-      upTo: DocumentReference?,
-      _ progress: (BackfillReport) -> Void
-    ) async throws {
-      guard report.stopped == nil else { return }
-      var query =
+    private mutating func messages(_ progress: (BackfillReport) -> Void) async throws {
+      let query =
         chatID.map { chats.document($0).collection(Message.collection).query }
         ?? firestore.collectionGroup(Message.collection)
-      if let upTo { query = query.where("__name__", .lessThanOrEqual, upTo) }
-      query = query.select(["text", "mediaType", "senderID", "timestamp"])
       let size = EmbeddingBackfill.batchSize * EmbeddingBackfill.concurrency
-      try await query.pages(of: size, after: after) { page in
+      let selected = query.select(["text", "mediaType", "senderID", "timestamp"])
+      try await selected.pages(of: size) { page in
         let isGoingOn = try await self.page(page)
         pages += 1
         if pages.isMultiple(of: EmbeddingBackfill.pagesPerReport) { progress(report) }
         return isGoingOn
       }
+      report.done = report.stopped == nil
     }
 
     /// Does one page; false when the run must end.
     private mutating func page(_ page: QuerySnapshot) async throws -> Bool {
       let missing = try await missing(in: page)
-      var cursor = missing.cursor
-      if !report.isDryRun, !missing.messages.isEmpty {
-        if !keeper.isClaimed { try await keeper.claim() }
-        try await embed(missing.messages)
-        // The next run first looks at messages that failed only temporarily.
-        if report.stopped != nil { cursor = nil }
-      }
-      if report.stopped == nil, report.missing >= limit { report.stopped = .limit }
-      if let cursor, try await !keeper.save(cursor: cursor, counts: counts) {
-        report.stopped = .takenOver
+      if !report.dryRun { try await embed(missing.messages) }
+      if report.stopped == nil, report.missing >= limit {
+        report.stopped = BackfillReport.Stop.limit
       }
       return report.stopped == nil && !missing.isLast
     }
 
     private struct Missing {
       var messages: [UnembeddedMessage] = []
-      /// The last message looked at.
-      var cursor: String?
       /// Whether no message can follow.
       var isLast = false
     }
@@ -188,14 +168,12 @@ public struct EmbeddingBackfill: Sendable {
       let existing = try await firestore.getAll(chatIDs.map { chats.document($0) })
       let readable = existing.filter { backfill.documents.read($0, as: Chat.self)?.value != nil }
       let readableIDs = Set(readable.map(\.id))
-      found.cursor = page.last?.reference.path
       for message in messages {
         guard report.missing < limit else {
           found.isLast = false
           break
         }
         report.scanned += 1
-        found.cursor = message.path
         guard let expected = message.expected else {
           report.skipped += 1
           continue
@@ -205,13 +183,13 @@ public struct EmbeddingBackfill: Sendable {
             report.skipped += 1
             continue
           }
-          if report.isDryRun {
-            let tokens = report.tokens + report.estimatedTokens(message.textBytes)
-            guard isAffordable(tokens: tokens) else {
-              report.stopped = .cost
+          if report.dryRun {
+            let estimate = estimate(message.textBytes)
+            guard isAffordable(report.usage + estimate) else {
+              report.stopped = BackfillReport.Stop.cost
               break
             }
-            report.estimate(message.textBytes)
+            report.estimate(estimate)
           }
           report.missing += 1
           found.messages.append(message)
@@ -222,37 +200,47 @@ public struct EmbeddingBackfill: Sendable {
 
     // MARK: Embedding
 
-    private func isAffordable(tokens: Int) -> Bool {
-      (report.cost(ofTokens: tokens) ?? 0) <= maxCostUSD
+    private func isAffordable(_ usage: TokenUsage) -> Bool {
+      (report.cost(of: usage) ?? 0) <= maxCostUSD
+    }
+
+    /// The tokens of texts of so many bytes, at about four a token; none for a stand-in.
+    private func estimate(_ textBytes: Int) -> TokenUsage {
+      let isFree = backfill.vectors.model.isDegraded
+      return TokenUsage(promptTokens: isFree ? 0 : TokenUsage.estimate(textBytes))
     }
 
     /// Embeds messages in batches, several at a time; none after one that would cost too much.
     private mutating func embed(_ messages: [UnembeddedMessage]) async throws {
       let backfill = backfill
       var batches = EmbeddingBackfill.batches(messages)[...]
-      // The tokens that the batches under way are expected to use.
-      var expected = 0
+      // What the batches under way are expected to use.
+      var expected = TokenUsage()
       var running = 0
       try await withThrowingTaskGroup(of: Outcome.self) { group in
         while true {
-          while running < EmbeddingBackfill.concurrency, report.stopped == nil,
+          // The first one alone: it may be the probe of a provider that was down.
+          let concurrency = report.embedded == 0 ? 1 : EmbeddingBackfill.concurrency
+          while running < concurrency, report.stopped == nil,
             let messages = batches.first
           {
             let bytes = messages.reduce(0) { $0 + $1.textBytes }
-            let tokens = report.estimatedTokens(bytes)
-            guard isAffordable(tokens: report.tokens + expected + tokens) else {
+            let estimate = estimate(bytes)
+            let usage = report.expected(estimate)
+            guard isAffordable(report.usage + expected + usage) else {
               // Batches under way may turn out cheaper than expected.
-              if running == 0 { report.stopped = .cost }
+              if running == 0 { report.stopped = BackfillReport.Stop.cost }
               break
             }
             batches.removeFirst()
-            expected += tokens
+            expected += usage
             running += 1
+            let tokens = usage.totalTokens
             let wait = tokens == 0 ? .zero : pace.wait(tokens: tokens, now: .now - start)
             group.addTask {
               if wait > .zero { try await backfill.sleep(wait) }
               let batch = try await backfill.indexer.index(messages.map(\.place))
-              return Outcome(batch: batch, textBytes: bytes, expected: tokens)
+              return Outcome(batch: batch, estimate: estimate, expected: usage)
             }
           }
           guard let outcome = try await group.next() else { break }
@@ -264,19 +252,25 @@ public struct EmbeddingBackfill: Sendable {
     }
 
     private mutating func add(_ outcome: Outcome) throws {
-      report.add(outcome.batch, textBytes: outcome.textBytes)
-      guard let failure = outcome.batch.failure else { return }
+      let batch = outcome.batch
+      report.pay(batch.usage, estimated: outcome.estimate)
+      report.embedded += batch.indexed
+      // A message that was meanwhile deleted or emptied needs no vector any more.
+      report.skipped += batch.skipped + batch.deleted
+      report.failed += batch.failed
+      guard let failure = batch.failure else { return }
       // What has been paid for is reported in any case.
       if failure.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw failure }
-      report.stopped = .provider(failure.message)
+      report.stopped = BackfillReport.Stop.provider(failure.message)
     }
   }
 
   private struct Outcome: Sendable {
     var batch: MessageIndexer.Batch
-    var textBytes: Int
-    /// The tokens that the batch was expected to use.
-    var expected: Int
+    /// What its texts were estimated to use, without regard to earlier ones.
+    var estimate: TokenUsage
+    /// What the batch was expected to use.
+    var expected: TokenUsage
   }
 
   /// Splits messages so that a provider takes each part in one request.
@@ -301,7 +295,6 @@ public struct EmbeddingBackfill: Sendable {
 /// A message that may lack a vector, with only the fields needed to tell.
 private struct UnembeddedMessage: Sendable {
   var place: MessagePlace
-  var path: String
   /// The record that the message should have; nil if it needs none.
   var expected: PineconeIndex.Expected?
   /// The bytes of the part of the text that is embedded.
@@ -309,8 +302,7 @@ private struct UnembeddedMessage: Sendable {
 
   /// Reads a document; nil for one that is not a message of a chat.
   init?(_ snapshot: DocumentSnapshot, _ documents: DocumentReader) {
-    path = snapshot.reference.path
-    let segments = path.split(separator: "/").map(String.init)
+    let segments = snapshot.reference.path.split(separator: "/").map(String.init)
     guard segments.count == 4, segments[0] == Chat.collection else { return nil }
     place = MessagePlace(chatID: segments[1], messageID: segments[3])
     // A message that cannot be read has no text to embed.

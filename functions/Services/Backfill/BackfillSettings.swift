@@ -13,15 +13,14 @@ public struct BackfillSettings: Sendable, Hashable {
 
   /// Reads `PSST_EMBEDDING_REQUESTS_PER_MINUTE` and `PSST_EMBEDDING_TOKENS_PER_MINUTE`.
   init(environment: [String: String]) throws {
-    func rate(_ name: String) throws -> Double? {
-      let number = try EmbeddingSettings.number(environment, name)
-      if let number, number <= 0 {
-        throw ServiceError(.misconfigured, "\(name) is \(number), but a rate is above zero")
-      }
-      return number
-    }
+    // A rate of nothing would never end.
+    let rates = 0.001...1_000_000_000
     self.init()
-    requestsPerMinute = try rate("PSST_EMBEDDING_REQUESTS_PER_MINUTE") ?? requestsPerMinute
-    tokensPerMinute = try rate("PSST_EMBEDDING_TOKENS_PER_MINUTE") ?? tokensPerMinute
+    requestsPerMinute =
+      try PsstSettings.number(environment, "PSST_EMBEDDING_REQUESTS_PER_MINUTE", rates)
+      ?? requestsPerMinute
+    tokensPerMinute =
+      try PsstSettings.number(environment, "PSST_EMBEDDING_TOKENS_PER_MINUTE", rates)
+      ?? tokensPerMinute
   }
 }

@@ -1,0 +1,80 @@
+/// What a backfill did or, dry, would do.
+public struct BackfillReport: Codable, Sendable, Hashable {
+  /// Whether nothing was written.
+  public let dryRun: Bool
+  /// Messages looked at.
+  public var scanned = 0
+  /// Scanned messages without a vector that should have one, or whose text was not read for facts.
+  public var missing = 0
+  /// Missing messages that now have a vector, or that have been read.
+  public var embedded = 0
+  /// Messages that need nothing: blank ones, media without text, those without a chat.
+  public var skipped = 0
+  /// Messages that could not be embedded, or read.
+  public var failed = 0
+  /// Tokens paid for, as the provider counted them, also for messages that failed; estimated for a
+  /// dry run.
+  public private(set) var tokens = 0
+  /// What the tokens cost; nil for a model whose price is not known.
+  @Nullable public private(set) var estimatedCostUSD: Double?
+  /// Whether the run looked at every message.
+  public var done = false
+  /// Why the run ended early; nil if it did not.
+  @Nullable public internal(set) var stopped: String?
+  /// The price of the model; nil when it is not known, and in a report that was read.
+  private var price: ModelPrice?
+  /// The tokens so far by their kinds, and the estimate for the texts that used them.
+  private(set) var usage = TokenUsage() {
+    didSet {
+      tokens = usage.totalTokens
+      estimatedCostUSD = cost(of: usage)
+    }
+  }
+  private var estimated = TokenUsage()
+
+  private enum CodingKeys: String, CodingKey {
+    case dryRun, scanned, missing, embedded, skipped, failed, tokens, estimatedCostUSD, done
+    case stopped
+  }
+
+  /// Why a run ends before it has looked at every message, as sentences for the caller.
+  enum Stop {
+    static let limit = "the limit is reached; call again to go on"
+    static let time = "the time of one call is over; call again to go on"
+    static let cost = "more would exceed maxCostUSD; call again with more to go on"
+
+    static func provider(_ reason: String) -> String { "\(reason); call again later to go on" }
+  }
+
+  init(dryRun: Bool, price: ModelPrice?) {
+    self.dryRun = dryRun
+    self.price = price
+    _estimatedCostUSD = Nullable(wrappedValue: price?.dollars(TokenUsage()))
+    _stopped = Nullable(wrappedValue: nil)
+  }
+
+  /// What texts can be expected to use, by what earlier texts used beside their estimates; never
+  /// less than the estimate.
+  func expected(_ estimate: TokenUsage) -> TokenUsage {
+    guard estimated.totalTokens > 0 else { return estimate }
+    let ratio = max(1, Double(usage.totalTokens) / Double(estimated.totalTokens))
+    return TokenUsage(
+      promptTokens: Int((Double(estimate.promptTokens) * ratio).rounded(.up)),
+      completionTokens: Int((Double(estimate.completionTokens) * ratio).rounded(.up)),
+      isEstimated: true
+    )
+  }
+
+  /// What tokens cost in US dollars; nil for a model whose price is not known.
+  func cost(of usage: TokenUsage) -> Double? { price?.dollars(usage) }
+
+  /// Counts what a text is estimated to use, as a dry run does.
+  mutating func estimate(_ estimate: TokenUsage) { usage += estimate }
+
+  /// Counts what texts used, whose estimate was this.
+  mutating func pay(_ used: TokenUsage, estimated estimate: TokenUsage) {
+    // What cost nothing says nothing about the price of a text.
+    if used.totalTokens > 0 { estimated += estimate }
+    usage += used
+  }
+}

@@ -1,0 +1,263 @@
+import FirestoreClient
+import PsstModels
+
+/// Reads every message for facts that has not been read for its client's profile.
+///
+/// For messages from before there was a model or a contact. Only chats of a trainer with one of
+/// their contacts are looked at. What has been read is left alone, so runs may be repeated and
+/// killed; there is one real run at a time, by a `Lease`, so that a provider is not paid twice.
+public struct ProfileBackfill: Sendable {
+  /// The name of the lease.
+  private static let leaseName = "backfillProfiles"
+
+  private let firestore: Firestore
+  private let profiles: ProfileExtractor
+  private let model: (any ChatModel)?
+  private let documents: DocumentReader
+  private let clock: any Clock<Duration>
+
+  /// Messages read from the database together.
+  private static let pageSize = 200
+  /// Messages that the model reads at the same time.
+  private static let concurrency = 8
+  /// The time of a real run: below the one that its function has.
+  private static let timeMax: Duration = .seconds(3300)
+
+  init(
+    firestore: Firestore,
+    profiles: ProfileExtractor,
+    model: (any ChatModel)?,
+    documents: DocumentReader,
+    clock: any Clock<Duration>
+  ) {
+    self.firestore = firestore
+    self.profiles = profiles
+    self.model = model
+    self.documents = documents
+    self.clock = clock
+  }
+
+  /// Reads messages of one chat or of all, at most `limit`; a dry run only counts them.
+  ///
+  /// Ends before a message that would bring the cost above `maxCostUSD`, by what the messages
+  /// before have cost, so that only messages under way, of which there are up to eight, can exceed
+  /// it. Throws `ServiceError` without a model, and when a cost is given for a model whose price is
+  /// not known; `FirestoreError`; and `LeaseError` for a real run beside another. When the provider
+  /// is down, the run ends with the reason in its report.
+  public func run(
+    chatID: String?,
+    limit: Int? = nil,
+    maxCostUSD: Double? = nil,
+    dryRun: Bool,
+    progress: @escaping @Sendable (BackfillReport) -> Void = { _ in }
+  ) async throws -> BackfillReport {
+    guard let model else {
+      throw ServiceError(.misconfigured, "no chat model is configured; set PSST_CHAT_MODEL")
+    }
+    guard maxCostUSD == nil || model.price != nil else {
+      throw ServiceError(
+        .misconfigured,
+        "maxCostUSD is given, but the price of \(model.name) is not known; set "
+          + "PSST_CHAT_INPUT_PRICE and PSST_CHAT_OUTPUT_PRICE"
+      )
+    }
+    let run = Run(
+      backfill: self,
+      limit: limit ?? .max,
+      maxCostUSD: maxCostUSD ?? .infinity,
+      report: BackfillReport(dryRun: dryRun, price: model.price)
+    )
+    guard !dryRun else { return try await run.report(chatID, progress) }
+    return try await Lease(Self.leaseName, in: firestore, clock: clock).hold {
+      try await run.report(chatID, progress)
+    }
+  }
+
+  /// A message to be read, with what reading it is estimated to use.
+  private struct UnreadMessage: Sendable {
+    var place: MessagePlace
+    var estimate: TokenUsage
+  }
+
+  /// What reading a message came to.
+  private struct Reading: Sendable {
+    var outcome: Result<ProfileExtractor.Outcome, ServiceError>
+    var usage: TokenUsage
+    var estimate: TokenUsage
+    var expected: TokenUsage
+  }
+
+  /// One run in progress.
+  private struct Run: Sendable {
+    let backfill: ProfileBackfill
+    let limit: Int
+    let maxCostUSD: Double
+    var report: BackfillReport
+    let start = ContinuousClock.now
+
+    init(backfill: ProfileBackfill, limit: Int, maxCostUSD: Double, report: BackfillReport) {
+      self.backfill = backfill
+      self.limit = limit
+      self.maxCostUSD = maxCostUSD
+      self.report = report
+    }
+
+    private var firestore: Firestore { backfill.firestore }
+
+    /// The report on this run, once it has ended.
+    func report(
+      _ chatID: String?,
+      _ progress: (BackfillReport) -> Void
+    ) async throws -> BackfillReport {
+      var run = self
+      let chats = firestore.collection(Chat.collection)
+      if let chatID {
+        try await run.chat(try await chats.document(chatID).get(), progress)
+      } else {
+        try await chats.query.select(["members", "isGroupChat"])
+          .pages(of: ProfileBackfill.pageSize) { page in
+            for chat in page where run.report.stopped == nil {
+              try await run.chat(chat, progress)
+            }
+            return run.report.stopped == nil
+          }
+      }
+      run.report.done = run.report.stopped == nil
+      return run.report
+    }
+
+    /// Does the messages of one chat, if it is one of a trainer and one of their contacts.
+    private mutating func chat(
+      _ snapshot: DocumentSnapshot,
+      _ progress: (BackfillReport) -> Void
+    ) async throws {
+      let chat = backfill.documents.read(snapshot, as: Chat.self)
+      let people: ProfilePeople
+      do {
+        people = try await ProfilePeople(of: chat, in: firestore, backfill.documents)
+      } catch is SkipReason {
+        return
+      }
+      guard try await people.pair.contact(in: firestore).get().exists else { return }
+      try await snapshot.reference.collection(Message.collection).query
+        .select(["text", "mediaType", "senderID", "timestamp"])
+        .pages(of: ProfileBackfill.pageSize) { page in
+          let unread = try await unread(in: page, of: snapshot.id, people)
+          if !report.dryRun { try await read(unread) }
+          if report.stopped == nil, report.missing >= limit {
+            report.stopped = BackfillReport.Stop.limit
+          }
+          progress(report)
+          return report.stopped == nil
+        }
+    }
+
+    /// The messages of a page that have content and were not read, as many as the limit allows.
+    private mutating func unread(
+      in page: QuerySnapshot,
+      of chatID: String,
+      _ people: ProfilePeople
+    ) async throws -> [UnreadMessage] {
+      let readings = people.pair.readings(in: firestore)
+      let places = page.map { MessagePlace(chatID: chatID, messageID: $0.id) }
+      let keys = places.compactMap(\.key)
+      let stored = try await firestore.getAll(keys.map { readings.document($0) })
+      let versions = Dictionary(uniqueKeysWithValues: zip(keys, stored.map { $0["version"] }))
+      var unread: [UnreadMessage] = []
+      for (snapshot, place) in zip(page, places) {
+        guard report.missing < limit else { break }
+        report.scanned += 1
+        guard case .success(let message) = backfill.profiles.content(snapshot),
+          people.has(message.senderID), let key = place.key
+        else {
+          report.skipped += 1
+          continue
+        }
+        guard versions[key] != .string(message.version) else { continue }
+        let estimate = FactReader.estimatedUsage(of: message)
+        if report.dryRun {
+          guard isAffordable(report.usage + estimate) else {
+            report.stopped = BackfillReport.Stop.cost
+            break
+          }
+          report.estimate(estimate)
+        }
+        report.missing += 1
+        unread.append(UnreadMessage(place: place, estimate: estimate))
+      }
+      return unread
+    }
+
+    private func isAffordable(_ usage: TokenUsage) -> Bool {
+      (report.cost(of: usage) ?? 0) <= maxCostUSD
+    }
+
+    /// Reads messages, several at a time; none after one that would cost too much.
+    private mutating func read(_ messages: [UnreadMessage]) async throws {
+      let profiles = backfill.profiles
+      var messages = messages[...]
+      // What the messages under way are expected to use.
+      var expected = TokenUsage()
+      var running = 0
+      try await withThrowingTaskGroup(of: Reading.self) { group in
+        while true {
+          // The first one alone: it may be the probe of a provider that was down.
+          let concurrency = report.tokens == 0 ? 1 : ProfileBackfill.concurrency
+          while running < concurrency, report.stopped == nil,
+            let message = messages.first
+          {
+            let usage = report.expected(message.estimate)
+            guard isAffordable(report.usage + expected + usage) else {
+              // Messages under way may turn out cheaper than expected.
+              if running == 0 { report.stopped = BackfillReport.Stop.cost }
+              break
+            }
+            guard ContinuousClock.now - start < ProfileBackfill.timeMax else {
+              report.stopped = BackfillReport.Stop.time
+              break
+            }
+            messages.removeFirst()
+            expected += usage
+            running += 1
+            group.addTask {
+              var used = TokenUsage()
+              let outcome: Result<ProfileExtractor.Outcome, ServiceError>
+              do {
+                outcome = .success(
+                  try await profiles.extract(message.place, payer: .app, usage: &used)
+                )
+              } catch let error as ServiceError {
+                outcome = .failure(error)
+              }
+              return Reading(
+                outcome: outcome,
+                usage: used,
+                estimate: message.estimate,
+                expected: usage
+              )
+            }
+          }
+          guard let reading = try await group.next() else { break }
+          running -= 1
+          expected -= reading.expected
+          try add(reading)
+        }
+      }
+    }
+
+    private mutating func add(_ reading: Reading) throws {
+      report.pay(reading.usage, estimated: reading.estimate)
+      switch reading.outcome {
+      case .success(.merged): report.embedded += 1
+      // A message that was meanwhile deleted, emptied or read needs nothing any more.
+      case .success: report.skipped += 1
+      case .failure(let error):
+        report.failed += 1
+        guard error.isOutage else { return }
+        // What has been paid for is reported in any case.
+        if error.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw error }
+        report.stopped = BackfillReport.Stop.provider(error.message)
+      }
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import FirestoreClient
+import Logging
+
+/// One run at a time of a piece of long work, by the document `leases/{name}`.
+///
+/// The document names the run that holds the lease, which renews it every few seconds and deletes
+/// it at the end. A lease that has not been renewed for 15 s, by the database's clock, is free: a
+/// run that was killed holds up the next one for that long at most.
+struct Lease: Sendable {
+  /// The run that wants the lease.
+  let run: String
+  private let reference: DocumentReference
+  private let clock: any Clock<Duration>
+
+  private static let collection = "leases"
+  /// The time after which a lease that nobody renews is free.
+  private static let lifetime: Duration = .seconds(15)
+  /// How long a run waits for the lease: longer than a dead run's can last.
+  private static let waitMax: Duration = .seconds(16)
+  /// The time between two renewals.
+  private static let renewalInterval: Duration = .seconds(4)
+  /// How long one renewal may take, so that the work ends before the lease is free for others.
+  private static let renewalTimeMax: Duration = .seconds(8)
+  /// The time after which a renewal that failed is made again.
+  private static let renewalRetryWait: Duration = .seconds(1)
+
+  /// The lease of this name for a new run, which does not hold it yet.
+  init(_ name: String, in firestore: Firestore, clock: any Clock<Duration>) {
+    let leases = firestore.collection(Self.collection)
+    reference = leases.document(name)
+    run = leases.document().id
+    self.clock = clock
+  }
+
+  /// Does work while no other run does, and then gives the lease back, whatever happened.
+  ///
+  /// Waits for another run's end, but not longer than it takes to know that the run is alive; then
+  /// throws `LeaseError`. When the lease is lost, because the database cannot be reached or somebody
+  /// deleted it, the work is cancelled and `LeaseError` thrown. Throws `FirestoreError`, and what
+  /// the work throws.
+  func hold<Output: Sendable>(
+    _ work: @escaping @Sendable () async throws -> Output
+  ) async throws -> Output {
+    try await take()
+    do {
+      let output = try await renewing(work)
+      await giveBack()
+      return output
+    } catch {
+      await giveBack()
+      throw error
+    }
+  }
+
+  // MARK: Taking
+
+  private func take() async throws {
+    guard try await holder() != nil else { return }
+    let isTaken = try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        try await clock.sleep(for: Self.waitMax)
+        return false
+      }
+      group.addTask {
+        for try await snapshot in reference.snapshots() where !snapshot.exists {
+          if try await holder() == nil { return true }
+        }
+        return false
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? false
+    }
+    if !isTaken, let holder = try await holder() {
+      throw LeaseError(
+        "\(reference.path) is held by the run \(holder), and there is one run at a time. Wait for "
+          + "its end, then call again."
+      )
+    }
+  }
+
+  /// Takes the lease if it is free; returns nil then, and otherwise the run that holds it.
+  private func holder() async throws -> String? {
+    typealias Other = (run: String?, isDead: Bool)
+    let other = try await reference.firestore.runTransaction { transaction async throws -> Other in
+      let snapshot = try await transaction.get(reference)
+      let other = snapshot.exists && !isOwn(snapshot) ? snapshot.runName : nil
+      let isDead = snapshot.isOlder(than: Self.lifetime)
+      if other == nil || isDead {
+        try transaction.set(reference, ["run": .value(run), "renewedAt": .serverTimestamp])
+      }
+      return (other, isDead)
+    }
+    guard let run = other.run, other.isDead else { return other.run }
+    Logger.current.warning(
+      "A run ended without giving back its lease",
+      metadata: ["lease.path": "\(reference.path)", "lease.run": "\(run)"]
+    )
+    return nil
+  }
+
+  private func isOwn(_ snapshot: DocumentSnapshot) -> Bool { snapshot["run"] == .string(run) }
+
+  // MARK: Holding
+
+  private func renewing<Output: Sendable>(
+    _ work: @escaping @Sendable () async throws -> Output
+  ) async throws -> Output {
+    try await withThrowingTaskGroup(of: Output.self) { group in
+      group.addTask { try await work() }
+      group.addTask {
+        while true {
+          try await clock.sleep(for: Self.renewalInterval)
+          try await renewInTime()
+        }
+      }
+      defer { group.cancelAll() }
+      guard let output = try await group.next() else { throw CancellationError() }
+      return output
+    }
+  }
+
+  private func renewInTime() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        try await clock.sleep(for: Self.renewalTimeMax)
+        throw lost("the database did not answer for \(Self.renewalTimeMax)")
+      }
+      group.addTask {
+        while true {
+          do {
+            return try await renew()
+          } catch is FirestoreError {
+            // The database may be back in a moment; the time for a renewal bounds this.
+            try await clock.sleep(for: Self.renewalRetryWait)
+          }
+        }
+      }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  private func renew() async throws {
+    try await reference.firestore.runTransaction { transaction in
+      let snapshot = try await transaction.get(reference)
+      guard isOwn(snapshot) else {
+        throw lost(snapshot.exists ? "the run \(snapshot.runName) took it" : "somebody deleted it")
+      }
+      try transaction.update(reference, ["renewedAt": .serverTimestamp])
+    }
+  }
+
+  private func lost(_ reason: String) -> LeaseError {
+    LeaseError(
+      "The run \(run) lost \(reference.path), because \(reason), and stopped. What was done is "
+        + "kept; call again to go on."
+    )
+  }
+
+  private func giveBack() async {
+    // This function owns the task and waits for its end; a separate task lets a cancelled run give
+    // back its lease, too.
+    await Task {
+      // A lease that is not given back is free after its lifetime.
+      try? await reference.firestore.runTransaction { transaction in
+        if isOwn(try await transaction.get(reference)) { try transaction.delete(reference) }
+      }
+    }.value
+  }
+}
+
+/// Why a run did not get its lease, or lost it.
+public struct LeaseError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What happened and what to do.
+  public var message: String
+  /// The message.
+  public var description: String { message }
+
+  init(_ message: String) {
+    self.message = message
+  }
+}
+
+extension DocumentSnapshot {
+  /// The run in a lease; anybody may have written the document by hand.
+  fileprivate var runName: String {
+    guard case .string(let run)? = self["run"] else { return "without a name" }
+    return run
+  }
+
+  /// Whether the document was last changed longer ago than this, by the database's clock.
+  fileprivate func isOlder(than age: Duration) -> Bool {
+    guard let updateTime else { return false }
+    return .microseconds(readTime.microseconds - updateTime.microseconds) > age
+  }
+}

@@ -1,0 +1,39 @@
+import FirestoreClient
+import PsstModels
+
+extension ChatMigration.Run {
+  /// Reports what is wrong with the chats that no trainer's visit has found.
+  ///
+  /// These are chats whose members cannot be read, and chats of clients with members who have no
+  /// user: somebody else in there may once have been a trainer.
+  mutating func chatsWithoutTrainer() async throws {
+    let chats = migration.firestore.collection(Chat.collection).query.select(MigratedChat.fields)
+    try await chats.pages(of: Self.chatsTogether) { page in
+      let chats = page.map { MigratedChat($0, migration.documents) }
+      for chat in chats { reportFlaw(of: chat) }
+      let users = try await users(Set(chats.flatMap(\.members)))
+      func isTrainer(_ uid: String) -> Bool { users[uid]?.effectiveRole == .trainer }
+      for chat in chats where !chat.members.contains(where: isTrainer) {
+        for ghost in chat.members.sorted() where users[ghost] == nil {
+          report.skip(chat.path, "its member \(ghost) has no user, and nobody else is a trainer")
+        }
+      }
+      return true
+    }
+  }
+
+  private func users(_ uids: Set<String>) async throws -> [String: User] {
+    let users = migration.firestore.collection(User.collection)
+    let ids = uids.sorted()
+    var found: [String: User] = [:]
+    for start in stride(from: 0, to: ids.count, by: ChatMigration.pageSize) {
+      let part = ids[start..<min(start + ChatMigration.pageSize, ids.count)]
+      let snapshots = try await migration.firestore.getAll(part.map { users.document($0) })
+      for snapshot in snapshots { found[snapshot.id] = user(snapshot) }
+    }
+    return found
+  }
+
+  /// Chats have two or a few members; a page of large groups must not hold thousands of users.
+  private static let chatsTogether = 100
+}

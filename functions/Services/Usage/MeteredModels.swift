@@ -1,0 +1,49 @@
+/// A provider's embeddings, each call of which goes through the ledger.
+///
+/// The provider itself is no `EmbeddingProvider`, so that nothing can call it past the ledger.
+struct MeteredEmbedding: EmbeddingProvider {
+  let provider: OpenAIEmbedding
+  let ledger: UsageLedger
+
+  var model: EmbeddingModel { provider.model }
+
+  func embeddings(of texts: [String], for payer: Payer) async throws -> Embeddings {
+    guard !texts.isEmpty else { return Embeddings(vectors: [], usage: TokenUsage()) }
+    try provider.check()
+    let priced = PricedModel(
+      name: model.name,
+      price: model.dollarsPerMillionTokens.map { ModelPrice(input: $0) }
+    )
+    return try await ledger.count(priced, for: payer, atMost: provider.usageMax(of: texts)) {
+      usage in
+      let vectors = try await provider.embeddings(of: texts, usage: &usage)
+      return Embeddings(vectors: vectors, usage: usage)
+    }
+  }
+}
+
+/// A provider's chat model, each call of which goes through the ledger.
+///
+/// The provider itself is no `ChatModel`, so that nothing can call it past the ledger.
+struct MeteredChat: ChatModel {
+  let provider: OpenAIChat
+  let price: ModelPrice?
+  let ledger: UsageLedger
+
+  var name: String { provider.name }
+
+  func answer<Output: Decodable & Sendable>(
+    _ messages: [ChatMessage],
+    as schema: JSONSchema,
+    _ type: Output.Type,
+    for payer: Payer
+  ) async throws -> ChatAnswer<Output> {
+    try provider.check()
+    let priced = PricedModel(name: name, price: price)
+    let most = try provider.usageMax(of: messages, as: schema)
+    return try await ledger.count(priced, for: payer, atMost: most) { usage in
+      let output = try await provider.answer(messages, as: schema, type, usage: &usage)
+      return ChatAnswer(output: output, usage: usage)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import FirestoreClient
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Limits how often each user may search, counted for all workers together.
+///
+/// The times of a user's searches in the last minute are in `usage/{uid}`, which only the server
+/// reads and writes.
+public struct SearchLimit: Sendable {
+  private let firestore: Firestore
+  private let searchesPerMinute: Int
+  private let now: @Sendable () -> Date
+
+  private static let minute: Int64 = 60_000_000
+
+  init(firestore: Firestore, limits: UsageLimits, now: @escaping @Sendable () -> Date) {
+    self.firestore = firestore
+    searchesPerMinute = limits.searchesPerMinute
+    self.now = now
+  }
+
+  private struct Searches: Codable {
+    var searches: [Timestamp]
+  }
+
+  /// Counts a search of a user.
+  ///
+  /// Throws `SearchLimitError`, and then does not count it, when the user has made as many as are
+  /// allowed in the last minute; `FirestoreError` when the count is not known.
+  public func count(_ uid: String) async throws {
+    let reference = firestore.collection(UsageLedger.collection).document(uid)
+    try await firestore.runTransaction { transaction in
+      let time = Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
+      let snapshot = try await transaction.get(reference)
+      // A document that is missing, or is not of this form, counts no searches.
+      let stored = (try? snapshot.data(as: Searches.self))?.searches ?? []
+      // Another worker's clock may be ahead, but a time of another minute is none of now.
+      let recent = stored.filter { abs($0.microseconds - time.microseconds) < Self.minute }
+      guard recent.count < searchesPerMinute else {
+        let next = recent.sorted()[recent.count - searchesPerMinute].microseconds + Self.minute
+        throw SearchLimitError(retryAfter: .microseconds(next - time.microseconds))
+      }
+      try transaction.set(reference, Searches(searches: recent + [time]))
+    }
+  }
+}
+
+/// The user has made too many searches in the last minute.
+public struct SearchLimitError: Error, Sendable, Hashable {
+  /// When the next search is allowed.
+  public var retryAfter: Duration
+}

@@ -1,0 +1,225 @@
+import FirestoreClient
+import Logging
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Counts what calls of models use, by payer and day, and lets no call exceed the day's limits.
+///
+/// `usage/{uid}/days/{yyyy-MM-dd}` has `requests`, `tokens` and `costUSD`, and `byModel` has the same
+/// for each model by its name; `usage/_app/days/{…}` has the sums of all payers. A call reserves the
+/// most that it can use, and what it used replaces the reservation afterwards. Both are one commit
+/// of increments for payer and app, whose results are the new sums: each of several calls at once
+/// sees those that came before, and none needs a lock. A reservation that does not fit is taken
+/// back. A worker that dies during a call leaves the reservation, so that too much is counted rather
+/// than too little.
+///
+/// All payers share the day's document of the app. Increments without a precondition never conflict
+/// with one another, but a document in production takes only about one write a second for long:
+/// above that, commits take longer and then fail as aborted. Then no model is called and events
+/// wait. Calls take about a second and have two commits, so that one busy worker may reach the limit
+/// and 16 surely do; an app of that size divides the sum over several documents.
+struct UsageLedger: Sendable {
+  private let firestore: Firestore
+  private let limits: UsageLimits
+  private let now: @Sendable () -> Date
+  private let refusals = UsageRefusals()
+
+  /// The collection of the ledger, with a document for each payer.
+  static let collection = "usage"
+  /// Dollars that are no difference, but the inaccuracy of sums.
+  private static let dollarsPrecision = 1e-9
+
+  init(firestore: Firestore, limits: UsageLimits, now: @escaping @Sendable () -> Date) {
+    self.firestore = firestore
+    self.limits = limits
+    self.now = now
+  }
+
+  /// Calls a model, if the limits allow the most that the call can use.
+  ///
+  /// `call` adds to its argument what the model used, also when it throws. Attempts within `call`
+  /// count as one request; a call that fails and used nothing is not counted. After a cancellation
+  /// nobody knows what was used, and the reservation stays.
+  ///
+  /// Throws what `call` throws; without calling, `limitReached`, and `unavailable` when the ledger
+  /// cannot be written.
+  func count<Output>(
+    _ model: PricedModel,
+    for payer: Payer,
+    atMost most: TokenUsage,
+    _ call: (inout TokenUsage) async throws -> Output
+  ) async throws -> Output {
+    let entry = Entry(day: UsageDay(of: now()), payer: payer, model: model.name)
+    let reserved = Amount(requests: 1, model.price, most)
+    try await reserve(reserved, in: entry)
+    var used = TokenUsage()
+    do {
+      let output = try await call(&used)
+      await correct(entry, by: Amount(requests: 1, model.price, used) - reserved)
+      return output
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      let requests = used.totalTokens == 0 ? 0 : 1
+      await correct(entry, by: Amount(requests: requests, model.price, used) - reserved)
+      guard var error = error as? ServiceError else { throw error }
+      error.usage = used
+      throw error
+    }
+  }
+
+  // MARK: Reserving
+
+  private func reserve(_ amount: Amount, in entry: Entry) async throws {
+    guard limits.dollarsPerDay > 0 else {
+      let reason = "PSST_DOLLARS_PER_DAY is 0, so that no model is called"
+      throw refusals.add(
+        UsageRefusals.Refusal(payer: .app, reason: reason, size: 0, isSpent: true),
+        on: entry.day,
+        now: now()
+      )
+    }
+    try refusals.check(
+      entry.payer,
+      tokens: amount.tokens,
+      dollars: amount.dollars,
+      on: entry.day,
+      now: now()
+    )
+    let sums: Sums
+    do {
+      sums = try await add(amount, to: entry)
+    } catch let error as FirestoreError {
+      throw ServiceError(.unavailable, "the ledger of model calls cannot be written: \(error)")
+    }
+    guard let refusal = refusal(of: amount, sums) else { return }
+    await correct(entry, by: Amount() - amount)
+    throw refusals.add(refusal, on: entry.day, now: now())
+  }
+
+  /// The limit that the sums exceed; nil for none.
+  private func refusal(of amount: Amount, _ sums: Sums) -> UsageRefusals.Refusal? {
+    if let payer = sums.payer, payer.tokens > limits.userTokensPerDay {
+      return UsageRefusals.Refusal(
+        payer: sums.entry.payer,
+        reason: "the user's calls of today would use more than PSST_USER_TOKENS_PER_DAY",
+        size: Double(amount.tokens),
+        isSpent: payer.tokens - amount.tokens >= limits.userTokensPerDay
+      )
+    }
+    if sums.app.dollars > limits.dollarsPerDay + Self.dollarsPrecision {
+      return UsageRefusals.Refusal(
+        payer: .app,
+        reason: "all calls of today would cost more than PSST_DOLLARS_PER_DAY",
+        size: amount.dollars,
+        isSpent: sums.app.dollars - amount.dollars >= limits.dollarsPerDay
+      )
+    }
+    return nil
+  }
+
+  /// Corrects the sums by a difference; a failure leaves them too high, seldom too low.
+  private func correct(_ entry: Entry, by difference: Amount) async {
+    guard difference != Amount() else { return }
+    // This function owns the task and waits for its end; a separate task lets a cancelled call be
+    // corrected, too. The commit has a timeout.
+    await Task {
+      do {
+        _ = try await add(difference, to: entry)
+      } catch {
+        Logger.current.warning(
+          "A call of a model stays counted as the most it could use",
+          metadata: ["reason": "\(error)"]
+        )
+      }
+    }.value
+  }
+
+  // MARK: The documents
+
+  /// One payer's calls of one model on one day.
+  private struct Entry: Sendable {
+    var day: UsageDay
+    var payer: Payer
+    var model: String
+  }
+
+  /// What is added to the sums.
+  private struct Amount: Sendable, Hashable {
+    var requests = 0
+    var tokens = 0
+    var dollars = 0.0
+
+    init() {}
+
+    init(requests: Int, _ price: ModelPrice?, _ usage: TokenUsage) {
+      self.requests = requests
+      tokens = usage.totalTokens
+      dollars = price?.dollars(usage) ?? 0
+    }
+
+    static func - (left: Amount, right: Amount) -> Amount {
+      var difference = left
+      difference.requests -= right.requests
+      difference.tokens -= right.tokens
+      difference.dollars -= right.dollars
+      return difference
+    }
+
+    func fields(of model: String) -> [String: FieldValue] {
+      [
+        "requests": .increment(requests), "tokens": .increment(tokens),
+        "costUSD": .increment(dollars),
+        // A key of a map is a name and no path, whatever characters it has.
+        "byModel": [
+          model: [
+            "requests": .increment(requests), "tokens": .increment(tokens),
+            "costUSD": .increment(dollars),
+          ]
+        ],
+      ]
+    }
+  }
+
+  /// The sums after a commit; those of the payer are nil where the app alone pays.
+  private struct Sums {
+    var entry: Entry
+    var payer: (tokens: Int, dollars: Double)?
+    var app: (tokens: Int, dollars: Double)
+  }
+
+  private func add(_ amount: Amount, to entry: Entry) async throws -> Sums {
+    var batch = firestore.batch()
+    for id in [entry.payer.uid, Payer.appID].compactMap(\.self) {
+      let days = firestore.collection(Self.collection).document(id).collection("days")
+      try batch.set(days.document(entry.day.name), amount.fields(of: entry.model), .merge)
+    }
+    let sums = try await batch.commit().writeResults.map { try Self.sums($0) }
+    guard let app = sums.last, sums.count == batch.count else {
+      throw FirestoreError(.internal, "the server did not answer for each write")
+    }
+    return Sums(entry: entry, payer: sums.count == 2 ? sums[0] : nil, app: app)
+  }
+
+  /// The sums in the results of the increments, which come in the order of the fields' paths:
+  /// those below `byModel` first, then `costUSD`, `requests` and `tokens`.
+  private static func sums(_ result: WriteResult) throws -> (tokens: Int, dollars: Double) {
+    guard result.transformResults.count == 6,
+      case (.double(let dollars), .integer(let tokens)) =
+        (result.transformResults[3], result.transformResults[5])
+    else { throw FirestoreError(.internal, "the server did not answer with the new sums") }
+    return (Int(tokens), dollars)
+  }
+}
+
+/// A model as the ledger sees it.
+struct PricedModel: Sendable {
+  /// The name under which the ledger counts the model.
+  var name: String
+  /// The price; nil when it is not known, and then no dollars are counted.
+  var price: ModelPrice?
+}
