@@ -159,3 +159,33 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     note = answer.shortcoming
   }
 }
+
+extension Assistant.Failure {
+  /// The failure as a user sees it; the reason is in the log.
+  fileprivate var callableError: CallableError {
+    switch self {
+    case .unknownConversation:
+      CallableError(.notFound, "There is no such conversation of yours.")
+    case .notConfigured:
+      CallableError(
+        .unavailable,
+        "The assistant is unavailable, because no chat model is configured; see PSST_CHAT_MODEL."
+      )
+    case .unavailable(let error):
+      switch error.kind {
+      case .limitReached, .quotaExhausted, .rateLimited:
+        CallableError(
+          .resourceExhausted,
+          "The assistant has no room for this question",
+          retryAfter: error.retryAfter ?? .seconds(60)
+        )
+      default:
+        CallableError(
+          .unavailable,
+          "The assistant is unavailable at the moment",
+          retryAfter: error.retryAfter ?? .seconds(30)
+        )
+      }
+    }
+  }
+}

@@ -1,4 +1,5 @@
 public import FunctionsRuntime
+import PsstModels
 import PsstServices
 
 extension MessageFunctions {

@@ -19,6 +19,8 @@ public struct MessageServices: Sendable {
   public let embeddings: any EmbeddingProvider
   /// The model that reads and answers; nil when none is configured.
   public let chat: (any ChatModel)?
+  /// Answers questions, and acts for who asks.
+  public let assistant: Assistant
   /// Makes contacts for chats that are older than contacts.
   public let migration: ChatMigration
   /// Removes the contacts that a run of the migration made.
@@ -91,6 +93,14 @@ public struct MessageServices: Sendable {
       vectors: vectors,
       documents: documents,
       clock: clock
+    )
+    assistant = Assistant(
+      firestore: firestore,
+      documents: documents,
+      model: chat,
+      search: search,
+      clock: clock,
+      now: retries.now
     )
     profiles = ProfileExtractor(firestore: firestore, model: chat, documents: documents)
     profileBackfill = ProfileBackfill(

@@ -1,4 +1,4 @@
-public import FirestoreClient
+import FirestoreClient
 import Logging
 public import PsstModels
 import Synchronization
@@ -188,6 +188,19 @@ public struct Assistant: Sendable {
     return answer
   }
 
+  /// Carries out what was proposed to a user, once, or declines it.
+  ///
+  /// Throws `ConfirmationError` and `FirestoreError`.
+  public func confirm(_ actionID: String, accept: Bool, by uid: String) async throws -> Action {
+    let zone = AssistantZone(try await preferences(of: uid).timeZone)
+    let recorded = try await actions.confirm(
+      actionID,
+      accept: accept,
+      by: AssistantCaller(uid: uid, now: time, zone: zone)
+    )
+    return Action(id: recorded.id, record: recorded.action)
+  }
+
   /// The time now, in microseconds as documents have it.
   private var time: Timestamp {
     Timestamp(microseconds: Int64(now().timeIntervalSince1970 * 1_000_000))
@@ -327,7 +340,7 @@ public struct Assistant: Sendable {
     else { return }
     let old = context.history.dropLast(4)
     let words = AssistantContext.json(
-      ["before": context.summary ?? ""] + old.map { [$0.role.rawValue: $0.content] }
+      [["before": context.summary ?? ""]] + old.map { [$0.role.rawValue: $0.content] }
     )
     do {
       let reply = try await model.reply(
@@ -341,7 +354,7 @@ public struct Assistant: Sendable {
         ],
         tools: [],
         for: .user(context.caller.uid)
-      )
+      ) { _ in }
       usage += reply.usage
       guard !reply.text.isEmpty else { return }
       context.summary = reply.text.prefix(bytesMax: 4000)

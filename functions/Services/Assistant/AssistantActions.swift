@@ -1,5 +1,5 @@
 import FirestoreClient
-import PsstModels
+public import PsstModels
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -76,16 +76,6 @@ struct AssistantActions: Sendable {
     }
   }
 
-  /// Why a proposal cannot be confirmed or declined.
-  enum ConfirmationError: Error, Sendable, Hashable {
-    /// There is no such proposal of this caller.
-    case unknown
-    /// Its time is over.
-    case expired
-    /// The caller has said the opposite before.
-    case settled(AIAction.Status)
-  }
-
   /// Carries out what was proposed to a caller, or declines it.
   ///
   /// What is no longer allowed becomes refused, with the reason. Saying the same twice changes
@@ -150,4 +140,14 @@ struct AssistantActions: Sendable {
   ) throws -> Command {
     try JSONDecoder().decode(type, from: JSONEncoder().encode(parameters))
   }
+}
+
+/// Why a proposal cannot be confirmed or declined.
+public enum ConfirmationError: Error, Sendable, Hashable {
+  /// There is no such proposal of this caller.
+  case unknown
+  /// Its time is over.
+  case expired
+  /// The caller has said the opposite before, or it was not allowed any more.
+  case settled(AIAction.Status)
 }

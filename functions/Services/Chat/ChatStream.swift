@@ -66,6 +66,9 @@ struct ChatStream {
 
   private static let tooLong = ServiceError(.refused, "the model's answer has no end")
 
+  /// Whether anything has been said.
+  var hasText: Bool { !text.isEmpty }
+
   /// The turn, at the stream's end.
   ///
   /// Throws `unavailable` when the stream broke off, and `refused` when the model or its provider's
