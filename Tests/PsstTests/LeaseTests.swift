@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Lease")
+@Suite("Lease", .timeLimit(.minutes(5)))
 struct LeaseTests {
   private struct WorkError: Error {}
 
