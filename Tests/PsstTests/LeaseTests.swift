@@ -64,6 +64,17 @@ struct LeaseTests {
     }
   }
 
+  @Test("A lease that is taken without an answer is given back")
+  func lostAnswer() async throws {
+    try await withAdministration { world in
+      world.faults.decide { $0 == 1 ? .unheard : .none() }
+      await #expect(throws: FirestoreError.self) { try await lease(world).hold {} }
+
+      let left = try await document(world).get()
+      #expect(world.faults.commits == 2 && !left.exists)
+    }
+  }
+
   @Test("A held lease is renewed for as long as the work takes")
   func renewed() async throws {
     try await withAdministration { world in
