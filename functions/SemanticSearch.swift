@@ -20,9 +20,11 @@ extension MessageFunctions {
         minScore: query.minScore
       )
       if let failure = found.failure {
-        // The client only learns that the words were searched; the reason goes to the log.
+        // The client only learns that the words were searched; the reason goes to the log, loudly
+        // once an outage.
+        let level: Logger.Level = failure.needsCorrection ? .error : .warning
         request.logger.log(
-          level: failure.kind == .misconfigured ? .error : .warning,
+          level: failure.isNews ? level : .info,
           "Search degraded to words",
           metadata: ["reason": "\(failure)"]
         )

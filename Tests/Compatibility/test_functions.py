@@ -101,6 +101,18 @@ def test_credentials_are_checked(suite, headers, status, code):
     assert reply.json()["error"]["status"] == code
 
 
+@pytest.mark.parametrize("function, data, bearer", [
+    ("semanticSearch", {"query": "x"}, token("u")), ("migrateExistingChats", {}, "owner"),
+    ("backfillEmbeddings", {}, "owner"),
+])
+def test_keys_that_a_callable_does_not_know_are_ignored(suite, function, data, bearer):
+    plain = suite.call(function, data, bearer)
+    reply = suite.call(function, {**data, "more": {"deep": [1]}, "": None}, bearer)
+
+    assert plain.status_code == reply.status_code == 200, reply.text
+    assert set(reply.json()["result"]) == set(plain.json()["result"])
+
+
 @pytest.mark.parametrize("body", ["{", '{"data": {}, "more": 1}', '{"data": {"query": 5}}', "[]"])
 def test_malformed_calls_are_invalid_arguments(suite, body):
     reply = requests.post(

@@ -27,7 +27,7 @@ PROHIBITIONS = {
     "users: nobody deletes", "chats: every other chat goes through createChat",
     "chats: nobody deletes", "personalTrainers: written by the server alone",
     "trainerStudents: written by callables only", "trainerWorkouts: written by callables only",
-    "presence: written by the server", "migrationCheckpoints: server only",
+    "presence: written by the server", "leases: server only",
     "everything else is closed"}
 
 

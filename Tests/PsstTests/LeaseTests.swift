@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Lease")
+@Suite("Lease", .timeLimit(.minutes(5)))
 struct LeaseTests {
   private struct WorkError: Error {}
 
@@ -61,6 +61,17 @@ struct LeaseTests {
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }
       #expect(try await !document(world).get().exists)
+    }
+  }
+
+  @Test("A lease that is taken without an answer is given back")
+  func lostAnswer() async throws {
+    try await withAdministration { world in
+      world.faults.decide { $0 == 1 ? .unheard : .none() }
+      await #expect(throws: FirestoreError.self) { try await lease(world).hold {} }
+
+      let left = try await document(world).get()
+      #expect(world.faults.commits == 2 && !left.exists)
     }
   }
 

@@ -143,6 +143,26 @@ struct RollbackMigrationTests {
     }
   }
 
+  @Test("A contact that the trainer makes again while an answer is lost is not called removed")
+  func madeAgainMeanwhile() async throws {
+    try await withAdministration { world in
+      try await world.people()
+      let run = try await world.migrateReally().run
+      let path = "contacts/tina/clients/carl"
+      let db = world.db
+      let theirs = contact("carl", source: "trainer")
+      // lease · all contacts, without an answer · again
+      world.faults.decide { $0 == 2 ? .unheard : .none() }
+      world.faults.beforeTransaction { number in
+        if number == 3 { try await db.document(path).set(theirs) }
+      }
+      let reply = try await world.rollBack(run)
+
+      #expect(reply.counts.removed == 4 && !reply.removed.contains(path))
+      #expect(try await world.contacts() == [path: theirs])
+    }
+  }
+
   @Test("A run that nobody knows, or that is rolled back already, is not found")
   func unknown() async throws {
     try await withAdministration { world in

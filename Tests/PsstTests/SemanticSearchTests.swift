@@ -206,6 +206,16 @@ struct DegradedSearchTests {
     }
   }
 
+  @Test("A wrong key is an error in the log once, however many search")
+  func loudOnce() async throws {
+    try await amongMessages { world in
+      world.suite.http.on("POST", Self.embeddings).respond(status: 401)
+      for query in ["knee", "oats", "berries"] { _ = try await world.search(query) }
+      let lines = world.suite.logs.filter { $0.message == "Search degraded to words" }
+      #expect(lines.map(\.level) == [.error, .info, .info])
+    }
+  }
+
   @Test("An index that is down is no reason to find nothing")
   func indexDown() async throws {
     try await amongMessages { world in

@@ -41,8 +41,8 @@ struct Lease: Sendable {
   func hold<Output: Sendable>(
     _ work: @escaping @Sendable () async throws -> Output
   ) async throws -> Output {
-    try await take()
     do {
+      try await take()
       let output = try await renewing(work)
       await giveBack()
       return output
@@ -55,7 +55,7 @@ struct Lease: Sendable {
   // MARK: Taking
 
   private func take() async throws {
-    guard try await holder() != nil else { return }
+    guard try await takeUnlessHeld() != nil else { return }
     let isTaken = try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask {
         try await clock.sleep(for: Self.waitMax)
@@ -63,14 +63,14 @@ struct Lease: Sendable {
       }
       group.addTask {
         for try await snapshot in reference.snapshots() where !snapshot.exists {
-          if try await holder() == nil { return true }
+          if try await takeUnlessHeld() == nil { return true }
         }
         return false
       }
       defer { group.cancelAll() }
       return try await group.next() ?? false
     }
-    if !isTaken, let holder = try await holder() {
+    if !isTaken, let holder = try await takeUnlessHeld() {
       throw LeaseError(
         "\(reference.path) is held by the run \(holder), and there is one run at a time. Wait for "
           + "its end, then call again."
@@ -78,8 +78,8 @@ struct Lease: Sendable {
     }
   }
 
-  /// Takes the lease if it is free; returns nil then, and otherwise the run that holds it.
-  private func holder() async throws -> String? {
+  /// Takes the lease and returns nil, or returns the run that holds it.
+  private func takeUnlessHeld() async throws -> String? {
     typealias Other = (run: String?, isDead: Bool)
     let other = try await reference.firestore.runTransaction { transaction async throws -> Other in
       let snapshot = try await transaction.get(reference)
