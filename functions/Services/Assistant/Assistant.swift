@@ -162,8 +162,11 @@ public struct Assistant: Sendable {
         caller: caller,
         conversationID: turn.conversationID,
         turnID: turn.id,
-        openChats: preferences.autoSend == true
-          ? try await chatsNamed(in: question.text, of: question.uid) : []
+        question: AssistantQuestion(
+          asks: AskedFor(question.text),
+          openChats: preferences.autoSend == true
+            ? try await chatsNamed(in: question.text, of: question.uid) : []
+        )
       )
       let found = try await run(AssistantLoop(context.turns), model, tools, &answer, onEvent)
       answer.sources = Self.sources(named: answer.text, context.sources)

@@ -32,14 +32,13 @@ struct AssistantActions: Sendable {
 
   /// Does or proposes what a model wants; what is not allowed is recorded as refused.
   ///
-  /// `isConfirmed` says that the caller has already said yes to what needs it. Throws
-  /// `FirestoreError`.
+  /// What the question itself asks for is done at once. Throws `FirestoreError`.
   func perform<Command: AssistantCommand>(
     _ command: Command,
     for caller: AssistantCaller,
     in conversationID: String,
     turnID: String,
-    isConfirmed: Bool = false
+    question: AssistantQuestion
   ) async throws -> Recorded {
     let parameters = try Self.parameters(of: command)
     let id = ContentHash.of(
@@ -59,14 +58,15 @@ struct AssistantActions: Sendable {
         timestamp: caller.now
       )
       do {
-        try await command.check(caller, reader(transaction))
-        if Command.needsConfirmation, !isConfirmed {
+        let reader = reader(transaction, caller)
+        try await command.check(caller, reader)
+        if try await command.isAsked(by: question, reader) {
+          let written = try command.write(caller, actionID: id, firestore, transaction)
+          (action.status, action.result) = (.done, written.path)
+        } else {
           action.expiresAt = Timestamp(
             microseconds: caller.now.microseconds + Self.confirmationTime
           )
-        } else {
-          let written = try command.write(caller, actionID: id, firestore, transaction)
-          (action.status, action.result) = (.done, written.path)
         }
       } catch let refusal as ActionRefusal {
         (action.status, action.result) = (.refused, refusal.reason)
@@ -103,7 +103,7 @@ struct AssistantActions: Sendable {
       if accept {
         do {
           let command = try Self.command(of: action)
-          try await command.check(caller, reader(transaction))
+          try await command.check(caller, reader(transaction, caller))
           let written = try command.write(caller, actionID: actionID, firestore, transaction)
           (action.status, action.result) = (.done, written.path)
         } catch let refusal as ActionRefusal {
@@ -117,8 +117,13 @@ struct AssistantActions: Sendable {
     }
   }
 
-  private func reader(_ transaction: Transaction) -> ActionReader {
-    ActionReader(firestore: firestore, documents: documents, transaction: transaction)
+  private func reader(_ transaction: Transaction, _ caller: AssistantCaller) -> ActionReader {
+    ActionReader(
+      firestore: firestore,
+      documents: documents,
+      transaction: transaction,
+      uid: caller.uid
+    )
   }
 
   // MARK: Parameters

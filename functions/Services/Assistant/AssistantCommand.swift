@@ -3,8 +3,8 @@ import PsstModels
 
 /// What an assistant does in somebody's name, as a tool's arguments describe it.
 protocol AssistantCommand: AssistantTool {
-  /// Whether the one in whose name it is done must say so first.
-  static var needsConfirmation: Bool { get }
+  /// Whether the question asks for just this, so that it is done at once and not only proposed.
+  func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool
 
   /// Throws `ActionRefusal` where the caller could not do this themself now.
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws
@@ -16,6 +16,13 @@ protocol AssistantCommand: AssistantTool {
     _ firestore: Firestore,
     _ transaction: Transaction
   ) throws -> DocumentReference
+}
+
+/// A question with what it allows to do at once.
+struct AssistantQuestion: Sendable {
+  var asks: AskedFor
+  /// The chats that it names, if messages to these may be sent without asking.
+  var openChats: Set<String> = []
 }
 
 /// The one whom the assistant serves.
@@ -41,6 +48,8 @@ struct ActionReader: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
   let transaction: Transaction
+  /// The one for whom the command is checked.
+  let uid: String
 
   /// The role of a user; nil for nobody, and for an unknown role.
   func role(of uid: String) async throws -> User.Role? {
@@ -50,8 +59,16 @@ struct ActionReader: Sendable {
 
   /// Whether a client is among a trainer's contacts.
   func isContact(_ clientID: String, of trainerID: String) async throws -> Bool {
-    let contact = Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
-    return try await transaction.get(contact).exists
+    try await contactName(of: clientID, at: trainerID) != nil
+  }
+
+  /// The name of a client among a trainer's contacts; nil when the client is none of them.
+  func contactName(of clientID: String, at trainerID: String) async throws -> String? {
+    let reference = Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+    let contact = try await transaction.get(reference)
+    guard contact.exists else { return nil }
+    if case .string(let name)? = contact["displayName"] { return name }
+    return ""
   }
 
   /// A chat; nil when there is none that can be read.

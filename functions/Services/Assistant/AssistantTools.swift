@@ -17,8 +17,8 @@ struct AssistantTools: Sendable {
   let caller: AssistantCaller
   let conversationID: String
   let turnID: String
-  /// The chats that the question names, to which messages are sent without asking.
-  let openChats: Set<String>
+  /// What the question allows to do at once.
+  let question: AssistantQuestion
 
   /// The most messages that one search shows to the model.
   private static let hitsMax = 10
@@ -74,7 +74,7 @@ struct AssistantTools: Sendable {
       for: caller,
       in: conversationID,
       turnID: turnID,
-      isConfirmed: (command as? SendMessage).map { openChats.contains($0.chatId) } ?? false
+      question: question
     )
     let reply = ActionReply(
       status: recorded.action.status.rawValue,

@@ -17,9 +17,12 @@ struct ScheduleCall: AssistantCommand {
     "clientId": "The id of the client", "title": "A few words",
     "startTime": "In the trainer's time, like 2026-05-01T09:00", "endTime": "Like startTime",
   ]
-  static let needsConfirmation = false
-
   private static let longest: Int64 = 24 * 3_600_000_000
+
+  func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
+    let name = try await reader.contactName(of: clientId, at: reader.uid) ?? ""
+    return question.asks.has(.call, about: [name, clientId])
+  }
 
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {
     try title.checked("title", charactersMax: 500)

@@ -12,7 +12,9 @@ struct SendMessage: AssistantCommand {
     it is sent. Only when the trainer asks for a message.
     """
   static let descriptions = ["chatId": "The id of the chat", "text": "The message"]
-  static let needsConfirmation = true
+  func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
+    question.openChats.contains(chatId) && question.asks.has(.message, about: [text])
+  }
 
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {
     try text.checked("text", charactersMax: 10_000)

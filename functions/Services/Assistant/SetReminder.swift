@@ -11,7 +11,9 @@ struct SetReminder: AssistantCommand {
   static let descriptions = [
     "text": "What to think of", "dueDate": "In the trainer's time, like 2026-05-01T09:00",
   ]
-  static let needsConfirmation = false
+  func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
+    question.asks.has(.reminder, about: [text])
+  }
 
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {
     try text.checked("text", charactersMax: 5000)
