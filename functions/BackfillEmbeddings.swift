@@ -19,7 +19,7 @@ extension MessageFunctions {
       let (order, isDry) = try request.data.checked()
       let logger = request.logger
       return try await administering {
-        let report = try await services.backfill.run(
+        let report = try await services.embeddingBackfill.run(
           chatID: order.chatId,
           limit: order.limit,
           maxCostUSD: order.maxCostUSD,
@@ -27,10 +27,7 @@ extension MessageFunctions {
         ) { report in
           logger.info("Backfill goes on", metadata: report.metadata)
         }
-        logger.info(
-          "Backfill ended",
-          metadata: report.metadata.merging(services.modelMetadata) { $1 }
-        )
+        logger.log(end: report, of: "Backfill", metadata: services.modelMetadata)
         return report
       }
     }

@@ -1,4 +1,5 @@
 import FunctionsRuntime
+import PsstModels
 import PsstServices
 
 /// The order for `backfillEmbeddings` and `backfillProfiles`.
@@ -40,10 +41,20 @@ public struct BackfillOrder: Codable, Sendable, Hashable {
     if let maxCostUSD, !(maxCostUSD.isFinite && maxCostUSD >= 0) {
       throw CallableError(.invalidArgument, "maxCostUSD must be a number of dollars, 0 or more.")
     }
-    if let chatId, chatId.isEmpty || chatId.contains("/") {
+    if let chatId, !chatId.isDocumentID {
       throw CallableError(.invalidArgument, "chatId must be the id of a chat.")
     }
     return (self, isDry)
+  }
+}
+
+extension Logger {
+  /// Logs the end of a backfill, with what a person should look at.
+  func log(end report: BackfillReport, of work: String, metadata: Metadata = [:]) {
+    for reason in report.errors {
+      warning("A backfill left messages out", metadata: ["reason": "\(reason)"])
+    }
+    info("\(work) ended", metadata: report.metadata.merging(metadata) { $1 })
   }
 }
 
@@ -53,7 +64,9 @@ extension BackfillReport {
     [
       "backfill.dry": "\(dryRun)", "backfill.scanned": "\(scanned)",
       "backfill.missing": "\(missing)", "backfill.embedded": "\(embedded)",
-      "backfill.failed": "\(failed)", "backfill.tokens": "\(tokens)",
+      "backfill.skipped": "\(skipped)", "backfill.failed": "\(failed)",
+      "backfill.tokens": "\(tokens)", "backfill.done": "\(done)",
+      "backfill.cost": "\(estimatedCostUSD.map { "\($0) USD" } ?? "unknown")",
       "backfill.stopped": "\(stopped ?? "no")",
     ]
   }

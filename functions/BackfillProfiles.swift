@@ -28,7 +28,7 @@ extension MessageFunctions {
         ) { report in
           logger.info("Backfill of profiles goes on", metadata: report.metadata)
         }
-        logger.info("Backfill of profiles ended", metadata: report.metadata)
+        logger.log(end: report, of: "Backfill of profiles")
         return report
       }
     }

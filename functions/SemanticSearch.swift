@@ -1,4 +1,5 @@
 public import FunctionsRuntime
+import PsstModels
 import PsstServices
 
 extension MessageFunctions {
@@ -80,7 +81,7 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
     if let limit, !Self.limits.contains(limit) {
       throw CallableError(.invalidArgument, "limit must be from 1 to 50.")
     }
-    if let chatId, chatId.isEmpty || chatId.contains("/") {
+    if let chatId, !chatId.isDocumentID {
       throw CallableError(.invalidArgument, "chatId must be the id of a chat.")
     }
     if let minScore, !(-1...1).contains(minScore) {

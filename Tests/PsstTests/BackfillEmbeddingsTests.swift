@@ -291,6 +291,8 @@ struct BackfillEmbeddingsTests {
       let reply = try await world.backfill()
 
       #expect(reply.embedded == 3 && reply.failed == 1 && reply.done)
+      #expect(reply.errors.count == 1 && reply.errors.first?.contains("400") == true)
+      #expect(world.suite.logs.contains { $0.message == "A backfill left messages out" })
       // Four texts of 13 bytes.
       #expect(reply.tokens == 13)
       #expect(world.providers.count("/embeddings") == 1)
@@ -356,7 +358,7 @@ struct BackfillEmbeddingsTests {
         http: world.providers
       )
       let error = await #expect(throws: ServiceError.self) {
-        try await services.backfill.run(chatID: nil, limit: nil, dryRun: true)
+        try await services.embeddingBackfill.run(chatID: nil, limit: nil, dryRun: true)
       }
       #expect(error?.kind == .misconfigured)
       #expect(error?.message.contains("hearth call backfillEmbeddings") == true)

@@ -55,6 +55,22 @@ struct BackfillProfilesTests {
     }
   }
 
+  @Test(
+    "A chat that is left alone says why",
+    arguments: [
+      ("g1", "it is in a group chat"), ("c2", "the client is none of the trainer's contacts"),
+      ("nowhere", "its chat does not exist"),
+    ]
+  )
+  func chatLeftAlone(chat: String, reason: String) async throws {
+    try await Scene.run(contacts: false) { scene in
+      try await unread(scene)
+      let report = try await scene.backfillProfiles(chatId: chat)
+      #expect(report.stopped == "the chat is left alone because \(reason)")
+      #expect(!report.done && report.scanned == 0)
+    }
+  }
+
   @Test("A limit ends a run, and the next one goes on")
   func limit() async throws {
     try await Scene.run(contacts: false) { scene in
@@ -102,6 +118,9 @@ struct BackfillProfilesTests {
       let report = try await scene.backfillProfiles()
       #expect((report.embedded, report.failed, report.done) == (2, 1, true))
       #expect(report.tokens == (try await scene.usage("_app")))
+      #expect(report.errors == ["the model refused to answer"])
+      let lines = scene.suite.logs.filter { $0.message == "A backfill left messages out" }
+      #expect(lines.map { $0.metadata["reason"] } == ["the model refused to answer"])
     }
   }
 
@@ -130,6 +149,7 @@ struct BackfillProfilesTests {
       for order in [
         BackfillOrder(dryRun: false), BackfillOrder(dryRun: false, confirm: "yes"),
         BackfillOrder(limit: 0), BackfillOrder(maxCostUSD: -1), BackfillOrder(chatId: "a/b"),
+        BackfillOrder(chatId: ".."), BackfillOrder(chatId: "__x__"),
       ] {
         await #expect(throws: CallableError.self) {
           try await scene.suite.call(scene.functions.backfillProfiles, order, as: .admin)

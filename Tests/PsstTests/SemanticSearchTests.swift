@@ -105,6 +105,8 @@ struct SemanticSearchTests {
       SemanticSearchQueryCase(query: "  "), SemanticSearchQueryCase(query: "a", limit: 0),
       SemanticSearchQueryCase(query: "a", limit: 51),
       SemanticSearchQueryCase(query: "a", chatId: "a/b"),
+      SemanticSearchQueryCase(query: "a", chatId: ".."),
+      SemanticSearchQueryCase(query: "a", chatId: "__x__"),
       SemanticSearchQueryCase(query: "a", minScore: 2),
       SemanticSearchQueryCase(query: String(repeating: "a", count: 1001)),
     ]

@@ -50,7 +50,7 @@ struct UsageLedgerTests {
     try await UsageWorld.run { world in
       // Events wait until the suite settles, so that the backfill finds a message without a vector.
       try await world.scene.write("m1", "My knee is sore")
-      let report = try await world.services.backfill.run(chatID: nil, dryRun: false)
+      let report = try await world.services.embeddingBackfill.run(chatID: nil, dryRun: false)
 
       #expect(report.tokens > 0)
       let app = try await world.day("_app")

@@ -299,6 +299,8 @@ struct UsageLimitsTests {
       ("PSST_SEARCHES_PER_MINUTE", "1001"), ("PSST_SEARCHES_PER_MINUTE", "2.5"),
       ("PSST_CHAT_INPUT_PRICE", "-1"), ("PSST_CHAT_OUTPUT_PRICE", "free"),
       ("PSST_CHAT_INPUT_PRICE", "1"), ("PSST_EMBEDDING_PRICE", "-0.1"),
+      // A limit that nobody reads would be none.
+      ("PSST_DOLLARS_PER_DAYS", "0"), ("PSST_LIMIT", "5"),
     ]
   )
   func wrongSettings(name: String, value: String) {

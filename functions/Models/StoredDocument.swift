@@ -63,14 +63,3 @@ struct StoredUID: Decodable {
     }
   }
 }
-
-extension String {
-  /// The longest uid in bytes, with room to spare: Firebase's have 128 characters at most.
-  private static let uidBytesMax = 512
-
-  /// Whether a user can have this id, by Firebase's limit and Firestore's rules for documents.
-  public var isUserID: Bool {
-    !isEmpty && utf8.count <= Self.uidBytesMax && !utf8.contains(UInt8(ascii: "/")) && self != "."
-      && self != ".." && !(hasPrefix("__") && hasSuffix("__"))
-  }
-}

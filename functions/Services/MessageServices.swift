@@ -26,7 +26,7 @@ public struct MessageServices: Sendable {
   /// Removes the contacts that a run of the migration made.
   public let rollback: MigrationRollback
   /// Embeds messages that have no vector.
-  public let backfill: EmbeddingBackfill
+  public let embeddingBackfill: EmbeddingBackfill
   /// Reads messages that were not read for their client's profile.
   public let profileBackfill: ProfileBackfill
 
@@ -124,7 +124,7 @@ public struct MessageServices: Sendable {
       sleep: retries.sleep,
       clock: clock
     )
-    backfill = EmbeddingBackfill(
+    embeddingBackfill = EmbeddingBackfill(
       firestore: firestore,
       indexer: indexer,
       vectors: vectors,

@@ -32,16 +32,34 @@ public struct PsstSettings: Sendable {
 
   /// Reads `OPENAI_*`, `PSST_*`, `PINECONE_*` and, for backups, the emulator's place.
   ///
-  /// An absent or empty variable has a default. Throws `misconfigured` for a number that makes no
-  /// sense, for a model whose dimension is neither known nor given, and for half a price.
+  /// An absent or empty variable has a default. Throws `misconfigured` for an unknown `PSST_*`, which
+  /// may be a limit with a typing error, for a number that makes no sense, for a model whose dimension is neither known nor given, and for half a price.
   public init(environment: [String: String]) throws {
     let environment = environment.filter { !$0.value.isEmpty }
+    try Self.checkNames(environment)
     embedding = try EmbeddingSettings(environment: environment)
     vectors = VectorSettings(environment: environment)
     chat = try ChatSettings(environment: environment)
     backfill = try BackfillSettings(environment: environment)
     backup = BackupSettings(environment: environment)
     limits = try UsageLimits(environment: environment)
+  }
+
+  private static let names: Set<String> = [
+    "PSST_BACKUP_DIRECTORY", "PSST_BACKUP_LOCATION", "PSST_CHAT_INPUT_PRICE", "PSST_CHAT_MODEL",
+    "PSST_CHAT_OUTPUT_PRICE", "PSST_DOLLARS_PER_DAY", "PSST_EMBEDDING_DIMENSION",
+    "PSST_EMBEDDING_MODEL", "PSST_EMBEDDING_PRICE", "PSST_EMBEDDING_REQUESTS_PER_MINUTE",
+    "PSST_EMBEDDING_THRESHOLD", "PSST_EMBEDDING_TOKENS_PER_MINUTE", "PSST_SEARCHES_PER_MINUTE",
+    "PSST_USER_TOKENS_PER_DAY",
+  ]
+
+  private static func checkNames(_ environment: [String: String]) throws {
+    let unknown = environment.keys.filter { $0.hasPrefix("PSST_") && !names.contains($0) }.sorted()
+    guard let name = unknown.first else { return }
+    throw ServiceError(
+      .misconfigured,
+      "\(name) is no setting of Psst; its settings are \(names.sorted().joined(separator: ", "))"
+    )
   }
 
   /// Where OpenAI itself is.

@@ -8,13 +8,16 @@ public struct BackfillReport: Codable, Sendable, Hashable {
   public var missing = 0
   /// Missing messages that now have a vector, or that have been read.
   public var embedded = 0
-  /// Messages that need nothing: blank ones, media without text, those without a chat.
+  /// Messages that need nothing: blank ones, media without text, and where vectors are made those
+  /// without a chat.
   public var skipped = 0
   /// Messages that could not be embedded, or read.
   public var failed = 0
   /// Tokens paid for, as the provider counted them, also for messages that failed; estimated for a
   /// dry run.
   public private(set) var tokens = 0
+  /// Why messages failed, each reason once, at most ten of them.
+  public private(set) var errors: [String] = []
   /// What the tokens cost; nil for a model whose price is not known.
   @Nullable public private(set) var estimatedCostUSD: Double?
   /// Whether the run looked at every message.
@@ -33,8 +36,8 @@ public struct BackfillReport: Codable, Sendable, Hashable {
   private var estimated = TokenUsage()
 
   private enum CodingKeys: String, CodingKey {
-    case dryRun, scanned, missing, embedded, skipped, failed, tokens, estimatedCostUSD, done
-    case stopped
+    case dryRun, scanned, missing, embedded, skipped, failed, errors, tokens, estimatedCostUSD
+    case done, stopped
   }
 
   /// Why a run ends before it has looked at every message, as sentences for the caller.
@@ -43,7 +46,13 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     static let time = "the time of one call is over; call again to go on"
     static let cost = "more would exceed maxCostUSD; call again with more to go on"
 
-    static func provider(_ reason: String) -> String { "\(reason); call again later to go on" }
+    static func chat(_ reason: SkipReason) -> String { "the chat is left alone because \(reason)" }
+
+    static func provider(_ error: ServiceError) -> String {
+      error.kind == .limitReached
+        ? "\(error); raise the limit, or call again when the next day begins in UTC"
+        : "\(error); call again later to go on"
+    }
   }
 
   init(dryRun: Bool, price: ModelPrice?) {
@@ -65,8 +74,22 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     )
   }
 
+  /// The most reasons of a report: those of a thousand failures are mostly the same.
+  private static let errorsMax = 10
+
+  /// Counts messages that failed for this reason.
+  mutating func fail(_ count: Int, _ reasons: [String]) {
+    failed += count
+    for reason in reasons where errors.count < Self.errorsMax && !errors.contains(reason) {
+      errors.append(reason)
+    }
+  }
+
   /// What tokens cost in US dollars; nil for a model whose price is not known.
-  func cost(of usage: TokenUsage) -> Double? { price?.dollars(usage) }
+  func cost(of usage: TokenUsage) -> Double? {
+    // A billionth of a dollar is only the inaccuracy of sums.
+    price.map { ($0.dollars(usage) * 1e9).rounded() / 1e9 }
+  }
 
   /// Counts what a text is estimated to use, as a dry run does.
   mutating func estimate(_ estimate: TokenUsage) { usage += estimate }

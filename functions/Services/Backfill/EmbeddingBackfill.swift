@@ -257,11 +257,11 @@ public struct EmbeddingBackfill: Sendable {
       report.embedded += batch.indexed
       // A message that was meanwhile deleted or emptied needs no vector any more.
       report.skipped += batch.skipped + batch.deleted
-      report.failed += batch.failed
+      report.fail(batch.failed, batch.reasons)
       guard let failure = batch.failure else { return }
       // What has been paid for is reported in any case.
       if failure.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw failure }
-      report.stopped = BackfillReport.Stop.provider(failure.message)
+      report.stopped = BackfillReport.Stop.provider(failure)
     }
   }
 

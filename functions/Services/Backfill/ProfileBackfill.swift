@@ -112,12 +112,14 @@ public struct ProfileBackfill: Sendable {
       var run = self
       let chats = firestore.collection(Chat.collection)
       if let chatID {
-        try await run.chat(try await chats.document(chatID).get(), progress)
+        if let reason = try await run.chat(try await chats.document(chatID).get(), progress) {
+          run.report.stopped = BackfillReport.Stop.chat(reason)
+        }
       } else {
         try await chats.query.select(["members", "isGroupChat"])
           .pages(of: ProfileBackfill.pageSize) { page in
             for chat in page where run.report.stopped == nil {
-              try await run.chat(chat, progress)
+              _ = try await run.chat(chat, progress)
             }
             return run.report.stopped == nil
           }
@@ -126,19 +128,20 @@ public struct ProfileBackfill: Sendable {
       return run.report
     }
 
-    /// Does the messages of one chat, if it is one of a trainer and one of their contacts.
+    /// Does the messages of one chat; returns why it is left alone, if it is not one of a trainer and
+    /// one of their contacts.
     private mutating func chat(
       _ snapshot: DocumentSnapshot,
       _ progress: (BackfillReport) -> Void
-    ) async throws {
+    ) async throws -> SkipReason? {
       let chat = backfill.documents.read(snapshot, as: Chat.self)
       let people: ProfilePeople
       do {
         people = try await ProfilePeople(of: chat, in: firestore, backfill.documents)
-      } catch is SkipReason {
-        return
+      } catch let reason as SkipReason {
+        return reason
       }
-      guard try await people.pair.contact(in: firestore).get().exists else { return }
+      guard try await people.pair.contact(in: firestore).get().exists else { return .noContact }
       try await snapshot.reference.collection(Message.collection).query
         .select(["text", "mediaType", "senderID", "timestamp"])
         .pages(of: ProfileBackfill.pageSize) { page in
@@ -150,6 +153,7 @@ public struct ProfileBackfill: Sendable {
           progress(report)
           return report.stopped == nil
         }
+      return nil
     }
 
     /// The messages of a page that have content and were not read, as many as the limit allows.
@@ -252,11 +256,11 @@ public struct ProfileBackfill: Sendable {
       // A message that was meanwhile deleted, emptied or read needs nothing any more.
       case .success: report.skipped += 1
       case .failure(let error):
-        report.failed += 1
+        report.fail(1, [error.message])
         guard error.isOutage else { return }
         // What has been paid for is reported in any case.
         if error.kind == .misconfigured, report.embedded == 0, report.tokens == 0 { throw error }
-        report.stopped = BackfillReport.Stop.provider(error.message)
+        report.stopped = BackfillReport.Stop.provider(error)
       }
     }
   }

@@ -228,6 +228,8 @@ public struct MessageIndexer: Sendable {
     var failed = 0
     /// The tokens paid for, also for messages that failed.
     var usage = TokenUsage()
+    /// Why messages failed, for people.
+    var reasons: [String] = []
     /// Why messages failed that may succeed later; nil if none did.
     var failure: ServiceError?
 
@@ -242,6 +244,7 @@ public struct MessageIndexer: Sendable {
     /// Counts messages that failed; what a service refuses, it refuses for good.
     fileprivate mutating func fail(_ count: Int, _ error: ServiceError) {
       failed += count
+      reasons.append(error.message)
       usage += error.usage
       if error.kind != .refused { failure = failure ?? error }
     }
@@ -325,6 +328,7 @@ public struct MessageIndexer: Sendable {
       return try await work(inputs, &batch)
     } catch let error as ServiceError {
       batch.usage += error.usage
+      if inputs.count == 1 || error.kind != .refused { batch.reasons.append(error.message) }
       guard error.kind == .refused else {
         batch.failure = error
         return []

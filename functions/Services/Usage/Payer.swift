@@ -1,3 +1,5 @@
+import PsstModels
+
 /// The one to whom the ledger charges a call of a model.
 public struct Payer: Sendable, Hashable {
   /// The user's id; nil for the app.
@@ -11,10 +13,7 @@ public struct Payer: Sendable, Hashable {
   /// Ids of senders come from documents, which may hold anything. Nobody escapes a limit by that,
   /// because clients write messages only under their own id.
   public static func user(_ uid: String) -> Payer {
-    let isPossible =
-      (1...128).contains(uid.unicodeScalars.count) && uid != appID && !uid.contains("/")
-      && uid != "." && uid != ".." && !(uid.hasPrefix("__") && uid.hasSuffix("__"))
-    return isPossible ? Payer(uid: uid) : .app
+    uid.isUserID && uid.unicodeScalars.count <= 128 && uid != appID ? Payer(uid: uid) : .app
   }
 
   /// The id under which the ledger keeps the sum of all payers.
