@@ -79,12 +79,6 @@ struct ActionReader: Sendable {
 }
 
 extension String {
-  /// Whether a document can have this id.
-  var isDocumentID: Bool {
-    (1...1500).contains(utf8.count) && !utf8.contains(UInt8(ascii: "/")) && self != "."
-      && self != ".." && !(hasPrefix("__") && hasSuffix("__"))
-  }
-
   /// Throws `ActionRefusal` for a blank text, or one with more characters.
   func checked(_ name: String, charactersMax: Int) throws {
     guard contains(where: { !$0.isWhitespace }) else { throw ActionRefusal("\(name) is blank") }
