@@ -35,6 +35,8 @@ extension MessageFunctions {
         )
       case .retracted(let removed):
         logger.info("Facts removed with the message", metadata: ["facts.removed": "\(removed)"])
+      case .busy:
+        throw EventError.retry(after: .seconds(5), "another worker is reading this message")
       case .skipped(let reason):
         logger.info("Message skipped", metadata: ["reason": "\(reason)"])
       }

@@ -56,6 +56,8 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
   static let limits = 1...50
   /// The longest query: a longer text costs tokens and means less.
   static let queryCharactersMax = 1000
+  /// The longest query in bytes: one character can be as long as a book.
+  private static let queryBytesMax = 8000
 
   /// A query.
   public init(query: String, limit: Int? = nil, chatId: String? = nil, minScore: Double? = nil) {
@@ -72,7 +74,7 @@ public struct SemanticSearchQuery: Codable, Sendable, Hashable {
     guard !checked.query.isEmpty else {
       throw CallableError(.invalidArgument, "query must not be blank.")
     }
-    guard query.count <= Self.queryCharactersMax else {
+    guard query.utf8.count <= Self.queryBytesMax, query.count <= Self.queryCharactersMax else {
       throw CallableError(
         .invalidArgument,
         "query has more than \(Self.queryCharactersMax) characters."

@@ -276,7 +276,7 @@ def test_missing_vectors_are_made_as_the_trigger_makes_them(suite, messages):
 
     real = call(suite, "backfillEmbeddings", {"chatId": messages["chat"], **EMBED})
     assert real == {
-        "dryRun": False, "scanned": 5, "missing": 3, "embedded": 3, "skipped": 2, "failed": 0,
+        "dryRun": False, "scanned": 5, "missing": 3, "embedded": 3, "skipped": 2, "failed": 0, "errors": [],
         "tokens": 0, "estimatedCostUSD": 0, "done": True, "stopped": None}
     assert fetch(suite, messages["vectors"]) == made
 

@@ -2,7 +2,7 @@ import FunctionsTesting
 import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
-import PsstServices
+@testable import PsstServices
 import TestSupport
 import Testing
 
@@ -392,25 +392,73 @@ struct ExtractProfileTests {
     }
   }
 
-  @Test("Of two workers that read a version at once, the first one's reading counts")
+  @Test("Of two workers that want to read a version at once, one pays and the other waits")
   func twoReaders() async throws {
     try await Scene.run { scene in
       try scene.find((.injuries, "Sore knee"), in: "knee")
-      try scene.find((.injuries, "Pain in the leg"), in: "leg")
       scene.suite.http.on("POST", Scene.chatCompletions)
         .respond { request in
-          try await scene.extractMeanwhile()
-          // Another answer of the model to the same request.
-          let text = String(decoding: request.body, as: UTF8.self)
-          var other = request
-          other.body = Array(text.replacing("knee", with: "leg").utf8)
-          return try await scene.model.send(other)
+          #expect(try await scene.extractMeanwhile() == .busy)
+          return try await scene.model.send(request)
         }
-        .respond { try await scene.model.send($0) }
       try await scene.write("m1", "My knee is sore")
       try await scene.suite.settle()
       #expect(try await scene.profile()?.items == ["Sore knee"])
-      #expect(try await scene.readings().map { $0.facts.map(\.text) } == [["Sore knee"]])
+      #expect(scene.suite.http.exchanges.count == 1)
+      #expect(try await scene.extractMeanwhile() == .skipped(.readBefore))
+    }
+  }
+
+  @Test("A worker that dies while it reads holds up the next one for five minutes")
+  func deadReader() async throws {
+    try await Scene.run { scene in
+      try scene.find((.injuries, "Sore knee"), in: "knee")
+      scene.suite.http.on("POST", Scene.chatCompletions)
+        .respond { _ in throw CancellationError() }
+        .respond { try await scene.model.send($0) }
+      try await scene.write("m1", "My knee is sore")
+      try await scene.suite.clock.advance(by: .seconds(240))
+      #expect(scene.suite.http.exchanges.count == 1)
+      try await scene.suite.clock.advance(by: .seconds(600))
+      #expect(try await scene.profile()?.items == ["Sore knee"])
+      #expect(scene.suite.http.exchanges.count == 2)
+    }
+  }
+
+  @Test("A message that the model refuses to read is paid for once, until there is another model")
+  func refusedOnce() async throws {
+    try await Scene.run { scene in
+      try scene.model.add(
+        StubScript(rules: [.init(contains: "knee", reply: ScriptedReply(refusal: "No."))])
+      )
+      try await scene.write("m1", "My knee is sore")
+      try await scene.suite.settle()
+      for _ in 1...2 { #expect(try await scene.extractMeanwhile() == .skipped(.readBefore)) }
+      #expect(scene.suite.http.exchanges.count == 1)
+      let problem = try await scene.readings().first?.problem
+      #expect(problem == "the model refused to answer")
+    }
+  }
+
+  @Test("Ids that together look like the database's own hold up nobody")
+  func reservedIDs() async throws {
+    try await Scene.run { scene in
+      try scene.find((.injuries, "Sore knee"), in: "knee")
+      try await scene.chat("__a", ["tina", "carl"])
+      try await scene.write("b__", "My knee is sore", in: "__a")
+      try await scene.suite.settle()
+      #expect(try await scene.profile()?.items == ["Sore knee"])
+    }
+  }
+
+  @Test("A message dated in the future says something when it was stored")
+  func future() async throws {
+    try await Scene.run { scene in
+      try scene.find((.injuries, "Sore knee"), in: "knee")
+      try await scene.write("m1", "My knee is sore", minute: 5_000_000)
+      try await scene.suite.settle()
+      let time = try #require(try await scene.profile()?.injuries.first?.timestamp)
+      #expect(time.microseconds - scene.suite.clock.now.microseconds < 60_000_000)
     }
   }
 
@@ -616,8 +664,8 @@ extension Scene {
   }
 
   /// Does the work of an event of `m1`.
-  func extractMeanwhile() async throws {
-    _ = try await functions.services.profiles.extract(chatID: "c1", messageID: "m1")
+  func extractMeanwhile() async throws -> ProfileExtractor.Outcome {
+    try await functions.services.profiles.extract(chatID: "c1", messageID: "m1")
   }
 
   static func item(

@@ -111,6 +111,7 @@ struct FactReaderTests {
     ProfileSource(
       place: MessagePlace(chatID: "c1", messageID: id),
       message: Message(text: text, senderID: sender, timestamp: Timestamp(microseconds: 5)),
+      time: Timestamp(microseconds: 5),
       pair: ProfilePair(trainerID: "tina", clientID: "carl"),
       clientName: "Carl"
     )
@@ -128,6 +129,8 @@ private final class Scripted: ChatModel {
   init(_ facts: [FactReader.Answer.Fact]) {
     self.facts = facts
   }
+
+  func check(for payer: Payer) {}
 
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],

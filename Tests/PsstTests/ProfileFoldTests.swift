@@ -165,6 +165,55 @@ struct ProfileFoldTests {
     #expect(pair.profile.injuries.map(\.text) == ["Old back"])
   }
 
+  @Test("What the trainer removed does not come back when another old message is edited")
+  func removedOfTwoEdited() {
+    var pair = Pair()
+    pair.read("m1", [Self.fact("Sore knee", in: "m1", at: 1)])
+    pair.read(
+      "m2",
+      [Self.fact("sore knee", in: "m2", at: 2), Self.fact("Old back", in: "m2", at: 2)]
+    )
+    pair.remove("Sore knee")
+    // An edit first takes the former facts away, and then brings the new ones.
+    pair.read("m2", [])
+    pair.read(
+      "m2",
+      [Self.fact("Sore knee!", in: "m2", at: 2), Self.fact("Old back", in: "m2", at: 2)]
+    )
+    #expect(pair.profile.injuries.map(\.text) == ["Old back"])
+  }
+
+  @Test("What the trainer removed stays away after its id has left the list")
+  func removedLongAgo() {
+    var pair = Pair()
+    pair.read("m1", [Self.fact("Sore knee", in: "m1", at: 1)])
+    pair.remove("Sore knee")
+    pair.read("m2", [Self.fact("Old back", in: "m2", at: 2)])
+    pair.profile.removedItemIds = []
+    pair.read("m3", [Self.fact("Stiff neck", in: "m3", at: 3)])
+    #expect(pair.profile.injuries.map(\.text) == ["Old back", "Stiff neck"])
+  }
+
+  @Test("A fact that an app wrote over, without removing it, comes back")
+  func writtenOver() {
+    var pair = Pair()
+    pair.read("m1", [Self.fact("Sore knee", in: "m1", at: 1)])
+    let stale = pair.profile.injuries
+    pair.read("m2", [Self.fact("Bad hip", in: "m2", at: 2)])
+    pair.profile.injuries = stale
+    pair.read("m3", [Self.fact("Stiff neck", in: "m3", at: 3)])
+    #expect(pair.profile.injuries.map(\.text) == ["Sore knee", "Bad hip", "Stiff neck"])
+  }
+
+  @Test("The trainer's own item stays, whichever message it names")
+  func ownItem() {
+    var pair = Pair()
+    pair.read("m1", [Self.fact("Sore knee", in: "m1", at: 1)])
+    pair.profile.injuries.append(Self.fact("Wears a brace", in: "m1", at: 1))
+    pair.read("m2", [Self.fact("Old back", in: "m2", at: 2)])
+    #expect(Set(pair.profile.injuries.map(\.text)) == ["Sore knee", "Wears a brace", "Old back"])
+  }
+
   @Test("What the trainer removed is new when a later message states it")
   func statedAgain() {
     var pair = Pair()
@@ -277,22 +326,27 @@ struct ProfileFoldTests {
     var readings: [String: ProfileReading] = [:]
 
     mutating func read(_ message: String, _ facts: [ProfileItem]) {
-      readings[message] =
-        facts.isEmpty
-        ? nil
-        : ProfileReading(
-          id: "c1#\(message)",
-          trainerId: "tina",
-          clientId: "carl",
-          chatId: "c1",
-          messageId: message,
-          version: "",
-          facts: facts,
-          factsAt: facts[0].timestamp
-        )
-      let place = MessagePlace(chatID: "c1", messageID: message)
-      profile =
-        ProfileFold(stored: profile, readings: Array(readings.values), place: place).profile()
+      let former = readings[message]
+      let reading = ProfileReading(
+        id: "c1#\(message)",
+        trainerId: "tina",
+        clientId: "carl",
+        chatId: "c1",
+        messageId: message,
+        version: "",
+        facts: facts,
+        factsAt: facts.first?.timestamp
+      )
+      let others = readings.values.filter { $0.messageId != message }
+      let fold = ProfileFold(profile, reading: reading, former: former, others: Array(others))
+      profile = fold.profile
+      for changed in fold.changed + [fold.reading] { readings[changed.messageId] = changed }
+    }
+
+    /// Ends a message, and what was read of it.
+    mutating func delete(_ message: String) {
+      read(message, [])
+      readings[message] = nil
     }
 
     /// Removes an injury as the trainer's app does.

@@ -105,6 +105,7 @@ struct SemanticSearchTests {
       SemanticSearchQueryCase(query: "  "), SemanticSearchQueryCase(query: "a", limit: 0),
       SemanticSearchQueryCase(query: "a", limit: 51),
       SemanticSearchQueryCase(query: "a", chatId: "a/b"),
+      SemanticSearchQueryCase(query: "a" + String(repeating: "\u{301}", count: 10_000)),
       SemanticSearchQueryCase(query: "a", chatId: ".."),
       SemanticSearchQueryCase(query: "a", chatId: "__x__"),
       SemanticSearchQueryCase(query: "a", minScore: 2),

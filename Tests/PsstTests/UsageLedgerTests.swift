@@ -291,7 +291,7 @@ struct UsageLedgerTests {
       let chat = try await world.day("carl")?.byModel["gpt-4o-mini"]
 
       #expect(sum.requests == 2)
-      #expect(chat?.tokens == sum.tokens && chat?.requests == 1)
+      #expect(chat?.tokens == sum.tokens && chat?.requests == 2)
     }
   }
 

@@ -161,18 +161,18 @@ struct UsageLimitsTests {
     }
 
     let full = add("a", size: 10, isSpent: false, at: noon)
-    #expect(full.retryAfter == .seconds(60) && full.isNews)
+    #expect(full.retryAfter == .seconds(2) && full.isNews)
     #expect(held("a", 9, 5, at: noon) == nil && held("b", 10, 5, at: noon) == nil)
-    #expect(held("a", 10, 5, at: noon + 59)?.retryAfter == .seconds(60))
-    #expect(held("a", 10, 5, at: noon + 60) == nil)
+    #expect(held("a", 10, 5, at: noon + 1)?.retryAfter == .seconds(2))
+    #expect(held("a", 10, 5, at: noon + 2) == nil)
 
     let spent = add("a", size: 5, isSpent: true, at: noon)
     #expect(spent.retryAfter == .seconds(600) && !spent.isNews)
     let again = held("a", 0, 0, at: noon + 59)
     #expect(again?.retryAfter == .seconds(600) && again?.isNews == false)
 
-    let late = add(nil, size: 2, isSpent: false, at: day.end - 10)
-    #expect(late.retryAfter == .seconds(10) && late.isNews)
+    let late = add(nil, size: 2, isSpent: false, at: day.end - 1)
+    #expect(late.retryAfter == .seconds(1) && late.isNews)
     #expect(held("b", 100, 2, at: day.end - 1)?.retryAfter == .seconds(1))
     #expect(held("b", 100, 1, at: day.end - 1) == nil && held(nil, 100, 1, at: day.end - 1) == nil)
     #expect(held("b", 100, 2, at: day.end) == nil)

@@ -17,6 +17,9 @@ struct OpenAIServer {
   /// Throws as a call would while the circuit is open, see `ServiceCircuit.check()`.
   func check() throws { try circuit.check() }
 
+  /// Throws as a call would while the circuit is open, see `ServiceCircuit.peek()`.
+  func peek() throws { try circuit.peek() }
+
   /// Posts JSON to a path below the base and reads the answer.
   ///
   /// `read` turns the reply into the output; a failure that it throws counts as the server's.

@@ -87,6 +87,13 @@ final class ServiceCircuit: Sendable {
     }
   }
 
+  /// Throws as a call would while the circuit is open; unlike `check` it prepares for no call.
+  func peek() throws {
+    try state.withLock { state in
+      if state.openings > 0, state.isProbed || !isOver(state, state.end) { throw held(state) }
+    }
+  }
+
   /// Opens the circuit for a failure after which its caller gave up, at least for the time that the
   /// provider named.
   func open(for error: ServiceError) -> ServiceError {

@@ -26,13 +26,14 @@ public struct BackfillReport: Codable, Sendable, Hashable {
   @Nullable public internal(set) var stopped: String?
   /// The price of the model; nil when it is not known, and in a report that was read.
   private var price: ModelPrice?
-  /// The tokens so far by their kinds, and the estimate for the texts that used them.
+  /// The tokens so far, by their kinds.
   private(set) var usage = TokenUsage() {
     didSet {
       tokens = usage.totalTokens
       estimatedCostUSD = cost(of: usage)
     }
   }
+  /// What the texts that used them were estimated to use.
   private var estimated = TokenUsage()
 
   private enum CodingKeys: String, CodingKey {
@@ -62,14 +63,16 @@ public struct BackfillReport: Codable, Sendable, Hashable {
     _stopped = Nullable(wrappedValue: nil)
   }
 
-  /// What texts can be expected to use, by what earlier texts used beside their estimates; never
-  /// less than the estimate.
+  /// What a text will probably use: its estimate, scaled up as earlier texts exceeded theirs.
   func expected(_ estimate: TokenUsage) -> TokenUsage {
+    func scaled(_ tokens: KeyPath<TokenUsage, Int>) -> Int {
+      let ratio = Double(usage[keyPath: tokens]) / Double(max(1, estimated[keyPath: tokens]))
+      return Int((Double(estimate[keyPath: tokens]) * max(1, ratio)).rounded(.up))
+    }
     guard estimated.totalTokens > 0 else { return estimate }
-    let ratio = max(1, Double(usage.totalTokens) / Double(estimated.totalTokens))
     return TokenUsage(
-      promptTokens: Int((Double(estimate.promptTokens) * ratio).rounded(.up)),
-      completionTokens: Int((Double(estimate.completionTokens) * ratio).rounded(.up)),
+      promptTokens: scaled(\.promptTokens),
+      completionTokens: scaled(\.completionTokens),
       isEstimated: true
     )
   }

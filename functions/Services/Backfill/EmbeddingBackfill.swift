@@ -25,6 +25,8 @@ public struct EmbeddingBackfill: Sendable {
   private static let batchBytesMax = 300_000
   /// Requests to the provider at the same time.
   private static let concurrency = 4
+  /// The time of a run: below the one that its function has.
+  private static let timeMax: Duration = .seconds(3300)
   /// Pages between two reports of progress.
   private static let pagesPerReport = 10
 
@@ -145,6 +147,11 @@ public struct EmbeddingBackfill: Sendable {
       if !report.dryRun { try await embed(missing.messages) }
       if report.stopped == nil, report.missing >= limit {
         report.stopped = BackfillReport.Stop.limit
+      }
+      if report.stopped == nil, !missing.isLast,
+        ContinuousClock.now - start > EmbeddingBackfill.timeMax
+      {
+        report.stopped = BackfillReport.Stop.time
       }
       return report.stopped == nil && !missing.isLast
     }

@@ -162,11 +162,15 @@ public struct ProfileBackfill: Sendable {
       of chatID: String,
       _ people: ProfilePeople
     ) async throws -> [UnreadMessage] {
-      let readings = people.pair.readings(in: firestore)
       let places = page.map { MessagePlace(chatID: chatID, messageID: $0.id) }
       let keys = places.compactMap(\.key)
-      let stored = try await firestore.getAll(keys.map { readings.document($0) })
-      let versions = Dictionary(uniqueKeysWithValues: zip(keys, stored.map { $0["version"] }))
+      let stored = try await firestore.getAll(
+        keys.map { people.pair.reading($0, in: firestore) }
+      )
+      let readings = zip(keys, stored).compactMap { key, snapshot in
+        (try? snapshot.data(as: Lenient<ProfileReading>.self).value).map { (key, $0) }
+      }
+      let readingsByKey = Dictionary(uniqueKeysWithValues: readings)
       var unread: [UnreadMessage] = []
       for (snapshot, place) in zip(page, places) {
         guard report.missing < limit else { break }
@@ -177,7 +181,8 @@ public struct ProfileBackfill: Sendable {
           report.skipped += 1
           continue
         }
-        guard versions[key] != .string(message.version) else { continue }
+        let reading = readingsByKey[key]
+        if reading?.covers(message.version, by: backfill.model?.name) ?? false { continue }
         let estimate = FactReader.estimatedUsage(of: message)
         if report.dryRun {
           guard isAffordable(report.usage + estimate) else {

@@ -5,11 +5,16 @@ public protocol ChatModel: Sendable {
   /// What the model's tokens cost; nil when it is not known.
   var price: ModelPrice? { get }
 
+  /// Throws `ServiceError` where a call would, as far as it is known without asking anybody.
+  ///
+  /// For work before a call that would be for nothing.
+  func check(for payer: Payer) throws
+
   /// One answer of the model to the messages, in the form that the schema describes.
   ///
-  /// Charges the call to the payer. Throws `ServiceError`: `refused` when the model will not answer
-  /// or its answer was cut off, `unavailable` when the answer does not have the requested form, even
-  /// if tried once more, `limitReached` when the payer or all together have used their day's share.
+  /// Charges the call to the payer. Throws `ServiceError`: `refused` when the model will not
+  /// answer, its answer was cut off, or does not have the requested form, even if tried once more;
+  /// `limitReached` when the payer or all together have used their day's share.
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,

@@ -51,14 +51,14 @@ struct OpenAIChat: Sendable {
   /// Throws as a call would while the circuit is open.
   func check() throws { try server.check() }
 
-  /// The most tokens that an answer can use, with the one that may be requested again.
-  ///
-  /// Each token of the request is at least one byte of it. Only a service that charges for answers
-  /// without content can use more.
+  /// Throws as a call would while the circuit is open, and prepares for no call.
+  func peek() throws { try server.peek() }
+
+  /// The most tokens that an answer can use: each token of the request is at least one byte of it.
   func usageMax(of messages: [ChatMessage], as schema: JSONSchema) throws -> TokenUsage {
     TokenUsage(
-      promptTokens: Self.answersMax * (try JSONEncoder().encode(request(messages, schema))).count,
-      completionTokens: Self.answersMax * answerTokensMax
+      promptTokens: try JSONEncoder().encode(request(messages, schema)).count,
+      completionTokens: answerTokensMax
     )
   }
 
@@ -71,39 +71,62 @@ struct OpenAIChat: Sendable {
     )
   }
 
+  /// An answer with what it cost; nil for one without the form that the schema describes.
+  typealias Attempt<Output> = (output: Output?, usage: TokenUsage)
+
   /// One answer, requested again if the first does not have the form that the schema describes.
   ///
-  /// Adds to `usage` what each answer cost, also one that cannot be used. Throws as
+  /// `count` makes each request, and is told what it cost, also where it fails. Throws as
   /// `ChatModel.answer` does.
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
     _ type: Output.Type,
-    usage: inout TokenUsage
-  ) async throws -> Output {
-    let request = request(messages, schema)
+    count: (_ request: (inout TokenUsage) async throws -> Attempt<Output>) async throws
+      -> Attempt<Output>
+  ) async throws -> ChatAnswer<Output> {
+    var usage = TokenUsage()
     for _ in 1...Self.answersMax {
-      let text = try await server.post(
-        ["chat", "completions"],
-        request,
-        timeout: Self.timeout
-      ) { (reply: Reply) in
-        let counted = TokenUsage(
-          reply.usage,
-          promptBytes: messages.reduce(0) { $0 + $1.content.utf8.count },
-          completionBytes: reply.choices.first?.message.content?.utf8.count ?? 0
-        )
-        return try usage.add(counted) { try reply.text() }
-      }
-      // The reason could quote what people wrote, so it is not passed on.
-      if let output = try? JSONDecoder().decode(Output.self, from: Data(text.utf8)) {
-        return output
+      do {
+        let attempt = try await count { used in
+          let output = try await answer(messages, as: schema, type, usage: &used)
+          return (output, used)
+        }
+        usage += attempt.usage
+        if let output = attempt.output { return ChatAnswer(output: output, usage: usage) }
+      } catch var error as ServiceError {
+        error.usage += usage
+        throw error
       }
     }
-    throw ServiceError(
-      .unavailable,
+    var error = ServiceError(
+      .refused,
       "\(name) answered \(Self.answersMax) times in another form than \(schema.name)"
     )
+    error.usage = usage
+    throw error
+  }
+
+  private func answer<Output: Decodable & Sendable>(
+    _ messages: [ChatMessage],
+    as schema: JSONSchema,
+    _ type: Output.Type,
+    usage: inout TokenUsage
+  ) async throws -> Output? {
+    let text = try await server.post(
+      ["chat", "completions"],
+      request(messages, schema),
+      timeout: Self.timeout
+    ) { (reply: Reply) in
+      let counted = TokenUsage(
+        reply.usage,
+        promptBytes: messages.reduce(0) { $0 + $1.content.utf8.count },
+        completionBytes: reply.choices.first?.message.content?.utf8.count ?? 0
+      )
+      return try usage.add(counted) { try reply.text() }
+    }
+    // The reason could quote what people wrote, so it is not passed on.
+    return try? JSONDecoder().decode(Output.self, from: Data(text.utf8))
   }
 
   private struct Request: Encodable {

@@ -123,6 +123,8 @@ struct FactReader: Sendable {
 struct ProfileSource: Sendable {
   var place: MessagePlace
   var message: Message
+  /// From when the message counts: its own time, but not later than it was stored.
+  var time: Timestamp
   var pair: ProfilePair
   var clientName: String
 
@@ -139,7 +141,7 @@ struct ProfileSource: Sendable {
       text: text,
       category: category,
       confidence: ProfileItem.Confidence(rawValue: fact.confidence) ?? .low,
-      timestamp: message.timestamp,
+      timestamp: time,
       sourceMessageId: place.messageID,
       sourceChatId: place.chatID
     )

@@ -13,6 +13,8 @@ public struct ProfileExtractor: Sendable {
 
   /// The most rounds; a message that changes more often meanwhile is left to a later attempt.
   private static let roundsMax = 3
+  /// How long one worker alone reads a version of a message; longer than its function may take.
+  private static let claimTime: Int64 = 300_000_000
   /// The latest messages with facts of which a profile is put together.
   ///
   /// Facts of earlier ones stay as they are, and only their own message's end removes them.
@@ -31,6 +33,8 @@ public struct ProfileExtractor: Sendable {
     case merged(Merged)
     /// The profile has lost what the message no longer says.
     case retracted(removed: Int)
+    /// Another worker is reading it.
+    case busy
     case skipped(SkipReason)
   }
 
@@ -80,11 +84,18 @@ public struct ProfileExtractor: Sendable {
         return removed > 0 ? .retracted(removed: removed) : .skipped(error)
       }
       guard let model else { return .skipped(.noModel) }
+      try model.check(for: payer ?? .user(source.message.senderID))
+      switch try await claim(source, key) {
+      case .taken: break
+      case .read: return .skipped(.readBefore)
+      case .busy: return .busy
+      }
       let answer: ChatAnswer<[ProfileItem]>
       do {
         answer = try await FactReader(model: model).facts(in: source, for: payer)
       } catch let error as ServiceError {
         usage += error.usage
+        try await giveUp(source, key, error)
         throw error
       }
       usage += answer.usage
@@ -126,12 +137,16 @@ public struct ProfileExtractor: Sendable {
       .compactMap { try $0.data(as: Lenient<ProfileReading>.self).value }
     var seen = Seen(
       source: .failure(.readBefore),
-      outdated: readings.filter { $0.version != content.version }.map(\.pair)
+      outdated: readings.filter { content.version == nil || $0.isOutdated(by: content.version) }
+        .map(\.pair)
     )
     do {
       let chat = documents.read(snapshots[1], as: Chat.self)
       let people = try await ProfilePeople(of: chat, in: firestore, documents)
-      let isRead = readings.contains { $0.pair == people.pair && $0.version == content.version }
+      let isRead = readings.contains { reading in
+        reading.pair == people.pair
+          && content.version.map { reading.covers($0, by: model?.name) } ?? false
+      }
       guard !isRead else { return seen }
       let pair = people.pair
       let stored = try await firestore.getAll([
@@ -150,7 +165,13 @@ public struct ProfileExtractor: Sendable {
       guard stored[1].exists else { throw SkipReason.noContact }
       if let error = profile?.error { throw SkipReason.profileUnreadable(error) }
       seen.source = .success(
-        ProfileSource(place: place, message: message, pair: pair, clientName: people.clientName)
+        ProfileSource(
+          place: place,
+          message: message,
+          time: min(message.timestamp, snapshots[0].createTime ?? snapshots[0].readTime),
+          pair: pair,
+          clientName: people.clientName
+        )
       )
     } catch let reason as SkipReason {
       seen.source = .failure(content.failure ?? reason)
@@ -175,6 +196,54 @@ public struct ProfileExtractor: Sendable {
       .document(place.messageID)
   }
 
+  // MARK: Claiming
+
+  private enum Claim: Sendable {
+    case taken, read, busy
+  }
+
+  /// Takes the right to read a version of a message, so that nobody else pays for the same.
+  private func claim(_ source: ProfileSource, _ key: String) async throws -> Claim {
+    let reference = source.pair.reading(key, in: firestore)
+    let version = source.message.version
+    return try await firestore.runTransaction { transaction in
+      let snapshot = try await transaction.get(reference)
+      var reading = Self.reading(snapshot) ?? ProfileReading(source, key, version: "")
+      if reading.covers(version, by: model?.name) { return .read }
+      if reading.claimedVersion == version, let until = reading.claimedUntil,
+        until > snapshot.readTime
+      {
+        return .busy
+      }
+      reading.claimedVersion = version
+      reading.claimedUntil = Timestamp(
+        microseconds: snapshot.readTime.microseconds + Self.claimTime
+      )
+      try transaction.set(reference, reading)
+      return .taken
+    }
+  }
+
+  /// Gives a claim back after the model failed; what it refuses to read is not asked of it again.
+  private func giveUp(_ source: ProfileSource, _ key: String, _ error: ServiceError) async throws {
+    let reference = source.pair.reading(key, in: firestore)
+    try await firestore.runTransaction { transaction in
+      let snapshot = try await transaction.get(reference)
+      guard var reading = Self.reading(snapshot), reading.claimedVersion == source.message.version
+      else { return }
+      (reading.claimedVersion, reading.claimedUntil) = (nil, nil)
+      if error.kind == .refused {
+        reading.version = source.message.version
+        (reading.problem, reading.model) = (error.message, model?.name)
+      }
+      try transaction.set(reference, reading)
+    }
+  }
+
+  private static func reading(_ snapshot: DocumentSnapshot) -> ProfileReading? {
+    try? snapshot.data(as: Lenient<ProfileReading>.self).value
+  }
+
   // MARK: Merging
 
   private enum MergeOutcome: Sendable {
@@ -190,44 +259,36 @@ public struct ProfileExtractor: Sendable {
     of source: ProfileSource,
     _ key: String
   ) async throws -> MergeOutcome {
-    let profile = source.pair.profile(in: firestore)
-    let readings = source.pair.readings(in: firestore)
-    let reading = ProfileReading(
-      id: key,
-      trainerId: source.pair.trainerID,
-      clientId: source.pair.clientID,
-      chatId: source.place.chatID,
-      messageId: source.place.messageID,
-      version: source.message.version,
-      facts: facts,
-      factsAt: facts.isEmpty ? nil : source.message.timestamp
-    )
+    let pair = source.pair
+    let version = source.message.version
     return try await firestore.runTransaction { transaction in
       let snapshots = try await transaction.getAll([
-        reference(source.place), source.pair.contact(in: firestore), readings.document(key),
-        profile,
+        reference(source.place), pair.contact(in: firestore), pair.reading(key, in: firestore),
+        pair.profile(in: firestore),
       ])
       switch content(snapshots[0]) {
-      case .success(let message) where message.version == reading.version: break
+      case .success(let message) where message.version == version: break
       case .failure(.messageGone): return .skipped(.messageGone)
       default: return .changed
       }
       guard snapshots[1].exists else { return .skipped(.noContact) }
-      guard snapshots[2]["version"] != .string(reading.version) else {
-        return .skipped(.readBefore)
-      }
+      let former = Self.reading(snapshots[2])
+      if former?.covers(version, by: model?.name) ?? false { return .skipped(.readBefore) }
       let stored: ClientProfile?
       switch documents.read(snapshots[3], as: ClientProfile.self) {
       case .unreadable(let error): return .skipped(.profileUnreadable(error))
       case .readable(let profile): stored = profile
       case nil: stored = nil
       }
-      var change = ProfileChange()
-      if !facts.isEmpty || stored?.hasUnconfirmedItems(of: source.place) ?? false {
-        change = try await fold(reading, source.pair, over: stored, transaction)
+      var reading = ProfileReading(source, key, version: version)
+      reading.facts = facts
+      reading.factsAt = facts.isEmpty ? nil : source.time
+      let hadItems = stored?.hasUnconfirmedItems(of: source.place) ?? false
+      guard !facts.isEmpty || hadItems else {
+        try transaction.set(pair.reading(key, in: firestore), reading)
+        return .merged(ProfileChange())
       }
-      try transaction.set(readings.document(key), reading)
-      return .merged(change)
+      return .merged(try await fold(reading, former, over: stored, transaction))
     }
   }
 
@@ -237,60 +298,61 @@ public struct ProfileExtractor: Sendable {
     _ key: String,
     from pair: ProfilePair
   ) async throws -> Int {
-    let profile = pair.profile(in: firestore)
-    let reference = pair.readings(in: firestore).document(key)
+    let reference = pair.reading(key, in: firestore)
     return try await firestore.runTransaction { transaction in
-      let snapshots = try await transaction.getAll([self.reference(place), reference, profile])
+      let snapshots = try await transaction.getAll([
+        self.reference(place), reference, pair.profile(in: firestore),
+      ])
+      let version = content(snapshots[0]).version
+      let former = Self.reading(snapshots[1])
       // The text may be the earlier one again.
-      if let version = content(snapshots[0]).version,
-        snapshots[1]["version"] == .string(version)
-      {
-        return 0
-      }
+      if version != nil, !(former?.isOutdated(by: version) ?? true) { return 0 }
       let stored = documents.read(snapshots[2], as: ClientProfile.self)?.value
       let hadFacts =
-        snapshots[1]["factsAt"] != nil || stored?.hasUnconfirmedItems(of: place) ?? false
-      var change = ProfileChange()
-      if let stored, hadFacts {
-        let reading = ProfileReading(
-          id: key,
-          trainerId: pair.trainerID,
-          clientId: pair.clientID,
-          chatId: place.chatID,
-          messageId: place.messageID,
-          version: "",
-          facts: [],
-          factsAt: nil
-        )
-        change = try await fold(reading, pair, over: stored, transaction)
+        former?.factsAt != nil || stored?.hasUnconfirmedItems(of: place) ?? false
+      guard let stored, hadFacts else {
+        if snapshots[1].exists { try transaction.delete(reference) }
+        return 0
       }
-      if snapshots[1].exists { try transaction.delete(reference) }
-      return change.removed
+      let reading = ProfileReading(place, key, pair, version: "")
+      let isGone = !snapshots[0].exists
+      return try await fold(reading, former, over: stored, transaction, keeping: !isGone).removed
     }
   }
 
   /// Puts a profile together with one message's new reading, and writes what is different.
+  ///
+  /// Writes the reading, too, or deletes it if it is not to be kept or has nothing to keep.
   private func fold(
     _ reading: ProfileReading,
-    _ pair: ProfilePair,
+    _ former: ProfileReading?,
     over stored: ClientProfile?,
-    _ transaction: Transaction
+    _ transaction: Transaction,
+    keeping isKept: Bool = true
   ) async throws -> ProfileChange {
-    let reference = pair.profile(in: firestore)
-    var readings: [ProfileReading] = []
+    let pair = reading.pair
+    var others: [ProfileReading] = []
     if stored != nil {
       let latest = pair.readings(in: firestore).query
         .order(by: "factsAt", descending: true).limit(Self.readingsMax)
-      readings = try await transaction.get(latest)
-        .compactMap { try $0.data(as: Lenient<ProfileReading>.self).value }
+      others = try await transaction.get(latest).compactMap { Self.reading($0) }
         .filter { $0.id != reading.id }
     }
-    if !reading.facts.isEmpty { readings.append(reading) }
     let before =
       stored ?? ClientProfile(clientId: pair.clientID, trainerId: pair.trainerID)
-    let profile = ProfileFold(stored: before, readings: readings, place: reading.place).profile()
-    try write(profile, over: stored, at: reference, transaction)
-    return ProfileChange(from: before, to: profile)
+    let fold = ProfileFold(before, reading: reading, former: former, others: others)
+    try write(fold.profile, over: stored, at: pair.profile(in: firestore), transaction)
+    for other in fold.changed {
+      try transaction.set(pair.reading(other.id, in: firestore), other)
+    }
+    let reference = pair.reading(reading.id, in: firestore)
+    let hasContent = !fold.reading.version.isEmpty || fold.reading.removedFacts?.isEmpty == false
+    if isKept, hasContent {
+      try transaction.set(reference, fold.reading)
+    } else if former != nil {
+      try transaction.delete(reference)
+    }
+    return ProfileChange(from: before, to: fold.profile)
   }
 
   /// Writes only what is different, so that a reading without news writes nothing.
@@ -341,5 +403,37 @@ extension Result<Message, SkipReason> {
 
   fileprivate var failure: SkipReason? {
     if case .failure(let reason) = self { reason } else { nil }
+  }
+}
+
+extension ProfileReading {
+  fileprivate init(_ source: ProfileSource, _ key: String, version: String) {
+    self.init(source.place, key, source.pair, version: version)
+  }
+
+  fileprivate init(
+    _ place: MessagePlace,
+    _ key: String,
+    _ pair: ProfilePair,
+    version: String
+  ) {
+    self.init(
+      id: key,
+      trainerId: pair.trainerID,
+      clientId: pair.clientID,
+      chatId: place.chatID,
+      messageId: place.messageID,
+      version: version
+    )
+  }
+
+  /// Whether this version has been read, or cannot be read by this model.
+  func covers(_ version: String, by model: String?) -> Bool {
+    self.version == version && (problem == nil || self.model == model)
+  }
+
+  /// Whether something was read that the message, of this version now, does not say any more.
+  fileprivate func isOutdated(by version: String?) -> Bool {
+    !self.version.isEmpty && self.version != version
   }
 }

@@ -7,57 +7,68 @@ import PsstModels
 /// make the same profile, in whatever order and however often their events came. The first message
 /// to state a fact is its source, and later ones only make it younger.
 struct ProfileFold: Sendable {
-  /// The profile as it is stored.
-  let stored: ClientProfile
-  /// What the latest messages with facts said, with the new reading of `place` if it has facts.
-  let readings: [ProfileReading]
-  /// The message that was read, edited or deleted.
-  let place: MessagePlace
-
   /// The items kept per category: trainers read no more, and documents are bounded.
   static let itemsPerCategoryMax = 50
 
   /// The new profile.
+  private(set) var profile: ClientProfile
+  /// The new reading of the message that was read, edited or deleted.
+  private(set) var reading: ProfileReading
+  /// The other readings of which facts are known to be removed now.
+  private(set) var changed: [ProfileReading] = []
+
+  /// Puts a profile together again after one message was read, edited or deleted.
   ///
-  /// Items that the trainer confirmed stay, and so do those of messages that are not among the
-  /// readings, such as the trainer's own. What the trainer removed stays away until another message
-  /// states it. Of too many items in a category the oldest of the least confidence go, never a
-  /// confirmed one.
-  func profile() -> ClientProfile {
-    let places = Set(readings.map(\.place))
-    func stays(_ item: ProfileItem) -> Bool {
-      item.confirmed == true || item.place != place && !places.contains(item.place)
+  /// `reading` is what that message says now, `former` what it said before, and `others` what the
+  /// latest other messages with facts said. Items that the trainer confirmed stay, and so do those
+  /// that come from no reading, such as the trainer's own. What the trainer removed stays away,
+  /// whichever message had said it by then, until another one states it. Of too many items in a
+  /// category the oldest of the least confidence go, never a confirmed one.
+  init(
+    _ stored: ClientProfile,
+    reading: ProfileReading,
+    former: ProfileReading? = nil,
+    others: [ProfileReading]
+  ) {
+    profile = stored
+    self.reading = reading
+    let removal = Removal(stored, of: others + [former].compactMap(\.self))
+    self.reading.removedFacts = former.flatMap { removal.applied(to: $0).removedFacts }
+    self.reading.dropRemoved { removal.ids.contains($0.id) }
+    var live = [self.reading]
+    for other in others {
+      let applied = removal.applied(to: other)
+      live.append(applied)
+      if applied != other { changed.append(applied) }
     }
-    var lists: [ProfileCategory: FactList] = [:]
-    var dropped: [ProfileCategory: FactList] = [:]
-    for category in ProfileCategory.allCases {
-      let items = stored[category]
-      lists[category] = FactList(items.filter(stays))
-      dropped[category] = FactList(items.filter { !stays($0) && $0.place == place })
+    fold(stored, live)
+  }
+
+  private mutating func fold(_ stored: ClientProfile, _ readings: [ProfileReading]) {
+    let place = reading.place
+    let factIDs = Set(readings.flatMap { $0.facts.map(\.id) })
+    func stays(_ item: ProfileItem) -> Bool {
+      item.confirmed == true || item.place != place && !factIDs.contains(item.id)
     }
     let known = Dictionary(stored.items.map { ($0.id, $0) }) { first, _ in first }
     let kept = Set(stored.items.filter(stays).map(\.id))
-    let removed = Set(stored.removedItemIds)
-    for var fact in facts where !removed.contains(fact.id) {
+    var lists = ProfileCategory.allCases.reduce(into: [:]) { lists, category in
+      lists[category] = FactList(stored[category].filter(stays))
+    }
+    for var fact in Self.facts(of: readings) {
       if let item = known[fact.id] {
         // The trainer may have put the fact into other words, or into another category.
         (fact.text, fact.category, fact.confidence) = (item.text, item.category, item.confidence)
-      } else if fact.place != place, dropped[fact.category]?.similar(to: fact) == nil {
-        // The profile had it from another message, or the trainer has removed it since.
-        lists[fact.category]?.refresh(by: fact)
-        continue
       }
       if lists[fact.category]?.refresh(by: fact) ?? false || kept.contains(fact.id) { continue }
       lists[fact.category]?.append(fact)
     }
-    var profile = stored
     for (category, list) in lists { profile[category] = Self.bounded(list.items) }
     profile.totalItems = profile.itemsCount
-    return profile
   }
 
   /// The facts of all readings, the earliest message's first.
-  private var facts: [ProfileItem] {
+  private static func facts(of readings: [ProfileReading]) -> [ProfileItem] {
     readings.flatMap { reading in reading.facts.enumerated().map { (fact: $1, index: $0) } }
       .sorted { left, right in
         (left.fact.timestamp, left.fact.sourceChatId, left.fact.sourceMessageId, left.index)
@@ -76,6 +87,58 @@ struct ProfileFold: Sendable {
     let evicted = Set(leastFirst.prefix(max(0, items.count - itemsPerCategoryMax)).map(\.id))
     return items.filter { $0.confirmed == true || !evicted.contains($0.id) }
       .sorted { ($0.timestamp, $0.id) < ($1.timestamp, $1.id) }
+  }
+}
+
+/// What the trainer has removed from a profile, as the readings know it.
+private struct Removal {
+  /// The ids of the removed items.
+  let ids: Set<String>
+  private let stored: ClientProfile
+  private let storedIDs: Set<String>
+  private var removed: [ProfileCategory: FactList] = [:]
+  private var present: [ProfileCategory: FactList]
+
+  init(_ stored: ClientProfile, of readings: [ProfileReading]) {
+    let ids = Set(stored.removedItemIds)
+    self.ids = ids
+    self.stored = stored
+    storedIDs = Set(stored.items.map(\.id))
+    present = ProfileCategory.allCases.reduce(into: [:]) { $0[$1] = FactList(stored[$1]) }
+    for reading in readings {
+      for fact in (reading.removedFacts ?? []) + reading.facts.filter({ ids.contains($0.id) }) {
+        removed[fact.category, default: FactList([])].append(fact)
+      }
+    }
+  }
+
+  /// A reading from before now, without the facts that were removed.
+  ///
+  /// A fact that states the same as a removed one was removed with it, unless the profile has it:
+  /// then it was stated since.
+  func applied(to reading: ProfileReading) -> ProfileReading {
+    var reading = reading
+    reading.dropRemoved { fact in
+      if ids.contains(fact.id) { return true }
+      return removed[fact.category]?.similar(to: fact) != nil && !storedIDs.contains(fact.id)
+        && present[fact.category]?.similar(to: fact) == nil
+    }
+    return reading
+  }
+}
+
+extension ProfileReading {
+  /// Takes the facts away that are removed, or state the same as one of this message's that was.
+  fileprivate mutating func dropRemoved(where isRemoved: (ProfileItem) -> Bool) {
+    let former = FactList(removedFacts ?? [])
+    let dropped = facts.filter { fact in
+      isRemoved(fact)
+        || former.similar(to: fact).map { former.items[$0].category == fact.category } ?? false
+    }
+    guard !dropped.isEmpty else { return }
+    let ids = Set(dropped.map(\.id))
+    facts.removeAll { ids.contains($0.id) }
+    removedFacts = (removedFacts ?? []).filter { !ids.contains($0.id) } + dropped
   }
 }
 

@@ -19,6 +19,13 @@ extension ProfilePair {
     profile(in: firestore).collection(ProfileReading.collection)
   }
 
+  /// What a message said, by the message's key.
+  ///
+  /// A key may begin and end with underscores, and such ids are the database's own.
+  func reading(_ key: String, in firestore: Firestore) -> DocumentReference {
+    readings(in: firestore).document("r-" + key)
+  }
+
   /// The client among the trainer's contacts.
   func contact(in firestore: Firestore) -> DocumentReference {
     Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)

@@ -32,18 +32,22 @@ struct MeteredChat: ChatModel {
 
   var name: String { provider.name }
 
+  func check(for payer: Payer) throws {
+    try provider.peek()
+    try ledger.check(payer)
+  }
+
   func answer<Output: Decodable & Sendable>(
     _ messages: [ChatMessage],
     as schema: JSONSchema,
     _ type: Output.Type,
     for payer: Payer
   ) async throws -> ChatAnswer<Output> {
-    try provider.check()
     let priced = PricedModel(name: name, price: price)
     let most = try provider.usageMax(of: messages, as: schema)
-    return try await ledger.count(priced, for: payer, atMost: most) { usage in
-      let output = try await provider.answer(messages, as: schema, type, usage: &usage)
-      return ChatAnswer(output: output, usage: usage)
+    return try await provider.answer(messages, as: schema, type) { request in
+      try provider.check()
+      return try await ledger.count(priced, for: payer, atMost: most, request)
     }
   }
   func reply(

@@ -11,7 +11,8 @@ import Logging
 ///
 /// `usage/{uid}/days/{yyyy-MM-dd}` has `requests`, `tokens` and `costUSD`, and `byModel` has the same
 /// for each model by its name; `usage/_app/days/{…}` has the sums of all payers. A call reserves the
-/// most that it can use, and what it used replaces the reservation afterwards. Both are one commit
+/// most that it can use, and what it used replaces the reservation afterwards; the part of `tokens`
+/// and `costUSD` that is only reserved is in `reservedTokens` and `reservedUSD`. Both are one commit
 /// of increments for payer and app, whose results are the new sums: each of several calls at once
 /// sees those that came before, and none needs a lock. A reservation that does not fit is taken
 /// back. A worker that dies during a call leaves the reservation, so that too much is counted rather
@@ -54,7 +55,8 @@ struct UsageLedger: Sendable {
     _ call: (inout TokenUsage) async throws -> Output
   ) async throws -> Output {
     let entry = Entry(day: UsageDay(of: now()), payer: payer, model: model.name)
-    let reserved = Amount(requests: 1, model.price, most)
+    var reserved = Amount(requests: 1, model.price, most)
+    reserved.reserve()
     try await reserve(reserved, in: entry)
     var used = TokenUsage()
     do {
@@ -72,17 +74,28 @@ struct UsageLedger: Sendable {
     }
   }
 
+  /// Throws `limitReached` where a call would, as far as it is known without asking the database.
+  func check(_ payer: Payer) throws {
+    let day = UsageDay(of: now())
+    try checkSwitch(on: day)
+    try refusals.check(payer, tokens: 0, dollars: 0, on: day, now: now())
+  }
+
   // MARK: Reserving
 
-  private func reserve(_ amount: Amount, in entry: Entry) async throws {
+  private func checkSwitch(on day: UsageDay) throws {
     guard limits.dollarsPerDay > 0 else {
       let reason = "PSST_DOLLARS_PER_DAY is 0, so that no model is called"
       throw refusals.add(
         UsageRefusals.Refusal(payer: .app, reason: reason, size: 0, isSpent: true),
-        on: entry.day,
+        on: day,
         now: now()
       )
     }
+  }
+
+  private func reserve(_ amount: Amount, in entry: Entry) async throws {
+    try checkSwitch(on: entry.day)
     try refusals.check(
       entry.payer,
       tokens: amount.tokens,
@@ -108,7 +121,7 @@ struct UsageLedger: Sendable {
         payer: sums.entry.payer,
         reason: "the user's calls of today would use more than PSST_USER_TOKENS_PER_DAY",
         size: Double(amount.tokens),
-        isSpent: payer.tokens - amount.tokens >= limits.userTokensPerDay
+        isSpent: payer.tokens - payer.reservedTokens >= limits.userTokensPerDay
       )
     }
     if sums.app.dollars > limits.dollarsPerDay + Self.dollarsPrecision {
@@ -116,7 +129,7 @@ struct UsageLedger: Sendable {
         payer: .app,
         reason: "all calls of today would cost more than PSST_DOLLARS_PER_DAY",
         size: amount.dollars,
-        isSpent: sums.app.dollars - amount.dollars >= limits.dollarsPerDay
+        isSpent: sums.app.dollars - sums.app.reservedDollars >= limits.dollarsPerDay
       )
     }
     return nil
@@ -153,8 +166,14 @@ struct UsageLedger: Sendable {
     var requests = 0
     var tokens = 0
     var dollars = 0.0
+    /// The part that is only reserved.
+    var reservedTokens = 0
+    var reservedDollars = 0.0
 
     init() {}
+
+    /// Makes all of it a reservation.
+    mutating func reserve() { (reservedTokens, reservedDollars) = (tokens, dollars) }
 
     init(requests: Int, _ price: ModelPrice?, _ usage: TokenUsage) {
       self.requests = requests
@@ -167,13 +186,16 @@ struct UsageLedger: Sendable {
       difference.requests -= right.requests
       difference.tokens -= right.tokens
       difference.dollars -= right.dollars
+      difference.reservedTokens -= right.reservedTokens
+      difference.reservedDollars -= right.reservedDollars
       return difference
     }
 
     func fields(of model: String) -> [String: FieldValue] {
       [
         "requests": .increment(requests), "tokens": .increment(tokens),
-        "costUSD": .increment(dollars),
+        "costUSD": .increment(dollars), "reservedTokens": .increment(reservedTokens),
+        "reservedUSD": .increment(reservedDollars),
         // A key of a map is a name and no path, whatever characters it has.
         "byModel": [
           model: [
@@ -188,8 +210,15 @@ struct UsageLedger: Sendable {
   /// The sums after a commit; those of the payer are nil where the app alone pays.
   private struct Sums {
     var entry: Entry
-    var payer: (tokens: Int, dollars: Double)?
-    var app: (tokens: Int, dollars: Double)
+    var payer: Sum?
+    var app: Sum
+  }
+
+  private struct Sum {
+    var tokens: Int
+    var dollars: Double
+    var reservedTokens: Int
+    var reservedDollars: Double
   }
 
   private func add(_ amount: Amount, to entry: Entry) async throws -> Sums {
@@ -206,13 +235,20 @@ struct UsageLedger: Sendable {
   }
 
   /// The sums in the results of the increments, which come in the order of the fields' paths:
-  /// those below `byModel` first, then `costUSD`, `requests` and `tokens`.
-  private static func sums(_ result: WriteResult) throws -> (tokens: Int, dollars: Double) {
-    guard result.transformResults.count == 6,
-      case (.double(let dollars), .integer(let tokens)) =
-        (result.transformResults[3], result.transformResults[5])
+  /// those below `byModel` first, then `costUSD`, `requests`, `reservedTokens`, `reservedUSD` and
+  /// `tokens`.
+  private static func sums(_ result: WriteResult) throws -> Sum {
+    let results = result.transformResults
+    guard results.count == 8, case .double(let dollars) = results[3],
+      case .integer(let reservedTokens) = results[5], case .double(let reserved) = results[6],
+      case .integer(let tokens) = results[7]
     else { throw FirestoreError(.internal, "the server did not answer with the new sums") }
-    return (Int(tokens), dollars)
+    return Sum(
+      tokens: Int(tokens),
+      dollars: dollars,
+      reservedTokens: Int(reservedTokens),
+      reservedDollars: reserved
+    )
   }
 }
 

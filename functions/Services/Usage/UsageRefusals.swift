@@ -30,12 +30,13 @@ final class UsageRefusals: Sendable {
   private let state = Mutex(State())
 
   /// The wait where nothing is left: until the next day, in steps as long as an event's longest
-  /// wait, because calls under way may give back what they reserved.
+  /// wait, because a limit may be raised.
   private static let spentSeconds = 600.0
-  /// The wait where something is left, but less than the call may need.
-  private static let fullSeconds = 60.0
-  /// The time for which further calls are refused without asking.
-  private static let holdSeconds = 60.0
+  /// The time for which further calls are then refused without asking.
+  private static let spentHoldSeconds = 60.0
+  /// The wait, and this time, where calls under way have reserved what is left: they take seconds,
+  /// and mostly use little of it.
+  private static let fullSeconds = 2.0
   /// The most payers remembered: a megabyte or two, after which the ledger is asked again.
   private static let payersMax = 10_000
 
@@ -59,7 +60,8 @@ final class UsageRefusals: Sendable {
     error.isNews = state.withLock { state in
       if state.day != day || state.refusals.count == Self.payersMax { state = State(day: day) }
       let isNews = state.refusals[refusal.payer] == nil
-      state.refusals[refusal.payer] = (refusal, now + Self.holdSeconds)
+      let hold = refusal.isSpent ? Self.spentHoldSeconds : Self.fullSeconds
+      state.refusals[refusal.payer] = (refusal, now + hold)
       return isNews
     }
     return error
