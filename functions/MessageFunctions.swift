@@ -20,6 +20,8 @@ public struct MessageFunctions: Sendable {
       backfillProfiles
       recordContact
       confirmAction
+      summarizeChat
+      suggestReminder
       migrateExistingChats
       rollbackMigration
     }
@@ -30,6 +32,7 @@ public struct MessageFunctions: Sendable {
   var onVectors: [FunctionDefinition] {
     embedMessage
     semanticSearch
+    surfaceContext
     chatWithAI
     refreshChatMembers
     backfillEmbeddings

@@ -63,7 +63,7 @@ struct ActionReader: Sendable {
 
 extension String {
   /// Whether a document can have this id.
-  var isDocumentID: Bool {
+  public var isDocumentID: Bool {
     (1...1500).contains(utf8.count) && !utf8.contains(UInt8(ascii: "/")) && self != "."
       && self != ".." && !(hasPrefix("__") && hasSuffix("__"))
   }
