@@ -25,7 +25,8 @@ extension MessageFunctions {
         request.logger.info(
           "Question answered",
           metadata: [
-            "conversation.id": "\(answer.conversationID)", "chat.model": "\(answer.model ?? "none")",
+            "conversation.id": "\(answer.conversationID)",
+            "chat.model": "\(answer.model ?? "none")",
             "sources": "\(answer.sources.count)", "actions": "\(answer.actions.count)",
             "tokens.total": "\(answer.usage.totalTokens)",
           ]

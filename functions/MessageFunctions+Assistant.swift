@@ -3,7 +3,8 @@ import PsstServices
 
 extension MessageFunctions {
   /// Does a quick action, whose failures reach the user without their reasons.
-  func assisting<Output>(_ logger: Logger, _ work: () async throws -> Output) async throws -> Output {
+  func assisting<Output>(_ logger: Logger, _ work: () async throws -> Output) async throws -> Output
+  {
     do {
       return try await work()
     } catch let failure as Assistant.Failure {

@@ -22,6 +22,8 @@ public struct MessageFunctions: Sendable {
       confirmAction
       summarizeChat
       suggestReminder
+      remindInactiveClients
+      detectCalendarConflicts
       migrateExistingChats
       rollbackMigration
     }
