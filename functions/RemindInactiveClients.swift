@@ -10,7 +10,7 @@ extension MessageFunctions {
     .init(
       "remindInactiveClients",
       schedule: "0 6 * * *",
-      options: .init(timeout: .seconds(540), retry: true)
+      options: .init(timeout: .seconds(1800), retry: true)
     ) { event in
       let report = try await services.inactiveClients.remind(at: event.scheduleTime)
       event.logger.info(

@@ -39,11 +39,12 @@ def test_every_query_of_psst_has_its_index(openai_stub, tmp_path):
                 "endTime": now + datetime.timedelta(hours=number + 2)})
         suite.settle()
         assert len(list(db.collection("reminders").stream())) == 1
+        openai_stub.control("reset", {})
         for function, reply in (("summarizeChat", {"summary": "Knees"}),
                                 ("suggestReminder", {"text": None, "dueDate": None}),
                                 ("surfaceContext", None)):
             if reply:
-                openai_stub.script(queue=[{"json": reply}])
+                openai_stub.script(chat=[{"json": reply}])
             data = {"chatId": world.chat, "messageId": "m2"}
             found = suite.call(function, data, token(world.trainer))
             assert found.status_code == 200, (function, found.text)
