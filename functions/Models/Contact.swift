@@ -4,7 +4,7 @@ public import FirestoreClient
 public struct Contact: StoredDocument, Hashable {
   /// The client's uid, as `clientId`; nil in contacts of apps that leave it out.
   public var id: String?
-  /// The client's uid; also the document's id. Empty when it cannot be read.
+  /// The client's uid, and the document's id; empty when it cannot be read.
   public var clientId: String
   /// What the trainer sees; empty when the document has no name that can be read.
   public var displayName: String
