@@ -162,7 +162,7 @@ struct QuickActionTests {
     }
   }
 
-  @Test("A message that can be read by the caller only is related to nothing for anybody else")
+  @Test("Of a message without words, or that the caller cannot read, nothing is found")
   func contextOfOthers() async throws {
     try await AssistantScene.run { world in
       try await world.write("m1", "my knee is sore")
