@@ -25,7 +25,8 @@ extension MessageFunctions {
         request.logger.info(
           "Question answered",
           metadata: [
-            "conversation.id": "\(answer.conversationID)", "chat.model": "\(answer.model ?? "none")",
+            "conversation.id": "\(answer.conversationID)",
+            "chat.model": "\(answer.model ?? "none")",
             "sources": "\(answer.sources.count)", "actions": "\(answer.actions.count)",
             "tokens.total": "\(answer.usage.totalTokens)",
           ]
@@ -149,43 +150,9 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     reply = answer.text
     sources = answer.sources.map { SemanticSearchReply.Result($0) }
     actions = answer.actions.map { Action(id: $0.id, $0.record) }
-    usage = Usage(
-      promptTokens: answer.usage.promptTokens,
-      completionTokens: answer.usage.completionTokens,
-      totalTokens: answer.usage.totalTokens
-    )
+    usage = Usage(answer.usage)
     model = answer.model
     degraded = answer.shortcoming != nil
     note = answer.shortcoming
-  }
-}
-
-extension Assistant.Failure {
-  /// The failure as a user sees it; the reason is in the log.
-  fileprivate var callableError: CallableError {
-    switch self {
-    case .unknownConversation:
-      CallableError(.notFound, "There is no such conversation of yours.")
-    case .notConfigured:
-      CallableError(
-        .unavailable,
-        "The assistant is unavailable, because no chat model is configured; see PSST_CHAT_MODEL."
-      )
-    case .unavailable(let error):
-      switch error.kind {
-      case .limitReached, .quotaExhausted, .rateLimited:
-        CallableError(
-          .resourceExhausted,
-          "The assistant has no room for this question",
-          retryAfter: error.retryAfter ?? .seconds(60)
-        )
-      default:
-        CallableError(
-          .unavailable,
-          "The assistant is unavailable at the moment",
-          retryAfter: error.retryAfter ?? .seconds(30)
-        )
-      }
-    }
   }
 }

@@ -20,6 +20,10 @@ public struct MessageFunctions: Sendable {
       backfillProfiles
       recordContact
       confirmAction
+      summarizeChat
+      suggestReminder
+      remindInactiveClients
+      detectCalendarConflicts
       migrateExistingChats
       rollbackMigration
     }
@@ -30,6 +34,7 @@ public struct MessageFunctions: Sendable {
   var onVectors: [FunctionDefinition] {
     embedMessage
     semanticSearch
+    surfaceContext
     chatWithAI
     refreshChatMembers
     backfillEmbeddings

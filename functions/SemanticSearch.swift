@@ -20,24 +20,29 @@ extension MessageFunctions {
         chatID: query.chatId,
         minScore: query.minScore
       )
-      if let failure = found.failure {
-        // The client only learns that the words were searched; the reason goes to the log, loudly
-        // once an outage.
-        let level: Logger.Level = failure.needsCorrection ? .error : .warning
-        request.logger.log(
-          level: failure.isNews ? level : .info,
-          "Search degraded to words",
-          metadata: ["reason": "\(failure)"]
-        )
-      }
-      request.logger.info(
-        "Search answered",
-        metadata: found.model.metadata.merging([
-          "results": "\(found.hits.count)", "score.top": "\(found.hits.first?.score ?? 0)",
-        ]) { $1 }
-      )
-      return SemanticSearchReply(found)
+      return reply(with: found, request.logger)
     }
+  }
+
+  /// The reply with what was found, which is also in the log.
+  func reply(with found: MessageSearch.Found, _ logger: Logger) -> SemanticSearchReply {
+    if let failure = found.failure {
+      // The client only learns that the words were searched; the reason goes to the log, loudly
+      // once an outage.
+      let level: Logger.Level = failure.needsCorrection ? .error : .warning
+      logger.log(
+        level: failure.isNews ? level : .info,
+        "Search degraded to words",
+        metadata: ["reason": "\(failure)"]
+      )
+    }
+    logger.info(
+      "Search answered",
+      metadata: found.model.metadata.merging([
+        "results": "\(found.hits.count)", "score.top": "\(found.hits.first?.score ?? 0)",
+      ]) { $1 }
+    )
+    return SemanticSearchReply(found)
   }
 }
 

@@ -368,6 +368,9 @@ struct AssistantScene: Sendable {
       functions.embedMessage
       functions.chatWithAI
       functions.confirmAction
+      functions.summarizeChat
+      functions.surfaceContext
+      functions.suggestReminder
     }
   }
 

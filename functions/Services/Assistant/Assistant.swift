@@ -298,10 +298,7 @@ public struct Assistant: Sendable {
   // MARK: What a question comes with
 
   private func preferences(of uid: String) async throws -> AssistantPreferences {
-    let reference = firestore.collection(User.collection).document(uid)
-      .collection(AssistantPreferences.collection).document(AssistantPreferences.id)
-    return documents.read(try await reference.get(), as: AssistantPreferences.self)?.value
-      ?? AssistantPreferences()
+    try await documents.preferences(of: uid, in: firestore)
   }
 
   /// The caller's chats that a question names: by id, by a group's name or by the other's name.
