@@ -77,11 +77,12 @@ struct AssistantContext: Sendable {
       question: question,
       messages: sources.enumerated().map { Source(number: $0 + 1, message: .init($1, caller.zone)) }
     )
-    return [.system(instructions)] + recent.map { message in
-      message.role == .user
-        ? .user(Self.json(Request(question: message.content, messages: [])))
-        : .assistant(message.content, calls: [])
-    } + [.user(Self.json(request))]
+    return [.system(instructions)]
+      + recent.map { message in
+        message.role == .user
+          ? .user(Self.json(Request(question: message.content, messages: [])))
+          : .assistant(message.content, calls: [])
+      } + [.user(Self.json(request))]
   }
 
   /// The latest turns that fit.
@@ -110,9 +111,11 @@ struct AssistantContext: Sendable {
       It is \(caller.zone.text(caller.now)) for the trainer (\(caller.zone.name)).
       """
     let wishes = [("tone", preferences.tone), ("style", preferences.style)]
-      .compactMap { name, wish in wish.map { (name, $0.prefix(bytesMax: Self.preferenceBytesMax)) } }
+      .compactMap { name, wish in wish.map { (name, $0.prefix(bytesMax: Self.preferenceBytesMax)) }
+      }
     if !wishes.isEmpty {
-      text += "\n\nThe trainer's wishes for your words: "
+      text +=
+        "\n\nThe trainer's wishes for your words: "
         + Self.json(Dictionary(uniqueKeysWithValues: wishes))
     }
     if let summary {

@@ -49,7 +49,8 @@ struct AssistantMemory: Sendable {
         ? try stored.data(as: Lenient<AIConversation>.self).value : nil
       conversation = conversation ?? AIConversation(createdAt: now, updatedAt: now)
       guard let conversation else { return nil }
-      var history = try await transaction.get(latest)
+      var history =
+        try await transaction.get(latest)
         .compactMap { try $0.data(as: Lenient<AIMessage>.self).value }
         .reversed() as [AIMessage]
       var turnID = messages.document().id
