@@ -512,6 +512,9 @@ def test_the_demo_shows_what_it_says_and_leaves_nothing(demo):
 
     other = demo.result(ask.replace(QUESTION, "Who is strongest?"))
     assert other["reply"].startswith("I am a script, not a model") and asked["model"] == "scripted"
+    # The script says nothing of messages that the caller cannot read.
+    other = demo.result(ask.replace("tina", "carl"))
+    assert other["reply"].startswith("I am a script, not a model")
 
     assert demo.processes() != []
     demo.process.send_signal(signal.SIGINT)
