@@ -264,6 +264,42 @@ def test_a_message_that_its_trainer_declines_is_not_sent(world):
     assert world.texts() == [INJURY]
 
 
+def test_a_proposal_to_a_client_who_was_removed_since_is_refused(world):
+    world.answers(calls_tool("sendMessage", chatId=world.chat, text="Rest your knee."),
+                  {"content": "Shall I send it?"})
+    action, = world.gets("Write to Carl to rest")["actions"]
+    world.db.document(f"contacts/{world.trainer}/clients/{world.client}").delete()
+
+    settled = world.confirms(action["id"]).json()["result"]
+    assert (settled["status"], settled["result"]) == (
+        "refused", "no contact joins the two people of this chat")
+    assert world.texts() == [INJURY]
+
+
+def test_a_model_that_calls_tools_without_end_is_stopped(world):
+    world.stub.script(rules=[
+        {"contains": '"question":', "afterTool": after,
+         "reply": {**calls_tool("searchMessages", query="squats"), "unchecked": True}}
+        for after in (False, True)])
+    result = world.gets()
+
+    assert result["degraded"] and "no answer within the steps" in result["note"]
+    assert len(world.questions()) <= 6
+
+
+def test_of_twenty_calls_at_once_eight_are_made(world):
+    calls = [calls_tool("setReminder", text=f"Number {number}", dueDate=tomorrow())["toolCalls"][0]
+             for number in range(20)]
+    world.answers({"toolCalls": calls}, {"content": "Some are set."})
+    result = world.gets("Remind me of twenty things tomorrow")
+
+    assert [action["status"] for action in result["actions"]] == ["done"] * 8
+    results = [turn for turn in world.questions()[1]["request"]["messages"]
+               if turn["role"] == "tool"]
+    assert len(results) == 20
+    assert sum("at most 8 calls" in turn["content"] for turn in results) == 12
+
+
 # Other callers
 
 
@@ -285,6 +321,16 @@ def test_one_who_is_not_in_the_chat_gets_none_of_its_messages(world):
     assert result["sources"] == []
     question, = world.questions()
     assert INJURY not in json.dumps(question["request"])
+
+
+@pytest.mark.parametrize("message", [
+    "🦵🏽🤕", "مَن ذكر إصابة؟", "\u202egnirts \x00\x1b[2J\ufffd", "x" * 4000])
+def test_any_other_text_is_a_question(world, message):
+    world.answers({"content": "I do not know."})
+
+    assert world.gets(message)["reply"] == "I do not know."
+    question, = world.questions()
+    assert json.loads(question["request"]["messages"][-1]["content"])["question"] == message
 
 
 @pytest.mark.parametrize("message", ["", " \n", "x" * 4001])
