@@ -103,11 +103,11 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
   public var actions: [Action]
   /// The tokens that the question used.
   public var usage: Usage
-  /// The model that answered; null where none could be asked.
+  /// The model that answered; absent where none could be asked.
   public var model: String?
   /// Whether the answer is not a whole one of the model.
   public var degraded: Bool
-  /// What the answer lacks; null when it lacks nothing.
+  /// What the answer lacks; absent when it lacks nothing.
   public var note: String?
 
   /// Something that the assistant did, or wants to do.

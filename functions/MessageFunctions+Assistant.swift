@@ -1,4 +1,5 @@
 import FunctionsRuntime
+import PsstModels
 import PsstServices
 
 extension MessageFunctions {

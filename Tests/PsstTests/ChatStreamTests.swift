@@ -13,11 +13,14 @@ struct ChatStreamTests {
   @Test("Text comes piece by piece, with its usage at the end")
   func text() throws {
     let (texts, reply) = try reply(
-      #"data: {"choices":[{"delta":{"role":"assistant","content":""}}]}"#, "",
-      ": a comment", #"data: {"choices":[{"delta":{"content":"Carl "}}]}"#,
+      #"data: {"choices":[{"delta":{"role":"assistant","content":""}}]}"#,
+      "",
+      ": a comment",
+      #"data: {"choices":[{"delta":{"content":"Carl "}}]}"#,
       #"data:{"choices":[{"delta":{"content":"is."},"finish_reason":null}]}"#,
       #"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
-      #"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#, "data: [DONE]"
+      #"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#,
+      "data: [DONE]"
     )
     #expect(texts == ["Carl ", "is."])
     #expect(
@@ -32,7 +35,8 @@ struct ChatStreamTests {
       #"data: {"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"two"}}]}}]}"#,
       #"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x"}}]}}]}"#,
       #"data: {"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{}"}},{"index":0,"function":{"arguments":"\":1}"}}]}}]}"#,
-      #"data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#, "data: [DONE]"
+      #"data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+      "data: [DONE]"
     )
     #expect(texts.isEmpty)
     #expect(
@@ -79,7 +83,8 @@ struct ChatStreamTests {
   @Test("A turn without end is ended")
   func tooLong() {
     var stream = ChatStream()
-    let line = #"data: {"choices":[{"delta":{"content":"\#(String(repeating: "x", count: 60_000))"}}]}"#
+    let line =
+      #"data: {"choices":[{"delta":{"content":"\#(String(repeating: "x", count: 60_000))"}}]}"#
     let error = #expect(throws: ServiceError.self) {
       for _ in 0..<100 { _ = try stream.read(line) }
     }
