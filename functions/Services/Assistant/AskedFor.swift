@@ -17,8 +17,9 @@ struct AskedFor: Sendable {
     return isAsked && !content.subtracting(LexicalEmbedding.frequentWords).isDisjoint(with: words)
   }
 
-  /// What one can ask for, with the beginnings of the words that do in English, German, Spanish and
-  /// French. A question in another language is answered with proposals.
+  /// What one can ask for, with the beginnings of the words that do.
+  ///
+  /// They are English, German, Spanish and French. A question in another language is answered with proposals.
   enum Kind: Sendable {
     case call, message, reminder
 
