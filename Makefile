@@ -20,12 +20,13 @@ HEAVY := CrashTests|MessageFuzzTests|WebChannelStateTests|VectorIndexTests|Query
 
 MINUTES_OF_FUZZING ?= 60
 
-.PHONY: help start build install uninstall docs check-docs test unit live compat journeys crashes model bench bench-all build-bench scale \
+.PHONY: help start demo build install uninstall docs check-docs test unit live compat journeys crashes model bench bench-all build-bench scale \
 	fuzz differential \
 	format lint tidy needs needs-python
 
 help:
 	@echo "make start     build, start the emulator, deploy Psst's functions (Ctrl-C stops)"
+	@echo "make demo      Psst's assistant with example data and scripted answers, without a key"
 	@echo "make install   hearth, its completions and manual below PREFIX ($(PREFIX)); make uninstall"
 	@echo "make test      every test: rooms, conformance, journeys, the clients of others"
 	@echo "make build     .build/release/hearth and .build/release/psst-functions"
@@ -55,8 +56,8 @@ build: needs
 	@mv .build/building-$(CONFIGURATION) .build/built-$(CONFIGURATION)
 
 # Without a CONFIGURATION of yours: release while it is up to date, else debug.
-start: needs
-	@exec sh $(SCRIPTS)/start.sh $(if $(filter file,$(origin CONFIGURATION)),auto,$(CONFIGURATION))
+start demo: needs
+	@exec sh $(SCRIPTS)/$@.sh $(if $(filter file,$(origin CONFIGURATION)),auto,$(CONFIGURATION))
 
 install: needs
 	@sh $(SCRIPTS)/install.sh install "$(CONFIGURATION)" "$(PREFIX)" "$(DESTDIR)"

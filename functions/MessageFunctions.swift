@@ -19,6 +19,11 @@ public struct MessageFunctions: Sendable {
       extractProfileInfoOnMessage
       backfillProfiles
       recordContact
+      confirmAction
+      summarizeChat
+      suggestReminder
+      remindInactiveClients
+      detectCalendarConflicts
       migrateExistingChats
       rollbackMigration
     }
@@ -29,6 +34,8 @@ public struct MessageFunctions: Sendable {
   var onVectors: [FunctionDefinition] {
     embedMessage
     semanticSearch
+    surfaceContext
+    chatWithAI
     refreshChatMembers
     backfillEmbeddings
   }
@@ -94,5 +101,30 @@ extension ServiceError {
     guard isOutage else { return .permanent(message) }
     let least: Duration = needsCorrection && circuit != .halfOpen ? .seconds(3600) : .zero
     return .retry(after: max(least, retryAfter ?? .zero), message)
+  }
+}
+
+extension MessageFunctions {
+  /// Counts a user's call that may ask a model.
+  ///
+  /// Throws `resource-exhausted`, with `retryAfterSeconds` in its details, beyond so many a minute.
+  func countCall(of uid: String) async throws {
+    do {
+      try await services.searchLimit.count(uid)
+    } catch let error as SearchLimitError {
+      throw CallableError(.resourceExhausted, "Too many requests", retryAfter: error.retryAfter)
+    }
+  }
+}
+
+extension CallableError {
+  /// A failure that passes, with the time until then as `retryAfterSeconds` in its details.
+  init(_ code: StatusCode, _ message: String, retryAfter: Duration) {
+    let seconds = max(1, Int((retryAfter / .seconds(1)).rounded(.up)))
+    self.init(
+      code,
+      "\(message); try again in \(seconds) \(seconds == 1 ? "second" : "seconds").",
+      details: ["retryAfterSeconds": seconds]
+    )
   }
 }

@@ -12,11 +12,7 @@ extension MessageFunctions {
     .init("semanticSearch", callers: .users, options: .init(secrets: Self.secrets)) { request in
       let uid = try request.requireUser()
       let query = try request.data.checked()
-      do {
-        try await services.searchLimit.count(uid)
-      } catch let error as SearchLimitError {
-        throw error.callableError
-      }
+      try await countCall(of: uid)
       let found = try await services.search.search(
         query.query,
         as: uid,
@@ -24,24 +20,29 @@ extension MessageFunctions {
         chatID: query.chatId,
         minScore: query.minScore
       )
-      if let failure = found.failure {
-        // The client only learns that the words were searched; the reason goes to the log, loudly
-        // once an outage.
-        let level: Logger.Level = failure.needsCorrection ? .error : .warning
-        request.logger.log(
-          level: failure.isNews ? level : .info,
-          "Search degraded to words",
-          metadata: ["reason": "\(failure)"]
-        )
-      }
-      request.logger.info(
-        "Search answered",
-        metadata: found.model.metadata.merging([
-          "results": "\(found.hits.count)", "score.top": "\(found.hits.first?.score ?? 0)",
-        ]) { $1 }
-      )
-      return SemanticSearchReply(found)
+      return reply(with: found, request.logger)
     }
+  }
+
+  /// The reply with what was found, which is also in the log.
+  func reply(with found: MessageSearch.Found, _ logger: Logger) -> SemanticSearchReply {
+    if let failure = found.failure {
+      // The client only learns that the words were searched; the reason goes to the log, loudly
+      // once an outage.
+      let level: Logger.Level = failure.needsCorrection ? .error : .warning
+      logger.log(
+        level: failure.isNews ? level : .info,
+        "Search degraded to words",
+        metadata: ["reason": "\(failure)"]
+      )
+    }
+    logger.info(
+      "Search answered",
+      metadata: found.model.metadata.merging([
+        "results": "\(found.hits.count)", "score.top": "\(found.hits.first?.score ?? 0)",
+      ]) { $1 }
+    )
+    return SemanticSearchReply(found)
   }
 }
 
@@ -124,34 +125,23 @@ public struct SemanticSearchReply: Codable, Sendable, Hashable {
     public var timestamp: Int64
     /// How close the message is to the query; 1 at most.
     public var score: Double
+
+    init(_ hit: MessageSearch.Hit) {
+      messageId = hit.messageID
+      chatId = hit.chatID
+      senderId = hit.senderID
+      senderName = hit.senderName
+      text = hit.text
+      timestamp = hit.timestamp
+      score = hit.score
+    }
   }
 
   init(_ found: MessageSearch.Found) {
-    results = found.hits.map { hit in
-      Result(
-        messageId: hit.messageID,
-        chatId: hit.chatID,
-        senderId: hit.senderID,
-        senderName: hit.senderName,
-        text: hit.text,
-        timestamp: hit.timestamp,
-        score: hit.score
-      )
-    }
+    results = found.hits.map(Result.init)
     provider = found.model.provider
     model = found.model.name
     degraded = found.model.isDegraded
-  }
-}
-
-extension SearchLimitError {
-  fileprivate var callableError: CallableError {
-    let seconds = max(1, Int((retryAfter / .seconds(1)).rounded(.up)))
-    return CallableError(
-      .resourceExhausted,
-      "Too many searches; try again in \(seconds) \(seconds == 1 ? "second" : "seconds").",
-      details: ["retryAfterSeconds": seconds]
-    )
   }
 }
 

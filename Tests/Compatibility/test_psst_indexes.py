@@ -1,11 +1,11 @@
 """What Psst asks of the database in production: every query has its index in the project's file."""
 
+import datetime
 import json
 import shutil
 
 from conftest import CONFIGURATION, ROOT, client, started, token
 from test_psst_profiles import World
-
 
 
 def test_every_query_of_psst_has_its_index(openai_stub, tmp_path):
@@ -31,6 +31,25 @@ def test_every_query_of_psst_has_its_index(openai_stub, tmp_path):
 
         found = suite.call("semanticSearch", {"query": "sore knee"}, token(world.trainer))
         assert found.status_code == 200, found.text
+        now = datetime.datetime.now(datetime.timezone.utc)
+        for number in range(2):
+            db.document(f"calendar/{world.trainer}/events/e{number}").set({
+                "title": "Call", "status": "scheduled",
+                "startTime": now + datetime.timedelta(hours=number),
+                "endTime": now + datetime.timedelta(hours=number + 2)})
+        suite.settle()
+        assert len(list(db.collection("reminders").stream())) == 1
+        openai_stub.control("reset", {})
+        for function, reply in (("summarizeChat", {"summary": "Knees"}),
+                                ("suggestReminder", {"text": None, "dueDate": None}),
+                                ("surfaceContext", None)):
+            if reply:
+                openai_stub.script(chat=[{"json": reply}])
+            data = {"chatId": world.chat, "messageId": "m2"}
+            found = suite.call(function, data, token(world.trainer))
+            assert found.status_code == 200, (function, found.text)
+        suite.cli("functions", "run", "remindInactiveClients")
+        suite.settle()
         for function, confirm in (("migrateExistingChats", "migrate"),
                                   ("backfillEmbeddings", "backfill"),
                                   ("backfillProfiles", "backfill")):

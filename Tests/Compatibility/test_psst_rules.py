@@ -28,6 +28,7 @@ PROHIBITIONS = {
     "chats: nobody deletes", "personalTrainers: written by the server alone",
     "trainerStudents: written by callables only", "trainerWorkouts: written by callables only",
     "presence: written by the server", "leases: server only",
+    "answers and causes of reminders: server only",
     "everything else is closed"}
 
 

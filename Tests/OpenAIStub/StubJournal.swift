@@ -21,10 +21,12 @@ package struct StubJournal: Sendable, Hashable, Encodable {
     package var status: Int
     /// Whether a fault was planned for the call.
     package var isFault: Bool
+    /// Whether the client left before the answer, which a fault held back.
+    package var hasClientLeft = false
     fileprivate var bytes: Int
 
     enum CodingKeys: CodingKey {
-      case call, route, request, status, isFault
+      case call, route, request, status, isFault, hasClientLeft
     }
 
     init(call: Int, route: StubRoute, request: JSON, bytes: Int, status: Int, isFault: Bool) {
@@ -39,6 +41,13 @@ package struct StubJournal: Sendable, Hashable, Encodable {
 
   enum CodingKeys: CodingKey {
     case entries, dropped
+  }
+
+  mutating func clientLeft(_ call: Int, _ route: StubRoute) {
+    guard let index = entries.lastIndex(where: { $0.call == call && $0.route == route }) else {
+      return
+    }
+    entries[index].hasClientLeft = true
   }
 
   mutating func add(_ entry: Entry) {

@@ -42,6 +42,8 @@ package struct StubResponse: Sendable {
   /// How long the answer is held back.
   package var delay: Duration
   package var ending: Ending
+  /// The call that it answers; nil for the stub's own control.
+  var call: (number: Int, route: StubRoute)?
 
   /// How the exchange ends.
   package enum Ending: Sendable, Hashable {

@@ -63,6 +63,7 @@ package struct StubState: Sendable {
       fault?.replacement ?? real(route, request, body, id: "\(call)", fault?.alter)
     response.headers["x-request-id"] = "req_\(route.rawValue)_\(call)"
     fault?.apply(to: &response)
+    response.call = (call, route)
     journal.add(
       StubJournal.Entry(
         call: call,
@@ -74,6 +75,11 @@ package struct StubState: Sendable {
       )
     )
     return response
+  }
+
+  /// The client of a request has left before its answer.
+  package mutating func clientLeft(_ response: StubResponse) {
+    if let call = response.call { journal.clientLeft(call.number, call.route) }
   }
 
   /// What the API would answer, with the script in place of a model.

@@ -30,10 +30,18 @@ struct OpenAIStubCommand: AsyncParsableCommand {
   @Flag(help: "Print the port as JSON, which is also what happens without.")
   var json = false
 
+  @Option(help: ArgumentHelp("The script that the stub begins with.", valueName: "file"))
+  var script: String?
+
   func run() async throws {
     var logger = Logger(label: "openai-stub") { StreamLogHandler.standardError(label: $0) }
     logger.logLevel = .warning
-    let stub = ServedStub()
+    var state = StubState()
+    if let script {
+      let json = try Data(contentsOf: URL(filePath: script))
+      try state.add(JSONDecoder().decode(StubScript.self, from: json))
+    }
+    let stub = ServedStub(state)
     let server = HTTPService(
       address: .tcp(host: "127.0.0.1", port: port),
       logger: logger,
@@ -61,9 +69,11 @@ struct OpenAIStubCommand: AsyncParsableCommand {
 
 /// Brings the stub's answers onto connections.
 private final class ServedStub: Sendable {
-  private let state = Mutex(StubState())
+  private let state: Mutex<StubState>
 
   private struct ConnectionBroken: Error {}
+
+  init(_ state: StubState) { self.state = Mutex(state) }
 
   @Sendable func respond(_ request: Request, _ context: HTTPContext) async throws -> Response {
     let body = try await request.wholeBody(upTo: OpenAIStubCommand.bodyBytesMax)
@@ -77,7 +87,14 @@ private final class ServedStub: Sendable {
         )
       )
     }
-    if answer.delay > .zero { try await Task.sleep(for: answer.delay) }
+    if answer.delay > .zero {
+      do {
+        try await Task.sleep(for: answer.delay)
+      } catch {
+        state.withLock { $0.clientLeft(answer) }
+        throw error
+      }
+    }
     if answer.ending == .reset {
       try await context.channel.close()
       throw ConnectionBroken()

@@ -96,6 +96,20 @@ struct PsstSettingsTests {
     #expect(settings.vectors.host == "https://api.pinecone.io")
   }
 
+  @Test("The stand-in serves beside a server of chat models when it is named")
+  func lexicalByName() throws {
+    let settings = try PsstSettings(environment: [
+      "OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "PSST_EMBEDDING_MODEL": "hashed-words-1",
+      "PSST_CHAT_MODEL": "mine",
+    ])
+
+    guard case .lexical = settings.embedding else {
+      Issue.record("not the stand-in")
+      return
+    }
+    #expect(settings.chat == .openAI(baseURL: "http://127.0.0.1:1/v1", key: nil, model: "mine"))
+  }
+
   @Test("A model of unknown length needs its dimension, and numbers must be numbers")
   func unknownModel() throws {
     var environment = ["OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "PSST_EMBEDDING_MODEL": "mine"]

@@ -142,4 +142,13 @@ private final class Scripted: ChatModel {
     let answer = FactReader.Answer(facts: facts) as? Output
     return ChatAnswer(output: try #require(answer), usage: TokenUsage(promptTokens: 1))
   }
+
+  func reply(
+    to turns: [ChatTurn],
+    tools: [ToolDescription],
+    for payer: Payer,
+    onText: @escaping @Sendable (String) async throws -> Void
+  ) async throws -> ChatReply {
+    throw ServiceError(.refused, "it only reads messages")
+  }
 }

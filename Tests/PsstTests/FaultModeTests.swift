@@ -94,6 +94,26 @@ struct FaultModeTests {
       }
     ),
     Story(
+      "calendar events that overlap, move, change their titles, are cancelled and deleted",
+      { scene in
+        try await scene.event("e1", "Knee", hours: 0...2)
+        try await scene.event("e2", "Back", hours: 1...3)
+        try await scene.event("e3", "Rome", hours: 2...4)
+        try await scene.event("e4", "All week", hours: -48...120)
+      },
+      { scene in
+        try await scene.event("e1", "Knee and hip", hours: 0...2)
+        try await scene.event("e2", "Back", hours: 5...6)
+        try await scene.event("e3", "Rome", hours: 2...4, status: "cancelled")
+        try await scene.event("e2", "Back", hours: 1...3)
+      },
+      { scene in
+        try await scene.suite.firestore.document("calendar/tina/events/e4").delete()
+        try await scene.event("e3", "Rome", hours: 1...4)
+        try await scene.event("e5", "Knee", hours: 0...9, of: "tom")
+      }
+    ),
+    Story(
       "strangers, blanks and a chat that is not there",
       { scene in
         try await scene.write("m1", "sore knee", by: "nobody")
@@ -174,7 +194,8 @@ struct FaultModeTests {
     for story in Self.stories { ran.formUnion(try await ending(of: story, .inOrder).calls.keys) }
     #expect(
       ran == [
-        "embedMessage", "extractProfileInfoOnMessage", "recordContact", "refreshChatMembers",
+        "detectCalendarConflicts", "embedMessage", "extractProfileInfoOnMessage", "recordContact",
+        "refreshChatMembers",
       ]
     )
   }

@@ -103,6 +103,22 @@ struct Scene: Sendable {
     )
   }
 
+  /// Writes a calendar event of the given hours, in a year that no clock has reached.
+  func event(
+    _ id: String,
+    _ title: String,
+    hours: ClosedRange<Int64>,
+    of trainer: String = "tina",
+    status: String = "scheduled"
+  ) async throws {
+    try await suite.firestore.document("calendar/\(trainer)/events/\(id)").set([
+      "trainerId": .value(trainer), "clientId": "carl", "title": .value(title),
+      "startTime": .value(Self.hour(hours.lowerBound)),
+      "endTime": .value(Self.hour(hours.upperBound)), "eventType": "call",
+      "status": .value(status), "createdBy": "trainer",
+    ])
+  }
+
   /// Lets the model find facts in messages with certain words.
   func find(_ facts: (ProfileCategory, String)..., in words: String) throws {
     try model.add(StubScript(rules: [.init(contains: words, reply: Self.reply(facts))]))
@@ -145,6 +161,11 @@ struct Scene: Sendable {
   /// Why a function left the last message alone.
   func reason(_ function: some CloudFunction) -> String? {
     suite.logs(of: function).last { $0.message == "Message skipped" }?.metadata["reason"]
+  }
+
+  /// An hour of the first day of May 2100 (UTC).
+  static func hour(_ hour: Int64) -> Timestamp {
+    Timestamp(microseconds: 4_112_812_800_000_000 + hour * 3_600_000_000)
   }
 
   static func time(_ minute: Int64) -> Timestamp {

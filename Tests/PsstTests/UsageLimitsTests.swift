@@ -200,7 +200,7 @@ struct UsageLimitsTests {
       #expect(world.model.journal.entries.count == 30)
       let refusal = try #require(refusals.last)
       #expect(refusal.code == .resourceExhausted)
-      #expect(refusal.message == "Too many searches; try again in 58 seconds.")
+      #expect(refusal.message == "Too many requests; try again in 58 seconds.")
       #expect(refusal.details as? FirestoreValue == .map(["retryAfterSeconds": .integer(58)]))
       _ = try await world.search("query", as: "tina")
 

@@ -19,6 +19,14 @@ public struct MessageServices: Sendable {
   public let embeddings: any EmbeddingProvider
   /// The model that reads and answers; nil when none is configured.
   public let chat: (any ChatModel)?
+  /// Answers questions, and acts for who asks.
+  public let assistant: Assistant
+  /// Sums up chats, finds what is related to a message and suggests reminders.
+  public let quickActions: QuickActions
+  /// Reminds trainers of clients with whom nobody writes.
+  public let inactiveClients: InactiveClients
+  /// Reminds trainers of calendar events that overlap.
+  public let calendarConflicts: CalendarConflicts
   /// Makes contacts for chats that are older than contacts.
   public let migration: ChatMigration
   /// Removes the contacts that a run of the migration made.
@@ -91,6 +99,27 @@ public struct MessageServices: Sendable {
       vectors: vectors,
       documents: documents,
       clock: clock
+    )
+    assistant = Assistant(
+      firestore: firestore,
+      documents: documents,
+      model: chat,
+      search: search,
+      clock: clock,
+      now: retries.now
+    )
+    quickActions = QuickActions(
+      firestore: firestore,
+      documents: documents,
+      model: chat,
+      search: search,
+      now: retries.now
+    )
+    inactiveClients = InactiveClients(firestore: firestore, documents: documents)
+    calendarConflicts = CalendarConflicts(
+      firestore: firestore,
+      documents: documents,
+      now: retries.now
     )
     profiles = ProfileExtractor(firestore: firestore, model: chat, documents: documents)
     profileBackfill = ProfileBackfill(

@@ -30,19 +30,7 @@ struct OpenAIServer {
     responseBytesMax: Int = OutboundRequest.defaultResponseBytesMax,
     read: (Reply) throws -> Output
   ) async throws -> Output {
-    // Equal requests have equal bytes, so that a server can recognise a prompt's beginning.
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    var headers: OutboundHeaders = ["Content-Type": "application/json"]
-    if let key { headers["Authorization"] = "Bearer \(key)" }
-    let request = OutboundRequest(
-      method: "POST",
-      url: OutboundURL.make(base: baseURL, path: path),
-      headers: headers,
-      body: Array(try encoder.encode(body)),
-      timeout: timeout,
-      responseBytesMax: responseBytesMax
-    )
+    let request = try request(path, body, timeout, responseBytesMax)
     return try await retries.run(through: circuit) {
       do {
         return try read(try await call.send(request, as: Reply.self))
@@ -51,6 +39,55 @@ struct OpenAIServer {
         throw error
       }
     }
+  }
+
+  /// Posts JSON to a path below the base and reads the answer line by line.
+  ///
+  /// `begin` makes what reads an answer; what it holds at the answer's end is the output of `end`.
+  /// An answer that fails is requested again only as long as `hasSpoken` says that nobody has heard
+  /// of it. Failures that the reading throws count as the server's.
+  func stream<Reader, Output>(
+    _ path: [String],
+    _ body: some Encodable,
+    timeout: Duration,
+    begin: () -> Reader,
+    read: (String, inout Reader) async throws -> Void,
+    hasSpoken: (Reader) -> Bool,
+    end: (Reader) throws -> Output
+  ) async throws -> Output {
+    let request = try request(path, body, timeout, OutboundRequest.defaultResponseBytesMax)
+    return try await retries.run(through: circuit) {
+      var reader = begin()
+      do {
+        try await call.stream(request) { try await read($0, &reader) }
+        return try end(reader)
+      } catch var error as ServiceError {
+        error.kind = Self.kind(error.kind)
+        if hasSpoken(reader) { error.shouldRetry = false }
+        throw error
+      }
+    }
+  }
+
+  private func request(
+    _ path: [String],
+    _ body: some Encodable,
+    _ timeout: Duration,
+    _ responseBytesMax: Int
+  ) throws -> OutboundRequest {
+    // Equal requests have equal bytes, so that a server can recognise a prompt's beginning.
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    var headers: OutboundHeaders = ["Content-Type": "application/json"]
+    if let key { headers["Authorization"] = "Bearer \(key)" }
+    return OutboundRequest(
+      method: "POST",
+      url: OutboundURL.make(base: baseURL, path: path),
+      headers: headers,
+      body: Array(try encoder.encode(body)),
+      timeout: timeout,
+      responseBytesMax: responseBytesMax
+    )
   }
 
   /// The kind of failure that a status means for this server.

@@ -158,6 +158,8 @@ public enum EmbeddingSettings: Sendable {
   case openAI(baseURL: String, key: String?, model: EmbeddingModel)
 
   /// Reads the provider; without a key or an address of one's own there is none.
+  ///
+  /// The lexical stand-in can also be named: a server may have chat models only.
   init(environment: [String: String]) throws {
     let key = environment["OPENAI_API_KEY"]
     let address = environment["OPENAI_BASE_URL"]
@@ -166,6 +168,10 @@ public enum EmbeddingSettings: Sendable {
       return
     }
     let name = environment["PSST_EMBEDDING_MODEL"] ?? "text-embedding-3-small"
+    guard name != LexicalEmbedding().model.name else {
+      self = .lexical
+      return
+    }
     let known = EmbeddingModel.known[name]
     let dimension = try PsstSettings.whole(environment, "PSST_EMBEDDING_DIMENSION", 1...20_000)
     guard let dimension = dimension ?? known?.dimension else {

@@ -34,6 +34,30 @@ struct ServiceCall {
     }
   }
 
+  /// Sends a request whose answer is lines of text, and calls `read` with each as it arrives.
+  ///
+  /// Throws `ServiceError`, and what `read` throws.
+  func stream(_ request: OutboundRequest, _ read: (String) async throws -> Void) async throws {
+    do {
+      let response = try await http.stream(request)
+      guard response.isSuccess else {
+        let body = try await response.body.collect(upTo: Self.failureBytesMax)
+        throw failure(
+          OutboundResponse(status: response.status, headers: response.headers, body: body),
+          of: request
+        )
+      }
+      for try await line in response.body.lines() { try await read(line) }
+    } catch let error as OutboundHTTPError {
+      if error.kind == .cancelled { throw CancellationError() }
+      let isLater = error.kind != .invalidRequest
+      throw ServiceError(isLater ? .unavailable : .misconfigured, "\(service): \(error.message)")
+    }
+  }
+
+  /// The most that is read of the body of a failure.
+  private static let failureBytesMax = 1 << 16
+
   /// The body of a failure, whose form differs from server to server.
   ///
   /// OpenAI and Pinecone's control plane put the reason below `error`, Pinecone's data plane at the

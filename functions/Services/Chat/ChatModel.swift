@@ -21,6 +21,18 @@ public protocol ChatModel: Sendable {
     _ type: Output.Type,
     for payer: Payer
   ) async throws -> ChatAnswer<Output>
+
+  /// The model's next turn of a conversation, in which it may call the tools; none may be called
+  /// where there are none.
+  ///
+  /// Calls `onText` with the text as the model says it, and throws what `onText` throws. Charges the
+  /// turn to the payer. Throws `ServiceError` as `answer` does.
+  func reply(
+    to turns: [ChatTurn],
+    tools: [ToolDescription],
+    for payer: Payer,
+    onText: @escaping @Sendable (String) async throws -> Void
+  ) async throws -> ChatReply
 }
 
 /// One turn of a conversation with a model.

@@ -21,10 +21,20 @@ public struct JSONType: Sendable, Hashable {
     case choice([String])
     case array(JSONType)
     case object([String: JSONType])
+
+    var type: String {
+      switch self {
+      case .plain(let type): type
+      case .choice: "string"
+      case .array: "array"
+      case .object: "object"
+      }
+    }
   }
 
   private let shape: Shape
   private var text: String?
+  private var mayBeNull = false
 
   private init(_ shape: Shape) {
     self.shape = shape
@@ -50,6 +60,13 @@ public struct JSONType: Sendable, Hashable {
     JSONType(.object(properties))
   }
 
+  /// The same form, or null.
+  public var orNull: JSONType {
+    var form = self
+    form.mayBeNull = true
+    return form
+  }
+
   /// The same form with a description that tells the model what belongs there.
   public func described(_ text: String) -> JSONType {
     var described = self
@@ -67,17 +84,18 @@ extension JSONType: Encodable {
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(text, forKey: .description)
+    if mayBeNull {
+      try container.encode([shape.type, "null"], forKey: .type)
+    } else {
+      try container.encode(shape.type, forKey: .type)
+    }
     switch shape {
-    case .plain(let type):
-      try container.encode(type, forKey: .type)
+    case .plain: break
     case .choice(let choices):
-      try container.encode("string", forKey: .type)
-      try container.encode(choices, forKey: .enum)
+      try container.encode(choices.map(Optional.some) + (mayBeNull ? [nil] : []), forKey: .enum)
     case .array(let element):
-      try container.encode("array", forKey: .type)
       try container.encode(element, forKey: .items)
     case .object(let properties):
-      try container.encode("object", forKey: .type)
       try container.encode(properties, forKey: .properties)
       try container.encode(properties.keys.sorted(), forKey: .required)
       try container.encode(false, forKey: .additionalProperties)

@@ -12,13 +12,13 @@ import OutboundHTTP
 struct OpenAIChat: Sendable {
   /// The model's name.
   let name: String
-  private let server: OpenAIServer
-  private let answerTokensMax: Int
+  let server: OpenAIServer
+  let answerTokensMax: Int
 
   /// The most answers asked for: a model is partly chance and may get right what it got wrong.
   private static let answersMax = 2
   /// The time-out for a long answer; a function's own time-out comes first if it is shorter.
-  private static let timeout: Duration = .seconds(60)
+  static let timeout: Duration = .seconds(60)
 
   /// A model below `baseURL`, such as `https://api.openai.com/v1`.
   ///

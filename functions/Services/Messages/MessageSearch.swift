@@ -86,20 +86,54 @@ public struct MessageSearch: Sendable {
     chatID: String? = nil,
     minScore: Double? = nil
   ) async throws -> Found {
+    try await search(
+      Request(text: query, userID: userID, limit: limit, chatID: chatID, minScore: minScore)
+    )
+  }
+
+  /// The messages closest to a message among those that are older, best first.
+  ///
+  /// The message's vector in the index is used if it is of the same text. Otherwise as `search`.
+  func search(
+    before message: Message,
+    at place: MessagePlace,
+    as userID: String,
+    limit: Int
+  ) async throws -> Found {
+    try await search(
+      Request(
+        text: MetadataLimits.text(message.text),
+        userID: userID,
+        limit: limit,
+        vectorID: place.key,
+        before: message.timestamp.milliseconds
+      )
+    )
+  }
+
+  /// What is searched for, and among what.
+  struct Request: Sendable {
+    var text: String
+    var userID: String
+    var limit: Int
+    var chatID: String?
+    var minScore: Double?
+    /// The vector that the index has if the text is that of a message.
+    var vectorID: String?
+    /// Only messages that are older than this are found, in milliseconds since 1970.
+    var before: Int64?
+
+    /// Whether a message may be found, as far as its time decides.
+    func accepts(_ hit: Hit) -> Bool { before.map { hit.timestamp < $0 } ?? true }
+  }
+
+  private func search(_ request: Request) async throws -> Found {
     var found: Found
     do {
-      let hits = try await inTime {
-        try await byMeaning(query, as: userID, limit: limit, chatID: chatID, minScore: minScore)
-      }
+      let hits = try await inTime { try await byMeaning(request) }
       found = Found(hits: hits, model: model)
     } catch let error as ServiceError {
-      let hits = try await recent.search(
-        query,
-        as: userID,
-        limit: limit,
-        chatID: chatID,
-        minScore: minScore
-      )
+      let hits = try await recent.search(request)
       found = Found(hits: hits, model: RecentMessages.model, failure: error)
     }
     found.hits = try await named(found.hits)
@@ -122,32 +156,36 @@ public struct MessageSearch: Sendable {
 
   // MARK: By meaning
 
-  private func byMeaning(
-    _ query: String,
-    as userID: String,
-    limit: Int,
-    chatID: String?,
-    minScore: Double?
-  ) async throws -> [Hit] {
-    async let scope = scope(of: userID, chatID: chatID)
-    var usage = TokenUsage()
-    let vector = try await cache.vector(
-      of: query,
-      by: embeddings,
-      for: .user(userID),
-      usage: &usage
-    )
+  private func byMeaning(_ request: Request) async throws -> [Hit] {
+    async let scope = scope(of: request.userID, chatID: request.chatID)
+    let vector = try await vector(of: request)
     guard let filter = try await scope else { return [] }
-    let threshold = minScore ?? model.relevanceThreshold
-    var topK = min(limit * Self.surplus, Self.hitsMax)
+    let threshold = request.minScore ?? model.relevanceThreshold
+    var topK = min(request.limit * Self.surplus, Self.hitsMax)
     while true {
       let matches = try await vectors.query(vector, topK: topK, filter: filter)
       let relevant = matches.filter { $0.score >= threshold }
-      let hits = try await readable(relevant, by: userID, limit: limit)
+      let hits = try await readable(relevant, for: request)
       let isAll = relevant.count < topK || topK == Self.hitsMax
-      if hits.count >= limit || isAll { return hits }
+      if hits.count >= request.limit || isAll { return hits }
       topK = min(topK * 4, Self.hitsMax)
     }
+  }
+
+  private func vector(of request: Request) async throws -> [Float] {
+    if let id = request.vectorID,
+      let stored = try await vectors.fetch([id])[id].flatMap(MessageIndexer.Embedded.init),
+      stored.text == request.text
+    {
+      return stored.values
+    }
+    var usage = TokenUsage()
+    return try await cache.vector(
+      of: request.text,
+      by: embeddings,
+      for: .user(request.userID),
+      usage: &usage
+    )
   }
 
   /// The vectors that may be of the user's chats; nil if there are none.
@@ -164,19 +202,15 @@ public struct MessageSearch: Sendable {
     return .or([isMember, .isIn(MetadataField.chatID, groups.map { .string($0.id) })])
   }
 
-  /// The first hits, at most `limit`, that still exist and are in the user's chats.
-  private func readable(
-    _ matches: [VectorMatch],
-    by userID: String,
-    limit: Int
-  ) async throws -> [Hit] {
+  /// The first hits, no more than asked for, that still exist and are in the user's chats.
+  private func readable(_ matches: [VectorMatch], for request: Request) async throws -> [Hit] {
     var hits: [Hit] = []
     for start in stride(from: 0, to: matches.count, by: Self.checkedTogether) {
       let part = matches[start..<min(start + Self.checkedTogether, matches.count)]
-      hits += try await checked(Array(part), by: userID)
-      if hits.count >= limit { break }
+      hits += try await checked(Array(part), by: request.userID).filter(request.accepts)
+      if hits.count >= request.limit { break }
     }
-    return Array(hits.prefix(limit))
+    return Array(hits.prefix(request.limit))
   }
 
   private func checked(_ matches: [VectorMatch], by userID: String) async throws -> [Hit] {

@@ -36,6 +36,9 @@ struct QueryWords: Sendable {
     return words.reduce(0) { $0 + $1.weight * share($1.word) } / total
   }
 
+  /// The words of a text, each once.
+  static func all(in text: String) -> Set<String> { Set(words(text)) }
+
   private static func words(_ text: String) -> [String] {
     text.lowercased().split { !$0.isLetter && !$0.isNumber }.map { String($0) }
   }

@@ -28,29 +28,23 @@ struct RecentMessages: Sendable {
   /// After this time the messages found so far are the answer.
   private static let timeMax: Duration = .seconds(3)
 
-  /// The messages that share most of a query's words, best first; of equals, the newest first.
+  /// The messages that share most of a request's words, best first; of equals, the newest first.
   ///
   /// Only messages of chats whose member the user is now. Throws `FirestoreError`.
-  func search(
-    _ query: String,
-    as userID: String,
-    limit: Int,
-    chatID: String?,
-    minScore: Double?
-  ) async throws -> [MessageSearch.Hit] {
-    let words = QueryWords(query)
-    let threshold = minScore ?? Self.model.relevanceThreshold
+  func search(_ request: MessageSearch.Request) async throws -> [MessageSearch.Hit] {
+    let words = QueryWords(request.text)
+    let threshold = request.minScore ?? Self.model.relevanceThreshold
     let hits = try await withThrowingTaskGroup(of: Part.self) { group in
       group.addTask {
         // Cancellation means that all chats have been searched.
         try? await clock.sleep(for: Self.timeMax)
         return .timeIsUp
       }
-      group.addTask { .chats(try await chats(of: userID, chatID: chatID)) }
+      group.addTask { .chats(try await chats(of: request.userID, chatID: request.chatID)) }
       var waiting: [String] = []
       var running = 0
       var hits: [MessageSearch.Hit] = []
-      let messagesMax = chatID == nil ? Self.messagesMax : Self.messagesOfOneMax
+      let messagesMax = request.chatID == nil ? Self.messagesMax : Self.messagesOfOneMax
       while let part = try await group.next() {
         switch part {
         case .timeIsUp: waiting = []
@@ -71,7 +65,8 @@ struct RecentMessages: Sendable {
                 let score = words.score(of: message.text)
                 guard score > 0, score >= threshold else { return nil }
                 let place = MessagePlace(chatID: next, messageID: snapshot.id)
-                return MessageSearch.Hit(message, place, score: score)
+                let hit = MessageSearch.Hit(message, place, score: score)
+                return request.accepts(hit) ? hit : nil
               }
             )
           }
@@ -86,7 +81,7 @@ struct RecentMessages: Sendable {
       (left.score, left.timestamp, right.messageID)
         > (right.score, right.timestamp, left.messageID)
     }
-    return Array(best.prefix(limit))
+    return Array(best.prefix(request.limit))
   }
 
   private enum Part: Sendable {

@@ -130,9 +130,7 @@ struct ProfileSource: Sendable {
 
   /// A fact as an item of the profile; nil if its category is unknown or it says nothing.
   func item(_ fact: FactReader.Answer.Fact) -> ProfileItem? {
-    let text = fact.text.unicodeScalars
-      .split { $0.properties.isWhitespace || $0.properties.generalCategory == .control }
-      .map { String($0) }.joined(separator: " ").prefix(bytesMax: FactReader.factBytesMax)
+    let text = fact.text.oneLine.prefix(bytesMax: FactReader.factBytesMax)
     guard let category = ProfileCategory(rawValue: fact.category), !FactWords(text).isEmpty else {
       return nil
     }

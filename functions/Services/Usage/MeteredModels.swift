@@ -50,4 +50,19 @@ struct MeteredChat: ChatModel {
       return try await ledger.count(priced, for: payer, atMost: most, request)
     }
   }
+  func reply(
+    to turns: [ChatTurn],
+    tools: [ToolDescription],
+    for payer: Payer,
+    onText: @escaping @Sendable (String) async throws -> Void
+  ) async throws -> ChatReply {
+    try provider.check()
+    let priced = PricedModel(name: name, price: price)
+    let most = try provider.usageMax(of: turns, tools)
+    return try await ledger.count(priced, for: payer, atMost: most) { usage in
+      let reply = try await provider.reply(to: turns, tools, onText: onText)
+      usage += reply.usage
+      return reply
+    }
+  }
 }

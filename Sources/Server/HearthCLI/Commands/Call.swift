@@ -47,7 +47,15 @@ struct Call: AsyncParsableCommand {
   @Flag(help: "Act as the administrator (Bearer owner).")
   var admin = false
 
-  @Flag(help: "Print each chunk as it comes, one a line, before the result.")
+  @Flag(
+    help: ArgumentHelp(
+      "Print each chunk as it comes, before the result.",
+      discussion: """
+        On a terminal the `text` of chunks that are objects with one runs on as it comes. All other \
+        chunks, and all chunks where a program reads, are JSON, one a line.
+        """
+    )
+  )
   var stream = false
 
   func validate() throws {
@@ -92,13 +100,23 @@ struct Call: AsyncParsableCommand {
     request.responseBytesMax = .max
     let response = try await OutboundClient().stream(request)
     let prefix = "data: "
+    var words = StreamedWords()
     for try await line in response.body.lines(lineBytesMax: Self.eventBytesMax)
     where line.hasPrefix(prefix) {
       let event = OutboundResponse(status: response.status, body: Array(line.utf8.dropFirst(6)))
       let fields = try? JSONSerialization.jsonObject(with: Data(event.body)) as? [String: Any]
-      guard let chunk = fields?["message"] else { return try report(event) }
-      Terminal.print(json: try Self.json(chunk, options: []))
+      guard let chunk = fields?["message"] else {
+        Terminal.print(unended: words.end())
+        return try report(event)
+      }
+      let json = try Self.json(chunk, options: [])
+      if Terminal.isOutputShown {
+        Terminal.print(unended: words.text(of: chunk, json: json))
+      } else {
+        Terminal.print(json: json)
+      }
     }
+    Terminal.print(unended: words.end())
     throw CommandFailure("HTTP \(response.status): the stream ended without a result.")
   }
 

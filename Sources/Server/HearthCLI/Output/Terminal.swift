@@ -32,9 +32,16 @@ enum Terminal {
   /// Prints JSON, which stays JSON.
   static func print(json: [UInt8]) { print(json: String(decoding: json, as: UTF8.self)) }
 
+  /// Prints a part of a result, without a line's end after it.
+  ///
+  /// For commands that do not serve.
+  static func print(unended text: TerminalText) {
+    LineWriter.writeAll(text.text, to: STDOUT_FILENO)
+  }
+
   /// Prints a value for a script as it is; only on a terminal it is escaped.
   static func print(value: String) {
-    guard isatty(STDOUT_FILENO) != 1 else { return print(value) }
+    guard !isOutputShown else { return print(value) }
     LineWriter.writeAll(value + "\n", to: STDOUT_FILENO)
   }
 
@@ -54,6 +61,9 @@ enum Terminal {
 
   /// Whether a person is likely to read stderr as it comes.
   static let isInteractive = isatty(STDERR_FILENO) == 1
+
+  /// Whether a person is likely to read stdout as it comes.
+  static let isOutputShown = isatty(STDOUT_FILENO) == 1
 
   /// Whether to use colour; `NO_COLOR` turns it off, as in other tools.
   static let isColoured = isInteractive && !isSet("NO_COLOR")

@@ -1,0 +1,439 @@
+import FunctionsRuntime
+import FunctionsTesting
+import OpenAIStub
+@testable import PsstFunctions
+import PsstModels
+@testable import PsstServices
+import Testing
+
+@Suite("chatWithAI and confirmAction")
+struct AssistantTests {
+  // MARK: Answers
+
+  @Test("A question is answered from the caller's messages, which are its sources")
+  func sources() async throws {
+    try await AssistantScene.run { world in
+      try await world.write("m1", "My knee is sore")
+      try await world.write("m2", "I bought a bicycle")
+      try world.model.reply(ScriptedReply(content: "Carl has a sore knee [1]."))
+      let reply = try await world.ask("Who has a sore knee?")
+
+      #expect(reply.reply == "Carl has a sore knee [1].")
+      #expect(reply.sources.map(\.messageId) == ["m1"])
+      #expect(reply.sources.first?.senderName == "Carl")
+      #expect(reply.usage.totalTokens > 0 && reply.actions.isEmpty)
+      #expect(reply.model == "gpt-4o-mini" && !reply.degraded)
+      let turns = try world.requests().last?["messages"]?.items ?? []
+      #expect(turns.last?["content"]?.text?.contains("My knee is sore") == true)
+      #expect(turns.first?["content"]?.text?.contains("My knee") == false)
+    }
+  }
+
+  @Test("Nobody's answer rests on messages of chats that they are not in")
+  func others() async throws {
+    try await AssistantScene.run { world in
+      try await world.scene.chat("c9", ["tom", "cora"])
+      try await world.write("m9", "My knee is sore", by: "cora", in: "c9")
+      try world.model.reply(ScriptedReply(content: "Nobody."))
+      let reply = try await world.ask("Who has a sore knee?")
+      #expect(reply.sources.isEmpty)
+      #expect(!world.model.journal.entries.contains { "\($0)".contains("c9") })
+    }
+  }
+
+  @Test("A conversation goes on, and is its owner's alone")
+  func conversation() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(ScriptedReply(content: "Hello Tina."), ScriptedReply(content: "Tina."))
+      let first = try await world.ask("My name is Tina, good morning")
+      let second = try await world.ask("What is my name?", in: first.conversationId)
+      #expect(second.conversationId == first.conversationId)
+      let turns = try world.requests().last?["messages"]?.items ?? []
+      #expect(turns.map { $0["role"]?.text } == ["system", "user", "assistant", "user"])
+
+      let stored = try await world.suite.firestore.collection("users").document("tina")
+        .collection("ai_conversations").document(first.conversationId).collection("messages").get()
+      #expect(stored.count == 4)
+      for (uid, id) in [("tom", first.conversationId), ("tina", "none"), ("tina", "a/b")] {
+        let error = await #expect(throws: CallableError.self) {
+          try await world.ask("What is my name?", in: id, as: uid)
+        }
+        #expect(error?.code == .notFound)
+      }
+    }
+  }
+
+  @Test("Who waits sees the words and the tools as they come")
+  func streamed() async throws {
+    try await AssistantScene.run { world in
+      try await world.write("m1", "My knee is sore")
+      try world.model.reply(
+        ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "knee"]))]),
+        ScriptedReply(content: "Carl has a sore knee.")
+      )
+      let request = CallableRequest(
+        data: ChatWithAIRequest(message: "Who has a sore knee?"),
+        auth: .user("tina")
+      )
+      let collected = ChunkCollector<ChatWithAIChunk>()
+      let reply = try await world.functions.chatWithAI.run(request, stream: collected.stream)
+      let chunks = collected.all
+      #expect(chunks.prefix(2).map(\.type) == [.toolBegins, .toolEnds])
+      #expect(chunks.compactMap(\.text).joined() == reply.reply)
+      #expect(chunks.count > 4)
+    }
+  }
+
+  // MARK: Actions
+
+  @Test("A reminder that the question asks for is written once, and recorded")
+  func reminder() async throws {
+    try await AssistantScene.run { world in
+      let due = world.text(hours: 24)
+      let call = ScriptedReply.ToolCall(
+        "setReminder",
+        .object(["text": "Call Carl", "dueDate": .string(due)])
+      )
+      try world.model.reply(
+        ScriptedReply(toolCalls: [call, call]),
+        ScriptedReply(content: "I will remind you.")
+      )
+      let reply = try await world.ask("Remind me to call Carl tomorrow")
+      #expect(reply.actions.map(\.status) == [.done])
+      let reminders = try await world.suite.firestore.collection("reminders").get()
+      #expect(reminders.count == 1)
+      #expect(reminders.first?["text"] == .string("Call Carl"))
+      #expect(reminders.first?["createdBy"] == .string("ai"))
+      #expect(reply.actions.first?.result == "reminders/\(reminders.first?.id ?? "")")
+      let actions = try await world.suite.firestore.collection("aiActions").get()
+      #expect(actions.map { $0["status"] } == [.string("done")])
+    }
+  }
+
+  @Test("A call with a contact is put into the calendar; with anybody else it is refused")
+  func scheduledCall() async throws {
+    try await AssistantScene.run { world in
+      func call(_ client: String) -> ScriptedReply {
+        ScriptedReply(toolCalls: [
+          .init(
+            "scheduleCall",
+            .object([
+              "clientId": .string(client), "title": "Check-in",
+              "startTime": .string(world.text(hours: 5)), "endTime": .string(world.text(hours: 6)),
+            ])
+          )
+        ])
+      }
+      try world.model.reply(call("carl"), ScriptedReply(content: "Done."))
+      #expect(try await world.ask("A call with Carl").actions.map(\.status) == [.done])
+      try world.model.reply(call("cora"), ScriptedReply(content: "I cannot."))
+      let refused = try await world.ask("A call with Cora").actions
+      #expect(refused.map(\.status) == [.refused])
+      #expect(refused.first?.result?.contains("no such client") == true)
+      let events = try await world.suite.firestore.collectionGroup("events").get()
+      #expect(events.map { $0["clientId"] } == [.string("carl")])
+      #expect(try await world.suite.firestore.collection("aiActions").get().count == 2)
+    }
+  }
+
+  @Test("A message is only proposed, and sent once when its owner says so")
+  func proposal() async throws {
+    try await AssistantScene.run { world in
+      let action = try await world.proposed("How is the knee?")
+      #expect(action.status == .proposed && action.expiresAt != nil)
+      #expect(try await world.messages().isEmpty)
+
+      for uid in ["tom", "carl"] {
+        let error = await #expect(throws: CallableError.self) {
+          try await world.confirm(action.id, as: uid)
+        }
+        #expect(error?.code == .notFound)
+      }
+      #expect(try await world.confirm(action.id).status == .done)
+      #expect(try await world.confirm(action.id).status == .done)
+      let messages = try await world.messages()
+      #expect(messages.map { $0["text"] } == [.string("How is the knee?")])
+      #expect(messages.map { $0["senderID"] } == [.string("tina")])
+      let late = await #expect(throws: CallableError.self) {
+        try await world.confirm(action.id, accept: false)
+      }
+      #expect(late?.code == .failedPrecondition)
+    }
+  }
+
+  @Test("A proposal that is declined, late or not allowed any more sends nothing")
+  func notSent() async throws {
+    try await AssistantScene.run { world in
+      let declined = try await world.proposed("One")
+      #expect(try await world.confirm(declined.id, accept: false).status == .refused)
+      await #expect(throws: CallableError.self) { try await world.confirm(declined.id) }
+
+      let late = try await world.proposed("Two")
+      try await world.suite.clock.advance(by: .seconds(601))
+      let expired = await #expect(throws: CallableError.self) { try await world.confirm(late.id) }
+      #expect(expired?.code == .failedPrecondition)
+
+      let removed = try await world.proposed("Three")
+      try await world.suite.firestore.document("contacts/tina/clients/carl").delete()
+      #expect(try await world.confirm(removed.id).status == .refused)
+
+      try await world.scene.contact("carl", of: "tina")
+      let gone = try await world.proposed("Four")
+      try await world.suite.firestore.document("chats/c1").delete()
+      #expect(try await world.confirm(gone.id).status == .refused)
+      #expect(try await world.messages().isEmpty)
+    }
+  }
+
+  @Test("With autoSend a message to a chat that the question names is sent, to others proposed")
+  func autoSend() async throws {
+    try await AssistantScene.run { world in
+      try await world.put("users/tina/preferences/assistant", ["autoSend": true])
+      #expect(try await world.proposed("Hi", question: "Write Hi to Carl").status == .done)
+      #expect(try await world.messages().count == 1)
+      #expect(try await world.proposed("Ho", question: "Write Ho to everyone").status == .proposed)
+      #expect(try await world.messages().count == 1)
+    }
+  }
+
+  // MARK: Models that misbehave
+
+  @Test(
+    "Calls that make no sense are errors for the model, and do nothing",
+    arguments: [
+      ("deleteEverything", "{}"), ("setReminder", "{"), ("setReminder", "[]"), ("setReminder", "7"),
+      ("setReminder", #"{"text": "x"}"#), ("setReminder", #"{"text": 7, "dueDate": "x"}"#),
+      ("sendMessage", #"{"chatId": "c1"}"#), ("searchMessages", #"{"query": "  "}"#),
+    ]
+  )
+  func wrongCalls(tool: String, arguments: String) async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(
+        ScriptedReply(
+          toolCalls: [.init(tool, .string(arguments))],
+          unchecked: true
+        ),
+        ScriptedReply(content: "I cannot.")
+      )
+      let reply = try await world.ask("Do something")
+      #expect(reply.reply == "I cannot." && reply.actions.isEmpty)
+      let results = try world.requests().last?["messages"]?.items ?? []
+      #expect(results.last?["role"]?.text == "tool")
+      #expect(results.last?["content"]?.text?.contains("error") == true)
+    }
+  }
+
+  @Test("Arguments that no caller could use are refused, and recorded")
+  func refusedArguments() async throws {
+    try await AssistantScene.run { world in
+      let long = String(repeating: "x", count: 20_000)
+      for (text, due) in [
+        (" ", world.text(hours: 1)), (long, world.text(hours: 1)), ("x", "tomorrow"),
+        ("x", world.text(hours: -1)), ("x", "9999-01-01T00:00"), ("x", "2026-02-31T09:00"),
+      ] {
+        try world.model.reply(
+          ScriptedReply(toolCalls: [
+            .init("setReminder", .object(["text": .string(text), "dueDate": .string(due)]))
+          ]),
+          ScriptedReply(content: "I cannot.")
+        )
+        let reply = try await world.ask("Remind me")
+        #expect(reply.actions.map(\.status) == [.refused], "\(text.prefix(3)) \(due)")
+      }
+      #expect(try await world.suite.firestore.collection("reminders").get().isEmpty)
+    }
+  }
+
+  @Test("A model that calls tools for ever is stopped, and the answer says so")
+  func endless() async throws {
+    try await AssistantScene.run { world in
+      let search = ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "knee"]))])
+      try world.model.reply(search, search, search, search, search)
+      try world.model.reply(ScriptedReply(toolCalls: search.toolCalls, unchecked: true))
+      let reply = try await world.ask("Who has a sore knee?")
+      #expect(reply.degraded && reply.note != nil)
+      #expect(world.model.repliesLeft == 0)
+    }
+  }
+
+  // MARK: Failures
+
+  @Test("Without a model the answer says what is missing, and shows the messages with the words")
+  func noModel() async throws {
+    try await AssistantScene.run(withModel: false) { world in
+      try await world.write("m1", "My knee is sore")
+      let reply = try await world.ask("Who has a sore knee?")
+      #expect(reply.degraded && reply.model == nil)
+      #expect(reply.reply.contains("no chat model is configured"))
+      #expect(reply.sources.map(\.messageId) == ["m1"])
+      let error = await #expect(throws: CallableError.self) {
+        try await world.ask("Remind me to call Carl")
+      }
+      #expect(error?.code == .unavailable && error?.message.contains("PSST_CHAT_MODEL") == true)
+    }
+  }
+
+  @Test(
+    "A model that cannot be asked is an error with a hint, or the messages with the words",
+    arguments: [(401, nil), (429, nil), (429, "insufficient_quota"), (500, nil), (503, nil)]
+      as [(Int, String?)]
+  )
+  func outage(status: Int, code: String?) async throws {
+    try await AssistantScene.run { world in
+      try await world.write("m1", "My knee is sore")
+      let body = code.map { JSON.object(["error": .object(["code": .string($0)])]) }
+      try world.model.fail(StubFault(.chat, times: 9, status: status, body: body))
+      let error = await #expect(throws: CallableError.self) {
+        try await world.ask("Remind me to call Carl")
+      }
+      #expect(error?.code == (status == 429 ? .resourceExhausted : .unavailable))
+      #expect(error?.message.contains("try again in") == true)
+      let reply = try await world.ask("Who has a sore knee?")
+      #expect(reply.degraded && reply.sources.map(\.messageId) == ["m1"])
+      #expect(reply.reply.contains("unavailable"))
+    }
+  }
+
+  @Test("What was done is reported, even when the model then fails")
+  func failureAfterAction() async throws {
+    try await AssistantScene.run { world in
+      try world.model.fail(StubFault(.chat, call: 2, times: 9, status: 503))
+      try world.model.reply(
+        ScriptedReply(toolCalls: [
+          .init(
+            "setReminder",
+            .object(["text": "Call Carl", "dueDate": .string(world.text(hours: 1))])
+          )
+        ])
+      )
+      let reply = try await world.ask("Remind me to call Carl")
+      #expect(reply.actions.map(\.status) == [.done] && reply.degraded)
+    }
+  }
+
+  @Test("Questions that make no sense are refused before anything is paid", arguments: ["", " \n"])
+  func blank(question: String) async throws {
+    try await AssistantScene.run { world in
+      let error = await #expect(throws: CallableError.self) { try await world.ask(question) }
+      #expect(error?.code == .invalidArgument)
+      await #expect(throws: CallableError.self) {
+        try await world.ask(String(repeating: "x", count: 5000))
+      }
+      #expect(world.model.journal.entries.isEmpty)
+    }
+  }
+}
+
+/// Psst's functions with a chat model, a search by words, and no triggers on profiles.
+struct AssistantScene: Sendable {
+  let scene: Scene
+  var suite: FunctionsSuite { scene.suite }
+  var functions: MessageFunctions { scene.functions }
+  var model: OpenAIStandIn { scene.model }
+
+  static func run(
+    withModel: Bool = true,
+    _ test: (AssistantScene) async throws -> Void
+  ) async throws {
+    let model = OpenAIStandIn()
+    let vectors = ProviderStandIn()
+    try await withFunctions(Self.app) { world in
+      world.http.mount(model, at: OpenAIStandIn.baseURL)
+      world.http.mount(vectors, at: ProviderStandIn.host)
+      return MessageFunctions(
+        services: MessageServices(
+          firestore: world.firestore,
+          settings: PsstSettings(
+            embedding: .lexical,
+            vectors: VectorSettings(host: ProviderStandIn.host),
+            chat: withModel
+              ? .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini") : .none
+          ),
+          http: world.http,
+          retries: ServiceRetries(attemptsMax: 1, now: { world.now.date }),
+          clock: WakingClock(wakes: 0)
+        )
+      )
+    } test: { suite, functions in
+      let scene = Scene(suite: suite, functions: functions, model: model)
+      try await scene.populate()
+      try await scene.contact("carl", of: "tina")
+      try await suite.settle()
+      try await test(AssistantScene(scene: scene))
+    }
+  }
+
+  private static func app(_ functions: MessageFunctions) -> FunctionsApp {
+    FunctionsApp {
+      functions.embedMessage
+      functions.chatWithAI
+      functions.confirmAction
+      functions.summarizeChat
+      functions.surfaceContext
+      functions.suggestReminder
+    }
+  }
+
+  func write(_ id: String, _ text: String, by sender: String = "carl", in chat: String = "c1")
+    async throws
+  {
+    try await scene.write(id, text, by: sender, in: chat)
+    try await suite.settle()
+  }
+
+  func put(_ path: String, _ fields: [String: FieldValue]) async throws {
+    try await suite.firestore.document(path).set(fields)
+  }
+
+  func ask(
+    _ question: String,
+    in conversation: String? = nil,
+    as uid: String = "tina"
+  ) async throws -> ChatWithAIReply {
+    try await suite.call(
+      functions.chatWithAI,
+      ChatWithAIRequest(message: question, conversationId: conversation),
+      as: .user(uid)
+    )
+  }
+
+  func confirm(
+    _ action: String,
+    accept: Bool = true,
+    as uid: String = "tina"
+  ) async throws -> ChatWithAIReply.Action {
+    try await suite.call(
+      functions.confirmAction,
+      ConfirmActionRequest(actionId: action, accept: accept),
+      as: .user(uid)
+    )
+  }
+
+  /// What becomes of a message that the model wants to send.
+  func proposed(
+    _ text: String,
+    question: String = "Write to my client"
+  ) async throws -> ChatWithAIReply.Action {
+    try model.reply(
+      ScriptedReply(toolCalls: [
+        .init("sendMessage", .object(["chatId": "c1", "text": .string(text)]))
+      ]),
+      ScriptedReply(content: "I have written it.")
+    )
+    return try #require(try await ask(question).actions.first)
+  }
+
+  /// The messages of the chat of Tina and Carl.
+  func messages() async throws -> [DocumentSnapshot] {
+    Array(try await suite.firestore.collection("chats").document("c1").collection("messages").get())
+  }
+
+  /// What the chat model was asked.
+  func requests() throws -> [JSON] { model.journal.entries.map(\.request) }
+
+  /// A time from now on, as a model writes it.
+  func text(hours: Int64) -> String {
+    let time = Timestamp(microseconds: suite.clock.now.microseconds + hours * 3_600_000_000)
+    return String("\(time)".prefix(16))
+  }
+}

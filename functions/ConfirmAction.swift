@@ -1,0 +1,54 @@
+public import FunctionsRuntime
+import PsstModels
+import PsstServices
+
+extension MessageFunctions {
+  /// Carries out, once, what the assistant proposed to the caller, or declines it.
+  public var confirmAction: OnCall<ConfirmActionRequest, ChatWithAIReply.Action> {
+    .init("confirmAction", callers: .users) { request in
+      let uid = try request.requireUser()
+      do {
+        let action = try await services.assistant.confirm(
+          request.data.actionId,
+          accept: request.data.accept,
+          by: uid
+        )
+        request.logger.info(
+          "Action settled",
+          metadata: [
+            "action.id": "\(action.id)", "action.status": "\(action.record.status.rawValue)",
+          ]
+        )
+        return ChatWithAIReply.Action(id: action.id, action.record)
+      } catch let error as ConfirmationError {
+        throw error.callableError
+      }
+    }
+  }
+}
+
+/// The request of `confirmAction`.
+public struct ConfirmActionRequest: Codable, Sendable, Hashable {
+  /// The proposal's id.
+  public var actionId: String
+  /// Whether to carry it out.
+  public var accept: Bool
+
+  /// A request.
+  public init(actionId: String, accept: Bool) {
+    self.actionId = actionId
+    self.accept = accept
+  }
+}
+
+extension ConfirmationError {
+  fileprivate var callableError: CallableError {
+    switch self {
+    case .unknown: CallableError(.notFound, "There is no such proposal of yours.")
+    case .expired:
+      CallableError(.failedPrecondition, "The proposal has expired; ask for it again.")
+    case .settled(let status):
+      CallableError(.failedPrecondition, "The proposal is \(status.rawValue) already.")
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import FunctionsRuntime
+import PsstModels
+import PsstServices
+
+extension MessageFunctions {
+  /// Does a quick action, whose failures reach the user without their reasons.
+  func assisting<Output>(_ logger: Logger, _ work: () async throws -> Output) async throws -> Output
+  {
+    do {
+      return try await work()
+    } catch let failure as Assistant.Failure {
+      logger.warning("Quick action not answered", metadata: ["reason": "\(failure)"])
+      throw failure.callableError
+    } catch let error as QuickActionError {
+      throw error.callableError
+    }
+  }
+}
+
+extension Assistant.Failure {
+  /// The failure as a user sees it; the reason is in the log.
+  var callableError: CallableError {
+    switch self {
+    case .unknownConversation:
+      CallableError(.notFound, "There is no such conversation of yours.")
+    case .notConfigured:
+      CallableError(
+        .unavailable,
+        "The assistant is unavailable, because no chat model is configured; see PSST_CHAT_MODEL."
+      )
+    case .unavailable(let error):
+      switch error.kind {
+      case .limitReached, .quotaExhausted, .rateLimited:
+        CallableError(
+          .resourceExhausted,
+          "The assistant has no room for this question",
+          retryAfter: error.retryAfter ?? .seconds(60)
+        )
+      default:
+        CallableError(
+          .unavailable,
+          "The assistant is unavailable at the moment",
+          retryAfter: error.retryAfter ?? .seconds(30)
+        )
+      }
+    }
+  }
+}
+
+extension QuickActionError {
+  /// The failure as a user sees it, to whom a chat of others is none.
+  fileprivate var callableError: CallableError {
+    switch self {
+    case .unknown: CallableError(.notFound, "There is no such chat or message of yours.")
+    case .notTrainer: CallableError(.permissionDenied, "Only trainers have reminders.")
+    }
+  }
+}
+
+extension ChatWithAIReply.Usage {
+  /// The tokens of an answer.
+  init(_ usage: TokenUsage) {
+    self.init(
+      promptTokens: usage.promptTokens,
+      completionTokens: usage.completionTokens,
+      totalTokens: usage.totalTokens
+    )
+  }
+}
+
+extension String {
+  /// The id of a document, if it can be one; otherwise throws `invalid-argument`.
+  func checkedID(of document: String, _ name: String) throws -> String {
+    guard isDocumentID else {
+      throw CallableError(.invalidArgument, "\(name) must be the id of a \(document).")
+    }
+    return self
+  }
+}

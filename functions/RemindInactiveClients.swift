@@ -1,0 +1,29 @@
+public import FunctionsRuntime
+import PsstServices
+
+extension MessageFunctions {
+  /// Reminds trainers each morning of the clients with whom nobody has written for some days.
+  ///
+  /// Each silence brings one reminder; no model is asked. A run that fails goes over everything
+  /// again, and writes nothing twice.
+  public var remindInactiveClients: OnSchedule {
+    .init(
+      "remindInactiveClients",
+      schedule: "0 6 * * *",
+      options: .init(timeout: .seconds(1800), retry: true)
+    ) { event in
+      let report = try await services.inactiveClients.remind(at: event.scheduleTime)
+      event.logger.info(
+        "Silent clients looked up",
+        metadata: [
+          "trainers": "\(report.trainers)", "contacts": "\(report.contacts)",
+          "silent": "\(report.silent)", "reminded": "\(report.reminded)",
+          "failed": "\(report.failed)",
+        ]
+      )
+      if report.failed > 0 {
+        throw EventError.retry(after: .zero, "\(report.failed) trainers could not be looked at")
+      }
+    }
+  }
+}

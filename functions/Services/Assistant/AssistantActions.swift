@@ -1,0 +1,158 @@
+import FirestoreClient
+public import PsstModels
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Carries out what an assistant does in its caller's name, each action once, and keeps a record.
+///
+/// The record, the check and the effect are one transaction, and the action's id follows from the
+/// question and the arguments: a question that is asked again, because its answer was lost, finds
+/// what it did before.
+struct AssistantActions: Sendable {
+  let firestore: Firestore
+  let documents: DocumentReader
+
+  /// How long a proposal waits for its confirmation.
+  static let confirmationTime: Int64 = 600_000_000
+
+  /// The commands that a model may call, by their names.
+  static let commands: [any AssistantCommand.Type] = [
+    ScheduleCall.self, SetReminder.self, SendMessage.self,
+  ]
+
+  /// An action with its id.
+  struct Recorded: Sendable, Hashable {
+    var id: String
+    var action: AIAction
+  }
+
+  /// Does or proposes what a model wants; what is not allowed is recorded as refused.
+  ///
+  /// What the question itself asks for is done at once. Throws `FirestoreError`.
+  func perform<Command: AssistantCommand>(
+    _ command: Command,
+    for caller: AssistantCaller,
+    in conversationID: String,
+    turnID: String,
+    question: AssistantQuestion
+  ) async throws -> Recorded {
+    let parameters = try Self.parameters(of: command)
+    let id = ContentHash.of(
+      [caller.uid, conversationID, turnID, Command.name]
+        + parameters.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+    )
+    let reference = firestore.collection(AIAction.collection).document(id)
+    return try await firestore.runTransaction { transaction in
+      let stored = try await transaction.get(reference)
+      if stored.exists { return Recorded(id: id, action: try stored.data()) }
+      var action = AIAction(
+        trainerId: caller.uid,
+        conversationId: conversationID,
+        action: Command.name,
+        parameters: parameters,
+        status: .proposed,
+        timestamp: caller.now
+      )
+      do {
+        let reader = reader(transaction, caller)
+        try await command.check(caller, reader)
+        if try await command.isAsked(by: question, reader) {
+          let written = try command.write(caller, actionID: id, firestore, transaction)
+          (action.status, action.result) = (.done, written.path)
+        } else {
+          action.expiresAt = Timestamp(
+            microseconds: caller.now.microseconds + Self.confirmationTime
+          )
+        }
+      } catch let refusal as ActionRefusal {
+        (action.status, action.result) = (.refused, refusal.reason)
+      }
+      try transaction.set(reference, action)
+      return Recorded(id: id, action: action)
+    }
+  }
+
+  /// Carries out what was proposed to a caller, or declines it.
+  ///
+  /// What is no longer allowed becomes refused, with the reason. Saying the same twice changes
+  /// nothing. Throws `ConfirmationError` and `FirestoreError`.
+  func confirm(
+    _ actionID: String,
+    accept: Bool,
+    by caller: AssistantCaller
+  ) async throws -> Recorded {
+    guard actionID.isDocumentID else { throw ConfirmationError.unknown }
+    let reference = firestore.collection(AIAction.collection).document(actionID)
+    return try await firestore.runTransaction { transaction in
+      let stored = try await transaction.get(reference)
+      guard stored.exists, var action = try stored.data(as: Lenient<AIAction>.self).value,
+        action.trainerId == caller.uid, let expiresAt = action.expiresAt
+      else { throw ConfirmationError.unknown }
+      switch action.status {
+      case .proposed: break
+      case .done where accept, .refused where !accept, .failed:
+        return Recorded(id: actionID, action: action)
+      case .done, .refused: throw ConfirmationError.settled(action.status)
+      }
+      guard caller.now < expiresAt else { throw ConfirmationError.expired }
+      action.timestamp = caller.now
+      if accept {
+        do {
+          let command = try Self.command(of: action)
+          try await command.check(caller, reader(transaction, caller))
+          let written = try command.write(caller, actionID: actionID, firestore, transaction)
+          (action.status, action.result) = (.done, written.path)
+        } catch let refusal as ActionRefusal {
+          (action.status, action.result) = (.refused, refusal.reason)
+        }
+      } else {
+        (action.status, action.result) = (.refused, "the caller declined it")
+      }
+      try transaction.set(reference, action)
+      return Recorded(id: actionID, action: action)
+    }
+  }
+
+  private func reader(_ transaction: Transaction, _ caller: AssistantCaller) -> ActionReader {
+    ActionReader(
+      firestore: firestore,
+      documents: documents,
+      transaction: transaction,
+      uid: caller.uid
+    )
+  }
+
+  // MARK: Parameters
+
+  private static func parameters(of command: some AssistantCommand) throws -> [String: String] {
+    try JSONDecoder().decode([String: String].self, from: JSONEncoder().encode(command))
+  }
+
+  private static func command(of action: AIAction) throws -> any AssistantCommand {
+    guard let type = commands.first(where: { $0.name == action.action }) else {
+      throw ActionRefusal("there is no such action any more")
+    }
+    return try decode(type, from: action.parameters)
+  }
+
+  private static func decode<Command: AssistantCommand>(
+    _ type: Command.Type,
+    from parameters: [String: String]
+  ) throws -> Command {
+    try JSONDecoder().decode(type, from: JSONEncoder().encode(parameters))
+  }
+}
+
+/// Why a proposal cannot be confirmed or declined.
+public enum ConfirmationError: Error, Sendable, Hashable {
+  /// There is no such proposal of this caller.
+  case unknown
+  /// Its time is over.
+  case expired
+  /// The caller has said the opposite before, or it was not allowed any more.
+  case settled(AIAction.Status)
+}

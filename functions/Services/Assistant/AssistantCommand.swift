@@ -1,0 +1,89 @@
+import FirestoreClient
+import PsstModels
+
+/// What an assistant does in somebody's name, as a tool's arguments describe it.
+protocol AssistantCommand: AssistantTool {
+  /// Whether the question asks for just this, so that it is done at once and not only proposed.
+  func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool
+
+  /// Throws `ActionRefusal` where the caller could not do this themself now.
+  func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws
+
+  /// Writes what the command is about, under the action's id, and returns the document's place.
+  func write(
+    _ caller: AssistantCaller,
+    actionID: String,
+    _ firestore: Firestore,
+    _ transaction: Transaction
+  ) throws -> DocumentReference
+}
+
+/// A question with what it allows to do at once.
+struct AssistantQuestion: Sendable {
+  var asks: AskedFor
+  /// The chats that it names, if messages to these may be sent without asking.
+  var openChats: Set<String> = []
+}
+
+/// The one whom the assistant serves.
+struct AssistantCaller: Sendable {
+  var uid: String
+  /// The time at which they asked, or said yes.
+  var now: Timestamp
+  /// Where their clock hangs.
+  var zone: AssistantZone
+}
+
+/// Why an action is not allowed, as the model and the caller may read it.
+struct ActionRefusal: Error, Sendable, Hashable {
+  var reason: String
+
+  init(_ reason: String) {
+    self.reason = reason
+  }
+}
+
+/// Reads what the checks of commands need, in the transaction that writes.
+struct ActionReader: Sendable {
+  let firestore: Firestore
+  let documents: DocumentReader
+  let transaction: Transaction
+  /// The one for whom the command is checked.
+  let uid: String
+
+  /// The role of a user; nil for nobody, and for an unknown role.
+  func role(of uid: String) async throws -> User.Role? {
+    let user = try await transaction.get(firestore.collection(User.collection).document(uid))
+    return documents.read(user, as: User.self)?.value?.effectiveRole
+  }
+
+  /// Whether a client is among a trainer's contacts.
+  func isContact(_ clientID: String, of trainerID: String) async throws -> Bool {
+    try await contactName(of: clientID, at: trainerID) != nil
+  }
+
+  /// The name of a client among a trainer's contacts; nil when the client is none of them.
+  func contactName(of clientID: String, at trainerID: String) async throws -> String? {
+    let reference = Contact.reference(in: firestore, trainerID: trainerID, clientID: clientID)
+    let contact = try await transaction.get(reference)
+    guard contact.exists else { return nil }
+    if case .string(let name)? = contact["displayName"] { return name }
+    return ""
+  }
+
+  /// A chat; nil when there is none that can be read.
+  func chat(_ chatID: String) async throws -> Chat? {
+    let chat = try await transaction.get(firestore.collection(Chat.collection).document(chatID))
+    return documents.read(chat, as: Chat.self)?.value
+  }
+}
+
+extension String {
+  /// Throws `ActionRefusal` for a blank text, or one with more characters.
+  func checked(_ name: String, charactersMax: Int) throws {
+    guard contains(where: { !$0.isWhitespace }) else { throw ActionRefusal("\(name) is blank") }
+    guard unicodeScalars.count <= charactersMax else {
+      throw ActionRefusal("\(name) has more than \(charactersMax) characters")
+    }
+  }
+}

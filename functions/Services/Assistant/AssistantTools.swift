@@ -1,0 +1,146 @@
+import FirestoreClient
+import PsstModels
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The tools of an assistant at one question.
+///
+/// Whatever the model calls, the caller's rights decide: a tool does nothing that the caller could
+/// not do, and finds nothing that the caller could not read.
+struct AssistantTools: Sendable {
+  let actions: AssistantActions
+  let search: MessageSearch
+  let caller: AssistantCaller
+  let conversationID: String
+  let turnID: String
+  /// What the question allows to do at once.
+  let question: AssistantQuestion
+
+  /// The most messages that one search shows to the model.
+  private static let hitsMax = 10
+
+  /// What a call of a tool came to.
+  struct Outcome: Sendable {
+    var result: ToolResult
+    /// What was done, proposed or refused; nil for a tool that only reads.
+    var action: AssistantActions.Recorded?
+    /// The messages found.
+    var hits: [MessageSearch.Hit] = []
+  }
+
+  /// The tools as the model is offered them.
+  static func descriptions() throws -> [ToolDescription] {
+    try [Self.describe(SearchMessages.self)] + AssistantActions.commands.map { try describe($0) }
+  }
+
+  private static func describe(_ tool: any AssistantTool.Type) throws -> ToolDescription {
+    ToolDescription(
+      name: tool.name,
+      summary: tool.summary,
+      input: try JSONType(of: tool, descriptions: tool.descriptions)
+    )
+  }
+
+  /// Calls a tool; what is wrong with the call is the result.
+  ///
+  /// Throws `FirestoreError`.
+  func call(_ call: ToolCall) async throws -> Outcome {
+    do {
+      switch call.name {
+      case SearchMessages.name:
+        return try await found(try Self.decode(SearchMessages.self, call.arguments))
+      default:
+        guard let type = AssistantActions.commands.first(where: { $0.name == call.name }) else {
+          return Self.wrong("there is no tool of this name")
+        }
+        return try await perform(type, call.arguments)
+      }
+    } catch is DecodingError {
+      return Self.wrong("the arguments are not as the tool's parameters say")
+    }
+  }
+
+  private func perform<Command: AssistantCommand>(
+    _ type: Command.Type,
+    _ arguments: String
+  ) async throws -> Outcome {
+    let command = try Self.decode(type, arguments)
+    let recorded = try await actions.perform(
+      command,
+      for: caller,
+      in: conversationID,
+      turnID: turnID,
+      question: question
+    )
+    let reply = ActionReply(
+      status: recorded.action.status.rawValue,
+      note: recorded.action.status == .proposed
+        ? "The trainer has to confirm it. It is not done yet." : nil,
+      reason: recorded.action.status == .refused ? recorded.action.result : nil
+    )
+    return Outcome(result: ToolResult(text: Self.json(reply)), action: recorded)
+  }
+
+  private func found(_ input: SearchMessages) async throws -> Outcome {
+    let query = input.query.prefix(bytesMax: 1000)
+    guard query.contains(where: { !$0.isWhitespace }) else { return Self.wrong("query is blank") }
+    let found = try await search.search(query, as: caller.uid, limit: Self.hitsMax)
+    let messages = found.hits.map { AssistantContext.Message($0, caller.zone) }
+    return Outcome(
+      result: ToolResult(text: Self.json(SearchReply(messages: messages))),
+      hits: found.hits
+    )
+  }
+
+  private struct ActionReply: Encodable {
+    var status: String
+    var note: String?
+    var reason: String?
+  }
+
+  private struct SearchReply: Encodable {
+    var messages: [AssistantContext.Message]
+  }
+
+  private struct Failure: Encodable {
+    var error: String
+  }
+
+  private static func wrong(_ reason: String) -> Outcome {
+    Outcome(result: ToolResult(text: json(Failure(error: reason)), isWrongCall: true))
+  }
+
+  private static func decode<Input: Decodable>(
+    _ type: Input.Type,
+    _ arguments: String
+  ) throws -> Input {
+    try JSONDecoder().decode(type, from: Data(arguments.utf8))
+  }
+
+  private static func json(_ value: some Encodable) -> String {
+    AssistantContext.json(value)
+  }
+}
+
+/// A tool whose arguments are the properties of a type.
+protocol AssistantTool: Codable, Sendable {
+  /// The tool's name: letters, at most 64.
+  static var name: String { get }
+  /// What the tool does and when to call it.
+  static var summary: String { get }
+  /// What belongs into each argument.
+  static var descriptions: [String: String] { get }
+}
+
+/// Searches the messages of the caller's chats.
+struct SearchMessages: AssistantTool {
+  var query: String
+
+  static let name = "searchMessages"
+  static let summary = "Finds messages of the trainer's chats by their meaning."
+  static let descriptions = ["query": "What to look for, in the language of the chats"]
+}

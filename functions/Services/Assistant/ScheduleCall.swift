@@ -1,0 +1,66 @@
+import FirestoreClient
+import PsstModels
+
+/// Puts a call with a client into the trainer's calendar.
+struct ScheduleCall: AssistantCommand {
+  var clientId: String
+  var title: String
+  var startTime: String
+  var endTime: String
+
+  static let name = "scheduleCall"
+  static let summary = """
+    Puts a call with one of the trainer's clients into the trainer's calendar. Only when the \
+    trainer asks for it.
+    """
+  static let descriptions = [
+    "clientId": "The id of the client", "title": "A few words",
+    "startTime": "In the trainer's time, like 2026-05-01T09:00", "endTime": "Like startTime",
+  ]
+  private static let longest: Int64 = 24 * 3_600_000_000
+
+  func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
+    let name = try await reader.contactName(of: clientId, at: reader.uid) ?? ""
+    return question.asks.has(.call, about: [name, clientId])
+  }
+
+  func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {
+    try title.checked("title", charactersMax: 500)
+    let (start, end) = try times(caller)
+    guard end > start else { throw ActionRefusal("endTime is not after startTime") }
+    guard end.microseconds - start.microseconds <= Self.longest else {
+      throw ActionRefusal("the call would take more than a day")
+    }
+    guard clientId.isDocumentID, try await reader.role(of: caller.uid) == .trainer,
+      try await reader.isContact(clientId, of: caller.uid)
+    else { throw ActionRefusal("there is no such client among the caller's contacts") }
+  }
+
+  func write(
+    _ caller: AssistantCaller,
+    actionID: String,
+    _ firestore: Firestore,
+    _ transaction: Transaction
+  ) throws -> DocumentReference {
+    let (start, end) = try times(caller)
+    let reference = firestore.collection(CalendarEvent.collection).document(caller.uid)
+      .collection(CalendarEvent.events).document(actionID)
+    let event = CalendarEvent(
+      trainerId: caller.uid,
+      clientId: clientId,
+      title: title,
+      startTime: start,
+      endTime: end,
+      createdBy: .ai
+    )
+    try transaction.set(reference, event)
+    return reference
+  }
+
+  private func times(_ caller: AssistantCaller) throws -> (start: Timestamp, end: Timestamp) {
+    (
+      try caller.zone.time(startTime, named: "startTime", after: caller.now),
+      try caller.zone.time(endTime, named: "endTime", after: caller.now)
+    )
+  }
+}

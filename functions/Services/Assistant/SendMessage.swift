@@ -1,0 +1,55 @@
+import FirestoreClient
+import PsstModels
+
+/// Sends a message in the caller's name.
+struct SendMessage: AssistantCommand {
+  var chatId: String
+  var text: String
+
+  static let name = "sendMessage"
+  static let summary = """
+    Proposes a message in the trainer's name to one of their chats; the trainer confirms it before \
+    it is sent. Only when the trainer asks for a message.
+    """
+  static let descriptions = ["chatId": "The id of the chat", "text": "The message"]
+  func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
+    question.openChats.contains(chatId) && question.asks.has(.message, about: [text])
+  }
+
+  func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {
+    try text.checked("text", charactersMax: 10_000)
+    guard chatId.isDocumentID, let chat = try await reader.chat(chatId),
+      chat.members.contains(caller.uid)
+    else { throw ActionRefusal("the caller is in no such chat") }
+    guard chat.isOneToOne, let other = chat.members.first(where: { $0 != caller.uid }) else {
+      return
+    }
+    // As the access rules have it: a trainer and a client alone need their contact.
+    let roles = [try await reader.role(of: caller.uid), try await reader.role(of: other)]
+    let isJoined =
+      switch roles {
+      case [.trainer, .client]: try await reader.isContact(other, of: caller.uid)
+      case [.client, .trainer]: try await reader.isContact(caller.uid, of: other)
+      default: true
+      }
+    guard isJoined else { throw ActionRefusal("no contact joins the two people of this chat") }
+  }
+
+  func write(
+    _ caller: AssistantCaller,
+    actionID: String,
+    _ firestore: Firestore,
+    _ transaction: Transaction
+  ) throws -> DocumentReference {
+    let reference = firestore.collection(Chat.collection).document(chatId)
+      .collection(Message.collection).document(actionID)
+    try transaction.set(
+      reference,
+      [
+        "id": .value(actionID), "text": .value(text), "senderID": .value(caller.uid),
+        "timestamp": .value(caller.now), "readBy": .value([caller.uid]),
+      ]
+    )
+    return reference
+  }
+}

@@ -1,0 +1,120 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Puts a model's turn together from the events of its stream.
+///
+/// Calls of tools come in fragments that belong together by their index; only the first one has the
+/// call's id and name.
+struct ChatStream {
+  private var text = ""
+  private var refusal = ""
+  private var calls: [Int: ToolCall] = [:]
+  private var finishReason: String?
+  private var usage: TokenUsage.Stated?
+  private var isDone = false
+
+  /// The most calls in a turn, whatever indexes a server invents.
+  private static let callsMax = 128
+  /// The longest text and the longest arguments that are kept.
+  private static let bytesMax = 1 << 20
+
+  /// Reads one line of the stream; returns the text that it adds.
+  ///
+  /// Throws `unavailable` for a line that is none of a stream of chat completions.
+  mutating func read(_ line: String) throws -> String? {
+    // Other lines are comments, which keep a connection alive, or names of events.
+    guard line.hasPrefix("data:") else { return nil }
+    let data = line.dropFirst(5).drop { $0 == " " }
+    if data == "[DONE]" {
+      isDone = true
+      return nil
+    }
+    let chunk: Chunk
+    do {
+      chunk = try JSONDecoder().decode(Chunk.self, from: Data(data.utf8))
+    } catch {
+      throw ServiceError(.unavailable, "the chat provider sent an event that cannot be read")
+    }
+    if chunk.error != nil {
+      throw ServiceError(.unavailable, "the chat provider broke off its answer with an error")
+    }
+    usage = chunk.usage ?? usage
+    guard let choice = chunk.choices?.first else { return nil }
+    finishReason = choice.finish_reason ?? finishReason
+    refusal += choice.delta?.refusal ?? ""
+    for (position, fragment) in (choice.delta?.tool_calls ?? []).enumerated() {
+      try add(fragment, at: fragment.index ?? position)
+    }
+    guard let added = choice.delta?.content, !added.isEmpty else { return nil }
+    text += added
+    guard text.utf8.count <= Self.bytesMax else { throw Self.tooLong }
+    return added
+  }
+
+  private mutating func add(_ fragment: Chunk.Fragment, at index: Int) throws {
+    guard calls[index] != nil || calls.count < Self.callsMax else { throw Self.tooLong }
+    var call = calls[index] ?? ToolCall(id: "", name: "", arguments: "")
+    if call.id.isEmpty { call.id = fragment.id ?? "" }
+    if call.name.isEmpty { call.name = fragment.function?.name ?? "" }
+    call.arguments += fragment.function?.arguments ?? ""
+    guard call.arguments.utf8.count <= Self.bytesMax else { throw Self.tooLong }
+    calls[index] = call
+  }
+
+  private static let tooLong = ServiceError(.refused, "the model's answer has no end")
+
+  /// Whether anything has been said.
+  var hasText: Bool { !text.isEmpty }
+
+  /// The turn, at the stream's end.
+  ///
+  /// Throws `unavailable` when the stream broke off, and `refused` when the model or its provider's
+  /// filter held the answer back.
+  func reply(promptBytes: Int) throws -> ChatReply {
+    guard isDone || finishReason != nil else {
+      throw ServiceError(.unavailable, "the chat provider broke off its answer")
+    }
+    if !refusal.isEmpty { throw ServiceError(.refused, "the model refused to answer") }
+    if finishReason == "content_filter" {
+      throw ServiceError(.refused, "the chat provider's filter held the answer back")
+    }
+    let calls = calls.sorted { $0.key < $1.key }.map(\.value)
+    let written = text.utf8.count + calls.reduce(0) { $0 + $1.arguments.utf8.count }
+    return ChatReply(
+      text: text,
+      calls: calls,
+      isCutOff: finishReason == "length",
+      usage: TokenUsage(usage, promptBytes: promptBytes, completionBytes: written)
+    )
+  }
+
+  /// The members on which servers agree; all others are ignored.
+  private struct Chunk: Decodable {
+    struct Choice: Decodable {
+      var delta: Delta?
+      var finish_reason: String?
+    }
+    struct Delta: Decodable {
+      var content: String?
+      var refusal: String?
+      var tool_calls: [Fragment]?
+    }
+    struct Fragment: Decodable {
+      struct Function: Decodable {
+        var name: String?
+        var arguments: String?
+      }
+      var index: Int?
+      var id: String?
+      var function: Function?
+    }
+    struct Failure: Decodable {}
+
+    var choices: [Choice]?
+    var usage: TokenUsage.Stated?
+    var error: Failure?
+  }
+}

@@ -1,0 +1,175 @@
+public import FirestoreClient
+import Logging
+import PsstModels
+
+/// Reminds trainers of the clients with whom nobody has written for a while.
+///
+/// A silence begins with the contact's last message, or with the contact itself, and each silence
+/// brings one reminder: its id follows from trainer, client and beginning. So a run may be repeated
+/// and killed, and what the trainer has completed or deleted does not come back.
+public struct InactiveClients: Sendable {
+  private let firestore: Firestore
+  private let documents: DocumentReader
+
+  /// Trainers looked at together, and contacts of one trainer.
+  ///
+  /// A page of contacts is one transaction, with at most two writes for each of them.
+  private static let trainersPageSize = 100
+  private static let contactsPageSize = 200
+  /// Trainers looked at at the same time.
+  private static let concurrency = 8
+  /// The days of silence unless the trainer's preferences say otherwise.
+  private static let daysDefault = 14
+  /// The days that preferences can choose; others count as the nearest of these.
+  private static let daysRange = 1...365
+  private static let day: Int64 = 86_400_000_000
+  private static let nameBytesMax = 100
+
+  /// Reminders in a database.
+  init(firestore: Firestore, documents: DocumentReader) {
+    self.firestore = firestore
+    self.documents = documents
+  }
+
+  /// What a run came to.
+  public struct Report: Sendable, Hashable {
+    /// Trainers with contacts.
+    public var trainers = 0
+    /// Contacts that were looked at.
+    public var contacts = 0
+    /// Clients with whom nobody has written for long enough.
+    public var silent = 0
+    /// Reminders that were written.
+    public var reminded = 0
+    /// Trainers whose clients could not all be looked at.
+    public var failed = 0
+
+    fileprivate static func += (left: inout Report, right: Report) {
+      left.trainers += right.trainers
+      left.contacts += right.contacts
+      left.silent += right.silent
+      left.reminded += right.reminded
+      left.failed += right.failed
+    }
+  }
+
+  /// Writes a reminder for each silence that has none yet, as of a time.
+  ///
+  /// A trainer or contact that cannot be read is left out. A trainer whose contacts the database
+  /// fails to give is counted as failed, and the others go on. Throws `FirestoreError` when there is
+  /// no list of trainers.
+  public func remind(at now: Timestamp) async throws -> Report {
+    var report = Report()
+    var token: String?
+    repeat {
+      let page = try await firestore.collection(Contact.collection)
+        .listDocuments(pageSize: Self.trainersPageSize, pageToken: token)
+      report += try await remind(page.references.map(\.id), at: now)
+      token = page.nextPageToken
+    } while token != nil
+    return report
+  }
+
+  private func remind(_ trainerIDs: [String], at now: Timestamp) async throws -> Report {
+    let users = firestore.collection(User.collection)
+    let people = try await firestore.getAll(trainerIDs.map { users.document($0) })
+    // Contacts below somebody who is no trainer are nobody's.
+    let trainers = people.filter {
+      documents.read($0, as: User.self)?.value?.effectiveRole == .trainer
+    }
+    return try await withThrowingTaskGroup(of: Report.self) { group in
+      var waiting = trainers.map(\.id)[...]
+      var report = Report()
+      for _ in 0..<Self.concurrency {
+        guard let next = waiting.popFirst() else { break }
+        group.addTask { try await remind(trainer: next, at: now) }
+      }
+      while let part = try await group.next() {
+        report += part
+        if let next = waiting.popFirst() {
+          group.addTask { try await remind(trainer: next, at: now) }
+        }
+      }
+      return report
+    }
+  }
+
+  private func remind(trainer trainerID: String, at now: Timestamp) async throws -> Report {
+    var report = Report(trainers: 1)
+    do {
+      let wish = try await documents.preferences(of: trainerID, in: firestore).inactiveDays
+      let days = min(
+        max(wish ?? Self.daysDefault, Self.daysRange.lowerBound),
+        Self.daysRange.upperBound
+      )
+      let latest = Timestamp(microseconds: now.microseconds - Int64(days) * Self.day)
+      let contacts = firestore.collection(Contact.collection).document(trainerID)
+        .collection(Contact.clients)
+      try await contacts.query.pages(of: Self.contactsPageSize) { page in
+        let silent = page.compactMap { Silence($0, documents, until: latest) }
+        report.contacts += page.count
+        report.silent += silent.count
+        report.reminded += try await remind(trainer: trainerID, of: silent, at: now)
+        return true
+      }
+    } catch let error as FirestoreError {
+      Logger.current.warning(
+        "A trainer's silent clients are not known",
+        metadata: ["trainer.id": "\(trainerID)", "reason": "\(error)"]
+      )
+      report.failed = 1
+    }
+    return report
+  }
+
+  /// Writes the reminders of a page of contacts that are not written yet; returns their number.
+  private func remind(
+    trainer trainerID: String,
+    of silences: [Silence],
+    at now: Timestamp
+  ) async throws -> Int {
+    guard !silences.isEmpty else { return 0 }
+    let ids = silences.map { silence in
+      ContentHash.of([
+        "inactiveClient", trainerID, silence.clientID, "\(silence.since.microseconds)",
+      ])
+    }
+    return try await firestore.runTransaction { transaction in
+      let causes = try await transaction.getAll(
+        ids.map { ReminderCause.reference($0, in: firestore) }
+      )
+      var count = 0
+      for (silence, cause) in zip(silences, causes) where !cause.exists {
+        let days = (now.microseconds - silence.since.microseconds) / Self.day
+        let name = silence.name.oneLine.prefix(bytesMax: Self.nameBytesMax)
+        let text = """
+          \(name.isEmpty ? "A client" : name) and you have not written to each other for \(days) \
+          \(days == 1 ? "day" : "days").
+          """
+        try ReminderCause(trainerId: trainerID, text: text)
+          .write(cause.id, dueDate: now, firestore, transaction)
+        count += 1
+      }
+      return count
+    }
+  }
+}
+
+/// A client with whom nobody has written for long.
+private struct Silence: Sendable {
+  var clientID: String
+  var name: String
+  var since: Timestamp
+
+  /// The silence of a contact that lasts from this time at the latest; nil for any other contact.
+  init?(_ snapshot: DocumentSnapshot, _ documents: DocumentReader, until latest: Timestamp) {
+    guard let contact = documents.read(snapshot, as: Contact.self)?.value else { return nil }
+    // A last time that cannot be read is no silence since the beginning.
+    let hasTime = snapshot["lastContactedAt"].map { $0 != .null } ?? false
+    guard !hasTime || contact.lastContactedAt != nil else { return nil }
+    clientID = snapshot.id
+    name = contact.displayName
+    since = contact.lastContactedAt ?? contact.addedAt
+    guard since <= latest else { return nil }
+  }
+}
