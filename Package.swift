@@ -346,7 +346,7 @@ func application() -> [Target] {
       "PsstFunctions",
       at: "functions",
       ["PsstModels", "PsstServices", "FirestoreClient", "FunctionsRuntime"],
-      exclude: ["Models", "Services", "Worker"]
+      exclude: ["Models", "Services", "Worker", "README.md"]
     ),
     .executableTarget(
       name: "PsstWorker",
