@@ -140,8 +140,10 @@ def started(folder, *options, ephemeral=True, **process_options):
         stdout=subprocess.PIPE, cwd=folder, text=True, env=environment, **process_options)
     line = process.stdout.readline()
     assert line, "the suite ended before it was ready; its output is above"
-    yield Suite(process, json.loads(line))
-    process.terminate()
+    try:
+        yield Suite(process, json.loads(line))
+    finally:
+        process.terminate()
     assert process.wait(timeout=5) == 0
 
 
