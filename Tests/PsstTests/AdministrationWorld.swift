@@ -84,13 +84,13 @@ struct AdministrationWorld: Sendable {
   ) async -> (any Error)? {
     let task = Task { try await work() }
     await clock.waitForSleepers()
-    clock.advance(by: .seconds(16))
+    clock.advance(by: .seconds(31))
     if case .failure(let error) = await task.result { return error }
     return nil
   }
 
   /// Lets so much time pass that a lease which nobody renews is free.
-  func outliveLeases() async throws { try await suite.clock.advance(by: .seconds(16)) }
+  func outliveLeases() async throws { try await suite.clock.advance(by: .seconds(31)) }
 
   // MARK: Calls
 

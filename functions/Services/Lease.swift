@@ -4,7 +4,7 @@ import Logging
 /// One run at a time of a piece of long work, by the document `leases/{name}`.
 ///
 /// The document names the run that holds the lease, which renews it every few seconds and deletes
-/// it at the end. A lease that has not been renewed for 15 s, by the database's clock, is free: a
+/// it at the end. A lease that has not been renewed for 30 s, by the database's clock, is free: a
 /// run that was killed holds up the next one for that long at most.
 struct Lease: Sendable {
   /// The run that wants the lease.
@@ -14,13 +14,13 @@ struct Lease: Sendable {
 
   private static let collection = "leases"
   /// The time after which a lease that nobody renews is free.
-  private static let lifetime: Duration = .seconds(15)
+  private static let lifetime: Duration = .seconds(30)
   /// How long a run waits for the lease: longer than a dead run's can last.
-  private static let waitMax: Duration = .seconds(16)
+  private static let waitMax: Duration = .seconds(31)
   /// The time between two renewals.
   private static let renewalInterval: Duration = .seconds(4)
   /// How long one renewal may take, so that the work ends before the lease is free for others.
-  private static let renewalTimeMax: Duration = .seconds(8)
+  private static let renewalTimeMax: Duration = .seconds(20)
   /// The time after which a renewal that failed is made again.
   private static let renewalRetryWait: Duration = .seconds(1)
 
