@@ -63,6 +63,34 @@ struct AssistantTests {
     }
   }
 
+  @Test("What was said long ago is summed up once, and the summary goes on with the conversation")
+  func summary() async throws {
+    try await AssistantScene.run { world in
+      let long = String(repeating: "knees and squats, ", count: 200)
+      var conversation: String?
+      for _ in 1...3 {
+        try world.model.reply(ScriptedReply(content: long))
+        conversation = try await world.ask("Tell me of \(long)", in: conversation).conversationId
+        try await world.suite.clock.advance(by: .seconds(60))
+      }
+      try world.model.reply(
+        ScriptedReply(content: "They spoke of knees."),
+        ScriptedReply(content: "Yes.")
+      )
+      #expect(try await world.ask("And now?", in: conversation).reply == "Yes.")
+      #expect(try world.requests().count == 5)
+      try await world.suite.clock.advance(by: .seconds(60))
+      try world.model.reply(ScriptedReply(content: "Still."))
+      #expect(try await world.ask("And later?", in: conversation).reply == "Still.")
+
+      let turns = try world.requests().last?["messages"]?.items ?? []
+      #expect(turns.first?["content"]?.text?.contains("They spoke of knees.") == true)
+      // The system's turn, the four latest ones, the fourth question with its answer, and this one.
+      #expect(turns.count == 8)
+      #expect(world.model.repliesLeft == 0)
+    }
+  }
+
   @Test("Who waits sees the words and the tools as they come")
   func streamed() async throws {
     try await AssistantScene.run { world in
