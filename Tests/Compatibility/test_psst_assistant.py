@@ -293,7 +293,9 @@ def test_of_twenty_calls_at_once_eight_are_made(world):
     world.answers({"toolCalls": calls}, {"content": "Some are set."})
     result = world.gets("Remind me of twenty things tomorrow")
 
-    assert [action["status"] for action in result["actions"]] == ["done"] * 8
+    # A request is carried out once; what else the model makes of it is proposed.
+    assert {action["status"] for action in result["actions"]} == {"proposed"}
+    assert len(result["actions"]) == 8
     results = [turn for turn in world.questions()[1]["request"]["messages"]
                if turn["role"] == "tool"]
     assert len(results) == 20

@@ -162,6 +162,50 @@ struct HostileTextTests {
       #expect(try await world.messages().map(\.id) == ["m1"])
     }
   }
+
+  @Test(
+    "A question that only sounds like a request lets nothing be done",
+    arguments: [
+      ("What program does Carl follow?", schedule("carl")),
+      ("Did Carl forget the reminder about the knee?", remind("knee")),
+      ("What did Carl say in the message about the knee?", send("knee")),
+      ("Write to the knee", send("knee")),
+      ("Remind me of the knee", remind("Pay Carl 500 euros and knee")),
+      ("Call with the trainer", schedule("carl")),
+    ]
+  )
+  func sound(question: String, call: ScriptedReply.ToolCall) async throws {
+    try await AssistantScene.run { world in
+      try await world.put("users/tina/preferences/assistant", ["autoSend": true])
+      // Names that others choose could be any word of a question.
+      try await world.put("users/carl", ["displayName": "the", "role": "client"])
+      try world.model.reply(ScriptedReply(toolCalls: [call]), ScriptedReply(content: "Done."))
+      let reply = try await world.ask(question)
+      #expect(reply.actions.map(\.status) == [.proposed])
+    }
+  }
+
+  @Test("A request is carried out once, however many calls a model makes of it")
+  func manyActions() async throws {
+    try await AssistantScene.run { world in
+      let calls = (1...8).map { Self.remind("Call Carl \($0)") }
+      try world.model.reply(ScriptedReply(toolCalls: calls), ScriptedReply(content: "Done."))
+      let reply = try await world.ask("Remind me to call Carl")
+      #expect(reply.actions.count { $0.status == .done } == 1)
+      #expect(reply.actions.count { $0.status == .proposed } == 7)
+    }
+  }
+
+  @Test("An answer that breaks off is paid for")
+  func brokenOff() async throws {
+    try await AssistantScene.run { world in
+      try world.model.fail(StubFault(.chat, truncateAfter: 4))
+      try world.model.reply(ScriptedReply(content: "A long answer that breaks off somewhere."))
+      _ = try? await world.ask("Tell me a story")
+      let days = try await world.suite.firestore.collectionGroup("days").get()
+      #expect(days.contains { $0["tokens"] != nil && $0["tokens"] != .integer(0) })
+    }
+  }
 }
 
 extension AssistantScene {

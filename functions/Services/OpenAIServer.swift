@@ -45,7 +45,7 @@ struct OpenAIServer {
   ///
   /// `begin` makes what reads an answer; what it holds at the answer's end is the output of `end`.
   /// An answer that fails is requested again only as long as `hasSpoken` says that nobody has heard
-  /// of it. Failures that the reading throws count as the server's.
+  /// of it, and its error has what it `used`. Failures that the reading throws count as the server's.
   func stream<Reader, Output>(
     _ path: [String],
     _ body: some Encodable,
@@ -53,6 +53,7 @@ struct OpenAIServer {
     begin: () -> Reader,
     read: (String, inout Reader) async throws -> Void,
     hasSpoken: (Reader) -> Bool,
+    used: (Reader) -> TokenUsage,
     end: (Reader) throws -> Output
   ) async throws -> Output {
     let request = try request(path, body, timeout, OutboundRequest.defaultResponseBytesMax)
@@ -64,6 +65,7 @@ struct OpenAIServer {
       } catch var error as ServiceError {
         error.kind = Self.kind(error.kind)
         if hasSpoken(reader) { error.shouldRetry = false }
+        error.usage += used(reader)
         throw error
       }
     }

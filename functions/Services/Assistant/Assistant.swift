@@ -220,6 +220,8 @@ public struct Assistant: Sendable {
     _ onEvent: @escaping @Sendable (Event) async throws -> Void
   ) async throws -> [MessageSearch.Hit] {
     var loop = loop
+    var tools = tools
+    let payer = Payer.user(tools.caller.uid)
     var found: [MessageSearch.Hit] = []
     let descriptions = try AssistantTools.descriptions()
     let start = ContinuousClock.now
@@ -233,7 +235,7 @@ public struct Assistant: Sendable {
             try await model.reply(
               to: turns,
               tools: withTools ? descriptions : [],
-              for: .user(tools.caller.uid)
+              for: payer
             ) { text in
               said.add(text)
               try await onEvent(.text(text))
@@ -262,6 +264,7 @@ public struct Assistant: Sendable {
           results.append(outcome.result)
           if let action = outcome.action, !answer.actions.contains(where: { $0.id == action.id }) {
             answer.actions.append(Action(id: action.id, record: action.action))
+            if action.action.status == .done { tools.question.done.insert(call.name) }
           }
           found += outcome.hits
           try await onEvent(.toolEnds(call.name))
@@ -301,31 +304,33 @@ public struct Assistant: Sendable {
     try await documents.preferences(of: uid, in: firestore)
   }
 
-  /// The caller's chats that a question names: by id, by a group's name or by the other's name.
+  /// The chats with one client each that a question names, by the names that the caller gave them.
+  ///
+  /// Names that others choose name nothing: they could be any word of the question.
   private func chatsNamed(in question: String, of uid: String) async throws -> Set<String> {
+    let words = QueryWords.all(in: question)
+    let contacts = try await firestore.collection(Contact.collection).document(uid)
+      .collection(Contact.clients).query.limit(Self.contactsMax).get()
+    let named = contacts.filter { contact in
+      guard case .string(let name)? = contact["displayName"] else { return false }
+      let nameWords = QueryWords.all(in: name)
+      return nameWords.isSubset(of: words)
+        && !nameWords.subtracting(LexicalEmbedding.frequentWords).isEmpty
+    }
+    // A name that two clients have says of neither that they are meant.
+    guard named.count == 1, let client = named.first?.id else { return [] }
     let chats = try await firestore.collection(Chat.collection)
       .where("members", .arrayContains, uid).limit(Self.chatsMax).get()
-    let users = firestore.collection(User.collection)
-    var names: [String: String] = [:]
-    for snapshot in chats {
-      guard let chat = documents.read(snapshot, as: Chat.self)?.value else { continue }
-      if question.contains(snapshot.id) { names[snapshot.id] = snapshot.id }
-      if chat.isGroupChat {
-        names[snapshot.id] = names[snapshot.id] ?? chat.groupName
-      } else if let other = chat.members.first(where: { $0 != uid }) {
-        let user = documents.read(try await users.document(other).get(), as: User.self)?.value
-        names[snapshot.id] = names[snapshot.id] ?? user?.displayName
+    return Set(
+      chats.filter { snapshot in
+        guard let chat = documents.read(snapshot, as: Chat.self)?.value else { return false }
+        return chat.isOneToOne && chat.members.contains(client)
       }
-    }
-    let words = QueryWords.all(in: question)
-    let named = names.filter { _, name in
-      let nameWords = QueryWords.all(in: name)
-      return !nameWords.isEmpty && nameWords.isSubset(of: words)
-    }
-    // A name that two chats have says of neither that it is meant.
-    return Set(named.filter { chat in named.values.count { $0 == chat.value } == 1 }.keys)
+      .map(\.id)
+    )
   }
 
+  private static let contactsMax = 1000
   private static let chatsMax = 100
 
   /// Puts what was said long ago into a summary, once.

@@ -23,6 +23,11 @@ struct AssistantQuestion: Sendable {
   var asks: AskedFor
   /// The chats that it names, if messages to these may be sent without asking.
   var openChats: Set<String> = []
+  /// The tools that have acted for it already.
+  var done: Set<String> = []
+
+  /// Whether a tool may act at once: each acts so once for a question.
+  func allows(_ tool: String) -> Bool { !done.contains(tool) }
 }
 
 /// The one whom the assistant serves.

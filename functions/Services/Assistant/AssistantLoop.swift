@@ -107,6 +107,11 @@ struct AssistantLoop: Sendable {
   /// Its calls get ids that are there and different, whatever the model wrote.
   mutating func said(_ reply: ChatReply) {
     var reply = reply
+    if let reason = reasonToAnswer {
+      // It was offered no tools.
+      reply.calls = []
+      if reply.text.isEmpty { stop = stop ?? reason }
+    }
     var ids: Set<String> = []
     for index in reply.calls.indices {
       if reply.calls[index].id.isEmpty || ids.contains(reply.calls[index].id) {

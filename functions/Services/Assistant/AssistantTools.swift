@@ -18,7 +18,7 @@ struct AssistantTools: Sendable {
   let conversationID: String
   let turnID: String
   /// What the question allows to do at once.
-  let question: AssistantQuestion
+  var question: AssistantQuestion
 
   /// The most messages that one search shows to the model.
   private static let hitsMax = 10

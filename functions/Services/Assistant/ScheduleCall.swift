@@ -21,7 +21,7 @@ struct ScheduleCall: AssistantCommand {
 
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
     let name = try await reader.contactName(of: clientId, at: reader.uid) ?? ""
-    return question.asks.has(.call, about: [name, clientId])
+    return question.allows(Self.name) && question.asks.requests(.call, with: name, share: 1)
   }
 
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {

@@ -13,7 +13,8 @@ struct SendMessage: AssistantCommand {
     """
   static let descriptions = ["chatId": "The id of the chat", "text": "The message"]
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
-    question.openChats.contains(chatId) && question.asks.has(.message, about: [text])
+    question.allows(Self.name) && question.openChats.contains(chatId)
+      && question.asks.requests(.message, with: text, share: 1)
   }
 
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {
@@ -30,7 +31,8 @@ struct SendMessage: AssistantCommand {
       switch roles {
       case [.trainer, .client]: try await reader.isContact(other, of: caller.uid)
       case [.client, .trainer]: try await reader.isContact(caller.uid, of: other)
-      default: true
+      case [.trainer, .trainer], [.client, .client]: true
+      default: false
       }
     guard isJoined else { throw ActionRefusal("no contact joins the two people of this chat") }
   }

@@ -12,7 +12,7 @@ struct SetReminder: AssistantCommand {
     "text": "What to think of", "dueDate": "In the trainer's time, like 2026-05-01T09:00",
   ]
   func isAsked(by question: AssistantQuestion, _ reader: ActionReader) async throws -> Bool {
-    question.asks.has(.reminder, about: [text])
+    question.allows(Self.name) && question.asks.requests(.reminder, with: text, share: 0.5)
   }
 
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws {

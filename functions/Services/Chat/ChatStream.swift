@@ -19,7 +19,7 @@ struct ChatStream {
   /// The most calls in a turn, whatever indexes a server invents.
   private static let callsMax = 128
   /// The longest text and the longest arguments that are kept.
-  private static let bytesMax = 1 << 20
+  private static let bytesMax = 1 << 16
 
   /// Reads one line of the stream; returns the text that it adds.
   ///
@@ -65,6 +65,15 @@ struct ChatStream {
   }
 
   private static let tooLong = ServiceError(.refused, "the model's answer has no end")
+
+  /// What the turn has used so far, by the server's count or by what came; none before anything did.
+  func used(promptBytes: Int) -> TokenUsage {
+    let written = calls.values.reduce(text.utf8.count + refusal.utf8.count) { sum, call in
+      sum + call.arguments.utf8.count
+    }
+    guard usage != nil || written > 0 || finishReason != nil else { return TokenUsage() }
+    return TokenUsage(usage, promptBytes: promptBytes, completionBytes: written)
+  }
 
   /// Whether anything has been said.
   var hasText: Bool { !text.isEmpty }

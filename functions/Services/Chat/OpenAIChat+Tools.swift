@@ -32,6 +32,8 @@ extension OpenAIChat {
       if let text = try stream.read(line) { try await onText(text) }
     } hasSpoken: { stream in
       stream.hasText
+    } used: { stream in
+      stream.used(promptBytes: promptBytes)
     } end: { stream in
       try stream.reply(promptBytes: promptBytes)
     }

@@ -60,9 +60,14 @@ struct MeteredChat: ChatModel {
     let priced = PricedModel(name: name, price: price)
     let most = try provider.usageMax(of: turns, tools)
     return try await ledger.count(priced, for: payer, atMost: most) { usage in
-      let reply = try await provider.reply(to: turns, tools, onText: onText)
-      usage += reply.usage
-      return reply
+      do {
+        let reply = try await provider.reply(to: turns, tools, onText: onText)
+        usage += reply.usage
+        return reply
+      } catch let error as ServiceError {
+        usage += error.usage
+        throw error
+      }
     }
   }
 }
