@@ -479,6 +479,8 @@ struct DiskFaultTests {
     let disk = SimulatedDisk(folder: folder.path)
     let store = try open(logPagesMax: 4000)
     try await store.commit(putting(1))
+    // The space is taken after the first commit is answered, and before the second begins.
+    try await store.commit(putting(1))
     let ahead = disk.bytes(of: database + "-wal") ?? 0
     disk.limit(bytes: disk.bytes)
     var error: StorageError?
