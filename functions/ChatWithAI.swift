@@ -18,7 +18,12 @@ extension MessageFunctions {
       try await countCall(of: uid)
       do {
         let answer = try await services.assistant.answer(
-          .init(uid: uid, text: question.message, conversationID: question.conversationId)
+          .init(
+            uid: uid,
+            text: question.message,
+            conversationID: question.conversationId,
+            requestID: question.requestId
+          )
         ) { event in
           try await stream.send(ChatWithAIChunk(event))
         }
@@ -46,11 +51,16 @@ public struct ChatWithAIRequest: Codable, Sendable, Hashable {
   public var message: String
   /// The conversation that goes on; a new one begins unless given.
   public var conversationId: String?
+  /// The client's id for this question, such as a UUID; the same when it is sent again.
+  ///
+  /// A question that was answered gets the same answer again, and does nothing twice.
+  public var requestId: String?
 
   /// A request.
-  public init(message: String, conversationId: String? = nil) {
+  public init(message: String, conversationId: String? = nil, requestId: String? = nil) {
     self.message = message
     self.conversationId = conversationId
+    self.requestId = requestId
   }
 
   /// The request, if it makes sense; otherwise throws `invalid-argument` with what to change.
@@ -63,6 +73,14 @@ public struct ChatWithAIRequest: Codable, Sendable, Hashable {
         .invalidArgument,
         "message has more than \(Assistant.questionCharactersMax) characters."
       )
+    }
+    if let requestId {
+      guard requestId.isDocumentID, requestId.utf8.count <= Assistant.requestIDBytesMax else {
+        throw CallableError(
+          .invalidArgument,
+          "requestId must be an id of at most \(Assistant.requestIDBytesMax) bytes, such as a UUID."
+        )
+      }
     }
     return self
   }
@@ -98,7 +116,7 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
   /// The answer.
   public var reply: String
   /// The messages that the answer rests on.
-  public var sources: [SemanticSearchReply.Result]
+  public var sources: [Source]
   /// What was done, proposed or refused.
   public var actions: [Action]
   /// The tokens that the question used.
@@ -110,6 +128,38 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
   /// What the answer lacks; absent when it lacks nothing.
   public var note: String?
 
+  /// A message that the answer rests on.
+  public struct Source: Codable, Sendable, Hashable {
+    /// The number by which the answer cites the message, as in `[2]`.
+    public var number: Int
+    /// The message's id.
+    public var messageId: String
+    /// The chat that holds the message.
+    public var chatId: String
+    /// Who wrote it.
+    public var senderId: String
+    /// The sender's name as it is now; empty if unknown.
+    public var senderName: String
+    /// The message as it is now.
+    public var text: String
+    /// Milliseconds since 1970.
+    public var timestamp: Int64
+    /// How close the message is to the question; 1 at most.
+    public var score: Double
+
+    init(_ source: Assistant.Source) {
+      let hit = source.hit
+      number = source.number
+      messageId = hit.messageID
+      chatId = hit.chatID
+      senderId = hit.senderID
+      senderName = hit.senderName
+      text = hit.text
+      timestamp = hit.timestamp
+      score = hit.score
+    }
+  }
+
   /// Something that the assistant did, or wants to do.
   public struct Action: Codable, Sendable, Hashable {
     /// The id, by which `confirmAction` finds a proposal.
@@ -118,6 +168,8 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
     public var action: String
     /// The tool's arguments.
     public var parameters: [String: String]
+    /// The name of the person or the group that it is for; absent where it is for the caller.
+    public var targetName: String?
     /// `proposed`, `done`, `refused` or `failed`.
     public var status: AIAction.Status
     /// The path of the document written, or why nothing was done.
@@ -129,6 +181,7 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
       self.id = id
       action = record.action
       parameters = record.parameters
+      targetName = record.targetName
       status = record.status
       result = record.result
       expiresAt = record.expiresAt.map { $0.microseconds / 1000 }
@@ -148,7 +201,7 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
   init(_ answer: Assistant.Answer) {
     conversationId = answer.conversationID
     reply = answer.text
-    sources = answer.sources.map { SemanticSearchReply.Result($0) }
+    sources = answer.sources.map(Source.init)
     actions = answer.actions.map { Action(id: $0.id, $0.record) }
     usage = Usage(answer.usage)
     model = answer.model

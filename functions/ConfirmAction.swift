@@ -7,6 +7,7 @@ extension MessageFunctions {
   public var confirmAction: OnCall<ConfirmActionRequest, ChatWithAIReply.Action> {
     .init("confirmAction", callers: .users) { request in
       let uid = try request.requireUser()
+      try await countCall(of: uid)
       do {
         let action = try await services.assistant.confirm(
           request.data.actionId,

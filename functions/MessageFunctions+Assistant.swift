@@ -23,6 +23,13 @@ extension Assistant.Failure {
     switch self {
     case .unknownConversation:
       CallableError(.notFound, "There is no such conversation of yours.")
+    case .otherQuestion:
+      CallableError(
+        .invalidArgument,
+        "requestId belongs to another question; use a new id for each question."
+      )
+    case .inProgress(let time):
+      CallableError(.aborted, "This question is being answered already", retryAfter: time)
     case .notConfigured:
       CallableError(
         .unavailable,

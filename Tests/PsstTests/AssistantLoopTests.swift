@@ -96,6 +96,43 @@ struct AssistantLoopTests {
     #expect(Set(calls.map(\.id)).count == 3 && !calls.contains { $0.id.isEmpty })
   }
 
+  @Test("Results beyond the bytes of a question are withheld, and the model is told so")
+  func results() {
+    var loop = AssistantLoop(Self.question, limits: .init(resultBytesMax: 10))
+    let calls = (0..<3).map { ToolCall(id: "c\($0)", name: "searchMessages", arguments: "{}") }
+    loop.said(ChatReply(calls: calls))
+    loop.answered([
+      ToolResult(text: "1234567890"), ToolResult(text: "x", isWrongCall: true),
+      ToolResult(text: ""),
+    ])
+    #expect(loop.steps[0].results.map(\.text.count) == [10, 64, 0])
+    #expect(loop.steps[0].results[1].text.contains("no room"))
+  }
+
+  @Test("An answer that is as long as it may be says that it is cut off")
+  func cutOff() {
+    var loop = AssistantLoop(Self.question)
+    loop.said(ChatReply(text: "Carl is, and", isCutOff: true))
+    guard case .end(let ending) = loop.next else {
+      Issue.record("\(loop.next)")
+      return
+    }
+    #expect(ending.reason == .cutOff && ending.shortcoming?.contains("cut off") == true)
+  }
+
+  @Test("What the model was saying when it was stopped is the answer, or else what it said last")
+  func stopSaying() {
+    var loop = AssistantLoop(Self.question)
+    loop.said(ChatReply(text: "Let me see.", calls: [Self.search]))
+    loop.answered([ToolResult(text: "done")])
+    var other = loop
+    loop.stop(for: .time, saying: "Carl")
+    other.stop(for: .unavailable)
+    loop.stop(for: .spending, saying: "Too late")
+    #expect(loop.next == .end(.init(text: "Carl", reason: .time)))
+    #expect(other.next == .end(.init(text: "Let me see.", reason: .unavailable)))
+  }
+
   @Test(
     "A stop ends the loop with what was said, but not between a call and its result",
     arguments: [AssistantLoop.Reason.time, .spending]

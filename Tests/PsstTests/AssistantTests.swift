@@ -4,6 +4,7 @@ import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
 @testable import PsstServices
+import TestSupport
 import Testing
 
 @Suite("chatWithAI and confirmAction")
@@ -84,10 +85,53 @@ struct AssistantTests {
       #expect(try await world.ask("And later?", in: conversation).reply == "Still.")
 
       let turns = try world.requests().last?["messages"]?.items ?? []
-      #expect(turns.first?["content"]?.text?.contains("They spoke of knees.") == true)
-      // The system's turn, the four latest ones, the fourth question with its answer, and this one.
-      #expect(turns.count == 8)
+      #expect(turns[1]["content"]?.text?.contains("They spoke of knees.") == true)
+      #expect(turns[0]["content"]?.text?.contains("They spoke of knees.") == false)
+      // The instructions, the summary, the four latest messages, the fourth question with its
+      // answer, and this one.
+      #expect(turns.count == 9)
       #expect(world.model.repliesLeft == 0)
+    }
+  }
+
+  @Test("Of many short messages none is left out unless a summary covers it")
+  func manyMessages() async throws {
+    try await AssistantScene.run { world in
+      var conversation: String?
+      for number in 1...30 {
+        try world.model.reply(ScriptedReply(content: "Answer \(number)."))
+        if number == 22 {
+          try world.model.reply(ScriptedReply(content: "Answer \(number)."))
+        }
+        conversation = try await world.ask("Question \(number).", in: conversation)
+          .conversationId
+        try await world.suite.clock.advance(by: .seconds(10))
+      }
+      let asked = try world.requests().map { request in
+        (request["messages"]?.items ?? []).compactMap { $0["content"]?.text }.joined()
+      }
+      // Each question is word for word in what the model was asked, or went into a summary.
+      let last = try #require(asked.last)
+      for number in 20...30 { #expect(last.contains("Question \(number).")) }
+      let summed = try #require(asked.first { $0.contains("Sum up this conversation") })
+      for number in 1...19 { #expect(summed.contains("Question \(number).")) }
+      #expect(world.model.repliesLeft == 0)
+    }
+  }
+
+  @Test("Messages keep the numbers by which an answer cites them, also those that a tool found")
+  func citedSources() async throws {
+    try await AssistantScene.run { world in
+      try await world.write("m1", "My knee is sore")
+      try await world.write("m2", "The knee is sore again after squats")
+      try await world.write("m3", "Tomorrow I travel to Rome")
+      try world.model.reply(
+        ScriptedReply(toolCalls: [.init("searchMessages", .object(["query": "travel to Rome"]))]),
+        ScriptedReply(content: "A knee [2], and Rome [3].")
+      )
+      let reply = try await world.ask("Who has a sore knee?")
+      #expect(reply.sources.map(\.number) == [2, 3])
+      #expect(reply.sources.last?.messageId == "m3")
     }
   }
 
@@ -189,6 +233,46 @@ struct AssistantTests {
     }
   }
 
+  @Test("A proposal names the person or the group that it is for, as the server knows them")
+  func targets() async throws {
+    try await AssistantScene.run { world in
+      try await world.put(
+        "contacts/tina/clients/carl",
+        ["clientId": "carl", "displayName": "Carlo, Tuesdays"]
+      )
+      #expect(try await world.proposed("Hi").targetName == "Carlo, Tuesdays")
+
+      try await world.scene.chat("g1", ["tina", "carl", "cora"], isGroup: true)
+      #expect(
+        try await world.proposed("Hi", to: "g1").targetName == "Carlo, Tuesdays, Cora"
+      )
+      // Members can name a group like a person.
+      try await world.put(
+        "chats/g1",
+        [
+          "members": .value(["tina", "carl", "cora"]), "isGroupChat": true,
+          "groupName": "Carlo,\nTuesdays",
+        ]
+      )
+      let group = try await world.proposed("Hi", to: "g1")
+      #expect(group.targetName == "Carlo, Tuesdays (group of 3)")
+      let stored = try await world.suite.firestore.document("aiActions/\(group.id)").get()
+      #expect(stored["targetName"] == .string("Carlo, Tuesdays (group of 3)"))
+    }
+  }
+
+  @Test("Confirmations count among a user's calls of a minute")
+  func confirmationsCounted() async throws {
+    try await AssistantScene.run { world in
+      for number in 1...31 {
+        let error = await #expect(throws: CallableError.self) {
+          try await world.confirm("unknown")
+        }
+        #expect(error?.code == (number <= 30 ? .notFound : .resourceExhausted))
+      }
+    }
+  }
+
   @Test("A proposal that is declined, late or not allowed any more sends nothing")
   func notSent() async throws {
     try await AssistantScene.run { world in
@@ -269,6 +353,37 @@ struct AssistantTests {
         #expect(reply.actions.map(\.status) == [.refused], "\(text.prefix(3)) \(due)")
       }
       #expect(try await world.suite.firestore.collection("reminders").get().isEmpty)
+    }
+  }
+
+  @Test("When the time of a question is over, no further tool acts, and the answer says so")
+  func deadline() async throws {
+    try await AssistantScene.run { world in
+      let clock = ManualClock()
+      func remind(_ text: String) -> ScriptedReply.ToolCall {
+        .init(
+          "setReminder",
+          .object(["text": .string(text), "dueDate": .string(world.text(hours: 1))])
+        )
+      }
+      try world.model.reply(ScriptedReply(toolCalls: [remind("Call Carl"), remind("Call Cora")]))
+      let answer = try await world.services(over: world.suite.firestore, clock: clock).assistant
+        .answer(.init(uid: "tina", text: "Remind me to call Carl")) { event in
+          if case .toolEnds = event { clock.advance(by: .seconds(90)) }
+        }
+      #expect(answer.actions.map(\.record.parameters["text"]) == ["Call Carl"])
+      #expect(answer.shortcoming?.contains("took too long") == true)
+      #expect(world.model.journal.entries.count == 1)
+    }
+  }
+
+  @Test("An answer that the model could not end says so")
+  func cutOff() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(ScriptedReply(content: "Carl has a", finishReason: "length"))
+      let reply = try await world.ask("Who has a sore knee?")
+      #expect(reply.reply == "Carl has a" && reply.degraded)
+      #expect(reply.note?.contains("cut off") == true)
     }
   }
 
@@ -440,11 +555,12 @@ struct AssistantScene: Sendable {
   /// What becomes of a message that the model wants to send.
   func proposed(
     _ text: String,
+    to chat: String = "c1",
     question: String = "Write to my client"
   ) async throws -> ChatWithAIReply.Action {
     try model.reply(
       ScriptedReply(toolCalls: [
-        .init("sendMessage", .object(["chatId": "c1", "text": .string(text)]))
+        .init("sendMessage", .object(["chatId": .string(chat), "text": .string(text)]))
       ]),
       ScriptedReply(content: "I have written it.")
     )
@@ -454,6 +570,24 @@ struct AssistantScene: Sendable {
   /// The messages of the chat of Tina and Carl.
   func messages() async throws -> [DocumentSnapshot] {
     Array(try await suite.firestore.collection("chats").document("c1").collection("messages").get())
+  }
+
+  /// The same services over another database.
+  func services(
+    over firestore: Firestore,
+    clock: any Clock<Duration> = WakingClock(wakes: 0)
+  ) -> MessageServices {
+    MessageServices(
+      firestore: firestore,
+      settings: PsstSettings(
+        embedding: .lexical,
+        vectors: VectorSettings(host: ProviderStandIn.host),
+        chat: .openAI(baseURL: OpenAIStandIn.baseURL, key: "key", model: "gpt-4o-mini")
+      ),
+      http: suite.http,
+      retries: ServiceRetries(attemptsMax: 1, now: { suite.clock.now.date }),
+      clock: clock
+    )
   }
 
   /// What the chat model was asked.

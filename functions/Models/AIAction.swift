@@ -10,6 +10,8 @@ public struct AIAction: Codable, Sendable, Hashable {
   public var action: String
   /// The tool's arguments.
   public var parameters: [String: String]
+  /// The name of the person or the group that it is for; nil where it is for its owner alone.
+  public var targetName: String?
   /// What has come of it.
   public var status: Status
   /// The path of the document that it wrote, or why nothing was done; nil while it is proposed.

@@ -6,11 +6,11 @@ public import FirestoreClient
 public struct AIConversation: Codable, Sendable, Hashable {
   /// When it began.
   public var createdAt: Timestamp
-  /// When somebody last said something.
+  /// When something was last said.
   public var updatedAt: Timestamp
   /// What was said up to `summarizedUntil`, in short; nil while all turns are few enough.
   public var summary: String?
-  /// The time of the last turn that the summary is about.
+  /// The time of the last message that the summary covers.
   public var summarizedUntil: Timestamp?
 
   /// A conversation.
@@ -24,6 +24,9 @@ public struct AIConversation: Codable, Sendable, Hashable {
 }
 
 /// What was said in a conversation with the assistant, `…/ai_conversations/{id}/messages/{id}`.
+///
+/// A turn has a question, `{turnId}-question`, and once it is answered an answer,
+/// `{turnId}-answer`.
 public struct AIMessage: Codable, Sendable, Hashable {
   /// Who said it.
   public var role: Role
@@ -33,10 +36,10 @@ public struct AIMessage: Codable, Sendable, Hashable {
   public var timestamp: Timestamp
   /// The question and its answer have the same.
   public var turnId: String
-  /// The ids of the actions that the assistant took or proposed; nil for none.
-  public var actionIds: [String]?
-  /// The tokens that the answer used; nil for a question.
-  public var tokens: Int?
+  /// Until when the question is being answered; nil while nobody answers it, and for an answer.
+  public var claimedUntil: Timestamp?
+  /// What comes with an answer; nil for a question.
+  public var answer: AIAnswer?
 
   /// Who speaks in a conversation.
   public enum Role: String, Codable, Sendable, Hashable {
@@ -49,17 +52,70 @@ public struct AIMessage: Codable, Sendable, Hashable {
     content: String,
     timestamp: Timestamp,
     turnId: String,
-    actionIds: [String]? = nil,
-    tokens: Int? = nil
+    claimedUntil: Timestamp? = nil,
+    answer: AIAnswer? = nil
   ) {
     self.role = role
     self.content = content
     self.timestamp = timestamp
     self.turnId = turnId
-    self.actionIds = actionIds
-    self.tokens = tokens
+    self.claimedUntil = claimedUntil
+    self.answer = answer
   }
 
   /// Where what was said is stored, below its conversation.
   public static let collection = "messages"
+}
+
+/// What comes with an answer of the assistant, so that it can be given again.
+public struct AIAnswer: Codable, Sendable, Hashable {
+  /// The messages that the answer rests on.
+  public var sources: [Source]
+  /// The ids of the actions that the assistant took or proposed, in order.
+  public var actionIds: [String]
+  /// The tokens that the model read.
+  public var promptTokens: Int
+  /// The tokens that the model wrote.
+  public var completionTokens: Int
+  /// The model; nil where none answered.
+  public var model: String?
+  /// What the answer lacks; nil when it lacks nothing.
+  public var note: String?
+
+  /// The place of a message, without its words: those are read again for each reader.
+  public struct Source: Codable, Sendable, Hashable {
+    /// The number by which the answer cites the message.
+    public var number: Int
+    /// The chat that holds the message.
+    public var chatId: String
+    /// The message's id.
+    public var messageId: String
+    /// How close the message was to the question.
+    public var score: Double
+
+    /// A source.
+    public init(number: Int, chatId: String, messageId: String, score: Double) {
+      self.number = number
+      self.chatId = chatId
+      self.messageId = messageId
+      self.score = score
+    }
+  }
+
+  /// What comes with an answer.
+  public init(
+    sources: [Source],
+    actionIds: [String],
+    promptTokens: Int,
+    completionTokens: Int,
+    model: String? = nil,
+    note: String? = nil
+  ) {
+    self.sources = sources
+    self.actionIds = actionIds
+    self.promptTokens = promptTokens
+    self.completionTokens = completionTokens
+    self.model = model
+    self.note = note
+  }
 }

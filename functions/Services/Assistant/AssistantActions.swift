@@ -9,9 +9,9 @@ public import PsstModels
 
 /// Carries out what an assistant does in its caller's name, each action once, and keeps a record.
 ///
-/// The record, the check and the effect are one transaction, and the action's id follows from the
-/// question and the arguments: a question that is asked again, because its answer was lost, finds
-/// what it did before.
+/// The record, the check and the effect are one transaction, and the action's id follows from its
+/// place in the question's turn: when the turn is continued, because its answer was lost, it finds
+/// what it did before, in whatever words the model asks for it then.
 struct AssistantActions: Sendable {
   let firestore: Firestore
   let documents: DocumentReader
@@ -28,6 +28,16 @@ struct AssistantActions: Sendable {
   struct Recorded: Sendable, Hashable {
     var id: String
     var action: AIAction
+    /// Whether an earlier attempt to answer the question recorded it.
+    var isEarlier = false
+  }
+
+  /// The place of an action in a conversation.
+  struct Place: Sendable, Hashable {
+    var conversationID: String
+    var turnID: String
+    /// How many other actions of the same tool the turn has before it.
+    var ordinal: Int
   }
 
   /// Does or proposes what a model wants; what is not allowed is recorded as refused.
@@ -35,23 +45,30 @@ struct AssistantActions: Sendable {
   /// What the question itself asks for is done at once. Throws `FirestoreError`.
   func perform<Command: AssistantCommand>(
     _ command: Command,
+    _ place: Place,
     for caller: AssistantCaller,
-    in conversationID: String,
-    turnID: String,
     question: AssistantQuestion
   ) async throws -> Recorded {
     let parameters = try Self.parameters(of: command)
     let id = ContentHash.of(
-      [caller.uid, conversationID, turnID, Command.name]
-        + parameters.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+      [caller.uid, place.conversationID, place.turnID, Command.name, "\(place.ordinal)"]
     )
+    let expiresAt = Timestamp(microseconds: caller.now.microseconds + Self.confirmationTime)
     let reference = firestore.collection(AIAction.collection).document(id)
     return try await firestore.runTransaction { transaction in
       let stored = try await transaction.get(reference)
-      if stored.exists { return Recorded(id: id, action: try stored.data()) }
+      if stored.exists {
+        var action = try stored.data(as: AIAction.self)
+        if action.status == .proposed {
+          // The caller sees the proposal only now.
+          action.expiresAt = expiresAt
+          try transaction.set(reference, action)
+        }
+        return Recorded(id: id, action: action, isEarlier: true)
+      }
       var action = AIAction(
         trainerId: caller.uid,
-        conversationId: conversationID,
+        conversationId: place.conversationID,
         action: Command.name,
         parameters: parameters,
         status: .proposed,
@@ -60,13 +77,12 @@ struct AssistantActions: Sendable {
       do {
         let reader = reader(transaction, caller)
         try await command.check(caller, reader)
+        action.targetName = try await command.targetName(reader)
         if try await command.isAsked(by: question, reader) {
           let written = try command.write(caller, actionID: id, firestore, transaction)
           (action.status, action.result) = (.done, written.path)
         } else {
-          action.expiresAt = Timestamp(
-            microseconds: caller.now.microseconds + Self.confirmationTime
-          )
+          action.expiresAt = expiresAt
         }
       } catch let refusal as ActionRefusal {
         (action.status, action.result) = (.refused, refusal.reason)
@@ -117,6 +133,18 @@ struct AssistantActions: Sendable {
     }
   }
 
+  /// Actions by their ids, as they are now, in the order of the ids; deleted ones are left out.
+  ///
+  /// Throws `FirestoreError`.
+  func recorded(_ ids: [String]) async throws -> [Recorded] {
+    let actions = firestore.collection(AIAction.collection)
+    return try await firestore.getAll(ids.map { actions.document($0) }).compactMap { snapshot in
+      guard snapshot.exists, let action = try snapshot.data(as: Lenient<AIAction>.self).value
+      else { return nil }
+      return Recorded(id: snapshot.id, action: action, isEarlier: true)
+    }
+  }
+
   private func reader(_ transaction: Transaction, _ caller: AssistantCaller) -> ActionReader {
     ActionReader(
       firestore: firestore,
@@ -128,7 +156,7 @@ struct AssistantActions: Sendable {
 
   // MARK: Parameters
 
-  private static func parameters(of command: some AssistantCommand) throws -> [String: String] {
+  static func parameters(of command: some AssistantCommand) throws -> [String: String] {
     try JSONDecoder().decode([String: String].self, from: JSONEncoder().encode(command))
   }
 

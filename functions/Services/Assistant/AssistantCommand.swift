@@ -9,6 +9,11 @@ protocol AssistantCommand: AssistantTool {
   /// Throws `ActionRefusal` where the caller could not do this themself now.
   func check(_ caller: AssistantCaller, _ reader: ActionReader) async throws
 
+  /// The name of the person or the group that the command is for; nil for the caller alone.
+  ///
+  /// It is what the caller decides by, so it does not come from the model.
+  func targetName(_ reader: ActionReader) async throws -> String?
+
   /// Writes what the command is about, under the action's id, and returns the document's place.
   func write(
     _ caller: AssistantCaller,
@@ -76,6 +81,15 @@ struct ActionReader: Sendable {
     return ""
   }
 
+  /// The name that the caller knows somebody by: that of their contact, or the person's own.
+  func name(of uid: String) async throws -> String {
+    let contact = try await contactName(of: uid, at: self.uid) ?? ""
+    if !contact.isEmpty { return contact.asName }
+    let user = try await transaction.get(firestore.collection(User.collection).document(uid))
+    let name = documents.read(user, as: User.self)?.value?.displayName ?? ""
+    return name.isEmpty ? uid : name.asName
+  }
+
   /// A chat; nil when there is none that can be read.
   func chat(_ chatID: String) async throws -> Chat? {
     let chat = try await transaction.get(firestore.collection(Chat.collection).document(chatID))
@@ -84,6 +98,9 @@ struct ActionReader: Sendable {
 }
 
 extension String {
+  /// A name that others may have chosen, as a line of a dialog shows it.
+  var asName: String { oneLine.prefix(bytesMax: 100) }
+
   /// Throws `ActionRefusal` for a blank text, or one with more characters.
   func checked(_ name: String, charactersMax: Int) throws {
     guard contains(where: { !$0.isWhitespace }) else { throw ActionRefusal("\(name) is blank") }

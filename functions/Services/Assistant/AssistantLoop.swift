@@ -13,6 +13,8 @@ struct AssistantLoop: Sendable {
     var tokensMax = 30_000
     /// The wrong calls that a model may correct; after one more it has to answer without tools.
     var correctionsMax = 1
+    /// The bytes of all results of tools together; further ones are withheld.
+    var resultBytesMax = 40_000
   }
 
   /// What to do next.
@@ -30,12 +32,26 @@ struct AssistantLoop: Sendable {
     /// The answer; empty when the model said nothing.
     var text: String
     var reason: Reason
+
+    /// What the answer lacks, as the caller may read it; nil for a whole answer.
+    var shortcoming: String? {
+      switch reason {
+      case .answered: text.isEmpty ? "The assistant gave no answer." : nil
+      case .cutOff: "The answer became too long and is cut off."
+      case .steps, .tokens: "The assistant came to no answer within what one question may use."
+      case .spending: "Today's limit was reached before the answer was complete."
+      case .time: "The answer took too long and is not complete."
+      case .unavailable: "The assistant became unavailable before its answer was complete."
+      }
+    }
   }
 
   /// Why nothing more is done.
   enum Reason: String, Sendable, Hashable, Codable {
     /// The model has answered.
     case answered
+    /// The model's answer is as long as it may be, and broke off.
+    case cutOff
     /// The model has been asked as often as it may be.
     case steps
     /// The question has used as many tokens as it may.
@@ -44,6 +60,8 @@ struct AssistantLoop: Sendable {
     case spending
     /// There is no time for another step.
     case time
+    /// The model, or what a tool needs, cannot be reached any more.
+    case unavailable
   }
 
   /// One turn of the model, with what its tools answered.
@@ -56,7 +74,8 @@ struct AssistantLoop: Sendable {
   private let question: [ChatTurn]
   private(set) var steps: [Step] = []
   private var wrongCalls = 0
-  private var stop: Reason?
+  private var resultBytes = 0
+  private var stop: Ending?
 
   /// A loop for a question, which comes with its instructions and its context.
   init(_ question: [ChatTurn], limits: Limits = Limits()) {
@@ -70,16 +89,17 @@ struct AssistantLoop: Sendable {
   /// What to do next; the same until something is reported.
   var next: Next {
     guard let last = steps.last else {
-      return stop.map { .end(Ending(text: "", reason: $0)) } ?? .ask(question, withTools: true)
+      return stop.map { .end($0) } ?? .ask(question, withTools: true)
     }
     if last.reply.calls.isEmpty {
-      return .end(Ending(text: last.reply.text, reason: stop ?? .answered))
+      let reason = last.reply.isCutOff ? Reason.cutOff : .answered
+      return .end(stop ?? Ending(text: last.reply.text, reason: reason))
     }
     // Effects of calls that the model has made already are not left half done.
     if last.results.isEmpty {
       return .call(Array(last.reply.calls.prefix(limits.callsPerStepMax)))
     }
-    if let stop { return .end(Ending(text: last.reply.text, reason: stop)) }
+    if let stop { return .end(stop) }
     if steps.count >= limits.stepsMax { return .end(Ending(text: last.reply.text, reason: .steps)) }
     return .ask(turns, withTools: reasonToAnswer == nil)
   }
@@ -110,7 +130,7 @@ struct AssistantLoop: Sendable {
     if let reason = reasonToAnswer {
       // It was offered no tools.
       reply.calls = []
-      if reply.text.isEmpty { stop = stop ?? reason }
+      if reply.text.isEmpty { stop(for: reason) }
     }
     var ids: Set<String> = []
     for index in reply.calls.indices {
@@ -131,13 +151,26 @@ struct AssistantLoop: Sendable {
       text: #"{"error": "at most \#(limits.callsPerStepMax) calls at a time"}"#,
       isWrongCall: true
     )
-    steps[steps.count - 1].results = results + Array(repeating: refusal, count: max(0, excess))
+    steps[steps.count - 1].results =
+      results.map { bounded($0) } + Array(repeating: refusal, count: max(0, excess))
     wrongCalls += results.count { $0.isWrongCall }
   }
 
-  /// The question has to end here.
-  mutating func stop(for reason: Reason) {
-    stop = stop ?? reason
+  /// A result, or a note in its place where the model has read as much as it may.
+  private mutating func bounded(_ result: ToolResult) -> ToolResult {
+    guard resultBytes + result.text.utf8.count <= limits.resultBytesMax else {
+      var result = result
+      result.text = #"{"error": "no room for more results; answer with what you have"}"#
+      return result
+    }
+    resultBytes += result.text.utf8.count
+    return result
+  }
+
+  /// The question has to end here, with what the model was saying; what it said last if nothing.
+  mutating func stop(for reason: Reason, saying text: String = "") {
+    let words = text.isEmpty ? steps.last?.reply.text ?? "" : text
+    stop = stop ?? Ending(text: words, reason: reason)
   }
 }
 

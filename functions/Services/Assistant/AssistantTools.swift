@@ -18,7 +18,36 @@ struct AssistantTools: Sendable {
   let conversationID: String
   let turnID: String
   /// What the question allows to do at once.
-  var question: AssistantQuestion
+  private(set) var question: AssistantQuestion
+  /// The messages that the answer can rest on, to which searches add.
+  private(set) var sources: AssistantSources
+  /// What this attempt to answer made of each command.
+  private var made: [Made: AssistantActions.Recorded] = [:]
+  /// How many actions of each tool this attempt has looked at.
+  private var ordinals: [String: Int] = [:]
+
+  private struct Made: Hashable {
+    var tool: String
+    var parameters: [String: String]
+  }
+
+  init(
+    actions: AssistantActions,
+    search: MessageSearch,
+    caller: AssistantCaller,
+    conversationID: String,
+    turnID: String,
+    question: AssistantQuestion,
+    sources: AssistantSources
+  ) {
+    self.actions = actions
+    self.search = search
+    self.caller = caller
+    self.conversationID = conversationID
+    self.turnID = turnID
+    self.question = question
+    self.sources = sources
+  }
 
   /// The most messages that one search shows to the model.
   private static let hitsMax = 10
@@ -28,8 +57,6 @@ struct AssistantTools: Sendable {
     var result: ToolResult
     /// What was done, proposed or refused; nil for a tool that only reads.
     var action: AssistantActions.Recorded?
-    /// The messages found.
-    var hits: [MessageSearch.Hit] = []
   }
 
   /// The tools as the model is offered them.
@@ -48,7 +75,7 @@ struct AssistantTools: Sendable {
   /// Calls a tool; what is wrong with the call is the result.
   ///
   /// Throws `FirestoreError`.
-  func call(_ call: ToolCall) async throws -> Outcome {
+  mutating func call(_ call: ToolCall) async throws -> Outcome {
     do {
       switch call.name {
       case SearchMessages.name:
@@ -64,46 +91,67 @@ struct AssistantTools: Sendable {
     }
   }
 
-  private func perform<Command: AssistantCommand>(
+  private mutating func perform<Command: AssistantCommand>(
     _ type: Command.Type,
     _ arguments: String
   ) async throws -> Outcome {
     let command = try Self.decode(type, arguments)
-    let recorded = try await actions.perform(
-      command,
-      for: caller,
-      in: conversationID,
-      turnID: turnID,
-      question: question
-    )
+    let recorded = try await recorded(command)
+    if recorded.action.status == .done { question.done.insert(Command.name) }
     let reply = ActionReply(
       status: recorded.action.status.rawValue,
       note: recorded.action.status == .proposed
         ? "The trainer has to confirm it. It is not done yet." : nil,
-      reason: recorded.action.status == .refused ? recorded.action.result : nil
+      reason: recorded.action.status == .refused ? recorded.action.result : nil,
+      parameters: recorded.isEarlier ? recorded.action.parameters : nil
     )
     return Outcome(result: ToolResult(text: Self.json(reply)), action: recorded)
   }
 
-  private func found(_ input: SearchMessages) async throws -> Outcome {
+  /// What became of a command; the same command twice is one action.
+  private mutating func recorded<Command: AssistantCommand>(
+    _ command: Command
+  ) async throws -> AssistantActions.Recorded {
+    let key = Made(tool: Command.name, parameters: try AssistantActions.parameters(of: command))
+    if let recorded = made[key] { return recorded }
+    while true {
+      let ordinal = ordinals[Command.name, default: 0]
+      ordinals[Command.name] = ordinal + 1
+      let recorded = try await actions.perform(
+        command,
+        .init(conversationID: conversationID, turnID: turnID, ordinal: ordinal),
+        for: caller,
+        question: question
+      )
+      // What was refused to an earlier attempt does not stand for another command.
+      if recorded.isEarlier, recorded.action.status == .refused,
+        recorded.action.parameters != key.parameters
+      {
+        continue
+      }
+      made[key] = recorded
+      return recorded
+    }
+  }
+
+  private mutating func found(_ input: SearchMessages) async throws -> Outcome {
     let query = input.query.prefix(bytesMax: 1000)
     guard query.contains(where: { !$0.isWhitespace }) else { return Self.wrong("query is blank") }
     let found = try await search.search(query, as: caller.uid, limit: Self.hitsMax)
-    let messages = found.hits.map { AssistantContext.Message($0, caller.zone) }
-    return Outcome(
-      result: ToolResult(text: Self.json(SearchReply(messages: messages))),
-      hits: found.hits
-    )
+    let messages = sources.add(found.hits).map { AssistantContext.Source($0, caller.zone) }
+    return Outcome(result: ToolResult(text: Self.json(SearchReply(messages: messages))))
   }
 
   private struct ActionReply: Encodable {
     var status: String
     var note: String?
     var reason: String?
+    /// What an earlier attempt did instead, in other words than the call's.
+    var parameters: [String: String]?
   }
 
   private struct SearchReply: Encodable {
-    var messages: [AssistantContext.Message]
+    var messages: [AssistantContext.Source]
   }
 
   private struct Failure: Encodable {

@@ -36,6 +36,10 @@ struct ScheduleCall: AssistantCommand {
     else { throw ActionRefusal("there is no such client among the caller's contacts") }
   }
 
+  func targetName(_ reader: ActionReader) async throws -> String? {
+    try await reader.name(of: clientId)
+  }
+
   func write(
     _ caller: AssistantCaller,
     actionID: String,

@@ -37,6 +37,22 @@ struct SendMessage: AssistantCommand {
     guard isJoined else { throw ActionRefusal("no contact joins the two people of this chat") }
   }
 
+  func targetName(_ reader: ActionReader) async throws -> String? {
+    guard let chat = try await reader.chat(chatId) else { return nil }
+    if chat.isGroupChat, let name = chat.groupName, !name.isEmpty {
+      // Its members choose the name, which may be that of a person.
+      return "\(name.asName) (group of \(Set(chat.members).count))"
+    }
+    let others = Set(chat.members).subtracting([reader.uid]).sorted()
+    var names: [String] = []
+    for other in others.prefix(Self.namesMax) { names.append(try await reader.name(of: other)) }
+    if others.count > names.count { names.append("\(others.count - names.count) more") }
+    return names.joined(separator: ", ")
+  }
+
+  /// The members of a group without a name that are named.
+  private static let namesMax = 5
+
   func write(
     _ caller: AssistantCaller,
     actionID: String,

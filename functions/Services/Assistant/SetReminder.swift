@@ -23,6 +23,8 @@ struct SetReminder: AssistantCommand {
     }
   }
 
+  func targetName(_ reader: ActionReader) -> String? { nil }
+
   func write(
     _ caller: AssistantCaller,
     actionID: String,

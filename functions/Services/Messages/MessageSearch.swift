@@ -214,12 +214,32 @@ public struct MessageSearch: Sendable {
   }
 
   private func checked(_ matches: [VectorMatch], by userID: String) async throws -> [Hit] {
-    let places = matches.compactMap { match -> (place: MessagePlace, score: Double)? in
-      guard let chatID = match.metadata?[MetadataField.chatID]?.string,
-        let messageID = match.metadata?[MetadataField.messageID]?.string
-      else { return nil }
-      return (MessagePlace(chatID: chatID, messageID: messageID), match.score)
-    }
+    try await unnamed(
+      matches.compactMap { match in
+        guard let chatID = match.metadata?[MetadataField.chatID]?.string,
+          let messageID = match.metadata?[MetadataField.messageID]?.string
+        else { return nil }
+        return (MessagePlace(chatID: chatID, messageID: messageID), match.score)
+      },
+      as: userID
+    )
+  }
+
+  /// Messages found before, as they are now, without those that the user may not read any more.
+  ///
+  /// Throws `FirestoreError`.
+  func messages(
+    at places: [(place: MessagePlace, score: Double)],
+    as userID: String
+  ) async throws -> [Hit] {
+    try await named(try await unnamed(places, as: userID))
+  }
+
+  /// The messages at some places that the user may read now, still without their senders' names.
+  private func unnamed(
+    _ places: [(place: MessagePlace, score: Double)],
+    as userID: String
+  ) async throws -> [Hit] {
     let chats = firestore.collection(Chat.collection)
     let chatIDs = Set(places.map(\.place.chatID)).sorted()
     let snapshots = try await firestore.getAll(

@@ -1,0 +1,285 @@
+import FunctionsRuntime
+import FunctionsTesting
+import OpenAIStub
+@testable import PsstFunctions
+import PsstModels
+@testable import PsstServices
+import Testing
+
+@Suite("Questions that are sent again, and answers that get lost")
+struct AssistantRetryTests {
+  @Test("A question with a request's id that was answered gets the same answer, and acts once")
+  func sameAnswer() async throws {
+    try await AssistantScene.run { world in
+      try await world.write("m1", "My knee is sore")
+      try world.model.reply(
+        world.reminder("Ask about the sore knee"),
+        ScriptedReply(content: "Carl has a sore knee [1].")
+      )
+      let question = "Remind me to ask about the sore knee"
+      let first = try await world.ask(question, request: "r1")
+      #expect(first.actions.map(\.status) == [.done])
+      #expect(try await world.ask(question, request: "r1") == first)
+      // The conversation's id is known by now.
+      #expect(try await world.ask(question, request: "r1", in: first.conversationId) == first)
+      #expect(world.model.repliesLeft == 0)
+      #expect(try await world.reminders() == ["Ask about the sore knee"])
+      #expect(try await world.stored(first.conversationId).count == 2)
+
+      // Another id is another question.
+      try world.model.reply(ScriptedReply(content: "Yes."))
+      #expect(try await world.ask(question, request: "r2").reply == "Yes.")
+    }
+  }
+
+  @Test("An answer that is given again has only the messages that its reader may read now")
+  func sourcesNow() async throws {
+    try await AssistantScene.run { world in
+      try await world.write("m1", "My knee is sore")
+      try world.model.reply(ScriptedReply(content: "Carl has a sore knee [1]."))
+      let first = try await world.ask("Who has a sore knee?", request: "r1")
+      #expect(first.sources.map(\.messageId) == ["m1"])
+      try await world.scene.chat("c1", ["carl", "cora"])
+      let second = try await world.ask("Who has a sore knee?", request: "r1")
+      #expect(second.sources.isEmpty && second.reply == first.reply)
+    }
+  }
+
+  @Test("A request's id stands for one question")
+  func otherQuestion() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(ScriptedReply(content: "Hello."))
+      _ = try await world.ask("Good morning to you", request: "r1")
+      let error = await #expect(throws: CallableError.self) {
+        try await world.ask("Good evening to you", request: "r1")
+      }
+      #expect(error?.code == .invalidArgument && error?.message.contains("requestId") == true)
+    }
+  }
+
+  @Test(
+    "A request's id is one that a document can have",
+    arguments: ["", "a/b", "..", "__a__", String(repeating: "x", count: 129)]
+  )
+  func badRequestID(id: String) async throws {
+    try await AssistantScene.run { world in
+      let error = await #expect(throws: CallableError.self) {
+        try await world.ask("Hello there", request: id)
+      }
+      #expect(error?.code == .invalidArgument && error?.message.contains("requestId") == true)
+    }
+  }
+
+  @Test("Another user's request of the same id is another question")
+  func otherUser() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(ScriptedReply(content: "Hello Tina."))
+      _ = try await world.ask("Good morning to you", request: "r1")
+      try world.model.reply(ScriptedReply(content: "Hello Tom."))
+      #expect(
+        try await world.ask("Good morning to you", request: "r1", as: "tom").reply == "Hello Tom."
+      )
+    }
+  }
+
+  @Test("While a question is being answered, the same one is not answered too", arguments: [0, 1])
+  func inProgress(withID: Int) async throws {
+    try await AssistantScene.run { world in
+      let id = withID == 1 ? "r1" : nil
+      let memory = AssistantMemory(firestore: world.suite.firestore)
+      guard
+        case .turn(let turn) = try await memory.begin(
+          world.question("Good morning to you", request: id)
+        )
+      else {
+        Issue.record("no turn")
+        return
+      }
+      let error = await #expect(throws: CallableError.self) {
+        try await world.ask("Good morning to you", request: id, in: turn.conversationID)
+      }
+      #expect(error?.code == .aborted && error?.message.contains("try again in") == true)
+      #expect(world.model.journal.entries.isEmpty)
+
+      // What answered it was killed.
+      try await world.suite.clock.advance(by: .seconds(121))
+      try world.model.reply(ScriptedReply(content: "Hello."))
+      let reply = try await world.ask(
+        "Good morning to you",
+        request: id,
+        in: turn.conversationID
+      )
+      #expect(reply.reply == "Hello.")
+      #expect(try await world.stored(turn.conversationID).count == 2)
+    }
+  }
+
+  @Test("A question that failed can be sent again at once, and stays one question")
+  func failed() async throws {
+    try await AssistantScene.run { world in
+      try world.model.fail(StubFault(.chat, status: 400))
+      await #expect(throws: CallableError.self) {
+        try await world.ask("Remind me of Carl", request: "r1")
+      }
+      try world.model.reply(ScriptedReply(content: "Yes."))
+      let reply = try await world.ask("Remind me of Carl", request: "r1")
+      #expect(reply.reply == "Yes.")
+      #expect(try await world.stored(reply.conversationId).count == 2)
+    }
+  }
+
+  @Test("A question whose answer was lost acts once, in whatever words the model asks the next time")
+  func otherWords() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(world.reminder("Call Carl"), world.reminder("Carl: call"))
+      try world.model.reply(ScriptedReply(content: "I will remind you."))
+      let lost = await #expect(throws: Lost.self) {
+        try await world.functions.services.assistant.answer(
+          .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
+        ) { event in
+          if case .toolEnds = event { throw Lost() }
+        }
+      }
+      #expect(lost != nil)
+      let reply = try await world.ask("Remind me to call Carl", request: "r1")
+      #expect(try await world.reminders() == ["Call Carl"])
+      #expect(reply.actions.map(\.status) == [.done])
+      #expect(reply.actions.first?.parameters["text"] == "Call Carl")
+      let result = try world.requests().last?["messages"]?.items?.last
+      #expect(result?["content"]?.text?.contains("Call Carl") == true)
+    }
+  }
+
+  @Test("A proposal whose answer was lost can be confirmed for ten minutes after it is shown")
+  func renewedProposal() async throws {
+    try await AssistantScene.run { world in
+      let send = ScriptedReply(toolCalls: [
+        .init("sendMessage", .object(["chatId": "c1", "text": "Hi"]))
+      ])
+      try world.model.reply(send, send, ScriptedReply(content: "I propose it."))
+      await #expect(throws: Lost.self) {
+        try await world.functions.services.assistant.answer(
+          .init(uid: "tina", text: "Say hi to Carl", requestID: "r1")
+        ) { event in
+          if case .toolEnds = event { throw Lost() }
+        }
+      }
+      try await world.suite.clock.advance(by: .seconds(601))
+      let action = try #require(
+        try await world.ask("Say hi to Carl", request: "r1").actions.first
+      )
+      #expect(action.status == .proposed)
+      try await world.suite.clock.advance(by: .seconds(599))
+      #expect(try await world.confirm(action.id).status == .done)
+      #expect(try await world.messages().count == 1)
+    }
+  }
+
+  @Test("A question without an answer is no part of the next one's conversation")
+  func unanswered() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(ScriptedReply(content: "Hello."))
+      let first = try await world.ask("Good morning to you")
+      let memory = AssistantMemory(firestore: world.suite.firestore)
+      _ = try await memory.begin(
+        world.question("Send everything to everyone", in: first.conversationId)
+      )
+      try world.model.reply(ScriptedReply(content: "Fine."))
+      _ = try await world.ask("How are things?", in: first.conversationId)
+      let turns = try world.requests().last?["messages"]?.items ?? []
+      #expect(turns.map { $0["role"]?.text } == ["system", "user", "assistant", "user"])
+      #expect(!turns.contains { $0["content"]?.text?.contains("everything") == true })
+    }
+  }
+
+  @Test("What was done is reported when the database fails at the next action")
+  func databaseFailsAfterAction() async throws {
+    try await AssistantScene.run { world in
+      let faults = FaultyFirestore(world.suite.firestore)
+      try world.model.reply(
+        ScriptedReply(
+          toolCalls: (world.reminder("Call Carl").toolCalls ?? [])
+            + (world.reminder("Call Cora").toolCalls ?? [])
+        )
+      )
+      let assistant = world.services(over: faults.firestore).assistant
+      let answer = try await assistant.answer(
+        .init(uid: "tina", text: "Remind me to call Carl")
+      ) { event in
+        if case .toolEnds = event { faults.decide { $0 == 1 ? .refused : .none() } }
+      }
+      #expect(answer.actions.map(\.record.status) == [.done])
+      #expect(answer.shortcoming?.contains("unavailable") == true)
+      #expect(try await world.reminders() == ["Call Carl"])
+    }
+  }
+
+  @Test("An answer that cannot be stored is given nevertheless, and says so")
+  func notStored() async throws {
+    try await AssistantScene.run { world in
+      let faults = FaultyFirestore(world.suite.firestore)
+      try world.model.reply(ScriptedReply(content: "Hello."))
+      let assistant = world.services(over: faults.firestore).assistant
+      let answer = try await assistant.answer(
+        .init(uid: "tina", text: "Good morning to you", requestID: "r1")
+      ) { _ in
+        faults.decide { _ in .refused }
+      }
+      #expect(answer.text == "Hello.")
+      #expect(answer.shortcoming == "The answer could not be stored in the conversation.")
+    }
+  }
+}
+
+/// What a test throws in place of a caller that leaves.
+private struct Lost: Error {}
+
+extension AssistantScene {
+  /// A call of `setReminder` that a model makes.
+  fileprivate func reminder(_ text: String) -> ScriptedReply {
+    ScriptedReply(toolCalls: [
+      .init(
+        "setReminder",
+        .object(["text": .string(text), "dueDate": .string(self.text(hours: 24))])
+      )
+    ])
+  }
+
+  fileprivate func ask(
+    _ question: String,
+    request: String?,
+    in conversation: String? = nil,
+    as uid: String = "tina"
+  ) async throws -> ChatWithAIReply {
+    try await suite.call(
+      functions.chatWithAI,
+      ChatWithAIRequest(message: question, conversationId: conversation, requestId: request),
+      as: .user(uid)
+    )
+  }
+
+  fileprivate func question(
+    _ text: String,
+    request: String? = nil,
+    in conversation: String? = nil
+  ) -> AssistantMemory.Question {
+    .init(
+      uid: "tina",
+      text: text,
+      conversationID: conversation,
+      requestID: request,
+      time: suite.clock.now
+    )
+  }
+
+  /// The texts of all reminders.
+  fileprivate func reminders() async throws -> [String] {
+    try await suite.firestore.collection("reminders").get().data(as: Reminder.self).map(\.text)
+  }
+
+  /// What was said in a conversation of Tina's.
+  fileprivate func stored(_ conversation: String) async throws -> QuerySnapshot {
+    try await suite.firestore.collection("users/tina/ai_conversations/\(conversation)/messages")
+      .get()
+  }
+}

@@ -1,0 +1,86 @@
+import FirestoreClient
+
+/// Runs the loop of one question: asks the model, calls the tools, and keeps what was done.
+struct AssistantRun {
+  let model: AssistantModel
+  private(set) var tools: AssistantTools
+  let onEvent: @Sendable (Assistant.Event) async throws -> Void
+  /// What was done, proposed and refused so far, each once.
+  private(set) var actions: [Assistant.Action] = []
+  /// The tokens so far.
+  private(set) var usage = TokenUsage()
+
+  init(
+    model: AssistantModel,
+    tools: AssistantTools,
+    onEvent: @escaping @Sendable (Assistant.Event) async throws -> Void
+  ) {
+    self.model = model
+    self.tools = tools
+    self.onEvent = onEvent
+  }
+
+  /// Runs a loop to its end.
+  ///
+  /// Once something was done or said, a failure is a part of the ending. Before that it throws
+  /// `Assistant.Failure` and `FirestoreError`; it always throws what `onEvent` throws.
+  mutating func end(of loop: AssistantLoop) async throws -> AssistantLoop.Ending {
+    var loop = loop
+    while true {
+      switch loop.next {
+      case .ask(let turns, let withTools): try await ask(turns, withTools, &loop)
+      case .call(let calls): try await call(calls, &loop)
+      case .end(let ending): return ending
+      }
+    }
+  }
+
+  private mutating func ask(
+    _ turns: [ChatTurn],
+    _ withTools: Bool,
+    _ loop: inout AssistantLoop
+  ) async throws {
+    let onEvent = onEvent
+    let outcome = try await model.ask(
+      turns,
+      tools: withTools ? try AssistantTools.descriptions() : []
+    ) { text in
+      try await onEvent(.text(text))
+    }
+    switch outcome {
+    case .reply(let reply):
+      usage += reply.usage
+      loop.said(reply)
+    case .timeIsUp(let said):
+      loop.stop(for: .time, saying: said)
+    case .failed(let error, let said):
+      usage += error.usage
+      guard !actions.isEmpty || !said.isEmpty else { throw Assistant.Failure.unavailable(error) }
+      loop.stop(for: error.kind == .limitReached ? .spending : .unavailable, saying: said)
+    }
+  }
+
+  private mutating func call(_ calls: [ToolCall], _ loop: inout AssistantLoop) async throws {
+    var results: [ToolResult] = []
+    for call in calls {
+      guard !model.deadline.isOver else {
+        loop.stop(for: .time)
+        break
+      }
+      try await onEvent(.toolBegins(call.name))
+      do {
+        let outcome = try await tools.call(call)
+        results.append(outcome.result)
+        if let action = outcome.action, !actions.contains(where: { $0.id == action.id }) {
+          actions.append(Assistant.Action(id: action.id, record: action.action))
+        }
+      } catch let error as FirestoreError {
+        guard !actions.isEmpty else { throw error }
+        loop.stop(for: .unavailable)
+        break
+      }
+      try await onEvent(.toolEnds(call.name))
+    }
+    loop.answered(results)
+  }
+}
