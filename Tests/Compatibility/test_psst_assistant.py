@@ -81,10 +81,12 @@ class World:
     def answers(self, *replies):
         self.stub.script(chat=list(replies))
 
-    def asks(self, message=QUESTION, conversation=None, uid=None):
+    def asks(self, message=QUESTION, conversation=None, uid=None, request=None):
         data = {"message": message}
         if conversation:
             data["conversationId"] = conversation
+        if request:
+            data["requestId"] = request
         return self.suite.call("chatWithAI", data, token(uid or self.trainer))
 
     def gets(self, *arguments, **options):
@@ -112,10 +114,14 @@ class World:
         return self.suite.call("confirmAction", {"actionId": action, "accept": accept},
                                token(uid or self.trainer))
 
+    def said(self, conversation):
+        """Where what was said is stored."""
+        return self.db.collection(
+            f"users/{self.trainer}/ai_conversations/{conversation}/messages")
+
     def conversation(self, conversation):
         """What was said, by whom, as stored."""
-        turns = self.db.collection(
-            f"users/{self.trainer}/ai_conversations/{conversation}/messages").order_by("timestamp")
+        turns = self.said(conversation).order_by("timestamp")
         return [(turn.get("role"), turn.get("content")) for turn in turns.stream()]
 
     def conversations(self):
@@ -283,7 +289,7 @@ def test_a_model_that_calls_tools_without_end_is_stopped(world):
         for after in (False, True)])
     result = world.gets()
 
-    assert result["degraded"] and "no answer within the steps" in result["note"]
+    assert result["degraded"] and "no answer within what one question may use" in result["note"]
     assert len(world.questions()) <= 6
 
 
@@ -432,6 +438,21 @@ def workers_of(suite, function):
     return found
 
 
+def test_a_question_sent_again_with_its_id_gets_its_answer_and_acts_once(world):
+    world.answers(calls_tool("setReminder", text="Ask Carl", dueDate=tomorrow()),
+                  {"content": "Done."})
+    question = "Remind me tomorrow at 9 to ask Carl"
+    first = world.gets(question, request="q1")
+    assert world.gets(question, request="q1") == first
+    assert world.gets(question, first["conversationId"], request="q1") == first
+    assert len(world.questions()) == 2
+    ours = FieldFilter("trainerId", "==", world.trainer)
+    assert len(world.db.collection("reminders").where(filter=ours).get()) == 1
+
+    refused = world.asks("Remind me of Dana", request="q1")
+    assert (refused.status_code, refused.json()["error"]["status"]) == (400, "INVALID_ARGUMENT")
+
+
 def test_a_question_asked_again_after_a_crash_acts_once(world):
     world.answers({"content": "Hello."})
     conversation = world.gets("Tell me of Carl")["conversationId"]
@@ -447,6 +468,12 @@ def test_a_question_asked_again_after_a_crash_acts_once(world):
         assert reply.result().status_code >= 500
     assert world.conversation(conversation)[2:] == [("user", question)]
     world.answers(remind, {"content": "Done."})
+    # Nobody knows yet that the first attempt is dead.
+    refused = world.asks(question, conversation)
+    assert (refused.status_code, refused.json()["error"]["status"]) == (409, "ABORTED")
+    asked, = world.said(conversation).where(
+        filter=FieldFilter("content", "==", question)).get()
+    asked.reference.update({"claimedUntil": datetime.datetime.now(datetime.timezone.utc)})
     result = world.gets(question, conversation)
 
     assert [action["status"] for action in result["actions"]] == ["done"]

@@ -4,6 +4,7 @@ import OpenAIStub
 @testable import PsstFunctions
 import PsstModels
 @testable import PsstServices
+import TestSupport
 import Testing
 
 @Suite("Questions that are sent again, and answers that get lost")
@@ -102,7 +103,7 @@ struct AssistantRetryTests {
       #expect(world.model.journal.entries.isEmpty)
 
       // What answered it was killed.
-      try await world.suite.clock.advance(by: .seconds(121))
+      try await world.suite.clock.advance(by: .seconds(31))
       try world.model.reply(ScriptedReply(content: "Hello."))
       let reply = try await world.ask(
         "Good morning to you",
@@ -128,7 +129,7 @@ struct AssistantRetryTests {
     }
   }
 
-  @Test("A question whose answer was lost acts once, in whatever words the model asks the next time")
+  @Test("A question whose answer was lost acts once, in whatever words the model asks for it")
   func otherWords() async throws {
     try await AssistantScene.run { world in
       try world.model.reply(world.reminder("Call Carl"), world.reminder("Carl: call"))
@@ -147,6 +148,94 @@ struct AssistantRetryTests {
       #expect(reply.actions.first?.parameters["text"] == "Call Carl")
       let result = try world.requests().last?["messages"]?.items?.last
       #expect(result?["content"]?.text?.contains("Call Carl") == true)
+    }
+  }
+
+  @Test("Of one question that arrives twice at once one is answered")
+  func twiceAtOnce() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(ScriptedReply(content: "Hello."))
+      let replies = await withTaskGroup(of: ChatWithAIReply?.self) { group in
+        for _ in 1...4 {
+          group.addTask {
+            do {
+              return try await world.ask("Good morning to you", request: "r1")
+            } catch let error as CallableError {
+              #expect(error.code == .aborted)
+            } catch {
+              Issue.record(error)
+            }
+            return nil
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(Set(replies.compactMap { $0?.reply }) == ["Hello."])
+      #expect(world.model.journal.entries.count == 1)
+    }
+  }
+
+  @Test("Of two attempts that answer one question, the first answer stands")
+  func firstAnswerStands() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(world.reminder("Call Carl"), world.reminder("Ring Carl up"))
+      try world.model.reply(ScriptedReply(content: "First."), ScriptedReply(content: "Second."))
+      // The first attempt is so slow that a second one begins and ends while its tool runs.
+      let slow = try await world.functions.services.assistant.answer(
+        .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
+      ) { event in
+        guard case .toolEnds = event else { return }
+        try await world.suite.clock.advance(by: .seconds(31))
+        let fast = try await world.ask("Remind me to call Carl", request: "r1")
+        #expect(fast.reply == "First.")
+      }
+      #expect(slow.text == "First.")
+      #expect(slow.actions.map(\.record.status) == [.done])
+      #expect(try await world.reminders() == ["Call Carl"])
+      #expect(try await world.stored("r1").count == 2)
+    }
+  }
+
+  @Test(
+    "Whichever commits fail, a question that is sent until it is answered acts once",
+    arguments: 1...20
+  )
+  func faults(seed: UInt64) async throws {
+    try await AssistantScene.run { world in
+      try world.model.add(
+        StubScript(rules: [
+          .init(contains: "remind", reply: world.reminder("Call Carl")),
+          .init(contains: "remind", afterTool: true, reply: ScriptedReply(content: "Yes.")),
+        ])
+      )
+      var generator = SeededGenerator(seed: seed)
+      let fates = (0..<12).map { _ in Int.random(in: 0..<3, using: &generator) }
+      let faults = FaultyFirestore(world.suite.firestore)
+      let assistant = world.services(over: faults.firestore).assistant
+      faults.decide { number in
+        switch number <= fates.count ? fates[number - 1] : 0 {
+        case 1: .refused
+        case 2: .unheard
+        default: .none()
+        }
+      }
+      var answer: Assistant.Answer?
+      for _ in 0..<fates.count + 1 where answer == nil {
+        do {
+          answer = try await assistant.answer(
+            .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
+          )
+        } catch is FirestoreError {
+        } catch is Assistant.Failure {
+        }
+        // A claim that could not be given up ends.
+        try await world.suite.clock.advance(by: .seconds(31))
+      }
+      let actions = try #require(answer).actions
+      #expect(actions.map(\.record.status) == [.done])
+      #expect(try await world.reminders() == ["Call Carl"])
+      let recorded = try await world.suite.firestore.collection("aiActions").get()
+      #expect(recorded.map(\.id) == actions.map(\.id))
     }
   }
 

@@ -181,26 +181,26 @@ public struct Assistant: Sendable {
     }
   }
 
-  /// The answer, stored in its conversation; it says so where that fails.
+  /// The answer, stored in its conversation; another attempt's where that came first.
   ///
-  /// What was done cannot be taken back, so the caller gets the answer in any case.
+  /// What was done cannot be taken back, so the caller gets the answer even where it cannot be
+  /// stored, which it says.
   private func ended(
     _ turn: AssistantMemory.Turn,
     with answer: Answer,
     of caller: AssistantCaller
   ) async -> Answer {
+    let message = AIMessage(
+      role: .assistant,
+      content: answer.text,
+      timestamp: max(time, Timestamp(microseconds: caller.now.microseconds + 1)),
+      turnId: turn.id,
+      answer: AIAnswer(answer)
+    )
     do {
-      try await memory.end(
-        turn,
-        with: AIMessage(
-          role: .assistant,
-          content: answer.text,
-          timestamp: max(time, Timestamp(microseconds: caller.now.microseconds + 1)),
-          turnId: turn.id,
-          answer: AIAnswer(answer)
-        )
-      )
-      return answer
+      let standing = try await memory.end(turn, with: message)
+      return standing == message
+        ? answer : try await stored(standing, in: turn.conversationID, for: caller)
     } catch {
       Logger.current.warning("An answer could not be stored", metadata: ["reason": "\(error)"])
       await memory.giveUp(turn)

@@ -14,8 +14,11 @@ struct AssistantMemory: Sendable {
   private static let messagesMax = 60
   /// The time within which an unanswered question that is sent again is the same one.
   private static let repetitionTime: Int64 = 600_000_000
-  /// The longest time that an attempt to answer can take, as `chatWithAI` is cancelled after it.
-  private static let claimTime: Int64 = 120_000_000
+  /// How long an attempt to answer has a question for itself: longer than most answers take.
+  ///
+  /// After it the question can be answered by another attempt, because this one may have been
+  /// killed. Should both be at it, each action is done once and the first answer stands.
+  private static let claimTime: Int64 = 30_000_000
 
   /// A question as it arrives.
   struct Question: Sendable {
@@ -83,7 +86,8 @@ struct AssistantMemory: Sendable {
       guard stored.exists || question.conversationID == nil else { return .unknownConversation }
       let conversation =
         try stored.exists ? stored.data(as: Lenient<AIConversation>.self).value : nil
-      let said = try await transaction.get(latest)
+      let said =
+        try await transaction.get(latest)
         .compactMap { try $0.data(as: Lenient<AIMessage>.self).value }
         .reversed() as [AIMessage]
       let turns = Self.turns(said)
@@ -161,14 +165,15 @@ struct AssistantMemory: Sendable {
     return both[0].map { ($0, both[1]) }
   }
 
-  /// Stores the answer of a turn, unless another attempt has answered it.
+  /// Stores the answer of a turn, and returns the one that stands: the first.
   ///
   /// Throws `FirestoreError`.
-  func end(_ turn: Turn, with answer: AIMessage) async throws {
+  func end(_ turn: Turn, with answer: AIMessage) async throws -> AIMessage {
     let messages = messages(of: turn)
     let reference = messages.document(Self.answerID(turn.id))
-    try await firestore.runTransaction { transaction in
-      guard try await !transaction.get(reference).exists else { return }
+    return try await firestore.runTransaction { transaction in
+      let stored = try await transaction.get(reference)
+      if stored.exists { return try stored.data() }
       try transaction.set(reference, answer)
       try transaction.update(
         messages.document(Self.questionID(turn.id)),
@@ -178,6 +183,7 @@ struct AssistantMemory: Sendable {
         conversations(of: turn.uid).document(turn.conversationID),
         ["updatedAt": .value(answer.timestamp)]
       )
+      return answer
     }
   }
 
