@@ -62,6 +62,14 @@ struct AssistantContextTests {
     #expect(turns.count == 2)
   }
 
+  @Test("Earlier messages count as many bytes as they take in JSON")
+  func history() throws {
+    let text = String(repeating: "\u{1}", count: 4000)
+    let context = Self.context(history: [text, "Yes.", "And?", "No."])
+    #expect(Self.turns(of: context).count == 5)
+    #expect(AssistantContext.bytes(of: context.history) > AssistantContext.historyBytesMax)
+  }
+
   @Test("The beginning of a text takes no more bytes in JSON than it may")
   func beginning() throws {
     for text in ["abc", "\u{1}\u{2}\u{1F}\u{7F}", "\"\\\n\r\t\u{8}\u{C}/", "äöü€🏋️"] {

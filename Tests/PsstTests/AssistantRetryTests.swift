@@ -239,6 +239,25 @@ struct AssistantRetryTests {
     }
   }
 
+  @Test("What was refused to a lost attempt does not stand for what the next one asks for")
+  func refusedBefore() async throws {
+    try await AssistantScene.run { world in
+      try world.model.reply(world.reminder(" "), world.reminder("Call Carl"))
+      try world.model.reply(ScriptedReply(content: "I will remind you."))
+      await #expect(throws: Lost.self) {
+        try await world.functions.services.assistant.answer(
+          .init(uid: "tina", text: "Remind me to call Carl", requestID: "r1")
+        ) { event in
+          if case .toolEnds = event { throw Lost() }
+        }
+      }
+      let reply = try await world.ask("Remind me to call Carl", request: "r1")
+      #expect(reply.actions.map(\.status) == [.done])
+      #expect(try await world.reminders() == ["Call Carl"])
+      #expect(try await world.suite.firestore.collection("aiActions").get().count == 2)
+    }
+  }
+
   @Test("A proposal whose answer was lost can be confirmed for ten minutes after it is shown")
   func renewedProposal() async throws {
     try await AssistantScene.run { world in

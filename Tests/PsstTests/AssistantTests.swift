@@ -119,6 +119,39 @@ struct AssistantTests {
     }
   }
 
+  @Test("What does not fit into one summary stays for the next")
+  func longHistory() async throws {
+    try await AssistantScene.run { world in
+      let long = String(repeating: "knees and squats, ", count: 3300)
+      var conversation: String?
+      for number in 1...5 {
+        // A summary that fails leaves all as it was.
+        if number >= 4 { try world.model.reply(ScriptedReply(refusal: "No.")) }
+        try world.model.reply(ScriptedReply(content: "\(number): \(long)"))
+        conversation = try await world.ask("Tell me more, \(number).", in: conversation)
+          .conversationId
+        // A day, because of what one user may use in a day.
+        try await world.suite.clock.advance(by: .seconds(86_400))
+      }
+      for number in 6...7 {
+        try world.model.reply(
+          ScriptedReply(content: "Summary \(number)."),
+          ScriptedReply(content: "Yes.")
+        )
+        _ = try await world.ask("Tell me more, \(number).", in: conversation)
+        try await world.suite.clock.advance(by: .seconds(86_400))
+      }
+      let summed = try world.requests().map { request in
+        (request["messages"]?.items ?? []).compactMap { $0["content"]?.text }.joined()
+      }
+      .filter { $0.contains("Sum up this conversation") }.suffix(2)
+      #expect(summed.map { $0.contains("Tell me more, 1.") } == [true, false])
+      #expect(summed.map { $0.contains("Tell me more, 2.") } == [true, false])
+      #expect(summed.map { $0.contains("3: knees") } == [false, true])
+      #expect(summed.last?.contains("Summary 6.") == true)
+    }
+  }
+
   @Test("Messages keep the numbers by which an answer cites them, also those that a tool found")
   func citedSources() async throws {
     try await AssistantScene.run { world in

@@ -9,6 +9,8 @@ extension Assistant {
   private static let messagesMax = 40
   /// The most that is summed up at a time, as JSON.
   private static let bytesMax = 100_000
+  /// The part of a message that is summed up, as JSON, so that a question and its answer fit.
+  private static let messageBytesMax = 40_000
   private static let summaryBytesMax = 4000
   private static let timeMaxOfSummary: Duration = .seconds(20)
 
@@ -27,15 +29,18 @@ extension Assistant {
         || AssistantContext.bytes(of: history) > AssistantContext.historyBytesMax
     else { return TokenUsage() }
     var bytes = 0
-    let old = history.dropLast(Self.messagesKept).prefix { message in
-      defer { bytes += AssistantContext.bytes(of: [message]) }
-      // The first one always fits, or nothing would ever be summed up.
-      return bytes == 0 || bytes + AssistantContext.bytes(of: [message]) <= Self.bytesMax
+    let fitting = history.dropLast(Self.messagesKept).map { message in
+      [message.role.rawValue: message.content.prefix(jsonBytesMax: Self.messageBytesMax)]
     }
-    guard let until = old.last?.timestamp else { return TokenUsage() }
-    let words = AssistantContext.json(
-      [["before": context.summary ?? ""]] + old.map { [$0.role.rawValue: $0.content] }
-    )
+    .prefix { message in
+      bytes += AssistantContext.json(message).utf8.count
+      return bytes <= Self.bytesMax
+    }
+    // A question and its answer stay together.
+    let old = fitting.dropLast(fitting.count % 2)
+    guard !old.isEmpty else { return TokenUsage() }
+    let until = history[old.count - 1].timestamp
+    let words = AssistantContext.json([["before": context.summary ?? ""]] + old)
     let outcome = try await model.ask(
       [
         .system(
