@@ -208,6 +208,28 @@ struct QuickActionTests {
     }
   }
 
+  @Test("An earlier message is found however many later ones are closer")
+  func manyLaterMessages() async throws {
+    try await World.run(World.tinyModel) { world in
+      for (id, text, time) in [
+        ("m1", "My knee is sore, still", 1_000), ("m2", "My knee is sore", 2_000),
+        ("m3", "My knee is sore", 3_000),
+      ] as [(String, String, Int64)] {
+        try await world.write(id, text)
+        try await world.suite.firestore.document("chats/c1/messages/\(id)")
+          .update(["timestamp": .value(Timestamp(microseconds: time))])
+      }
+      try await world.suite.settle()
+      world.providers.copy("c1#m3", times: 1000)
+      let reply = try await world.suite.call(
+        world.functions.surfaceContext,
+        SurfaceContextRequest(chatId: "c1", messageId: "m2", limit: 1),
+        as: .user("tina")
+      )
+      #expect(reply.results.map(\.messageId) == ["m1"] && !reply.degraded)
+    }
+  }
+
   // MARK: Suggested reminders
 
   @Test("A message suggests a reminder at a time of the caller's zone, and nothing is written")
@@ -281,6 +303,19 @@ struct QuickActionTests {
       let thanks = try await world.suggestion("m3")
       #expect(thanks.reminder == nil && thanks.model == nil)
       #expect(world.model.journal.entries.count == 2)
+    }
+  }
+
+  @Test("Control characters make a message no longer for the model")
+  func controlCharacters() async throws {
+    try await AssistantScene.run { world in
+      let text = "Send the plan" + String(repeating: "\u{1}", count: 5000) + "on Friday"
+      try await world.write("m1", text)
+      try world.suggest("Send Carl the plan", nil)
+      #expect(try await world.suggestion("m1").reminder?.text == "Send Carl the plan")
+      let data = try world.requests().last?["messages"]?.items?.last?["content"]?.text
+      #expect(data?.contains("Send the plan on Friday") == true)
+      #expect(try #require(data).utf8.count < 1000)
     }
   }
 
