@@ -131,6 +131,49 @@ struct QuickActionTests {
     }
   }
 
+  @Test("Who has no name that fits is called by their uid")
+  func longNames() async throws {
+    try await AssistantScene.run { world in
+      // One character, which has no part that could be shown.
+      let name = "C" + String(repeating: "\u{301}", count: 99)
+      try await world.suite.firestore.document("users/carl").update(["displayName": .value(name)])
+      try await world.write("m1", "My knee is sore")
+      try world.summarize("One")
+      _ = try await world.summary()
+      let data = try world.requests().last?["messages"]?.items?.last?["content"]?.text
+      #expect(data?.contains(#""sender":"carl""#) == true)
+    }
+  }
+
+  @Test("An answer that cannot be kept is given all the same, and the next caller pays again")
+  func unkept() async throws {
+    try await AssistantScene.run { world in
+      let faulty = FaultyFirestore(world.suite.firestore)
+      let cache = AnswerCache<SummaryAnswer>()
+      let model = try #require(world.functions.services.quickActions.model)
+      func answer() async throws -> AnswerCache<SummaryAnswer>.Answer {
+        try await cache.answer(
+          to: [ChatMessage(.user, "{}")],
+          as: JSONSchema(name: "chat_summary", ["summary": .string]),
+          keptIn: faulty.firestore.document("chats/c1/answers/summary"),
+          by: model,
+          for: .user("tina")
+        )
+      }
+      faulty.decide { _ in .refused }
+      for text in ["One", "Two"] {
+        try world.summarize(text)
+        let unkept = try await answer()
+        #expect(unkept.output.summary == text && !unkept.isCached)
+      }
+      faulty.decide(nil)
+      try world.summarize("Three")
+      _ = try await answer()
+      let kept = try await answer()
+      #expect(kept.output.summary == "Three" && kept.isCached && faulty.commits == 1)
+    }
+  }
+
   // MARK: Related messages
 
   @Test("Earlier messages of the caller's chats that are related are found, best first")
