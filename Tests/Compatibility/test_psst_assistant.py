@@ -531,6 +531,8 @@ class Demo:
                 self.environment[name] = value
             elif line.startswith(("hearth ", "curl ")):
                 self.commands.append(line)
+            elif line.startswith("Imported "):
+                self.folder = pathlib.Path(line.rpartition(" from ")[2]).parent
             elif "Ctrl-C" in line:
                 break
         else:
@@ -550,7 +552,7 @@ class Demo:
     def processes(self):
         """The processes of the demo, which all have its folder in what they were started with."""
         return [words for folder in pathlib.Path("/proc").iterdir() if folder.name.isdigit()
-                and ".build/demo/" in (words := self.words(folder))]
+                and str(self.folder) in (words := self.words(folder))]
 
     @staticmethod
     def words(folder):
@@ -569,7 +571,7 @@ def demo():
 
 
 def test_the_demo_shows_what_it_says_and_leaves_nothing(demo):
-    ask, remind, look, write, confirm = demo.commands
+    ask, remind, look, write, confirm, sum_up, surface, suggest, *calls, run = demo.commands
     asked = demo.result(ask)
     assert [source["senderName"] for source in asked["sources"]] == ["Dana", "Carl"]
     for source, part in zip(asked["sources"], asked["reply"].split(".")[1:]):
@@ -582,20 +584,39 @@ def test_the_demo_shows_what_it_says_and_leaves_nothing(demo):
 
     proposed, = (result := demo.result(write))["actions"]
     assert (proposed["status"], result["model"]) == ("proposed", "scripted")
+    before = demo.result(sum_up)
+    assert (before["model"], before["cached"], before["messages"]) == ("scripted", False, 3)
     sent = demo.result(confirm.replace("ID", proposed["id"]))
     assert sent["status"] == "done"
+    after = demo.result(sum_up)
+    assert after["messages"] == 4 and after["summary"] != before["summary"]
+    assert demo.result(sum_up)["cached"]
+    found, = demo.result(surface)["results"]
+    assert (found["chatId"], found["messageId"]) == ("tina-carl", "m1")
+    suggested = demo.result(suggest)
+    assert "Erik" in suggested["reminder"]["text"] and suggested["model"] == "scripted"
+
+    for call in calls:
+        scheduled, = demo.result(call)["actions"]
+        assert scheduled["status"] == "done"
+    demo.run(run)
+    reminders = ["Ask Carl", "overlap", "Erik and you", "Dana and you"]
+    until(lambda: all(words in demo.run(look) for words in reminders), "a reminder is missing")
 
     other = demo.result(ask.replace(QUESTION, "Who is strongest?"))
     assert other["reply"].startswith("I am a script, not a model") and asked["model"] == "scripted"
-    # The script says nothing of messages that the caller cannot read.
+    # The script says nothing of messages that the caller cannot read, or that it does not know.
     other = demo.result(ask.replace("tina", "carl"))
     assert other["reply"].startswith("I am a script, not a model")
+    other = demo.result(sum_up.replace("tina-carl", "tina-dana"))
+    assert other["summary"].startswith("I am a script, not a model")
+    assert demo.result(suggest.replace("tina-erik", "tina-dana"))["reminder"] is None
 
     assert demo.processes() != []
     demo.process.send_signal(signal.SIGINT)
     assert demo.process.wait(timeout=10) == 0
     until(lambda: demo.processes() == [], "the demo leaves processes behind")
-    assert not list((ROOT / ".build/demo").iterdir())
+    assert not demo.folder.exists()
 
 
 def test_the_demos_processes_end_with_its_suite(demo):

@@ -28,6 +28,18 @@ final class ProviderStandIn: HTTPTransport {
   /// How often the path of a request ended so.
   func count(_ suffix: String) -> Int { requests.filter { $0.url.hasSuffix(suffix) }.count }
 
+  /// Stores copies of a record under other ids.
+  func copy(_ id: String, times count: Int) {
+    state.withLock { state in
+      guard let record = state.records[id] else { return }
+      for number in 0..<count {
+        var copy = record
+        copy.id = "\(id)-\(number)"
+        state.records[copy.id] = copy
+      }
+    }
+  }
+
   /// The next requests are answered so, before all else.
   func fail(_ faults: OutboundResponse...) { state.withLock { $0.faults += faults } }
 
@@ -137,6 +149,8 @@ final class ProviderStandIn: HTTPTransport {
       case any([Filter])
       /// The field has one of the values.
       case oneOf(field: String, values: [MetadataValue])
+      /// The field is a number below this one.
+      case less(field: String, number: Double)
     }
 
     private var condition: Condition
@@ -149,6 +163,10 @@ final class ProviderStandIn: HTTPTransport {
       }
       let (field, test) =
         try container.decode([String: [String: MetadataValue]].self).first ?? ("", [:])
+      if case .number(let number)? = test["$lt"] {
+        condition = .less(field: field, number: number)
+        return
+      }
       let values = test["$eq"].map { [$0] } ?? test["$in"]?.strings?.map { .string($0) }
       condition = .oneOf(field: field, values: values ?? [])
     }
@@ -163,6 +181,8 @@ final class ProviderStandIn: HTTPTransport {
         } else {
           metadata[field].map(values.contains) ?? false
         }
+      case .less(let field, let number):
+        if case .number(let value) = metadata[field] { value < number } else { false }
       }
     }
   }

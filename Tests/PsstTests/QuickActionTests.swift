@@ -131,6 +131,49 @@ struct QuickActionTests {
     }
   }
 
+  @Test("Who has no name that fits is called by their uid")
+  func longNames() async throws {
+    try await AssistantScene.run { world in
+      // One character, which has no part that could be shown.
+      let name = "C" + String(repeating: "\u{301}", count: 99)
+      try await world.suite.firestore.document("users/carl").update(["displayName": .value(name)])
+      try await world.write("m1", "My knee is sore")
+      try world.summarize("One")
+      _ = try await world.summary()
+      let data = try world.requests().last?["messages"]?.items?.last?["content"]?.text
+      #expect(data?.contains(#""sender":"carl""#) == true)
+    }
+  }
+
+  @Test("An answer that cannot be kept is given all the same, and the next caller pays again")
+  func unkept() async throws {
+    try await AssistantScene.run { world in
+      let faulty = FaultyFirestore(world.suite.firestore)
+      let cache = AnswerCache<SummaryAnswer>()
+      let model = try #require(world.functions.services.quickActions.model)
+      func answer() async throws -> AnswerCache<SummaryAnswer>.Answer {
+        try await cache.answer(
+          to: [ChatMessage(.user, "{}")],
+          as: JSONSchema(name: "chat_summary", ["summary": .string]),
+          keptIn: faulty.firestore.document("chats/c1/answers/summary"),
+          by: model,
+          for: .user("tina")
+        )
+      }
+      faulty.decide { _ in .refused }
+      for text in ["One", "Two"] {
+        try world.summarize(text)
+        let unkept = try await answer()
+        #expect(unkept.output.summary == text && !unkept.isCached)
+      }
+      faulty.decide(nil)
+      try world.summarize("Three")
+      _ = try await answer()
+      let kept = try await answer()
+      #expect(kept.output.summary == "Three" && kept.isCached && faulty.commits == 1)
+    }
+  }
+
   // MARK: Related messages
 
   @Test("Earlier messages of the caller's chats that are related are found, best first")
@@ -208,6 +251,28 @@ struct QuickActionTests {
     }
   }
 
+  @Test("An earlier message is found however many later ones are closer")
+  func manyLaterMessages() async throws {
+    try await World.run(World.tinyModel) { world in
+      for (id, text, time) in [
+        ("m1", "My knee is sore, still", 1_000), ("m2", "My knee is sore", 2_000),
+        ("m3", "My knee is sore", 3_000),
+      ] as [(String, String, Int64)] {
+        try await world.write(id, text)
+        try await world.suite.firestore.document("chats/c1/messages/\(id)")
+          .update(["timestamp": .value(Timestamp(microseconds: time))])
+      }
+      try await world.suite.settle()
+      world.providers.copy("c1#m3", times: 1000)
+      let reply = try await world.suite.call(
+        world.functions.surfaceContext,
+        SurfaceContextRequest(chatId: "c1", messageId: "m2", limit: 1),
+        as: .user("tina")
+      )
+      #expect(reply.results.map(\.messageId) == ["m1"] && !reply.degraded)
+    }
+  }
+
   // MARK: Suggested reminders
 
   @Test("A message suggests a reminder at a time of the caller's zone, and nothing is written")
@@ -281,6 +346,19 @@ struct QuickActionTests {
       let thanks = try await world.suggestion("m3")
       #expect(thanks.reminder == nil && thanks.model == nil)
       #expect(world.model.journal.entries.count == 2)
+    }
+  }
+
+  @Test("Control characters make a message no longer for the model")
+  func controlCharacters() async throws {
+    try await AssistantScene.run { world in
+      let text = "Send the plan" + String(repeating: "\u{1}", count: 5000) + "on Friday"
+      try await world.write("m1", text)
+      try world.suggest("Send Carl the plan", nil)
+      #expect(try await world.suggestion("m1").reminder?.text == "Send Carl the plan")
+      let data = try world.requests().last?["messages"]?.items?.last?["content"]?.text
+      #expect(data?.contains("Send the plan on Friday") == true)
+      #expect(try #require(data).utf8.count < 1000)
     }
   }
 

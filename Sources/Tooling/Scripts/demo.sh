@@ -40,6 +40,18 @@ In a second terminal:
   hearth call chatWithAI --as tina --stream --data '{"message": "Write to Carl that we skip squats this week"}'
   hearth call confirmAction --as tina --data '{"accept": true, "actionId": "ID"}'
 
+4. Sum up a chat, find what was said about a message before, have a reminder suggested:
+  hearth call summarizeChat --as tina --data '{"chatId": "tina-carl"}'
+  hearth call surfaceContext --as tina --data '{"chatId": "tina-carl", "messageId": "m2"}'
+  hearth call suggestReminder --as tina --data '{"chatId": "tina-erik", "messageId": "m1"}'
+
+5. Have two calls scheduled that overlap; a trigger reminds of it. Look as in 2:
+  hearth call chatWithAI --as tina --stream --data '{"message": "Put a call with Carl into my calendar, tomorrow from 9:00 to 10:00"}'
+  hearth call chatWithAI --as tina --stream --data '{"message": "Put a call with Dana into my calendar, tomorrow from 9:30 to 10:00"}'
+
+6. Do now what is done each morning: remind of clients who are silent. Look as in 2:
+  hearth functions run remindInactiveClients
+
 docs/assistant.md walks through it, and says how to use a real model. Ctrl-C stops the demo.
 END
   # Without its suite the demo has no reason to go on, however the suite ended.
@@ -63,7 +75,7 @@ trap 'rm -rf "$folder"' EXIT
 
 cp -R "$demo/seed" firestore.rules .firebaserc "$folder"
 tomorrow=$(date -u -d tomorrow +%F 2>/dev/null || date -u -v+1d +%F)
-sed "s/@TOMORROW@/$tomorrow/" "$demo/answers.json" >"$folder/answers.json"
+sed "s/@TOMORROW@/$tomorrow/g" "$demo/answers.json" >"$folder/answers.json"
 
 # The stub ends with its input, which this process holds open, and after it the suite.
 mkfifo "$folder/input" "$folder/output"

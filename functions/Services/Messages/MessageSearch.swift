@@ -159,7 +159,11 @@ public struct MessageSearch: Sendable {
   private func byMeaning(_ request: Request) async throws -> [Hit] {
     async let scope = scope(of: request.userID, chatID: request.chatID)
     let vector = try await vector(of: request)
-    guard let filter = try await scope else { return [] }
+    guard var filter = try await scope else { return [] }
+    // Later messages may be closer than any earlier one, and more than are looked at.
+    if let before = request.before {
+      filter = .and([filter, .less(MetadataField.timestamp, Double(before))])
+    }
     let threshold = request.minScore ?? model.relevanceThreshold
     var topK = min(request.limit * Self.surplus, Self.hitsMax)
     while true {

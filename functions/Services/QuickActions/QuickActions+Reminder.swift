@@ -45,7 +45,8 @@ extension QuickActions {
       sender: message.senderID == uid
         ? "the trainer" : sender?.value?.displayName.prefix(bytesMax: Self.nameBytesMax) ?? "",
       written: zone.text(message.timestamp),
-      text: message.text.prefix(bytesMax: Self.messageBytesMax)
+      // JSON has six bytes for a control character.
+      text: message.text.oneLine.prefix(bytesMax: Self.messageBytesMax)
     )
     let (answer, model) = try await answer(
       from: suggestions,

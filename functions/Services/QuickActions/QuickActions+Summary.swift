@@ -126,8 +126,10 @@ extension QuickActions {
     let users = firestore.collection(User.collection)
     let snapshots = try await firestore.getAll(Set(uids).sorted().map { users.document($0) })
     return snapshots.reduce(into: [:]) { names, snapshot in
-      let name = documents.read(snapshot, as: User.self)?.value?.displayName ?? ""
-      if !name.isEmpty { names[snapshot.id] = name.prefix(bytesMax: Self.nameBytesMax) }
+      let name = documents.read(snapshot, as: User.self)?.value?.displayName
+        .prefix(bytesMax: Self.nameBytesMax)
+      // A single character can be too long, so that no name is left.
+      if let name, !name.isEmpty { names[snapshot.id] = name }
     }
   }
 }

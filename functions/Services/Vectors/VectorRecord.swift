@@ -74,6 +74,8 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
   case equal(String, MetadataValue)
   /// The field equals one of the values or, if it is a list, contains one of them.
   case isIn(String, [MetadataValue])
+  /// The field is a number below this one.
+  case less(String, Double)
   /// All of the conditions.
   indirect case and([VectorFilter])
   /// One of the conditions or more.
@@ -85,6 +87,7 @@ public enum VectorFilter: Encodable, Sendable, Hashable {
     switch self {
     case .equal(let field, let value): try container.encode([field: ["$eq": value]])
     case .isIn(let field, let values): try container.encode([field: ["$in": values]])
+    case .less(let field, let number): try container.encode([field: ["$lt": number]])
     case .and(let filters): try container.encode(["$and": filters])
     case .or(let filters): try container.encode(["$or": filters])
     }

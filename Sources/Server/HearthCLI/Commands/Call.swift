@@ -73,7 +73,10 @@ struct Call: AsyncParsableCommand {
       let names = functions.filter { $0.kind == .callable }.map(\.name)
       throw CommandFailure(
         names.isEmpty
-          ? "No function \(name) is deployed, nor any other callable; `hearth deploy` deploys."
+          ? """
+          No function \(name) is deployed, nor any other callable. Wait while the suite still builds \
+          them; otherwise `hearth deploy` deploys.
+          """
           : "No function \(name) is deployed. Callables: \(names.joined(separator: ", "))."
       )
     }

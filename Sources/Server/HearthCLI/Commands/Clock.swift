@@ -10,7 +10,7 @@ struct Clock: AsyncParsableCommand {
       Retries, tasks and schedules follow this time, and documents are written at it. A jump runs \
       everything that is due on the way, each before the next, and returns when all of it has \
       ended. A long one shows how far it has come; Ctrl-C ends it within a second. Time never goes back; the \
-      next start has the machine's again.
+      next start has the machine's again. A function that reads the machine's clock sees no jump.
 
         hearth clock
         hearth clock advance 24h
