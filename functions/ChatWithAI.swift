@@ -1,6 +1,6 @@
 public import FunctionsRuntime
 public import PsstModels
-import PsstServices
+public import PsstServices
 
 extension MessageFunctions {
   /// Answers a trainer's question, and acts for the trainer where the question asks for it.
@@ -121,12 +121,12 @@ public struct ChatWithAIReply: Codable, Sendable, Hashable {
   public var actions: [Action]
   /// The tokens that the question used.
   public var usage: Usage
-  /// The model that answered; absent where none could be asked.
-  public var model: String?
+  /// The model that answered; null where none could be asked.
+  @Nullable public var model: String?
   /// Whether the answer is not a whole one of the model.
   public var degraded: Bool
-  /// What the answer lacks; absent when it lacks nothing.
-  public var note: String?
+  /// What the answer lacks; null when it lacks nothing.
+  @Nullable public var note: String?
 
   /// A message that the answer rests on.
   public struct Source: Codable, Sendable, Hashable {

@@ -171,7 +171,7 @@ def test_an_answer_names_the_messages_that_it_rests_on(world):
     result = world.gets()
 
     assert result["reply"] == "Carl did: his left knee [1]."
-    assert (result["model"], result["degraded"]) == ("gpt-4o-mini", False) and "note" not in result
+    assert (result["model"], result["degraded"]) == ("gpt-4o-mini", False) and result["note"] is None
     assert result["actions"] == [] and result["usage"]["totalTokens"] > 0
     source, = result["sources"]
     assert (source["chatId"], source["messageId"], source["text"]) == (world.chat, "m1", INJURY)
