@@ -46,9 +46,9 @@ struct StartHistory: Codable, Sendable, Equatable {
     deaths = deaths.filter { isKept($0.key) }
   }
 
-  /// The number of consecutive crashes after which a deployment is not started by itself.
+  /// The number of consecutive crashes after which automatic starts stop.
   ///
-  /// One crash may be a person who kills an impatient start, and two may be a coincidence. The same
-  /// limit applies to crashing workers.
+  /// One crash may be an impatient person who killed the server, and two may be a coincidence. The
+  /// limit equals that of deliveries that crash their worker.
   static let deathsMax = 3
 }

@@ -70,7 +70,7 @@ package struct FunctionsDoor: ImmediateResponder {
   package func respond(to request: Request, _ context: HTTPContext) async -> Response {
     let segments = request.pathSegments ?? []
     if segments == ["backends"] { return backends(request) }
-    // This path cannot be a call, because a project ID is longer than "functions".
+    // Any other path is a call. A call's second segment is a region, and none is named `projects`.
     guard segments.first == "functions", segments.count >= 4, segments[1] == "projects" else {
       return await gateway.respond(to: request, context)
     }

@@ -7,8 +7,8 @@ import RuntimeSupport
 
 /// The service through which clients call functions: `/{project}/{region}/{name}[/…]`.
 ///
-/// It forwards bytes unchanged in both directions. The gateway itself responds only with errors: a
-/// 404 with the existing names, 408, 413, 429, 499, 503, 504, and the 500 of a crash. They have the
+/// It forwards bytes unchanged in both directions. The gateway's own responses are errors, such as
+/// a 404 that lists the existing names, 413, 429, 503, 504, or 500 after a crash. They have the
 /// form of a callable's error and carry CORS headers, because browsers hide errors without them. A
 /// client that calls with `Accept: text/event-stream` receives the error as the last event of a
 /// stream with status 200, because such clients read the events and not the status.
@@ -59,9 +59,8 @@ struct InvocationGateway: Sendable {
       if isHTTP {
         let upload = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax)
         bounded = upload
-        // A body that may never be complete should not occupy a worker. A body without a length may
-        // be a dialog, in which the client waits for a part of the response, so it is not read
-        // ahead.
+        // A body that may never be complete should not occupy a worker. A body without a length is
+        // not read ahead, because its client may be waiting for a part of the response.
         let isAnnounced = request.headers[.contentLength] != nil
         body = isAnnounced ? try await upload.readAhead(Self.readAheadBytes) : upload.body
       } else {

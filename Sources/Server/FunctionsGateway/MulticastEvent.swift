@@ -4,7 +4,7 @@ import RuntimeSupport
 
 /// An event that another emulator posts to `trigger_multicast`.
 ///
-/// It is a CloudEvent as JSON or a first-generation event. The type of the latter is translated to
+/// It is a CloudEvent as JSON or a first-generation event. A first-generation type is translated to
 /// the name that second-generation functions use.
 struct MulticastEvent {
   var cloudEvent: CloudEvent

@@ -24,8 +24,8 @@ extension ControlAPI {
     )
     let body = Response.Body.produced { write in
       try await client.whileConnected {
-        // Each piece is written before the next one is created, so that a client that does not read
-        // does not make the server hold a copy of the log.
+        // Each piece is written before the next one is created. A client that does not read
+        // therefore cannot make the server hold a copy of the log.
         var piece = ByteBuffer()
         for entry in past.filter(filter.takes).suffix(limit) {
           piece.writeImmutableBuffer(Self.line(entry))

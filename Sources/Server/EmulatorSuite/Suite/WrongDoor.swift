@@ -7,7 +7,7 @@ import RuntimeSupport
 /// A hint for clients that connect to the port of the wrong service.
 ///
 /// A wrong port is the most common mistake of new users, and a plain 404 does not show it. Each
-/// wanted service is logged only once, because a client with a wrong port retries endlessly.
+/// pair of services is logged only once, because a client with a wrong port retries endlessly.
 final class WrongDoor: Sendable {
   private let service: SuiteService
   private let project: String

@@ -41,8 +41,8 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable, Sendable {
 extension String {
   /// Returns the escaped text with all lines but the first indented.
   ///
-  /// No line of the text can therefore pass for a line of its own. The text is escaped first,
-  /// because `\r\n` is a single character that does not match a separator.
+  /// No line of the text can therefore pass for a separate line of output. The text is escaped
+  /// first, because `\r\n` is a single character that does not match a separator.
   func indented(by width: Int) -> String {
     let lines = ControlCharacters.escapedLines(self)
       .split(separator: "\n", omittingEmptySubsequences: false)

@@ -7,10 +7,10 @@ import DequeModule
 /// cannot run at all. Therefore the places of the machine are divided:
 ///
 /// - `firstPlaces` can hold only the first worker of an owner. All additional workers together have
-/// `furtherMax` places, however many one function requests. Every function finds a place for its
-/// first worker as long as there are no more functions than first places and no replaced workers.
-/// - `deploymentPlaces` are reserved for the first workers of a deployment that does not serve yet,
-/// because a new deployment is the way to fix functions that hang.
+///   `furtherMax` places, however many one function requests. Every function finds a place for its
+///   first worker while functions do not outnumber first places and no replaced workers remain.
+/// - `deploymentPlaces` are reserved for the first workers of a deployment that does not serve yet.
+///   A new deployment is the way to fix functions that hang.
 ///
 /// The owner with the fewest workers comes first, then the earliest request. `live` is bounded
 /// because the machine's resources are. `starting` is bounded so that a deployment of fifty
@@ -203,7 +203,9 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return owners.filter { $0.value.waitsForFirst && !hasPlace(for: $0.value) }.map(\.key)
   }
 
-  /// The owner that should give up a worker, with at least two more than the first in the order.
+  /// The owner with the most workers, if it has at least two more than the first waiting owner.
+  ///
+  /// Owners that are replaced do not count.
   var richest: Owner? {
     guard let first = turns.first?.owner, let least = owners[first]?.live else { return nil }
     let most = owners.filter { $0.value.role != .replaced }

@@ -28,7 +28,7 @@ struct Attachment: Sendable {
 }
 
 extension WorkerFleet {
-  /// The time limit for a debugged process, which stands still while its user inspects it.
+  /// The time limit for a debugged process, which its user may pause for any time.
   static let debuggerPatience = Duration.seconds(10 * 365 * 86_400)
 
   /// The maximum duration of a release, equal to the shutdown time of a Cloud Run container.

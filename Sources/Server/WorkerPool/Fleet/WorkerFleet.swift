@@ -109,8 +109,8 @@ package final class WorkerFleet: FunctionInvoker, Service {
   /// `Configuration.replacedTimeMax`, or within `replacedGrace` while a first worker waits for a
   /// place. Waiting invocations move to the new workers.
   ///
-  /// Throws, with the old functions still in place, if a new worker does not start, if no place is
-  /// left for a worker that proves a binary, or if another replacement is in progress.
+  /// Throws if a new worker does not start, if no place is left for a worker that proves a binary,
+  /// or if another replacement is in progress. The old functions then stay in place.
   package func replaceFunctions(_ functions: [DeployedFunction]) async throws {
     try state.withLock { state in
       if state.isStopping { throw StatusError(.unavailable, "The server is stopping.") }

@@ -50,7 +50,7 @@ extension FunctionScheduler {
       backOff = configuration.restartBackOff
     }
 
-    /// Adapts the limits to a debugged process, which stands still at times and must not be ended.
+    /// Adapts the limits to a debugged process, which may be paused and must not be ended.
     mutating func suspend(for time: Duration) {
       instancesMin = 1
       instancesMax = 1

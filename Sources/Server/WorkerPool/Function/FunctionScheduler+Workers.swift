@@ -59,7 +59,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Records that the worker is writing a crash report, which suspends its invocations.
+  /// Records that the worker is writing a crash report, which pauses its invocations.
   ///
   /// They fail when the worker has exited, never because of their deadlines.
   mutating func workerCrashing(_ id: WorkerID, now: Duration) -> [Action] {

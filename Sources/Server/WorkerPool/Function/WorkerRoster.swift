@@ -1,7 +1,7 @@
 /// The workers of one function, with their phases and loads.
 ///
 /// Every change goes through `update`. It maintains the counts and orderings that the scheduler
-/// reads on each invocation, so that most of these lookups do not grow with the number of workers.
+/// reads on each invocation. The cost of these reads does not grow with the number of workers.
 struct WorkerRoster {
   typealias ID = FunctionScheduler.WorkerID
 
@@ -14,7 +14,7 @@ struct WorkerRoster {
       case ready
       /// A connection broke; the worker takes new invocations only after it has answered.
       case checking(by: Duration)
-      /// The worker is suspended while it writes a crash report; it takes nothing new.
+      /// The worker is paused while it writes a crash report; it takes nothing new.
       case crashing(by: Duration)
       /// Another function needs the place; the worker takes nothing new and exits once done.
       case yielding

@@ -112,8 +112,8 @@ extension WorkerProcess {
 
   /// Samples the process's memory and schedules the next sample.
   ///
-  /// It runs on an event loop rather than in a task, so that it is on time even if all of the
-  /// server's tasks are busy.
+  /// It runs on an event loop rather than in a task. It is therefore on time even if all threads of
+  /// the server's tasks are busy.
   private func look() {
     guard let process = state.withLock({ $0.process }) else { return }
     if ProcessFacts.hasExited(process) {

@@ -111,8 +111,8 @@ final class WorkerProcess: Sendable {
 
   /// The longest time that a connection stays idle.
   ///
-  /// It is well below the time after which a worker closes an idle connection, so that no request
-  /// is sent on a connection that is being closed.
+  /// It is well below the time after which a worker closes an idle connection, so no request is
+  /// sent on a connection that is being closed.
   private static let idleConnectionTimeMax = Duration.seconds(300)
   /// The maximum number of idle connections; a burst's additional ones are closed after use.
   private static let idleConnectionsMax = 64
@@ -373,7 +373,7 @@ extension WorkerProcess {
     }
 
     func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool) {
-      // Each probe opens a connection of its own, and calls open theirs, so this one is not reused.
+      // Each probe and each call opens its own connection, so this one is not reused.
       connection.close()
     }
 
