@@ -1,16 +1,16 @@
 import FirestoreClient
 import FunctionsRuntime
 
-/// The functions of this project; their names stay the same when the code changes.
+/// The functions of this project; each has a name that never changes with the code.
 public struct WelcomeFunctions: Sendable {
   let firestore: Firestore
 
-  /// Creates the functions with access to a database.
+  /// Functions over a database.
   public init(firestore: Firestore) {
     self.firestore = firestore
   }
 
-  /// All functions to deploy.
+  /// What is deployed.
   public var app: FunctionsApp {
     FunctionsApp {
       welcome
@@ -18,7 +18,7 @@ public struct WelcomeFunctions: Sendable {
     }
   }
 
-  /// Greets each new user; runs when a document below `users` is created.
+  /// Greets each new user: runs when a document below `users` is created.
   public var welcome: OnDocumentCreated<User> {
     .init("welcome", at: "users/{userId}") { event in
       let greeting = try firestore.document("greetings/\(event.params.userId)")
@@ -27,7 +27,7 @@ public struct WelcomeFunctions: Sendable {
     }
   }
 
-  /// Returns the greeting of a signed-in user; the app calls this function by its name.
+  /// Tells a signed-in user their greeting: the app calls it by its name.
   public var greeting: OnCall<GreetingQuery, Greeting> {
     .init("greeting") { request in
       let user = try request.requireUser()
@@ -42,32 +42,32 @@ public struct WelcomeFunctions: Sendable {
 
 /// A document below `users`.
 public struct User: Codable, Sendable {
-  /// The name shown to other users.
+  /// What others call them.
   public var name: String
 
-  /// Creates a user with a name.
+  /// A user of this name.
   public init(name: String) {
     self.name = name
   }
 }
 
-/// A document below `greetings`, and the result of `greeting`.
+/// A document below `greetings`, and what `greeting` answers.
 public struct Greeting: Codable, Sendable, Equatable {
-  /// The text of the greeting.
+  /// What is said.
   public var text: String
 
-  /// Creates a greeting with a text.
+  /// A greeting of these words.
   public init(text: String) {
     self.text = text
   }
 }
 
-/// The request data of `greeting`.
+/// What `greeting` is asked.
 public struct GreetingQuery: Codable, Sendable {
-  /// True if the greeting should be returned in capital letters.
+  /// Whether the answer comes in capitals.
   public var isLoud: Bool?
 
-  /// Creates the request data.
+  /// A question.
   public init(isLoud: Bool? = nil) {
     self.isLoud = isLoud
   }
