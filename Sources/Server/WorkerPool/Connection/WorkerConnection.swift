@@ -117,7 +117,7 @@ final class WorkerConnection: Sendable {
   }
 }
 
-/// The channel handler that carries out the decisions of ``ConnectionStateMachine``.
+/// The channel handler that carries out the decisions of `ConnectionStateMachine`.
 final class WorkerConnectionHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias OutboundIn = HTTPClientRequestPart

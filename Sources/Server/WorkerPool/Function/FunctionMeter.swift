@@ -25,7 +25,7 @@ package struct FunctionFigures: Sendable, Hashable, Codable {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
   ]
 
-  /// The number of invocations by the raw value of their ``Outcome``.
+  /// The number of invocations by the raw value of their `Outcome`.
   package var outcomes: [String: Int] = [:]
   /// The number of invocations per duration bucket, from arrival at the pool to end of response.
   package var times: [Int] = Array(repeating: 0, count: timeBounds.count + 1)
