@@ -7,14 +7,14 @@ import Subprocess
   import Foundation
 #endif
 
-/// Gets the binary of a functions source, building it first if asked.
+/// The locator of a functions source's binary, which builds it first if asked.
 struct BinaryBuilder: Sendable {
-  /// SwiftPM's command.
+  /// The SwiftPM command.
   var swift: Executable = .name("swift")
 
-  /// The path of the binary; progress is the build's own output, line by line.
+  /// Returns the path of the binary; `progress` receives the build's output line by line.
   ///
-  /// Throws `DeploymentError` with the compiler's words when the build fails, and when there is no
+  /// Throws `DeploymentError` with the compiler's messages if the build fails, or if there is no
   /// binary.
   func binary(
     of source: FunctionsSource,
@@ -87,7 +87,7 @@ struct BinaryBuilder: Sendable {
   private func onlyExecutable(of path: String) async throws -> String {
     struct Package: Decodable {
       struct Product: Decodable {
-        /// SwiftPM writes the kind as an object with one key, whose value does not matter.
+        /// The kind, which SwiftPM writes as an object with one key; its value does not matter.
         struct Kind: Decodable {
           var isExecutable: Bool
           enum CodingKeys: CodingKey { case executable }
@@ -123,6 +123,6 @@ struct BinaryBuilder: Sendable {
     return name
   }
 
-  /// The most lines of the compiler's output in an error.
+  /// The maximum number of lines of compiler output in an error.
   private static let wordsMax = 40
 }

@@ -9,24 +9,25 @@ import WorkerPool
   import SystemPackage
 #endif
 
-/// Runs a program to its end, passing on its output line by line.
+/// A runner for child programs that passes on their output line by line.
 enum ChildProcess {
-  /// How a program ended.
+  /// The outcome of a program's run.
   struct Result: Sendable {
     var status: TerminationStatus
-    /// The last lines of both outputs together, at most `tailLinesMax` and `tailBytesMax`.
+    /// The last lines of both outputs combined, at most `tailLinesMax` and `tailBytesMax`.
     var tail: [String]
-    /// The standard output alone; one beyond `outputLinesMax` or `keptOutputBytesMax` loses its
-    /// beginning.
+    /// The standard output alone.
+    ///
+    /// Output beyond `outputLinesMax` or `keptOutputBytesMax` loses its beginning.
     var output: [String]
-    /// Whether the program was stopped because its time ran out.
+    /// True if the program was killed because its time ran out.
     var timedOut: Bool
-    /// Whether the program was stopped because it wrote too much.
+    /// True if the program was killed because it wrote too much.
     var hasFlooded = false
 
     var succeeded: Bool { status.isSuccess && !timedOut && !hasFlooded }
 
-    /// The last lines of both outputs, so many that they are not longer than `bytesMax`.
+    /// Returns as many of the last lines of both outputs as fit into `bytesMax`.
     func words(bytesMax: Int) -> String {
       var bytes = 0
       let lines = tail.reversed().prefix { line in
@@ -37,21 +38,21 @@ enum ChildProcess {
     }
   }
 
-  /// How the wait for a program ended.
+  /// The event that ended the wait for a program.
   private enum Ending {
     case exited(TerminationStatus)
     case timedOut
     case flooded
   }
 
-  /// The program at an absolute path.
+  /// Returns the program at an absolute path.
   static func program(_ path: String) -> Executable { .path(FilePath(path)) }
 
-  /// Runs a program with arguments and returns when it has ended and all output is read.
+  /// Runs a program, and returns when it has ended and all output has been read.
   ///
-  /// A nil `environment` inherits the server's own. `onLine` gets every line of both outputs.
-  /// Cancelling the task, running out of time, or writing more than `outputBytesMax`, kills the
-  /// program.
+  /// If `environment` is nil, the program inherits the server's environment. `onLine` receives
+  /// every line of both outputs. The program is killed if the task is cancelled, its time runs out,
+  /// or it writes more than `outputBytesMax`.
   static func run(
     _ program: Executable,
     _ arguments: [String],
@@ -78,7 +79,7 @@ enum ChildProcess {
         }
       }
       defer { group.cancelAll() }
-      // The group is not empty.
+      // The group is never empty, so `next` does not return nil.
       return try await group.next() ?? .timedOut
     }
     return result(of: ending, lines)
@@ -115,7 +116,7 @@ enum ChildProcess {
       )
     }
     var options = PlatformOptions()
-    // The program has a group of its own, so that a build's compilers end with it.
+    // The program has its own process group, so that a build's compilers are killed with it.
     options.createSession = true
     options.teardownSequence = [
       .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .zero)
@@ -145,7 +146,7 @@ enum ChildProcess {
     var splitter = LineSplitter(lineBytesMax: lineBytesMax)
     do {
       for try await piece in output {
-        // What comes until the program has ended is read, so that it can end, and dropped.
+        // Excess output is still read, so that the program can end, but it is dropped.
         guard lines.takes(piece.count) else { continue }
         let complete = piece.withUnsafeBytes { splitter.append($0) }
         for line in complete { lines.append(line, isError: isError) }
@@ -156,7 +157,7 @@ enum ChildProcess {
     for line in splitter.finish() { lines.append(line, isError: isError) }
   }
 
-  /// What a running program has written, from both of its outputs.
+  /// The lines that a running program has written to both of its outputs.
   private final class Lines: Sendable {
     private struct State {
       var tail = LastLines(linesMax: tailLinesMax, bytesMax: tailBytesMax)
@@ -182,7 +183,7 @@ enum ChildProcess {
     var tail: [String] { state.withLock { $0.tail.lines } }
     var output: [String] { state.withLock { $0.output.lines } }
 
-    /// Counts bytes that were read; false once there are too many.
+    /// Counts bytes that were read; returns false once the program has written too much.
     func takes(_ bytes: Int) -> Bool {
       let isTooMuch = state.withLock { state in
         state.bytesRead += bytes
@@ -206,35 +207,33 @@ enum ChildProcess {
     }
   }
 
-  /// The longest line, for a linker's command line of tens of kilobytes; longer lines are cut.
+  /// The maximum length of a line, enough for a linker's command line; longer ones are cut.
   private static let lineBytesMax = 128 * 1024
-  /// The lines kept: enough for a compiler's errors or a crash, whatever the program prints.
+  /// The number of lines kept, enough for a compiler's errors or a crash.
   private static let tailLinesMax = 200
-  /// Bytes of these lines, which become part of an error's text.
+  /// The size of the kept lines, which become part of an error message.
   private static let tailBytesMax = 256 << 10
-  /// The lines kept: enough for the description of a package with a thousand targets.
+  /// The number of output lines kept, enough to describe a package with a thousand targets.
   private static let outputLinesMax = 50_000
-  /// Bytes of these lines; descriptions and manifests are far smaller.
+  /// The size of the kept output; descriptions and manifests are far smaller.
   private static let keptOutputBytesMax = 16 << 20
 }
 
-/// The last lines of a longer text, bounded by their number and bytes.
+/// The last lines of a longer text, bounded by their number and size.
 struct LastLines {
   private let linesMax: Int
   private let bytesMax: Int
   private var kept = Deque<String>()
   private var bytes = 0
 
-  /// No lines yet.
   init(linesMax: Int, bytesMax: Int) {
     self.linesMax = linesMax
     self.bytesMax = bytesMax
   }
 
-  /// The lines, oldest first.
   var lines: [String] { Array(kept) }
 
-  /// Adds a line; the oldest make room for it.
+  /// Adds a line, and drops the oldest lines if a bound is exceeded.
   mutating func append(_ line: String) {
     kept.append(line)
     bytes += line.utf8.count + Self.lineBytes
@@ -243,6 +242,6 @@ struct LastLines {
     }
   }
 
-  /// A line's share of the bound beside its text: its place and an allocation.
+  /// The memory of a line in addition to its text: its slot and an allocation.
   private static let lineBytes = 48
 }

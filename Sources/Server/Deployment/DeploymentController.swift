@@ -9,21 +9,20 @@ package import WorkerPool
   package import Foundation
 #endif
 
-/// Builds, checks and switches deployments, one at a time.
+/// The controller that builds, checks and activates deployments, one at a time.
 ///
-/// A deployment is first built and copied aside, then asked for its manifest. Then its workers are
-/// started and take over in one step, and only then does a restart serve it. When any of that
-/// fails, the previous deployment still serves and stays the current one.
+/// A deployment is first built and copied to its own folder, then asked for its manifest. Then its
+/// workers start and take over in one step. Only after that will a restart of the server serve it.
+/// If any of these steps fails, the previous deployment still serves and stays the current one.
 package actor DeploymentController {
   /// The settings of a controller.
   package struct Configuration: Sendable {
     package var project: String
-    /// The folder, `DATA/deployments`.
+    /// The path of the `DATA/deployments` folder.
     package var folder: String
-    /// The variables that every worker sees, such as the addresses of the emulators.
+    /// The environment variables of every worker, such as the addresses of the emulators.
     package var environment: [String: String]
 
-    /// The settings of one suite.
     package init(project: String, folder: String, environment: [String: String]) {
       self.project = project
       self.folder = folder
@@ -31,9 +30,9 @@ package actor DeploymentController {
     }
   }
 
-  /// Throws a `StatusConvertible` when functions cannot be served; it changes nothing.
+  /// Throws a `StatusConvertible` if functions cannot be served; it changes nothing.
   package typealias Validate = @Sendable ([String: FunctionEndpoint]) throws -> Void
-  /// Replaces the running functions; throws and changes nothing when the new ones do not start.
+  /// Replaces the running functions; throws and changes nothing if the new ones do not start.
   package typealias Replace = @Sendable ([DeployedFunction]) async throws -> Void
 
   private let configuration: Configuration
@@ -47,10 +46,10 @@ package actor DeploymentController {
   private let logger: Logger
   private var isBusy = false
 
-  /// A controller that has deployed nothing yet.
+  /// Creates a controller that has not deployed anything yet.
   ///
-  /// `validate` adds the conditions of others who will read the functions; it is asked before any
-  /// deployment starts.
+  /// `validate` adds the conditions of other modules that use the functions. It is called before
+  /// any deployment starts.
   package init(
     configuration: Configuration,
     manifestTimeout: Duration = .seconds(10),
@@ -70,10 +69,10 @@ package actor DeploymentController {
     self.replace = replace
   }
 
-  /// Serves the last deployment again; nil when there has been none.
+  /// Serves the last deployment again; returns nil if there has never been one.
   ///
-  /// Throws `DeploymentError` when the deployment is damaged, when it cannot be served or killed the
-  /// server too often, and when another one is in progress.
+  /// Throws `DeploymentError` if the deployment is damaged, cannot be served or has crashed the
+  /// server too often, or if another deployment is in progress.
   package func restore() async throws -> DeploymentRecord? {
     try begin()
     defer { isBusy = false }
@@ -86,10 +85,11 @@ package actor DeploymentController {
 
   /// Deploys a source and returns the deployment that is served from now on.
   ///
-  /// With `only`, the functions of these names come from the source and all others stay as they
-  /// are. A binary that killed the server too often is refused unless `isAsked`: somebody wants
-  /// just this. Throws `DeploymentError`, or another `StatusConvertible`, and then leaves everything
-  /// as it was. A second call during the first throws `DeploymentError` at once.
+  /// With `only`, the functions with these names come from the source, and all others stay
+  /// unchanged. A binary that has crashed the server too often is refused, unless `isAsked` is true
+  /// because a person requested this deployment. Throws `DeploymentError` or another
+  /// `StatusConvertible`, and then leaves everything unchanged. A call during another one throws
+  /// `DeploymentError` at once.
   package func deploy(
     _ source: FunctionsSource,
     builds: Bool,
@@ -121,16 +121,16 @@ package actor DeploymentController {
     }
   }
 
-  // MARK: - What was deployed
+  // MARK: - Deployment history
 
-  /// The deployments that can be served again, newest first, and the id of the current one.
+  /// Returns the deployments that can be served again, newest first, and the current one's ID.
   package func deployments() throws -> (current: String?, all: [DeploymentRecord]) {
     (try folder.current()?.id, folder.records())
   }
 
-  /// Serves an earlier deployment again: `id`, or the one that the current deployment replaced.
+  /// Serves an earlier deployment again: `id`, or the one that the current one replaced.
   ///
-  /// Throws `DeploymentError`, and then leaves everything as it was.
+  /// Throws `DeploymentError`, and then leaves everything unchanged.
   package func rollBack(to id: String?) async throws -> DeploymentRecord {
     try begin()
     defer { isBusy = false }
@@ -148,10 +148,9 @@ package actor DeploymentController {
     return target
   }
 
-  /// Serves the current deployment without some of its functions, as a deployment of its own.
+  /// Serves the current deployment without some of its functions, as a new deployment.
   ///
-  /// Throws `DeploymentError` when one of them does not exist, and then leaves everything as it
-  /// was.
+  /// Throws `DeploymentError` if one of them does not exist, and then leaves everything unchanged.
   package func delete(_ names: Set<String>) async throws -> DeploymentRecord {
     try begin()
     defer { isBusy = false }
@@ -181,15 +180,18 @@ package actor DeploymentController {
     return record
   }
 
-  /// Restarts the current functions with the present `.env` files; nil before the first deployment.
+  /// Restarts the current functions with the current `.env` files.
+  ///
+  /// Returns nil before the first deployment.
   package func reload() async throws -> DeploymentRecord? {
     try await restore()
   }
 
-  /// The environment of a function's worker; without a `name`, of a worker for all functions.
+  /// Returns the environment of a function's worker, or of a worker for all functions.
   ///
-  /// Leaves out what the pool adds. The files are read anew; before the first deployment those in
-  /// `source` are read, without secrets.
+  /// `name` is nil for a worker for all functions. The result does not include the variables that
+  /// the pool adds. The files are read again on each call. Before the first deployment, the files
+  /// in `source` are read, without secrets.
   package func workerEnvironment(
     of name: String?,
     source: String?
@@ -221,7 +223,7 @@ package actor DeploymentController {
     }
     let before =
       all.first { $0.id == current?.replaced }
-      // The deployment it replaced may be gone; then the newest one made before it serves instead.
+      // The deployment that it replaced may be gone; then use the newest one before it.
       ?? all.drop { $0.id != current?.id }.dropFirst().first
     guard let before else {
       throw DeploymentError("There is no earlier deployment to go back to.")
@@ -249,7 +251,7 @@ package actor DeploymentController {
     from source: FunctionsSource,
     only: Set<String>?
   ) throws -> DeploymentRecord {
-    // A damaged record has nothing to keep, and this deployment repairs it.
+    // A damaged record contains nothing to keep, and this deployment replaces it.
     let current = try? folder.current()
     var record = DeploymentRecord(
       id: id,
@@ -281,7 +283,7 @@ package actor DeploymentController {
     do {
       try folder.makeCurrent(record)
     } catch {
-      // The next start would serve the previous deployment, so serve it now, too.
+      // The next start would serve the previous deployment, so it is served now, too.
       try await serveCurrent()
       throw DeploymentError("The deployment cannot be kept in \(folder.path): \(error)")
     }
@@ -312,7 +314,7 @@ package actor DeploymentController {
   }
 
   private func serveCurrent() async throws {
-    // A damaged record has nothing to serve.
+    // A damaged record cannot be served.
     if let record = try? folder.current() {
       try await serve(record)
     } else {
@@ -329,7 +331,7 @@ package actor DeploymentController {
     try await start(record, environment)
   }
 
-  /// Lets a deployment take over, on record as a start that the server has yet to survive.
+  /// Activates a deployment; its start stays on record until the server has survived it.
   private func start(
     _ record: DeploymentRecord,
     _ environment: UserEnvironment,
@@ -346,7 +348,7 @@ package actor DeploymentController {
     await starts.succeed(record.id)
   }
 
-  /// Throws `DeploymentError` unless everything that reads a record's functions can use them.
+  /// Throws `DeploymentError` unless all readers of the record's functions accept them.
   private func validate(_ record: DeploymentRecord) throws {
     do {
       try ManifestCheck.validate(record.manifest)
@@ -372,12 +374,12 @@ package actor DeploymentController {
     }
   }
 
-  /// The server's own settings win over the user's files.
+  /// Merges the variables of the user's files with the server's own, which take precedence.
   private func workerEnvironment(_ environment: UserEnvironment) -> [String: String] {
     environment.variables.merging(configuration.environment) { $1 }
   }
 
-  /// The present time in RFC 3339 with milliseconds, so that records sort by it.
+  /// Formats the current time in RFC 3339 with milliseconds, so that records sort by it.
   private func timestamp() -> String {
     now().formatted(
       .iso8601.year().month().day().timeZone(separator: .omitted)

@@ -1,13 +1,13 @@
 package import RuntimeSupport
 
-/// Why a deployment did not happen; the previous one still serves.
+/// The reason why a deployment failed; the previous deployment still serves.
 package struct DeploymentError: StatusConvertible, CustomStringConvertible {
-  /// The text to show: a sentence and, below it, the compiler's or the binary's own words.
+  /// The message to show: a sentence, followed by output of the compiler or the binary.
   package var message: String
-  /// Whether the deployment did not begin because another one is in progress.
+  /// True if the deployment did not begin because another one is in progress.
   package var isBusy = false
 
-  /// An error with everything that a person needs to fix it.
+  /// Creates an error; `message` should contain everything that a person needs to fix it.
   package init(_ message: String) {
     self.message = message
   }

@@ -15,10 +15,10 @@ import RuntimeSupport
   import Glibc
 #endif
 
-/// `DATA/deployments`: one folder for each deployment, and a file that names the current one.
+/// The `DATA/deployments` folder, with a folder per deployment and the current one's ID.
 struct DeploymentFolder: Sendable {
   let path: String
-  /// The earlier deployments kept for a rollback, besides the current one.
+  /// The number of other deployments kept for a rollback.
   static let keptMax = 3
 
   private var currentPath: String { "\(path)/\(Self.currentName)" }
@@ -26,16 +26,16 @@ struct DeploymentFolder: Sendable {
   func folder(_ id: String) -> String { "\(path)/\(id)" }
   func binary(_ id: String) -> String { "\(path)/\(id)/functions" }
 
-  /// Copies a binary into a new folder that nothing refers to yet; synced to disk.
+  /// Copies a binary and its resources to a new folder, and syncs the binary to disk.
   func stage(_ binary: String, id: String) throws {
     try FileManager.default.createDirectory(
       atPath: folder(id),
       withIntermediateDirectories: true
     )
-    // A copied link would later lead to another binary, or to none.
+    // A copied link could later lead to another binary, or to none.
     let binary = URL(filePath: binary).resolvingSymlinksInPath().path
     try FileManager.default.copyItem(atPath: binary, toPath: self.binary(id))
-    // SwiftPM puts resources beside the binary, where it looks for them.
+    // SwiftPM puts resources beside the binary, where the binary looks for them.
     let built = binary.lastIndex(of: "/").map { String(binary[..<$0]) } ?? "."
     for name in try FileManager.default.contentsOfDirectory(atPath: built)
     where name.hasSuffix(".resources") || name.hasSuffix(".bundle") {
@@ -50,7 +50,7 @@ struct DeploymentFolder: Sendable {
     try? FileManager.default.removeItem(atPath: folder(id))
   }
 
-  /// Writes the record and makes it the current one, in one step that survives a crash.
+  /// Writes the record and makes it the current one, atomically even if the machine crashes.
   func makeCurrent(_ record: DeploymentRecord) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -65,16 +65,16 @@ struct DeploymentFolder: Sendable {
     try makeCurrent(record.id)
   }
 
-  /// Makes an existing deployment the current one, in one step.
+  /// Makes an existing deployment the current one, atomically.
   func makeCurrent(_ id: String) throws {
     try Data(id.utf8).write(to: URL(filePath: currentPath), options: .atomic)
     try Self.sync(currentPath)
     try Self.sync(path)
   }
 
-  /// The current deployment, or nil before the first.
+  /// Returns the current deployment; nil before the first one.
   ///
-  /// Throws `DeploymentError` when its files are damaged.
+  /// Throws `DeploymentError` if its files are damaged.
   func current() throws -> DeploymentRecord? {
     guard FileManager.default.fileExists(atPath: currentPath) else { return nil }
     do {
@@ -87,9 +87,9 @@ struct DeploymentFolder: Sendable {
     }
   }
 
-  /// The deployments that are kept whole, newest first.
+  /// Returns the complete deployments, newest first.
   func records() -> [DeploymentRecord] {
-    // A deployment that cannot be listed or read cannot be served again, so it does not count.
+    // A deployment that cannot be listed or read cannot be served again, so it is skipped.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     return names.compactMap { name in
       Self.isOfDeployment(name) ? try? record(name) : nil
@@ -100,13 +100,16 @@ struct DeploymentFolder: Sendable {
     }.sorted { ($0.time ?? $0.id, $0.id) > ($1.time ?? $1.id, $1.id) }
   }
 
-  /// Removes all but the current deployment, the newest others, and those whose binaries they need.
+  /// Removes all folders that neither the current deployment nor a kept one needs.
+  ///
+  /// The newest others and the one that the current deployment replaced are kept, together with the
+  /// deployments whose binaries they use.
   func prune(current: DeploymentRecord) {
     let others = records().filter { $0.id != current.id }
     // After a rollback, the deployment that the current one replaced may not be among the newest.
     let kept = [current] + others.prefix(Self.keptMax) + others.filter { $0.id == current.replaced }
     let needed = Set(kept.flatMap(\.folders))
-    // A folder that cannot be listed or removed costs disk and nothing else.
+    // A folder that cannot be listed or removed only costs disk space.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     let files: Set = [Self.currentName, Self.startsName]
     for name in names where !files.contains(name) && !needed.contains(name) {
@@ -116,7 +119,7 @@ struct DeploymentFolder: Sendable {
 
   // MARK: - Starts
 
-  /// The starts that servers have begun; none before the first.
+  /// Returns the starts that servers have begun; empty before the first one.
   func starts() throws -> StartHistory {
     guard FileManager.default.fileExists(atPath: startsPath) else { return StartHistory() }
     return try JSONDecoder().decode(
@@ -125,7 +128,7 @@ struct DeploymentFolder: Sendable {
     )
   }
 
-  /// Keeps the starts; synced to disk while one of them is under way.
+  /// Stores the starts; synced to disk while a start is in progress.
   func keep(_ starts: StartHistory) throws {
     guard starts != StartHistory() else {
       guard FileManager.default.fileExists(atPath: startsPath) else { return }
@@ -138,12 +141,11 @@ struct DeploymentFolder: Sendable {
     try Self.sync(path)
   }
 
-  /// Whether two deployments have the same binary; false when one has none.
+  /// True if two deployments have identical binaries; false if a binary is missing.
   func haveSameBinary(_ id: String, _ other: String) -> Bool {
     FileManager.default.contentsEqual(atPath: binary(id), andPath: binary(other))
   }
 
-  /// Whether a folder of this name is still there.
   func exists(_ id: String) -> Bool { FileManager.default.fileExists(atPath: folder(id)) }
 
   // MARK: - Names
@@ -153,7 +155,9 @@ struct DeploymentFolder: Sendable {
 
   private var startsPath: String { "\(path)/\(Self.startsName)" }
 
-  /// Whether a name in the folder is a deployment's; in a record a hostile one leads elsewhere.
+  /// True if a name can be a deployment's folder.
+  ///
+  /// A record might contain a malicious ID that leads out of the folder.
   private static func isOfDeployment(_ name: String) -> Bool {
     !name.isEmpty && !name.hasPrefix(".") && !name.contains("/") && name != currentName
       && name != startsName
@@ -172,7 +176,7 @@ struct DeploymentFolder: Sendable {
     return record
   }
 
-  /// The size of a file; nil for a link, a pipe or anything else that is no file.
+  /// The size of a regular file; nil for a link, a pipe or a missing file.
   static func bytes(ofFile path: String) -> Int? {
     var status = stat()
     guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -1,10 +1,10 @@
-/// The text of a `.env` file, which keeps its comments and its order when a variable changes.
+/// The text of a `.env` file, which keeps its comments and order when a variable changes.
 struct EnvironmentFile {
-  /// One variable and its place in the file.
+  /// A variable and its location in the file.
   private struct Entry {
     var name: String
     var value: String
-    /// The lines from its name to the end of its value.
+    /// The lines from the start of its name to the end of its value.
     var lines: Range<Int>
     var isExported: Bool
   }
@@ -12,25 +12,24 @@ struct EnvironmentFile {
   private var lines: [String]
   private var entries: [Entry] = []
 
-  /// Reads `NAME=value` lines: comments, `export`, single and double quotes, `\n` in double ones.
+  /// Parses `NAME=value` lines, with comments, `export`, quotes and escapes in double quotes.
   ///
-  /// A quoted value may span lines, as a private key does. Throws `DeploymentError` naming `file`
-  /// and the line for a malformed line and for a reserved name.
+  /// A quoted value may span lines, as a private key does. Throws `DeploymentError` with `file` and
+  /// the line number for a malformed line or a reserved name.
   init(_ text: String, file: String) throws {
     lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .map(String.init)
     entries = try Self.entries(lines, file: file)
   }
 
-  /// The values by name; of two with the same name the later one counts.
+  /// The values by name; if a name occurs twice, the later value counts.
   var values: [String: String] {
     Dictionary(entries.map { ($0.name, $0.value) }) { $1 }
   }
 
-  /// The file's text.
   var text: String { lines.joined(separator: "\n") }
 
-  /// Sets a variable in its place or at the end; throws for an impossible name.
+  /// Sets a variable in its place, or at the end; throws if the name is invalid or reserved.
   mutating func set(_ name: String, _ value: String) throws {
     try Self.check(name)
     let line = "\(name)=\(Self.quoted(value))"
@@ -43,7 +42,7 @@ struct EnvironmentFile {
     entries = try Self.entries(lines, file: "")
   }
 
-  /// Removes every occurrence of a variable; false when there is none.
+  /// Removes every occurrence of a variable; returns false if there is none.
   mutating func unset(_ name: String) throws -> Bool {
     let found = entries.filter { $0.name == name }
     for entry in found.reversed() { lines.removeSubrange(entry.lines) }
@@ -51,7 +50,7 @@ struct EnvironmentFile {
     return !found.isEmpty
   }
 
-  /// Throws `DeploymentError` for a malformed variable name and for one reserved by the platform.
+  /// Throws `DeploymentError` if a variable name is malformed or reserved by the platform.
   static func check(_ name: String) throws {
     guard isName(name) else {
       throw DeploymentError(
@@ -100,7 +99,7 @@ struct EnvironmentFile {
     return entries
   }
 
-  /// A value in the form in which it reads back unchanged.
+  /// Formats a value so that it reads back unchanged.
   private static func quoted(_ value: String) -> String {
     let isPlain =
       !value.isEmpty
@@ -126,7 +125,7 @@ struct EnvironmentFile {
   private static func value(_ text: Substring) -> String? {
     let text = text.drop(while: \.isWhitespace)
     guard let quote = text.first, quote == "\"" || quote == "'" else {
-      // A comment after a bare value starts at " #".
+      // A comment after an unquoted value starts at " #".
       var previous: Character = " "
       var trimmed = text.prefix { character in
         defer { previous = character }
@@ -160,7 +159,7 @@ struct EnvironmentFile {
     }
   }
 
-  /// Whether a name has one of Firebase's reserved prefixes or comes to workers from the server.
+  /// True if a name has one of Firebase's reserved prefixes, or is set by the server.
   private static func isReserved(_ name: String) -> Bool {
     ["X_GOOGLE_", "FIREBASE_", "EXT_", "KIT_", "HEARTH_"].contains(where: name.hasPrefix)
       || [

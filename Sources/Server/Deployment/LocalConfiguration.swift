@@ -12,16 +12,15 @@
   import Glibc
 #endif
 
-/// The variables and secrets of a functions source, as a person reads and changes them.
+/// The variables and secrets of a functions source, for a person to read and change.
 ///
-/// Changes go to `.env.local` and `.secret.local`, which are for this machine only. A change is
-/// made in one step and keeps everything else in the file.
+/// Changes go to `.env.local` and `.secret.local`, which apply only to this machine. A change is
+/// atomic and keeps everything else in the file.
 package struct LocalConfiguration: Sendable {
-  /// A variable or secret and the source of its value.
+  /// A variable or secret and the file that sets it.
   package struct Setting: Sendable, Hashable {
     package var name: String
     package var value: String
-    /// The name of the file that sets it.
     package var source: String
     package var isSecret: Bool
   }
@@ -29,13 +28,14 @@ package struct LocalConfiguration: Sendable {
   private let folder: String
   private let project: String
 
-  /// The configuration of a functions source for a project.
   package init(folder: String, project: String) {
     self.folder = folder
     self.project = project
   }
 
-  /// The variables and secrets by name; throws `DeploymentError` for a malformed file.
+  /// Returns the variables, then the secrets, each sorted by name.
+  ///
+  /// Throws `DeploymentError` for a malformed file.
   package func settings() throws -> [Setting] {
     var settings: [String: Setting] = [:]
     for file in UserEnvironment.variableFiles(project: project) {
@@ -50,12 +50,12 @@ package struct LocalConfiguration: Sendable {
     return settings.values.sorted { $0.name < $1.name } + secrets.sorted { $0.name < $1.name }
   }
 
-  /// Sets a variable or secret and returns the name of the file that now has it.
+  /// Sets a variable or secret, and returns the name of the file that contains it.
   package func set(_ name: String, to value: String, isSecret: Bool) throws -> String {
     try change(isSecret: isSecret) { try $0.set(name, value) }
   }
 
-  /// Removes a variable or secret; nil when the file has none of this name.
+  /// Removes a variable or secret; returns the file's name, or nil if it is not in the file.
   package func unset(_ name: String, isSecret: Bool) throws -> String? {
     var wasThere = false
     let file = try change(isSecret: isSecret) { wasThere = try $0.unset(name) }
@@ -67,7 +67,7 @@ package struct LocalConfiguration: Sendable {
     _ body: (inout EnvironmentFile) throws -> Void
   ) throws -> String {
     let name = isSecret ? UserEnvironment.secretFile : UserEnvironment.localFile
-    // A link stays a link: the file that it leads to is written.
+    // A symbolic link is preserved: its target is replaced.
     let path = URL(filePath: "\(folder)/\(name)").resolvingSymlinksInPath().path
     let before = try UserEnvironment.text(of: path) ?? ""
     var file = try EnvironmentFile(before, file: path)
@@ -76,7 +76,7 @@ package struct LocalConfiguration: Sendable {
     return name
   }
 
-  /// Writes a new file and moves it into place; only the owner can read secrets.
+  /// Writes a new file and moves it into place; secrets are readable only by the owner.
   private func write(_ text: String, to path: String, isSecret: Bool) throws {
     var status = stat()
     let mode = isSecret ? 0o600 : stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644

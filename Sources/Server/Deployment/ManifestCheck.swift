@@ -10,19 +10,19 @@ import Subprocess
   import Foundation
 #endif
 
-/// Asks a functions binary for its manifest, and refuses a manifest that cannot be served.
+/// The check that asks a functions binary for its manifest and refuses unusable manifests.
 package struct ManifestCheck: Sendable {
-  /// Firebase's own limit for the discovery of functions.
+  /// The time limit for the discovery of functions, equal to Firebase's.
   var timeout: Duration = .seconds(10)
 
-  /// The most output of a binary that only has to write a file: thousands of lines of a log.
+  /// The maximum output of a binary that only has to write its manifest.
   private static let outputBytesMax = 1 << 20
-  /// The most output in an error, for all problems of some hundred functions.
+  /// The maximum size of the output in an error, enough for problems of hundreds of functions.
   private static let wordsBytesMax = 64 << 10
 
   /// Runs the binary to write its manifest, and validates the manifest.
   ///
-  /// Throws `DeploymentError` with the binary's own words when it crashes, refuses or hangs.
+  /// Throws `DeploymentError` with the binary's own output if it crashes, refuses or hangs.
   func manifest(
     of binary: String,
     folder: String,
@@ -74,7 +74,7 @@ package struct ManifestCheck: Sendable {
     return manifest
   }
 
-  /// What a binary wrote, unless it is no file or one that would fill the server's memory.
+  /// Returns the contents of a manifest, if it is a regular file of acceptable size.
   private static func contents(of path: String) throws -> Data {
     let bytesMax = InvocationLimits.manifestBytesMax
     guard let bytes = DeploymentFolder.bytes(ofFile: path), bytes <= bytesMax else {
@@ -84,10 +84,10 @@ package struct ManifestCheck: Sendable {
   }
 }
 
-// MARK: - What can be served
+// MARK: - Validation
 
 extension ManifestCheck {
-  /// Throws `DeploymentError` for a manifest of another version or with a function that cannot run.
+  /// Throws `DeploymentError` if the manifest has another version or an unusable function.
   static func validate(_ manifest: FunctionManifest) throws {
     guard manifest.specVersion == "v1alpha1" else {
       throw DeploymentError(
@@ -99,10 +99,9 @@ extension ManifestCheck {
     try validateInstancesKept(manifest.endpoints)
   }
 
-  /// Throws `DeploymentError` when `minInstances` would keep more workers than there are places
-  /// for.
+  /// Throws `DeploymentError` if `minInstances` would keep more workers than allowed.
   ///
-  /// A function alone is checked first, then the sum of all.
+  /// Each function is checked first, then the sum of all functions.
   private static func validateInstancesKept(_ functions: [String: FunctionEndpoint]) throws {
     let bound = InvocationLimits.instancesKeptMax
     let kept = functions.compactMap { name, endpoint in
@@ -125,12 +124,12 @@ extension ManifestCheck {
     )
   }
 
-  /// The most functions that an error names.
+  /// The maximum number of functions that an error names.
   private static let namesMax = 10
 
-  /// Checks names, numbers, texts and triggers of functions that another program declares.
+  /// Validates the names, numbers, texts and triggers of functions from another program.
   ///
-  /// Throws `DeploymentError` that names the first function which cannot be served.
+  /// Throws `DeploymentError` that names the first function that cannot be served.
   package static func validate(_ functions: [String: FunctionEndpoint]) throws {
     guard functions.count <= InvocationLimits.functionsMax else {
       throw DeploymentError(

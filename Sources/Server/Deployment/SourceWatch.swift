@@ -6,19 +6,20 @@ import Subprocess
   import Foundation
 #endif
 
-/// Follows the sources of functions and says when to build or to reload.
+/// A watcher of a functions source that requests builds and reloads.
 ///
-/// It looks at the files again and again, which works on every system and every file system. It
-/// follows the package's targets except the tests, the packages that it depends on by path, and the
-/// `.env` files.
+/// It polls the files, which works on every system and file system. It covers the package's targets
+/// except tests, the packages that it depends on by path, and the `.env` files.
 package actor SourceWatch {
-  /// What the watch asks of the deployer.
+  /// A request to the deployer.
   package enum Request: Sendable, Hashable {
-    /// Build and deploy: these files changed.
+    /// Build and deploy, because these files changed.
     case build([String])
-    /// Start the workers anew: these settings changed.
+    /// Restart the workers, because these settings changed.
     case reload([String])
-    /// Do nothing: the build itself changes these files, and only another change starts a build.
+    /// Do nothing, because the build itself changes these files.
+    ///
+    /// Only another change starts a build.
     case pause([String])
   }
 
@@ -30,7 +31,7 @@ package actor SourceWatch {
   private var files: WatchedFiles
   private var plan = WatchPlan()
 
-  /// A watch of one source; changes below the folders in `excluding` do not count.
+  /// Creates a watcher of one source; changes below the `excluding` folders are ignored.
   package init(
     _ source: FunctionsSource,
     project: String,
@@ -40,7 +41,7 @@ package actor SourceWatch {
     self.init(source, project: project, excluding: excluding, clock: clock, swift: .name("swift"))
   }
 
-  /// A watch that asks `swift` for the layout of packages.
+  /// Creates a watcher that uses the command `swift` to read the layout of packages.
   init(
     _ source: FunctionsSource,
     project: String,
@@ -56,16 +57,16 @@ package actor SourceWatch {
     files = WatchedFiles(roots: [], excluded: excluding)
   }
 
-  /// Takes the present state of the files; changes after this call count.
+  /// Records the current state of the files; only changes after this call count.
   package func begin() async {
     files = WatchedFiles(roots: await roots(), excluded: excluded)
     _ = files.changes()
   }
 
-  /// Calls `act` for each change, one after the other, until the task is cancelled.
+  /// Calls `act` for each change, one at a time, until the task is cancelled.
   ///
-  /// Changes in quick succession count as one. Changes during `act` follow when it has returned.
-  /// When `act` returns false, the request could not be taken up and is repeated.
+  /// Changes in quick succession count as one. Changes during `act` are reported after it returns.
+  /// If `act` returns false, the request could not be accepted and is repeated.
   package func run(_ act: @Sendable (Request) async -> Bool) async throws {
     var isAfterBuild = false
     var untaken: Set<String> = []
@@ -76,7 +77,7 @@ package actor SourceWatch {
         isAfterBuild = false
         continue
       }
-      // A save of many files, or a checkout, is over when a look finds nothing new.
+      // Saving many files, or a checkout, is over when a scan finds no new changes.
       for _ in 0..<Self.looksMax {
         try await clock.sleep(for: Self.quiet)
         let more = files.changes()
@@ -104,7 +105,7 @@ package actor SourceWatch {
     }
   }
 
-  /// Updates the followed folders when the package's targets or dependencies have changed.
+  /// Updates the watched folders if the package's targets or dependencies have changed.
   private func findRoots() async {
     let roots = await roots()
     guard roots != files.roots else { return }
@@ -132,22 +133,22 @@ package actor SourceWatch {
   }
 
   private static let interval = Duration.milliseconds(500)
-  /// How long the files must stay unchanged before a build begins.
+  /// The time that the files must stay unchanged before a build begins.
   private static let quiet = Duration.milliseconds(200)
-  /// The most looks before a build, so that endless changes do not put it off for ever.
+  /// The maximum number of scans before a build, so that endless changes cannot postpone it.
   private static let looksMax = 25
-  /// The most packages followed by path.
+  /// The maximum number of packages watched, including those it depends on by path.
   private static let packagesMax = 50
 }
 
 /// The files and folders that a package is built from.
 struct PackageLayout {
-  /// The package's manifest and the folders of its targets, except the tests.
+  /// The package's manifest and the folders of its targets, except tests.
   var roots: Set<String>
-  /// The packages that it depends on by path.
+  /// The paths of the packages that it depends on by path.
   var localDependencies: [String] = []
 
-  /// Asks SwiftPM for the layout; takes the whole folder when the manifest does not compile.
+  /// Reads the layout from SwiftPM; if that fails, the layout is the whole folder.
   init(of path: String, swift: Executable) async {
     roots = ["\(path)/Package.swift", "\(path)/Package.resolved"]
     let result = try? await ChildProcess.run(

@@ -1,53 +1,54 @@
-/// The starts of deployments that the server has not survived yet, as `DATA/deployments/starting`.
+/// The starts that the server has not survived yet, as stored in `DATA/deployments/starting`.
 struct StartHistory: Codable, Sendable, Equatable {
   /// The deployment that is being started, until the server has survived it.
   var starting: String?
-  /// By deployment, the starts in a row during which the server died.
+  /// The number of consecutive starts that crashed the server, by deployment.
   private var deaths: [String: Int] = [:]
 
-  /// What a new server makes of it: a start that no server ended has killed the last one.
+  /// The history for a new server, which counts an unfinished start as a crash.
   var afterRestart: StartHistory {
     var next = self
     next.starting = nil
-    // The file is anybody's to write, so the number is kept from overflowing.
+    // Any process may write the file, so the number is kept from overflowing.
     if let starting { next.deaths[starting] = min(deaths(of: starting), Self.deathsMax) + 1 }
     return next
   }
 
-  /// The deployments that servers died of.
+  /// The crash-loop candidates: deployments whose start has crashed a server.
   var suspects: Dictionary<String, Int>.Keys { deaths.keys }
 
-  /// The starts in a row during which the server died.
+  /// Returns the number of consecutive starts of a deployment that crashed the server.
   func deaths(of id: String) -> Int { deaths[id] ?? 0 }
 
-  /// Whether a server died so often that it must not start the deployment by itself.
+  /// True if a deployment has crashed servers too often to be started automatically.
   func isDeadly(_ id: String) -> Bool { deaths(of: id) >= Self.deathsMax }
 
-  /// Begins a start; a deployment with the binary of `twin` takes over that one's deaths.
+  /// Begins a start; the deployment takes over the crashes of `twin`, which has its binary.
   mutating func begin(_ id: String, takingOver twin: String?) {
     starting = id
     if let twin, let count = deaths.removeValue(forKey: twin) { deaths[id] = count }
   }
 
-  /// Notes that the server has survived the start of a deployment.
+  /// Records that the server has survived the start of a deployment.
   mutating func survive(_ id: String) {
     guard starting == id else { return }
     starting = nil
     deaths[id] = nil
   }
 
-  /// Ends every start, because the server stops as it was told to.
+  /// Ends the current start as survived, because the server stops in a regular way.
   mutating func stop() {
     if let starting { survive(starting) }
   }
 
-  /// Forgets deployments that are gone.
+  /// Removes deployments that no longer exist.
   mutating func forget(unless isKept: (String) -> Bool) {
     deaths = deaths.filter { isKept($0.key) }
   }
 
-  /// The deaths in a row after which a deployment is not started again by itself.
+  /// The number of consecutive crashes after which automatic starts stop.
   ///
-  /// One may be a person's impatience and two a bad day, as for a worker that crashes.
+  /// One crash may be an impatient person who killed the server, and two may be a coincidence. The
+  /// limit equals that of deliveries that crash their worker.
   static let deathsMax = 3
 }

@@ -1,22 +1,25 @@
 package import Logging
 
-/// Keeps a deployment whose start kills the server from being started again by itself.
+/// The record of deployment starts that prevents a crash loop of the server.
 ///
-/// Each start is on disk before anything of it happens, and stays there until the server has served
-/// it for a while, or stops as it was told to. What a new server finds there killed the last one.
-/// When the disk takes no such note, the deployment starts all the same.
+/// A deployment whose start crashes the server is not started again automatically. Each start is on
+/// disk before any of it happens. It stays there until the server has served the deployment for a
+/// while, or stops in a regular way. An entry that a new server finds crashed the last one. If
+/// writing to disk fails, the deployment starts anyway.
 package actor StartWatch {
   private let folder: DeploymentFolder
   private let clock: any Clock<Duration>
   private let logger: Logger
-  /// What is on disk; nil before it was read.
+  /// The state on disk; nil before it is first read.
   private var history: StartHistory?
-  /// What was known before the start that is under way.
+  /// The state before the start that is in progress.
   private var before = StartHistory()
   private let served: AsyncStream<String>
   private let serve: AsyncStream<String>.Continuation
 
-  /// A watch of the deployments in `DATA/deployments`; `run` must run for starts to be survived.
+  /// Creates a record for the deployments in `folder`.
+  ///
+  /// Starts are counted as survived only while `run` is running.
   package init(
     folder: String,
     clock: any Clock<Duration> = ContinuousClock(),
@@ -28,22 +31,22 @@ package actor StartWatch {
     (served, serve) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Takes each start off the record once the server has survived it, until cancelled.
+  /// Removes each start from the record once the server has survived it, until cancelled.
   package func run() async {
     for await id in served {
-      // Cancellation means that the server stops, and `stop` or nobody takes the start back.
+      // Cancellation means that the server stops; then `stop` removes the start, or it stays.
       guard (try? await clock.sleep(for: Self.survivalTime)) != nil else { return }
       change { $0.survive(id) }
     }
   }
 
-  /// Notes that the server stops as it was told to; a start under way was not its end.
+  /// Records that the server stops in a regular way, so no start in progress crashed it.
   package func stop() {
     guard history != nil else { return }
     change { $0.stop() }
   }
 
-  /// Throws `DeploymentError` when the server died too often during a deployment's start.
+  /// Throws `DeploymentError` if starts of the deployment have crashed the server too often.
   func allow(_ id: String) throws {
     guard known().isDeadly(id) else { return }
     throw DeploymentError(
@@ -54,9 +57,9 @@ package actor StartWatch {
     )
   }
 
-  /// The deployment with the same binary during whose start the server died, if there is one.
+  /// Returns a deployment with the same binary that has crashed the server, if any.
   ///
-  /// Throws `DeploymentError` when it died too often.
+  /// Throws `DeploymentError` if such a deployment has crashed it too often.
   func allow(newcomer id: String) throws -> String? {
     let twins = known().suspects.sorted().filter { folder.haveSameBinary($0, id) }
     if let deadly = twins.first(where: known().isDeadly) {
@@ -69,7 +72,7 @@ package actor StartWatch {
     return twins.first
   }
 
-  /// Notes that a deployment is being started; a newcomer takes over the deaths of its `twin`.
+  /// Records that a deployment is being started; it takes over the crashes of `twin`.
   func begin(_ id: String, twin: String?) {
     before = known()
     change { history in
@@ -78,13 +81,13 @@ package actor StartWatch {
     }
   }
 
-  /// Notes that a deployment did not start and that the server lives.
+  /// Records that a deployment did not start, but that the server survived.
   func fail() {
     change { $0 = before }
     if let id = before.starting { serve.yield(id) }
   }
 
-  /// Notes that a deployment serves from now on.
+  /// Records that a deployment serves from now on.
   func succeed(_ id: String) {
     serve.yield(id)
   }
@@ -118,6 +121,6 @@ package actor StartWatch {
     }
   }
 
-  /// How long the server must serve a deployment to have survived its start.
+  /// The time that the server must serve a deployment to have survived its start.
   private static let survivalTime = Duration.milliseconds(250)
 }

@@ -6,17 +6,17 @@ import Invocation
   import Foundation
 #endif
 
-/// The `.env` files of a functions source, as Firebase's tools read them.
+/// The `.env` files of a functions source, read in the same way as by Firebase's tools.
 package struct UserEnvironment: Sendable, Hashable {
-  /// The variables that every function sees.
+  /// The variables for every function.
   package var variables: [String: String]
-  /// The secrets, from `.secret.local`, that only functions which declare them see.
+  /// The secrets from `.secret.local`; a function receives only those that it declares.
   package var secrets: [String: String]
 
   /// Reads `.env`, `.env.{project}`, `.env.local` and `.secret.local`; later files win.
   ///
-  /// Missing files are empty. Throws `DeploymentError` naming file and line for a malformed line
-  /// and for a reserved name.
+  /// A missing file counts as empty. Throws `DeploymentError` with file and line for a malformed
+  /// line or a reserved name.
   package init(folder: String, project: String) throws {
     variables = [:]
     for name in Self.variableFiles(project: project) {
@@ -25,26 +25,26 @@ package struct UserEnvironment: Sendable, Hashable {
     secrets = try Self.read(Self.secretFile, in: folder)
   }
 
-  /// The secrets that a function declares and that have a value.
+  /// Returns the secrets that a function declares and that have a value.
   func secrets(of endpoint: FunctionEndpoint) -> [String: String] {
     let declared = Set((endpoint.secretEnvironmentVariables ?? []).map(\.key))
     return secrets.filter { declared.contains($0.key) }
   }
 
-  /// The names of the files that are read.
+  /// Returns the names of the files that are read.
   package static func files(project: String) -> [String] {
     variableFiles(project: project) + [secretFile]
   }
 
-  /// The file of secrets.
+  /// The name of the file with secrets.
   static let secretFile = ".secret.local"
 
-  /// The files of variables, later ones winning.
+  /// Returns the names of the files with variables; later ones take precedence.
   static func variableFiles(project: String) -> [String] {
     [".env", ".env.\(project)", localFile]
   }
 
-  /// The file of variables that is for this machine only.
+  /// The name of the file with variables that apply only to this machine.
   static let localFile = ".env.local"
 
   static func read(_ name: String, in folder: String) throws -> [String: String] {
@@ -52,7 +52,7 @@ package struct UserEnvironment: Sendable, Hashable {
     return try text(of: path).map { try parse($0, file: path) } ?? [:]
   }
 
-  /// A file's text; nil when it does not exist.
+  /// Returns a file's text; nil if it does not exist.
   static func text(of path: String) throws -> String? {
     guard FileManager.default.fileExists(atPath: path) else { return nil }
     guard let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else {
@@ -61,7 +61,7 @@ package struct UserEnvironment: Sendable, Hashable {
     return text
   }
 
-  /// The values of a file's text; throws `DeploymentError` naming file and line.
+  /// Parses a file's text; throws `DeploymentError` with file and line.
   static func parse(_ text: String, file: String) throws -> [String: String] {
     try EnvironmentFile(text, file: file).values
   }

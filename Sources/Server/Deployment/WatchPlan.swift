@@ -1,21 +1,25 @@
-/// Decides what to do about changed files.
+/// The decision logic for changed files.
 ///
-/// A build that writes files does not start builds for ever.
+/// It detects builds that write watched files, so that they do not trigger builds endlessly.
 struct WatchPlan {
-  /// What to do about changes.
+  /// The reaction to changed files.
   enum Action: Equatable {
     case build
-    /// Only settings changed: restart the workers with the existing binaries.
+    /// Restart the workers with the existing binaries, because only settings changed.
     case reload
-    /// The build itself seems to write these files.
+    /// Do nothing, because the build itself seems to write these files.
     case pause(files: Set<String>)
   }
 
-  /// The files whose change during a build started the last one, and how often in a row.
+  /// The files that changed during a build and thereby started the next one.
+  ///
+  /// `rounds` counts how often this happened in a row.
   private var files: Set<String> = []
   private var rounds = 0
 
-  /// The action for changed files; `duringBuild` says whether the last build ran meanwhile.
+  /// Returns the reaction to changed files.
+  ///
+  /// `duringBuild` is true if the files changed while the last build was running.
   mutating func action(for changed: Set<String>, duringBuild: Bool) -> Action {
     if changed.allSatisfy(Self.isSetting) { return .reload }
     guard duringBuild else {
@@ -32,14 +36,14 @@ struct WatchPlan {
     return rounds < Self.roundsMax ? .build : .pause(files: changed)
   }
 
-  /// Whether a path is one of the files that `UserEnvironment` reads.
+  /// True if a path is one of the files that `UserEnvironment` reads.
   static func isSetting(_ path: String) -> Bool {
     let name = path.split(separator: "/").last ?? ""
     return name == ".env" || name.hasPrefix(".env.") || name == ".secret.local"
   }
 
-  /// The builds in a row that the same files may start by changing during the previous build.
+  /// The number of builds in a row that the same files may trigger during builds.
   ///
-  /// A person who saves a file during each build is told to save once more.
+  /// A person who saves a file during each build is asked to save it once more.
   private static let roundsMax = 3
 }

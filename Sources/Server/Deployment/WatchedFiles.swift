@@ -12,18 +12,18 @@
   import Glibc
 #endif
 
-/// Says which files below some folders differ in content from the last look.
+/// A scanner that finds the files whose contents have changed since the last scan.
 ///
-/// A file that was only touched has not changed. Hidden files, SwiftPM's and Hearth's folders and
+/// A file that was only touched has not changed. Hidden files, folders of SwiftPM and Hearth, and
 /// temporary files of editors are ignored, unless they are roots themselves.
 struct WatchedFiles {
-  /// The files and folders to watch, as absolute paths.
+  /// The absolute paths of the files and folders to watch.
   var roots: Set<String>
-  /// Folders below the roots that are ignored.
+  /// The folders below the roots that are ignored.
   var excluded: Set<String> = []
   private var known: [String: Fingerprint]?
 
-  /// Watches nothing before the first call of `changes`.
+  /// Creates a scanner; the first call of `changes` records the initial state.
   init(roots: Set<String>, excluded: Set<String> = []) {
     self.roots = roots
     self.excluded = excluded
@@ -34,7 +34,7 @@ struct WatchedFiles {
     var seconds: Int
     var nanoseconds: Int
     var file: UInt64
-    /// The hash of the contents; nil for files too long to be read at every change.
+    /// The hash of the contents; nil for files too large to be read at every change.
     var hash: Int?
 
     func isSameFile(as other: Fingerprint) -> Bool {
@@ -48,7 +48,9 @@ struct WatchedFiles {
     }
   }
 
-  /// The files that are new, gone or changed in content since the last call; none at the first.
+  /// Returns files that were added, removed or changed since the last call.
+  ///
+  /// The first call returns no files.
   mutating func changes() -> Set<String> {
     var found: [String: Fingerprint] = [:]
     var left = Self.filesMax
@@ -76,7 +78,7 @@ struct WatchedFiles {
       left -= 1
       found[path] = fingerprint(of: path, status)
     case S_IFDIR:
-      // A folder that cannot be listed has no sources that a build could read.
+      // A folder that cannot be listed contains no sources that a build could read.
       let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
       for name in names.sorted() where !Self.isPassedOver(name) {
         let inner = "\(path)/\(name)"
@@ -110,17 +112,17 @@ struct WatchedFiles {
     return fingerprint
   }
 
-  /// Whether a file is hidden, or one that editors write beside a file being edited or saved.
+  /// True if a file is hidden, or is a temporary or backup file of an editor.
   static func isPassedOver(_ name: String) -> Bool {
     name.hasPrefix(".") || name.hasPrefix("#") || name.hasPrefix("~$") || name.hasSuffix("~")
       || name.hasSuffix("___jb_tmp___") || name.hasSuffix("___jb_old___") || name == "4913"
       || [".swp", ".swo", ".swx", ".tmp", ".bak", ".orig"].contains(where: name.hasSuffix)
   }
 
-  /// The most files watched; functions' sources do not have more.
+  /// The maximum number of files watched; functions sources do not have more.
   private static let filesMax = 20_000
-  /// The deepest folder watched, because links may lead in circles.
+  /// The maximum depth of folders watched, because links may form cycles.
   private static let depthMax = 32
-  /// The longest file that is hashed; a longer one counts as changed with its size or time.
+  /// The largest file that is hashed; a larger one counts as changed with its size or time.
   private static let hashedBytesMax = 8 << 20
 }

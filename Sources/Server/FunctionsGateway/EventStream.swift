@@ -3,13 +3,13 @@ import NIOCore
 
 /// A callable's event stream on its way to the client.
 enum EventStream {
-  /// The answer for a stream that breaks off.
+  /// Creates the response that ends a broken stream.
   typealias Ending = @Sendable (any Error) -> OwnAnswer
 
-  /// A body that passes on whole events, and ends with an error event when the function fails.
+  /// Returns a body that forwards whole events, and reports a failure as an error event.
   ///
-  /// A function that crashes or runs out of time in mid-stream cannot say so itself, and a client
-  /// would take the end of the connection for a network failure.
+  /// A function that crashes or times out in the middle of a stream cannot report the error itself.
+  /// The client would mistake the end of the connection for a network failure.
   static func body(
     of pieces: AsyncThrowingStream<ByteBuffer, any Error>,
     _ ending: @escaping Ending
@@ -22,7 +22,7 @@ enum EventStream {
         }
         if let rest = frames.rest { try await write(rest) }
       } catch let error as InvocationError {
-        // Half an event is already out: a client would understand nothing after it.
+        // Part of an event has already been sent, so a client could not parse an error event.
         guard frames.canEnd else { throw error }
         try await write(ending(error).frame)
       }
@@ -30,24 +30,26 @@ enum EventStream {
   }
 }
 
-/// Passes on events of a stream once they are whole.
+/// A buffer that forwards the events of a stream once they are complete.
 struct EventFrames {
-  // The longest event held; a longer one is passed on as it comes, so that memory is bounded.
+  // The size of the largest event held back.
+  //
+  // A larger event is forwarded as it arrives, so that memory is bounded.
   static let heldBytesMax = InvocationLimits.bodyBytesMax
 
   private static let lineEnd = UInt8(ascii: "\n")
   private var held = ByteBuffer()
   private var isInPieces = false
 
-  /// Whether everything passed on so far is whole events.
+  /// True if everything forwarded so far consists of complete events.
   var canEnd: Bool { !isInPieces }
 
-  /// The held bytes, for when no more come.
+  /// The held bytes, to be forwarded at the end of the stream; nil if there are none.
   var rest: ByteBuffer? { held.readableBytes > 0 ? held : nil }
 
-  /// Takes the next piece; returns what may be passed on.
+  /// Processes the next piece; returns the bytes that may be forwarded.
   mutating func append(_ piece: ByteBuffer) -> ByteBuffer? {
-    // An event's end may have begun in the last held byte.
+    // The end of an event may begin in the last held byte.
     let searched = max(0, held.readableBytes - 1)
     if held.readableBytes == 0 { held = piece } else { held.writeImmutableBuffer(piece) }
     if let length = Self.wholeBytes(of: held.readableBytesView, after: searched) {
@@ -60,7 +62,7 @@ struct EventFrames {
     return held
   }
 
-  /// The length up to the end of the last whole event, or nil when there is none.
+  /// Returns the length up to the end of the last complete event; nil if there is none.
   private static func wholeBytes(of bytes: ByteBufferView, after searched: Int) -> Int? {
     let start = bytes.startIndex + searched
     var end = bytes.endIndex

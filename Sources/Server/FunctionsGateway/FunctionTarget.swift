@@ -1,18 +1,17 @@
 import HTTPSupport
 
-/// The parts of `/{project}/{region}/{name}[/path][?query]`.
+/// The parts of a request target: `/{project}/{region}/{name}[/path][?query]`.
 struct FunctionTarget: Equatable {
-  /// The project; empty when the path has too few parts.
+  /// The project ID; empty if the path has too few segments.
   var project = ""
   var region = ""
   var name = ""
-  /// The path that the function sees: the rest of the path, never empty, with the query.
+  /// The path for the function: the rest of the path with the query, never empty.
   var path = "/"
 
-  /// Reads a request's target; the rest of the path is left as it was sent.
+  /// Parses a request target; the rest of the path is kept as it was sent.
   init(_ target: String) {
-    // Compared by bytes: this runs for each call, and characters would cost more than all else
-    // here.
+    // Bytes are compared because this runs on each call, and comparing characters is far slower.
     let bytes = target.utf8
     let queryStart =
       bytes.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? bytes.endIndex

@@ -7,10 +7,10 @@ package import Logging
 package import NIOCore
 import RuntimeSupport
 
-/// The port of the functions.
+/// The service on the port of the functions.
 ///
-/// It takes the calls of clients, and the routes by which Firebase's tools and emulators list
-/// functions and hand in events.
+/// It accepts the calls of clients, and the routes through which Firebase's tools and emulators
+/// list functions and post events.
 package struct FunctionsDoor: ImmediateResponder {
   private let gateway: InvocationGateway
   private let functions: @Sendable () -> [String: FunctionEndpoint]
@@ -19,17 +19,17 @@ package struct FunctionsDoor: ImmediateResponder {
   private let isEnabled: @Sendable () async -> Bool
   private let publish: @Sendable (CloudEvent) async throws -> Void
 
-  /// A door to the functions of one project.
+  /// Creates the service for the functions of one project.
   ///
   /// - Parameters:
-  ///   - project: The project that calls name in their path.
-  ///   - functions: The functions there are; asked with each request.
-  ///   - invoker: What runs them.
-  ///   - folder: Where they come from, for the list.
-  ///   - isEnabled: Whether functions get events at this moment.
-  ///   - publish: Hands an event of another service to the functions that wait for it.
-  ///   - makeID: Makes the ids of invocations.
-  ///   - logger: Hears of calls to other projects and of invocations without a status.
+  ///   - project: The project ID that calls contain in their path.
+  ///   - functions: Returns the current functions; called on each request.
+  ///   - invoker: Runs the functions.
+  ///   - folder: The folder of the functions' sources, for the list.
+  ///   - isEnabled: Returns true if functions currently receive events.
+  ///   - publish: Delivers an event of another service to the functions that wait for it.
+  ///   - makeID: Creates the IDs of invocations.
+  ///   - logger: Logs calls to other projects and invocations that fail without a status.
   package init(
     project: String,
     functions: @escaping @Sendable () -> [String: FunctionEndpoint],
@@ -54,7 +54,9 @@ package struct FunctionsDoor: ImmediateResponder {
     self.publish = publish
   }
 
-  /// Begins to answer a call; leaves the lists and events of Firebase's tools to `respond`.
+  /// Begins to handle a call; returns nil for routes of Firebase's tools.
+  ///
+  /// `respond` handles those routes.
   package func begin(
     _ request: Request,
     on eventLoop: any EventLoop,
@@ -64,11 +66,11 @@ package struct FunctionsDoor: ImmediateResponder {
     return isTools ? nil : gateway.begin(request, on: eventLoop, reply: reply)
   }
 
-  /// Answers any other request; a call's invocation is cancelled when its client goes away.
+  /// Handles any request; an invocation is cancelled when its client disconnects.
   package func respond(to request: Request, _ context: HTTPContext) async -> Response {
     let segments = request.pathSegments ?? []
     if segments == ["backends"] { return backends(request) }
-    // A project's id is longer than this word, so this is not a call.
+    // Any other path is a call. A call's second segment is a region, and none is named `projects`.
     guard segments.first == "functions", segments.count >= 4, segments[1] == "projects" else {
       return await gateway.respond(to: request, context)
     }
@@ -83,11 +85,11 @@ package struct FunctionsDoor: ImmediateResponder {
     }
   }
 
-  // MARK: - The list
+  // MARK: - Function list
 
-  /// `GET /backends`, which Firebase's user interface reads from its own page.
+  /// Handles `GET /backends`, which Firebase's user interface reads from its own origin.
   ///
-  /// The environment is left empty, because any page may read this.
+  /// The environment is left empty, because any web page may read this.
   private func backends(_ request: Request) -> Response {
     let policy = CORSPolicy(methods: "GET")
     if let preflight = policy.preflight(request.head) {
@@ -95,7 +97,7 @@ package struct FunctionsDoor: ImmediateResponder {
     }
     let triggers = functions().sorted { $0.key < $1.key }.map(EmulatedTrigger.init)
     let backend = Backends.Backend(directory: folder ?? "", env: [:], functionTriggers: triggers)
-    // Strings and numbers always encode.
+    // Encoding strings and numbers never fails.
     var response =
       (try? Response.json(encoding: Backends(backends: [backend])))
       ?? .error(.internal, "The functions cannot be listed.")
@@ -112,7 +114,7 @@ package struct FunctionsDoor: ImmediateResponder {
     var backends: [Backend]
   }
 
-  /// A function as Firebase's tools describe it.
+  /// A function in the format of Firebase's tools.
   private struct EmulatedTrigger: Encodable {
     struct Empty: Encodable {}
     struct Event: Encodable {
@@ -157,7 +159,7 @@ package struct FunctionsDoor: ImmediateResponder {
 
   // MARK: - Events
 
-  /// Runs one event function with an unchanged event, and passes on its answer.
+  /// Runs one event function with an unchanged event, and returns its response.
   private func trigger(_ key: String, _ request: Request) async throws -> Response {
     let triggers = functions().filter { $0.value.eventTrigger != nil }
     guard let name = Self.name(of: key, among: triggers) else {
@@ -167,7 +169,7 @@ package struct FunctionsDoor: ImmediateResponder {
     guard await isEnabled() else { return Response(status: .noContent) }
     var body = try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax)
     if request.headers[.contentType] == "application/protobuf" {
-      // Google's emulator sends the message as text.
+      // Google's emulator sends the message as Base64 text.
       body = Self.decodedBase64(body) ?? body
     }
     var head = request.head
@@ -185,7 +187,7 @@ package struct FunctionsDoor: ImmediateResponder {
     )
   }
 
-  /// Accepts an event for the functions that wait for it; the answer does not wait for them.
+  /// Accepts an event for the functions that wait for it; responds without waiting for them.
   private func multicast(_ request: Request) async throws -> Response {
     let body = try await request.wholeBody(upTo: InvocationLimits.bodyBytesMax)
     let event = try MulticastEvent(
@@ -196,15 +198,17 @@ package struct FunctionsDoor: ImmediateResponder {
     return .json(#"{"status":"multicast_acknowledged"}"#)
   }
 
-  /// The function that a key belongs to; the longer one when one name begins with another.
+  /// Returns the function for a trigger key.
+  ///
+  /// If the name of one function begins with the name of another, the longer match counts.
   static func name(of key: String, among triggers: [String: FunctionEndpoint]) -> String? {
     triggers.filter { isKey(key, of: $0.key, in: $0.value.regions) }.keys
       .max { $0.utf8.count < $1.utf8.count }
   }
 
-  /// Whether a key belongs to a function.
+  /// True if a trigger key belongs to a function.
   ///
-  /// It is `REGION-NAME`, followed for events by a generation and a channel.
+  /// A key is `REGION-NAME`, followed for events by a generation and a channel.
   static func isKey(_ key: String, of name: String, in regions: [String]) -> Bool {
     regions.contains { region in
       let prefix = "\(region)-\(name)"
@@ -223,7 +227,7 @@ package struct FunctionsDoor: ImmediateResponder {
 }
 
 extension Response {
-  /// A plain-text reply.
+  /// Creates a plain-text response.
   fileprivate static func text(_ status: HTTPResponse.Status, _ text: String) -> Response {
     Response(
       status: status,

@@ -1,11 +1,12 @@
 import HTTPTypes
 
 extension HTTPFields {
-  /// The beginnings of headers that only the server gives to functions: the cause of an event, and
-  /// what Cloud Tasks and Cloud Scheduler say of a run.
+  /// The prefixes of headers that only the server may pass to functions.
+  ///
+  /// They carry the cause of an event, and the run data of Cloud Tasks and Cloud Scheduler.
   static let serversOwn = ["x-hearth-", "x-cloudtasks-", "x-cloudscheduler"]
 
-  /// Takes out headers by which a client would pass for the server.
+  /// Removes headers with which a client could impersonate the server.
   mutating func removeServersOwn(prefixes: [String]) {
     func isServersOwn(_ field: HTTPField) -> Bool {
       prefixes.contains { field.name.canonicalName.hasPrefix($0) }

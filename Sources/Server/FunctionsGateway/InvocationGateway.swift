@@ -5,19 +5,19 @@ import Logging
 import NIOCore
 import RuntimeSupport
 
-/// The door through which clients call functions: `/{project}/{region}/{name}[/…]`.
+/// The service through which clients call functions: `/{project}/{region}/{name}[/…]`.
 ///
-/// It passes bytes through in both directions; a function's answer stays as it is. The gateway
-/// itself answers a 404 with the existing names, 413, 429, 503, 504 and the 500 of a crash, all in
-/// the form of a callable's error and with CORS headers, because browsers hide an error without
-/// them. A client that calls with `Accept: text/event-stream` gets these as the last event of a
-/// stream with status 200, because clients that read a stream look at its events and not at the
-/// status.
+/// It forwards bytes unchanged in both directions. The gateway's own responses are errors, such as
+/// a 404 that lists the existing names, 413, 429, 503, 504, or 500 after a crash. They have the
+/// form of a callable's error and carry CORS headers, because browsers hide errors without them. A
+/// client that calls with `Accept: text/event-stream` receives the error as the last event of a
+/// stream with status 200, because such clients read the events and not the status.
 struct InvocationGateway: Sendable {
-  /// How much of an HTTP function's body of a known length has come before it is invoked; most are
-  /// shorter.
+  /// The bytes of an HTTP function's body that are read before it is invoked.
+  ///
+  /// Most bodies are shorter. This applies only to bodies of known length.
   private static let readAheadBytes = 256 << 10
-  /// The most names that a 404 lists.
+  /// The maximum number of names in a 404.
   private static let namesMax = 100
 
   private let project: String
@@ -27,9 +27,9 @@ struct InvocationGateway: Sendable {
   private let logger: Logger
   private let loggedProjects = OnceEach()
 
-  /// A door to the functions of one project.
+  /// Creates a gateway to the functions of one project.
   ///
-  /// `functions` is asked with each request; `makeID` makes the invocations' ids.
+  /// `functions` is called on each request; `makeID` creates the IDs of invocations.
   init(
     project: String,
     functions: @escaping @Sendable () -> [String: FunctionEndpoint],
@@ -44,7 +44,7 @@ struct InvocationGateway: Sendable {
     self.logger = logger
   }
 
-  /// Answers one request; the invocation is cancelled when the client goes away.
+  /// Handles one request; the invocation is cancelled when the client disconnects.
   func respond(to request: Request, _ context: HTTPContext) async -> Response {
     let target = FunctionTarget(request.head.path ?? "/")
     let endpoint: FunctionEndpoint
@@ -59,8 +59,8 @@ struct InvocationGateway: Sendable {
       if isHTTP {
         let upload = try request.boundedBody(upTo: InvocationLimits.uploadBytesMax)
         bounded = upload
-        // A body that may never be whole should not take an invocation's place. One without a length
-        // may be a dialogue, in which the client waits for a part of the response.
+        // A body that may never be complete should not occupy a worker. A body without a length is
+        // not read ahead, because its client may be waiting for a part of the response.
         let isAnnounced = request.headers[.contentLength] != nil
         body = isAnnounced ? try await upload.readAhead(Self.readAheadBytes) : upload.body
       } else {
@@ -84,7 +84,9 @@ struct InvocationGateway: Sendable {
     return response(to: request.head, invocation, endpoint, result)
   }
 
-  /// Begins to answer a request whose body is there, on the connection's event loop.
+  /// Begins to handle a request with a complete body, on the connection's event loop.
+  ///
+  /// The returned function cancels the invocation.
   func begin(
     _ request: Request,
     on eventLoop: any EventLoop,
@@ -104,7 +106,7 @@ struct InvocationGateway: Sendable {
     }
   }
 
-  /// What a client gets for the outcome of its invocation.
+  /// Returns the client's response for the outcome of its invocation.
   private func response(
     to head: HTTPRequest,
     _ invocation: InvocationRequest,
@@ -129,7 +131,7 @@ struct InvocationGateway: Sendable {
     OwnAnswer(refusal.statusCode, refusal.statusMessage)
   }
 
-  /// The request as the function must see it.
+  /// Creates the invocation, with the headers and path that the function should see.
   private func invocation(
     of target: FunctionTarget,
     _ head: HTTPRequest,
@@ -138,7 +140,7 @@ struct InvocationGateway: Sendable {
     var head = head
     head.path = target.path
     head.headerFields.removeServersOwn(prefixes: HTTPFields.serversOwn + ["ce-"])
-    // Each request of Cloud Run belongs to a trace.
+    // On Cloud Run, each request belongs to a trace.
     if !(head.headerFields[InvocationRequest.traceHeader].map(TraceParent.isValid) ?? false) {
       head.headerFields[InvocationRequest.traceHeader] = Self.newTrace()
     }
@@ -150,7 +152,7 @@ struct InvocationGateway: Sendable {
     return "00-\(digits())\(digits())-\(digits())-01"
   }
 
-  /// The answer for an invocation that has no reply, or only part of one.
+  /// Returns the response for an invocation that failed before its response was complete.
   private func answer(to error: any Error, _ invocation: InvocationRequest) -> OwnAnswer {
     let (id, function) = (invocation.id, invocation.function)
     guard let error = error as? InvocationError else {
@@ -169,13 +171,13 @@ struct InvocationGateway: Sendable {
     switch error.kind {
     case .notFound: return OwnAnswer(.notFound, notFound(function))
     case .overloaded:
-      // 429, as Cloud Run answers when all instances are busy, and as in the callables' table.
+      // Cloud Run responds with 429 if all instances are busy, and callables map 429 to this code.
       return OwnAnswer(.resourceExhausted, error.message)
     case .cannotStart:
-      // The reason is in the function's log; it may hold output that clients must not see.
+      // The reason is in the function's log; it may contain output that clients must not see.
       return OwnAnswer(.unavailable, "The function \(function) cannot be started; see its log.")
     case .placesTaken:
-      // Numbers and names of functions, which a 404 lists, too.
+      // The message contains only numbers and function names, which a 404 lists as well.
       return OwnAnswer(.unavailable, error.message)
     case .drained:
       return OwnAnswer(.unavailable, "The function \(function) is being stopped; try again.")

@@ -2,16 +2,16 @@ import Events
 import Foundation
 import RuntimeSupport
 
-/// What other emulators post to `trigger_multicast`.
+/// An event that another emulator posts to `trigger_multicast`.
 ///
-/// It is a CloudEvent as JSON, or an event of the first generation, whose type is translated to the
-/// name that functions of the second generation wait for.
+/// It is a CloudEvent as JSON or a first-generation event. A first-generation type is translated to
+/// the name that second-generation functions use.
 struct MulticastEvent {
   var cloudEvent: CloudEvent
 
-  /// Reads an event; throws `INVALID_ARGUMENT` when it has no type.
+  /// Parses an event; throws `INVALID_ARGUMENT` if it has no type.
   init(_ body: [UInt8], isCloudEvent: Bool) throws {
-    // Only an object can have a type.
+    // Only a JSON object can have a type.
     let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]
     guard let object, let type = object[isCloudEvent ? "type" : "eventType"] as? String else {
       throw StatusError.invalidArgument(
@@ -51,9 +51,9 @@ struct MulticastEvent {
     "data", "data_base64",
   ]
 
-  /// The names of the second generation, by the names of the first that emulators send.
+  /// The second-generation event types, by the first-generation names that emulators send.
   ///
-  /// Cloud Storage's names are missing, because its emulator sends each event in both forms.
+  /// The types of Cloud Storage are missing, because its emulator sends each event in both forms.
   private static let currentTypes = [
     "providers/firebase.auth/eventTypes/user.create": "google.firebase.auth.user.v1.created",
     "providers/firebase.auth/eventTypes/user.delete": "google.firebase.auth.user.v1.deleted",

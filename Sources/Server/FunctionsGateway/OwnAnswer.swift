@@ -4,15 +4,15 @@ import Invocation
 import NIOCore
 import RuntimeSupport
 
-/// An answer of the gateway itself, in the form that the caller reads.
+/// An error response that the gateway creates itself, in the format that the caller reads.
 struct OwnAnswer: Equatable {
   var code: StatusCode
   var message: String
-  /// A status other than the code's.
+  /// The HTTP status, if it differs from the status of `code`.
   var httpStatus: Int?
-  /// Whether the connection closes, because the unread rest of the body is not worth reading.
+  /// True if the connection closes, because the unread rest of the body is not worth reading.
   var closes: Bool
-  /// Whether the worker crashed with the request.
+  /// True if the worker crashed or failed during the request.
   var isCrash: Bool
 
   init(
@@ -29,7 +29,7 @@ struct OwnAnswer: Equatable {
     self.isCrash = isCrash
   }
 
-  /// The refusal of a request whose body is too long, malformed, or did not arrive.
+  /// Creates the error for a request whose body is too long, malformed or incomplete.
   init(brokenBody error: any Error) {
     switch error {
     case let error as BodyTooLarge:
@@ -45,7 +45,9 @@ struct OwnAnswer: Equatable {
 
   private static let statusHeader = fieldName("x-google-status")
 
-  /// The reply, including CORS headers.
+  /// Creates the response, including CORS headers.
+  ///
+  /// For a preflight request, this is the response to the preflight.
   func reply(to request: HTTPRequest, isHTTP: Bool = false) -> InvocationReply {
     let policy: CORSPolicy = isHTTP ? .httpFunctions : .callables
     if let preflight = policy.preflight(request) {
@@ -68,7 +70,7 @@ struct OwnAnswer: Equatable {
     return InvocationReply(head: head, body: .whole(body))
   }
 
-  /// The answer as the last event of a stream.
+  /// The error as the last event of a stream.
   var frame: ByteBuffer { ServerSentEvents.frame(json) }
 
   private var json: [UInt8] { CallableErrorEnvelope.json(code, message) }

@@ -66,12 +66,12 @@ struct Hearth: AsyncParsableCommand {
   }
 }
 
-/// A command that could not do its work; its message is printed as it stands.
+/// The failure of a command; its message is printed unchanged.
 struct CommandFailure: Error {
   var message: String
   var code: Exit
 
-  /// A failure with advice on what to do about it.
+  /// Creates a failure; the message should say how to fix the problem.
   init(_ message: String, _ code: Exit = .failed) {
     self.message = message
     self.code = code
@@ -85,10 +85,10 @@ enum Exit: Int32 {
   case usage = 2
   case noServer = 3
 
-  /// Ends the process.
+  /// Ends the process with an exit code, after all output is written.
   static func leave(_ code: Exit) -> Never { leave(status: code.rawValue) }
 
-  /// Ends the process with another program's status, once what it has printed is written.
+  /// Ends the process with a status, for example of another program, after all output is written.
   static func leave(status: Int32) -> Never {
     Terminal.flush()
     exit(status)

@@ -8,24 +8,24 @@ import ServiceLifecycle
 import TriggerDelivery
 import WorkerPool
 
-/// The functions' logs, the deliveries of events, and waiting for deliveries.
+/// Function logs, event deliveries, and waiting for deliveries.
 extension ControlAPI {
-  /// `GET /hearth/v1/logs?function=&level=&since=&limit=&follow=true`, oldest first.
+  /// Handles `GET /hearth/v1/logs?function=&level=&since=&limit=&follow=true`; oldest first.
   func logLines(_ query: QueryParameters, _ client: ClientWatch) async throws -> Response {
     let filter = try LogFilter(query)
     let limit = try query.number("limit", in: 0...Self.linesMax) ?? 200
     let follows = query["follow"] == "true"
     let logs = self.logs
     let following = follows ? logs.stream(function: filter.function) : nil
-    // Lines that the filter leaves out must not use up the limit.
+    // All lines are read, because lines that the filter excludes must not count toward the limit.
     let past = await logs.entries(
       function: filter.function,
       limit: filter.takesAll ? limit : Self.linesMax
     )
     let body = Response.Body.produced { write in
       try await client.whileConnected {
-        // Each piece is with the client's system before the next is made, so that a client that
-        // reads nothing holds no copy of the log.
+        // Each piece is written before the next one is created. A client that does not read
+        // therefore cannot make the server hold a copy of the log.
         var piece = ByteBuffer()
         for entry in past.filter(filter.takes).suffix(limit) {
           piece.writeImmutableBuffer(Self.line(entry))
@@ -43,7 +43,7 @@ extension ControlAPI {
     return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: body)
   }
 
-  /// The size of the pieces in which the log's past is sent.
+  /// The size of the pieces in which past log lines are sent.
   private static let logPieceBytes = 64 << 10
 
   func events(_ query: QueryParameters) async throws -> Response {
@@ -77,27 +77,29 @@ extension ControlAPI {
     }
   }
 
-  /// `POST /hearth/v1/events/retry?state=&function=`: all failed and dead events, or only those.
+  /// Handles `POST /hearth/v1/events/retry?state=&function=`.
+  ///
+  /// Retries all failed and dead events, or those that match the query.
   func retryAll(_ query: QueryParameters) async throws -> Response {
     try await forAll(query, states: [.failed, .dead]) {
       try await deliveries.administration.retryAll($0)
     }
   }
 
-  /// `POST /hearth/v1/events/ID/retry`: retries a failed or dead event.
+  /// Handles `POST /hearth/v1/events/ID/retry`: retries a failed or dead event.
   func retry(_ id: DeliveryID) async throws -> Response {
     try .json(
       encoding: EventDescription(try await deliveries.administration.retry(id), isRunning: false)
     )
   }
 
-  /// `POST /hearth/v1/events/{id}/discard`.
+  /// Handles `POST /hearth/v1/events/{id}/discard`.
   func discard(_ id: DeliveryID) async throws -> Response {
     try await deliveries.administration.discard(id)
     return .json("{}")
   }
 
-  /// `POST /hearth/v1/events/discard?state=&function=`.
+  /// Handles `POST /hearth/v1/events/discard?state=&function=`.
   func discardAll(_ query: QueryParameters) async throws -> Response {
     guard query["state"] != nil else {
       throw StatusError.invalidArgument("Name a state: pending, failed or dead.")
@@ -107,7 +109,7 @@ extension ControlAPI {
     }
   }
 
-  /// Does something to all deliveries in a state, one batch after the other.
+  /// Applies an action to all deliveries in the requested states, batch by batch.
   func forAll(
     _ query: QueryParameters,
     states: [Delivery.State],
@@ -123,14 +125,14 @@ extension ControlAPI {
     }
     var count = 0
     for state in chosen {
-      // A bound in case deliveries come as fast as they are handled.
+      // The number of batches is bounded, in case deliveries arrive as fast as they are handled.
       for _ in 0..<Self.batchesMax {
         let batch = try await deliveries.administration.list(
           state: state,
           isRunning: false,
           function: query["function"],
-          // Settled ones are few, and taken at once: what is retried may have failed again by the
-          // next batch.
+          // Settled deliveries are few and are read at once. A retried one may already have failed
+          // again by the next batch.
           limit: state == .pending ? Self.eventsMax : .max
         )
         count += try await body(batch.map(\.id))
@@ -154,7 +156,7 @@ extension ControlAPI {
     return id
   }
 
-  /// Waits until everything is delivered; `DEADLINE_EXCEEDED` says what is then still pending.
+  /// Waits until all events are delivered; throws `DEADLINE_EXCEEDED` with the pending ones.
   func settle(_ query: QueryParameters) async throws -> Response {
     let seconds = try query.number("timeoutSeconds", in: 0.0...600.0) ?? 30
     let deliveries = self.deliveries

@@ -11,9 +11,9 @@ import RuntimeSupport
 import TriggerDelivery
 import WorkerPool
 
-/// The deployed functions, and deploying them.
+/// Deployed functions and deployments.
 extension ControlAPI {
-  /// The deployed functions by name.
+  /// Returns the deployed functions, ordered by name.
   func functions() -> [FunctionDescription] {
     let address =
       description().services["functions"] ?? ServiceAddress(host: "127.0.0.1", port: 0)
@@ -74,7 +74,7 @@ extension ControlAPI {
     )
   }
 
-  /// How a function without an event trigger is set off.
+  /// Returns a hint on how to invoke a function that has no event trigger.
   private func wayIn(_ name: String, _ endpoint: FunctionEndpoint) -> String {
     if endpoint.scheduleTrigger != nil { return "`hearth functions run \(name)` runs it." }
     if endpoint.callableTrigger != nil { return "`hearth call \(name)` calls it." }
@@ -88,14 +88,14 @@ extension ControlAPI {
       + "-H 'Content-Type: application/json' \(url ?? name)` runs it without one."
   }
 
-  /// Sends one event to one function, and says what came of it.
+  /// Sends one event to one function and reports the outcome.
   private func fire(
     _ name: String,
     _ delivered: DeliveryEvent,
     _ type: DocumentEventType
   ) async throws -> Response {
     let delivery = Delivery(
-      // Of no commit: a number that no other event has, so that the event has an id and a trace of its own.
+      // A number that no commit has, so that the event has its own ID and trace.
       id: DeliveryID(
         sequence: .random(in: UInt64(UInt32.max)...(1 << 52)),
         changeIndex: 0,
@@ -121,7 +121,7 @@ extension ControlAPI {
     )
   }
 
-  /// `POST /hearth/v1/functions/{name}/run`: runs a scheduled function now.
+  /// Handles `POST /hearth/v1/functions/{name}/run`: runs a scheduled function now.
   func runSchedule(_ name: String) async throws -> Response {
     let id = try await deliveries.schedules.runNow(name)
     return try .json(encoding: ["id": id.description])
@@ -129,7 +129,9 @@ extension ControlAPI {
 
   // MARK: - Deployments
 
-  /// `POST /hearth/v1/deployments?build=false&only=a,b`: progress as lines, the outcome last.
+  /// Handles `POST /hearth/v1/deployments?build=false&only=a,b`.
+  ///
+  /// Streams the progress as lines; the last line is the outcome.
   func deploy(_ query: QueryParameters, _ client: ClientWatch) throws -> Response {
     let deployer = self.deployer
     let builds = query["build"] != "false"
@@ -141,12 +143,12 @@ extension ControlAPI {
     }
   }
 
-  /// `POST /hearth/v1/deployments/rollback?to=ID`.
+  /// Handles `POST /hearth/v1/deployments/rollback?to=ID`.
   func rollBack(_ query: QueryParameters) async throws -> Response {
     try .json(encoding: await deployer.rollBack(to: query["to"]))
   }
 
-  /// `DELETE /hearth/v1/functions?names=a,b`.
+  /// Handles `DELETE /hearth/v1/functions?names=a,b`.
   func deleteFunctions(_ query: QueryParameters) async throws -> Response {
     let names = try names(query["names"], isRequired: true) ?? []
     return try .json(encoding: await deployer.delete(names))
@@ -161,6 +163,6 @@ extension ControlAPI {
     return nil
   }
 
-  /// The largest body: a fired event is at most a document, before and after.
+  /// The maximum size of a body; a fired event contains at most a document before and after.
   private static let fireBytesMax = 4 << 20
 }

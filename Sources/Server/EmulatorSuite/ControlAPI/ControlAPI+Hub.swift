@@ -4,7 +4,7 @@ import Invocation
 import RuntimeSupport
 import TriggerDelivery
 
-/// Routes of Firebase's hub.
+/// Routes of Firebase's emulator hub.
 extension ControlAPI {
   func hub() throws -> Response {
     struct Hub: Encodable {
@@ -56,11 +56,12 @@ extension ControlAPI {
     return try .json(encoding: Dictionary(uniqueKeysWithValues: entries))
   }
 
-  /// `PUT /functions/disableBackgroundTriggers` and its counterpart.
+  /// Handles `PUT /functions/disableBackgroundTriggers` and its counterpart.
   ///
-  /// Events that happen while triggers are disabled never reach a function, as with Firebase's
-  /// emulator. Triggers are on again after `TriggerLease.offMax` unless that is renewed, and after
-  /// a restart. Earlier events are delivered first, for which a minute is allowed.
+  /// As in Firebase's emulator, events that occur while triggers are disabled never reach a
+  /// function. Triggers are enabled again after `TriggerLease.offMax`, unless the lease is renewed,
+  /// and after a restart. Events that occurred before are delivered first, which may take up to a
+  /// minute.
   func setTriggers(enabled: Bool) async throws -> Response {
     try await triggers.set(enabled: enabled, in: deliveries)
     if !enabled {
@@ -75,7 +76,7 @@ extension ControlAPI {
     return .json(#"{"enabled":\#(enabled)}"#)
   }
 
-  /// `GET /hearth/v1/triggers`.
+  /// Handles `GET /hearth/v1/triggers`.
   func triggersDescription() -> TriggersDescription {
     let off = triggers.off
     return TriggersDescription(

@@ -9,9 +9,9 @@ import StorageEngine
 import TriggerDelivery
 import WorkerPool
 
-/// What the suite counts, for people and for Prometheus.
+/// Metrics of the suite, for people and for Prometheus.
 extension ControlAPI {
-  /// `GET /hearth/v1/functions/stats`: what each function has done since the start, by name.
+  /// Handles `GET /hearth/v1/functions/stats`: returns the figures of each function, by name.
   func functionStats() -> [FunctionStats] { functionStats(fleet.figures) }
 
   private func functionStats(_ figures: [String: FunctionFigures]) -> [FunctionStats] {
@@ -37,7 +37,7 @@ extension ControlAPI {
         oldestSeconds: events.oldest.map { max(0, now.duration(since: $0) / .seconds(1)) },
         deliveries: Dictionary(
           uniqueKeysWithValues: events.ends.map { ($0.key.rawValue, $0.value) }
-            // Of a loop: never tried, and dead.
+            // Deliveries stopped by loop protection are dead without an attempt.
             + (events.stopped > 0 ? [("stopped", events.stopped)] : [])
         ),
         waits: events.pending > 0 ? events.holdUp?.text : nil,
@@ -47,12 +47,12 @@ extension ControlAPI {
     }
   }
 
-  /// `GET /metrics`, for Prometheus.
+  /// Handles `GET /metrics`, for Prometheus.
   ///
-  /// Needs no token, as scrapers expect; it tells names of functions and numbers.
+  /// Requires no token, as scrapers expect. It exposes only function names and numbers.
   func metrics() -> Response {
     var text = PrometheusText()
-    // Taken once, so that all numbers of an answer agree.
+    // Read only once, so that all numbers of a response agree.
     let figures = fleet.figures
     let stats = functionStats(figures)
     addInvocations(stats, figures, to: &text)
@@ -163,10 +163,10 @@ extension ControlAPI {
     )
   }
 
-  /// The size of the data folder's database; nil for one in memory.
+  /// The size of the database in the data folder; nil for a database in memory.
   private var bytesOnDisk: Int? {
     let sizes = ["", "-wal"].map { SQLiteStore.fileName + $0 }.compactMap { name in
-      // A log that has been folded in is not there.
+      // After a checkpoint, the write-ahead log may not exist.
       (try? FileManager.default.attributesOfItem(atPath: "\(dataFolder)/\(name)"))?[.size] as? Int
     }
     return sizes.isEmpty ? nil : sizes.reduce(0, +)

@@ -6,7 +6,9 @@ import RuntimeSupport
 import SecurityRules
 
 extension ControlAPI {
-  /// `GET /hearth/v1/rules/decisions?denied=true&limit=N`: the last decisions of the security rules.
+  /// Handles `GET /hearth/v1/rules/decisions?denied=true&limit=N`.
+  ///
+  /// Returns the last decisions of the security rules.
   func ruleDecisions(_ query: QueryParameters) throws -> [RuleDecisionDescription] {
     let limit = query["limit"].flatMap { Int($0) } ?? 20
     let all = rules.decisions.filter { query["denied"] != "true" || !$0.decision.isAllowed }
@@ -22,7 +24,9 @@ extension ControlAPI {
     }
   }
 
-  /// `GET /hearth/v1/rules/coverage?format=html&database=(default)`: what the rules have been asked.
+  /// Handles `GET /hearth/v1/rules/coverage?format=html&database=(default)`.
+  ///
+  /// Returns which expressions of the rules were evaluated.
   func ruleCoverage(_ query: QueryParameters) throws -> Response {
     let database = DatabaseName(project: project, database: query["database"] ?? "(default)")
     guard let rules = rules.rules(of: database) else {

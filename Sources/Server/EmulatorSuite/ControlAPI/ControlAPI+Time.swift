@@ -6,9 +6,9 @@ import NIOCore
 import RuntimeSupport
 import TriggerDelivery
 
-/// Virtual time, and faults on purpose.
+/// Virtual time and fault injection.
 extension ControlAPI {
-  /// `GET /hearth/v1/clock`.
+  /// Handles `GET /hearth/v1/clock`.
   func clock() -> ClockDescription {
     ClockDescription(
       now: time.now.description,
@@ -16,11 +16,11 @@ extension ControlAPI {
     )
   }
 
-  /// `POST /hearth/v1/clock` with `{"advanceSeconds": 3600}` or `{"to": "2026-12-01T00:00:00Z"}`.
+  /// Handles `POST /hearth/v1/clock`, which advances the virtual time.
   ///
-  /// Everything that becomes due on the way happens, one thing after the other. When the client
-  /// leaves or the suite stops, time stays where it has come to; `GET` meanwhile tells where that
-  /// is.
+  /// The body is `{"advanceSeconds": 3600}` or `{"to": "2026-12-01T00:00:00Z"}`. Everything that
+  /// becomes due on the way happens in order. If the client disconnects or the suite stops, the
+  /// clock stays at the time it has reached. In the meantime, `GET` returns that time.
   func advanceClock(_ request: Request) async throws -> Response {
     struct Jump: Decodable {
       var advanceSeconds: Double?
@@ -62,7 +62,7 @@ extension ControlAPI {
     return try .json(encoding: clock())
   }
 
-  /// `PUT /hearth/v1/faults` with `{"seed": 7, "duplicates": 0.3, "reordering": true}`.
+  /// Handles `PUT /hearth/v1/faults` with `{"seed": 7, "duplicates": 0.3, "reordering": true}`.
   func setFaults(_ request: Request) async throws -> Response {
     struct Faults: Decodable {
       var seed: UInt64
@@ -95,8 +95,8 @@ extension ControlAPI {
     }
   }
 
-  /// A day before the end of the times that Firestore's clients take, so that writes go on.
+  /// The latest time to jump to: a day before the end of Firestore's time range, for later writes.
   private static let latest = Timestamp(microseconds: 253_402_214_400_000_000)
-  /// The longest jump, ten years; a schedule of every minute would take hours to get there.
+  /// The longest jump, ten years; with a schedule that runs every minute it would take hours.
   private static let jumpSecondsMax = 10 * 366 * 86_400.0
 }

@@ -9,11 +9,12 @@ import RuntimeSupport
 import TriggerDelivery
 import WorkerPool
 
-/// Workers that somebody has started in a debugger.
+/// Workers that a developer has started in a debugger.
 extension ControlAPI {
-  /// `GET /hearth/v1/workers/environment?function=NAME`: the environment of a deployed worker.
+  /// Handles `GET /hearth/v1/workers/environment?function=NAME`.
   ///
-  /// Without a name it has the secrets of all functions, because one process runs them all.
+  /// Returns the environment of a deployed worker. Without a name, it includes the secrets of all
+  /// functions, because one process runs them all.
   func workerEnvironment(_ query: QueryParameters) async throws -> Response {
     let source = deployer.source?.folder
     return try .json(
@@ -21,7 +22,7 @@ extension ControlAPI {
     )
   }
 
-  /// `POST /hearth/v1/workers`: the process has its functions while the reply is open.
+  /// Handles `POST /hearth/v1/workers`: the process runs its functions while the response is open.
   func attachWorker(_ request: Request, _ client: ClientWatch) async throws -> Response {
     let body = try await request.wholeBody(upTo: Self.registrationBytesMax)
     let registration: WorkerRegistration
@@ -73,14 +74,16 @@ extension ControlAPI {
     return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: reply)
   }
 
-  /// `DELETE /hearth/v1/workers/ID`: the process gets nothing new, but may finish what it runs.
+  /// Handles `DELETE /hearth/v1/workers/ID`.
+  ///
+  /// The process receives no new invocations, but may finish running ones.
   func releaseWorker(_ id: String) async throws -> Response {
     await fleet.release(id)
     try await updateTriggers()
     return .json("{}")
   }
 
-  /// Keeps the functions with the process until the task is cancelled or a line cannot be written.
+  /// Routes functions to the process until the task is cancelled or a line cannot be written.
   private func hold(
     _ worker: DebuggerWorker,
     _ id: String,
@@ -95,21 +98,21 @@ extension ControlAPI {
     try await updateTriggers()
     try await write(WorkerLine(id: id, functions: worker.endpoints.keys.sorted()))
     while true {
-      // Keeps the connection from being closed as silent, and notices when the other end is lost.
+      // This prevents an idle timeout of the connection, and detects when the other end is lost.
       try await Task.sleep(for: Self.sayAliveInterval)
       try await write(WorkerLine(id: id, functions: []))
     }
   }
 
-  /// Tells the deliveries which functions run, including those that only a debugger runs.
+  /// Updates the functions that receive events, including those that only a debugger runs.
   ///
-  /// Not before the first deployment if one is to come: its events wait for it.
+  /// Does nothing before the first deployment if one is expected, because events wait for it.
   private func updateTriggers() async throws {
     guard fleet.isDeployed || deployer.source == nil else { return }
     try deliveries.updateFunctions(fleet.endpoints)
   }
 
-  /// The largest manifest, with what a worker says of itself besides.
+  /// The maximum size of a registration: a manifest and the other fields.
   private static let registrationBytesMax = InvocationLimits.manifestBytesMax + 1024
   private static let sayAliveInterval = Duration.seconds(60)
 }

@@ -18,13 +18,13 @@ import WorkerPool
 
 /// The hub: Firebase's discovery endpoints and Hearth's control API under `/hearth/v1/`.
 ///
-/// The control API can deploy code and read data, so it asks for the suite's token; Firebase's
-/// endpoints do not, because Firebase's tools know none.
+/// The control API can deploy code and read data, so it requires the suite's token. Firebase's
+/// endpoints do not, because Firebase's tools do not know the token.
 struct ControlAPI: Sendable {
   let project: String
   let version: String
   let token: String
-  /// The file with the token, which a refusal names.
+  /// The path of the file with the token, named in refusals.
   let serverFile: String
   let description: @Sendable () -> SuiteDescription
   let storage: any OrderedStorage
@@ -44,7 +44,7 @@ struct ControlAPI: Sendable {
   let triggers: TriggerSwitch
   let logger: Logger
 
-  /// Answers one request.
+  /// Handles one request.
   func respond(to request: Request, _ context: HTTPContext) async -> Response {
     do {
       let (route, captures) = try permittedRoute(of: request, context)
@@ -60,7 +60,7 @@ struct ControlAPI: Sendable {
     }
   }
 
-  /// The one place that decides who may do what.
+  /// Returns the route of a request if the client may use it; the only place that checks access.
   private func permittedRoute(
     of request: Request,
     _ context: HTTPContext
@@ -104,7 +104,7 @@ struct ControlAPI: Sendable {
     }
   }
 
-  /// Whether a request has the token; the comparison takes as long wherever they differ.
+  /// True if a request has the token, compared in constant time.
   private func hasToken(_ request: Request) -> Bool {
     guard let given = request.headers[.authorization], given.hasPrefix("Bearer ") else {
       return false
@@ -115,13 +115,13 @@ struct ControlAPI: Sendable {
       && zip(candidate, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }
 
-  // MARK: - Replies
+  // MARK: - Responses
 
-  /// A reply of JSON lines, sent as they are written.
+  /// Creates a response of JSON lines, which are sent as they are produced.
   ///
-  /// The producer ends the reply; it is cancelled when the client leaves. It never waits for the
-  /// client: one that reads too slowly loses the oldest of its lines, in whose place it gets what
-  /// `gap` makes of their number.
+  /// The response ends when `produce` returns; `produce` is cancelled when the client disconnects.
+  /// It never waits for the client. A client that reads too slowly loses its oldest unread lines,
+  /// and receives in their place the line that `gap` creates from their number.
   func lines(
     for client: ClientWatch,
     gap: @escaping @Sendable (Int) -> (any Encodable & Sendable)? = { _ in nil },
@@ -150,14 +150,15 @@ struct ControlAPI: Sendable {
     return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: body)
   }
 
-  /// A value as a line of JSON.
+  /// Encodes a value as a line of JSON.
   static func line(_ value: any Encodable) -> ByteBuffer {
-    // Strings, numbers and booleans always encode; a value of nothing else is an empty line.
+    // Encoding strings, numbers and Booleans never fails; a value that cannot be encoded is left
+    // out.
     ByteBuffer(bytes: ((try? JSONEncoder().encode(value)) ?? Data()) + [0x0A])
   }
 
-  /// The most lines of the past in a reply.
+  /// The maximum number of past log lines in a response.
   static let linesMax = 10_000
-  /// Bytes of a reply's lines that may wait for a slow reader.
+  /// The maximum number of bytes in a response that wait for a slow reader.
   private static let lineBytesMax = 4 << 20
 }

@@ -1,11 +1,10 @@
 package import WorkerPool
 
-/// Where a service listens.
+/// The address at which a service listens.
 package struct ServiceAddress: Codable, Sendable, Hashable {
   package var host: String
   package var port: Int
 
-  /// An address as clients dial it.
   package init(host: String, port: Int) {
     self.host = host
     self.port = port
@@ -16,18 +15,17 @@ package struct ServiceAddress: Codable, Sendable, Hashable {
 package struct SuiteDescription: Codable, Sendable, Hashable {
   package var project: String
   package var pid: Int32
-  /// Addresses by service: `hub`, `functions`, `firestore`, `vectors`.
+  /// The addresses by service: `hub`, `functions`, `firestore`, `vectors`.
   package var services: [String: ServiceAddress]
-  /// Why the suite takes no more writes, and what to do; nil while all is well.
+  /// The reason why the suite accepts no more writes, and a remedy; nil if all is well.
   package var problem: String?
-  /// Who may use the services, for people.
+  /// A text that says which clients may use the services.
   package var openTo: String?
   /// The path of `server.json`.
   package var serverFile: String?
-  /// What the control API asks for as `Authorization: Bearer`; only in `server.json`.
+  /// The token that the control API requires as `Authorization: Bearer`; only in `server.json`.
   package var token: String?
 
-  /// A suite that listens.
   package init(
     project: String,
     pid: Int32,
@@ -44,7 +42,7 @@ package struct SuiteDescription: Codable, Sendable, Hashable {
 }
 
 extension SuiteDescription {
-  /// The environment variables by which clients find this suite's services.
+  /// The environment variables through which clients find this suite's services.
   package var clientEnvironment: [String: String] {
     var environment = ["GCLOUD_PROJECT": project, "GOOGLE_CLOUD_PROJECT": project]
     for (service, variable) in Self.variables {
@@ -65,74 +63,80 @@ extension SuiteDescription {
   ]
 }
 
-/// What a function has done since the suite's start: `GET /hearth/v1/functions/stats`.
+/// The figures of a function since the suite started: `GET /hearth/v1/functions/stats`.
 package struct FunctionStats: Codable, Sendable, Hashable {
   package var name: String
   package var invocations: Int
-  /// Invocations by how they ended: `ok`, `refused` (4xx), `failed` (5xx), `crashed`, `timedOut`,
-  /// `cancelled`, `notRun`.
+  /// The number of invocations by outcome.
+  ///
+  /// The outcomes are `ok`, `refused` (4xx), `failed` (5xx), `crashed`, `timedOut`, `cancelled` and
+  /// `notRun`.
   package var outcomes: [String: Int]
   package var secondsTotal: Double
-  /// The time within which half, and 99 of 100 ended, rounded up to a class of times; nil for none.
+  /// The median duration, rounded up to a bucket bound; nil if unknown or above all bounds.
   package var p50Seconds: Double?
+  /// The 99th percentile of the duration, rounded up to a bucket bound; nil as for `p50Seconds`.
   package var p99Seconds: Double?
   package var workers: Int
   package var running: Int
   package var waiting: Int
   package var workerStarts: Int
-  /// Workers that ended although nobody had asked them to.
+  /// The number of workers that ended without being asked to.
   package var workerCrashes: Int
-  /// Deliveries that are not settled, and the age of the oldest event that runs or could run now.
+  /// The number of deliveries that are not settled.
   package var pending: Int
+  /// The age of the oldest event that runs or could run now; nil if there is none.
   package var oldestSeconds: Double?
-  /// Tries of deliveries that have ended, by the state that they left.
+  /// The number of finished delivery attempts, by the resulting state.
   package var deliveries: [String: Int]
-  /// What holds up all pending deliveries until somebody acts, and the name of the reason.
+  /// The reason why all pending deliveries wait until a person acts; nil if they do not.
   package var waits: String?
+  /// The code of the reason in `waits`.
   package var waitReason: String?
-  /// Why the function has fewer workers than it needs; nil when it has enough.
+  /// The reason why the function has fewer workers than it needs; nil if it has enough.
   package var shortage: String?
 }
 
-/// Whether events reach functions: `GET /hearth/v1/triggers`.
+/// The state of the trigger switch: `GET /hearth/v1/triggers`.
 package struct TriggersDescription: Codable, Sendable, Hashable {
-  /// Whether somebody has left the triggers on.
+  /// True if events reach functions.
   package var isEnabled: Bool
-  /// How long triggers have been off, and when they are on again unless that is renewed.
+  /// The time since triggers were disabled; nil if they are enabled.
   package var offSeconds: Double?
+  /// The time until triggers are enabled again, unless the lease is renewed.
   package var onAgainSeconds: Double?
-  /// The events since the start that reached no function because triggers were off.
+  /// The number of events since the start that reached no function because triggers were off.
   package var eventsPassedOver: Int
-  /// Whether functions were deployed since the start.
+  /// True if functions were deployed since the start.
   package var isDeployed: Bool
-  /// The events that wait for the first deployment.
+  /// The number of events that wait for the first deployment.
   package var eventsBeforeDeployment: Int
 }
 
-/// A deployed function as `hearth functions list` shows it.
+/// A deployed function in the form that `hearth functions list` shows.
 package struct FunctionDescription: Codable, Sendable, Hashable {
   package var name: String
   package var kind: Kind
-  /// What fires the function: an event kind and a pattern; nil for functions with a URL.
+  /// The trigger of the function: an event kind and a pattern; nil for functions with a URL.
   package var trigger: String?
   /// The URL at which the function is called; nil for triggered functions.
   package var url: String?
-  /// The names of the secrets that the function declares; nil for none.
+  /// The names of the secrets that the function declares; nil if there are none.
   package var secrets: [String]?
-  /// The debugger's process that runs the function now, or nil.
+  /// The ID of the debugger process that runs the function now; nil if there is none.
   package var debugger: Int32?
-  /// The function's worker processes; nil when none runs.
+  /// The function's worker processes; nil if there are none.
   package var workers: [WorkerStatus]?
-  /// The invocations that run at this moment, and those that wait for a worker.
+  /// The number of invocations that run now.
   package var running: Int?
+  /// The number of invocations that wait for a worker.
   package var waiting: Int?
 
-  /// What makes a function run.
+  /// The kind of trigger or endpoint that runs a function.
   package enum Kind: String, Codable, Sendable, Hashable {
     case callable, http, trigger, schedule, task
   }
 
-  /// A function with its trigger or URL.
   package init(name: String, kind: Kind, trigger: String?, url: String?) {
     self.name = name
     self.kind = kind
@@ -141,41 +145,42 @@ package struct FunctionDescription: Codable, Sendable, Hashable {
   }
 }
 
-/// One line of a deployment's progress; the last is `deployed` or `failed`.
+/// A line of a deployment's progress; the last line is `deployed` or `failed`.
 package struct DeployLine: Codable, Sendable, Hashable {
   package var kind: Kind
   package var text: String
 
-  /// What the line says.
+  /// The meaning of a line.
   package enum Kind: String, Codable, Sendable, Hashable {
     case progress, deployed, failed
   }
 
-  /// A line as `POST /hearth/v1/deployments` streams it.
+  /// Creates a line in the form that `POST /hearth/v1/deployments` streams.
   package init(_ kind: Kind, _ text: String) {
     self.kind = kind
     self.text = text
   }
 }
 
-/// A deployment as `hearth functions deployments` shows it.
+/// A deployment in the form that `hearth functions deployments` shows.
 package struct DeploymentDescription: Codable, Sendable, Hashable {
   package var id: String
-  /// When the deployment was made, in RFC 3339; nil for those of older versions.
+  /// The time of the deployment, in RFC 3339; nil for deployments of older versions.
   package var time: String?
-  /// Whether the deployment serves now.
+  /// True if the deployment serves now.
   package var isCurrent: Bool
   package var functions: [String]
-  /// What was done, unless everything was deployed.
+  /// A note about a partial deployment; nil if everything was deployed.
   package var note: String?
-  /// Sentences on waiting events of functions that are not deployed any more, or again; only in the
-  /// answer to a rollback or a deletion.
+  /// Notes on waiting events of functions that were removed or restored.
+  ///
+  /// Only in the response to a rollback or a deletion.
   package var effects: [String]?
-  /// The version of the manifest by which its binary describes the functions.
+  /// The version of the manifest in which its binary describes the functions.
   package var protocolVersion: String
 }
 
-/// A delivery as `hearth events` shows it.
+/// A delivery in the form that `hearth events` shows.
 package struct EventDescription: Codable, Sendable, Hashable {
   package var id: String
   /// The state of the stored delivery, or `running`.
@@ -188,17 +193,17 @@ package struct EventDescription: Codable, Sendable, Hashable {
   package var crashes: Int
   /// The commit time, in RFC 3339.
   package var time: String
-  /// When the delivery is tried next; nil unless it is pending and that time is known.
+  /// The time of the next attempt; nil unless the delivery is pending and the time is known.
   package var due: String?
-  /// Why a pending delivery does not run, in words, and the name of the reason.
+  /// The reason why a pending delivery does not run, as text.
   package var waits: String?
+  /// The code of the reason in `waits`.
   package var waitReason: String?
   package var settled: String?
   package var error: String?
-  /// The id of the delivery that made a function write what this event is about.
+  /// The ID of the delivery whose function made the write that caused this event.
   package var cause: String?
 
-  /// A delivery by its parts.
   package init(
     id: String,
     state: String,
@@ -228,13 +233,12 @@ package struct EventDescription: Codable, Sendable, Hashable {
   }
 }
 
-/// How a fired event ended.
+/// The outcome of a fired event.
 package struct FireOutcome: Codable, Sendable, Hashable {
   package var succeeded: Bool
   package var milliseconds: Int
   package var error: String?
 
-  /// The outcome of one invocation.
   package init(succeeded: Bool, milliseconds: Int, error: String?) {
     self.succeeded = succeeded
     self.milliseconds = milliseconds
@@ -242,29 +246,29 @@ package struct FireOutcome: Codable, Sendable, Hashable {
   }
 }
 
-/// How many events a request acted on.
+/// The number of events that a request acted on.
 package struct EventCount: Codable, Sendable, Hashable {
   package var count: Int
 }
 
-/// The suite's time.
+/// The virtual time of the suite.
 package struct ClockDescription: Codable, Sendable, Hashable {
-  /// The present time, in RFC 3339.
+  /// The current time, in RFC 3339.
   package var now: String
-  /// How far the time has jumped ahead of the machine's.
+  /// The number of seconds by which the time is ahead of the machine's clock.
   package var aheadSeconds: Double
 }
 
-/// What the security rules said to one request.
+/// The decision of the security rules about one request.
 package struct RuleDecisionDescription: Codable, Sendable, Hashable {
-  /// In RFC 3339.
+  /// The time of the decision, in RFC 3339.
   package var time: String
   package var method: String
-  /// The document, or what a query looks for.
+  /// The path of the document, or a description of the query.
   package var path: String
-  /// The caller as a rules file would write it.
+  /// The caller, in the syntax of a rules file.
   package var auth: String
   package var isAllowed: Bool
-  /// The rules that were asked, and what decided.
+  /// The rules that were evaluated, and the deciding expression.
   package var text: String
 }

@@ -4,32 +4,32 @@ import Invocation
 import RuntimeSupport
 import TriggerDelivery
 
-/// A request to the hub, with what its route needs.
+/// A request to the hub with the data that route handlers need.
 struct ControlRequest: Sendable {
   var request: Request
   var context: HTTPContext
-  /// The request's segments in the places of the route's stars.
+  /// The request's path segments that match the `*` segments of the route.
   var captures: [String]
 
   var query: QueryParameters { request.query }
   var client: ClientWatch { context.client }
 }
 
-/// One method and path of the hub, who may use it, and its handler.
+/// A route of the hub: method, path, access and handler.
 struct ControlRoute: Sendable {
-  /// Who may use a route, once the origin is known not to be a foreign page.
+  /// The clients that may use a route, after requests from foreign web pages have been refused.
   enum Access: Sendable {
     case anyClient
-    /// Only clients of the machine that the suite runs on.
+    /// Only clients on the machine of the suite.
     case thisMachine
-    /// Clients of that machine, and any others with the token.
+    /// Clients on the machine of the suite, and other clients with the token.
     case thisMachineOrToken
   }
 
   typealias Handler = @Sendable (ControlAPI, ControlRequest) async throws -> Response
 
   let method: HTTPRequest.Method
-  /// The segments of the path; `*` stands for any one segment.
+  /// The segments of the path; `*` matches any one segment.
   let path: [Substring]
   let access: Access
   let handler: Handler
@@ -46,9 +46,9 @@ struct ControlRoute: Sendable {
     self.handler = handler
   }
 
-  /// The route of a request and its captures; nil when there is none.
+  /// Returns the route of a request and its captures; nil if there is none.
   ///
-  /// Of several matching routes the one with the fewest stars is taken, so their order does not
+  /// If several routes match, the one with the fewest `*` segments is used, so their order does not
   /// matter.
   static func find(
     _ method: HTTPRequest.Method,
@@ -56,7 +56,7 @@ struct ControlRoute: Sendable {
     in routes: [ControlRoute]
   ) -> (route: ControlRoute, captures: [String])? {
     var found: (route: ControlRoute, captures: [String])?
-    // The connection leaves out the body of an answer to HEAD.
+    // HEAD uses the route of GET; the connection leaves out the response body.
     let method = method == .head ? .get : method
     for route in routes where route.method == method {
       guard let captures = route.match(segments) else { continue }
@@ -80,11 +80,11 @@ struct ControlRoute: Sendable {
 }
 
 extension ControlAPI {
-  /// All routes of the hub: Firebase's own endpoints, then Hearth's.
+  /// All routes of the hub: Firebase's endpoints, then Hearth's.
   static let routes: [ControlRoute] = [
     ControlRoute(.get, "") { api, _ in try api.hub() },
     ControlRoute(.get, "emulators") { api, _ in try api.emulators() },
-    // It writes to any folder of this machine, and Firebase's tools know no token.
+    // The export writes to any folder of this machine, and Firebase's tools do not know the token.
     ControlRoute(.post, "_admin/export", for: .thisMachineOrToken) {
       try await $0.transfer.exportForFirebase($1.request)
     },
@@ -114,7 +114,7 @@ extension ControlAPI {
     ControlRoute(.post, "hearth/v1/deployments") { try $0.deploy($1.query, $1.client) },
     ControlRoute(.post, "hearth/v1/deployments/rollback") { try await $0.rollBack($1.query) },
 
-    // These run code with the functions' secrets.
+    // These routes run code with the functions' secrets, or return the secrets.
     ControlRoute(.get, "hearth/v1/workers/environment", for: .thisMachine) {
       try await $0.workerEnvironment($1.query)
     },

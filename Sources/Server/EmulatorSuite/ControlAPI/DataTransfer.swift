@@ -8,16 +8,16 @@ import Logging
 import NIOCore
 import RuntimeSupport
 
-/// The exports and imports that clients ask the hub for.
+/// The handler of the hub's export and import requests.
 struct DataTransfer: Sendable {
   let project: String
   let exporter: DataExporter
   let importer: DataImporter
   let logger: Logger
 
-  /// `POST /_admin/export`, as Firebase's tools send it; replaces an earlier export there.
+  /// Handles `POST /_admin/export` from Firebase's tools; replaces an existing export.
   func exportForFirebase(_ request: Request) async throws -> Response {
-    // No page of any origin may use this; Firebase's hub answers the same.
+    // No web page may use this, whatever its origin; the message equals that of Firebase's hub.
     guard request.headers[.origin] == nil else {
       throw StatusError(.permissionDenied, "Export cannot be triggered by external callers.")
     }
@@ -30,13 +30,13 @@ struct DataTransfer: Sendable {
     return .json(#"{"message":"OK"}"#)
   }
 
-  /// `POST /hearth/v1/export`.
+  /// Handles `POST /hearth/v1/export`.
   func export(_ request: Request) async throws -> Response {
     let body: ExportOrder = try await decode(request, as: #"{"path": "/absolute/path"}"#)
     return try .json(encoding: try await export(to: body.path, replaces: body.force ?? false))
   }
 
-  /// `POST /hearth/v1/import`.
+  /// Handles `POST /hearth/v1/import`.
   func `import`(_ request: Request) async throws -> Response {
     let body: ImportOrder = try await decode(request, as: #"{"path": "/absolute/path"}"#)
     try checkAbsolute(body.path)
@@ -54,7 +54,7 @@ struct DataTransfer: Sendable {
     return try .json(encoding: TransferSummary(summary))
   }
 
-  /// Exports everything that the suite holds for its project.
+  /// Exports all data of the suite's project.
   func export(to path: String, replaces: Bool) async throws -> TransferSummary {
     try checkAbsolute(path)
     let summary = try await exporter.exportAll(of: project, to: path, replaces: replaces)

@@ -2,7 +2,9 @@ import DocumentModel
 import TriggerDelivery
 
 extension EventDescription {
-  /// A delivery as `hearth events` shows it; only the service knows `isRunning` and the reason.
+  /// Creates a description in the form that `hearth events` shows.
+  ///
+  /// Only the delivery service knows `isRunning` and the reason.
   init(_ delivery: Delivery, isRunning: Bool, reason: WaitReason? = nil) {
     self.init(
       id: delivery.id.description,

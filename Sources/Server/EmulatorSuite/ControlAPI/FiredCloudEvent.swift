@@ -3,14 +3,14 @@ import Foundation
 import Invocation
 import RuntimeSupport
 
-/// The body of `POST /hearth/v1/functions/{name}/fire` for a function whose events are not documents'.
+/// The body of `POST /hearth/v1/functions/{name}/fire` for events other than document changes.
 struct FiredCloudEvent {
   var event: CloudEvent
 
-  /// Reads `{"event": CLOUDEVENT}`, in JSON; throws `INVALID_ARGUMENT`.
+  /// Parses `{"event": CLOUDEVENT}` in JSON; throws `INVALID_ARGUMENT`.
   ///
-  /// What the event lacks is made up; the type is the trigger's. Its data is `data`, any JSON, or
-  /// `data_base64`.
+  /// Missing attributes get default values; the default type is the trigger's. The data of the
+  /// event is `data` in any JSON form, or `data_base64`.
   init(
     json: [UInt8],
     for function: String,
@@ -46,7 +46,7 @@ struct FiredCloudEvent {
       }
       data = Array(bytes)
     }
-    // A filter that the event does not name itself is met.
+    // Filter attributes that the event does not contain are added, so that the filters match.
     var extensions = trigger.eventFilters
     for (name, value) in object where !Self.attributes.contains(name) {
       extensions[name] = value as? String ?? "\(value)"

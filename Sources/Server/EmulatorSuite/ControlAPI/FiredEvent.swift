@@ -6,14 +6,14 @@ import Foundation
 import RuntimeSupport
 import SwiftProtobuf
 
-/// The body of `POST /hearth/v1/functions/{name}/fire`: an event that no write caused.
+/// The body of `POST /hearth/v1/functions/{name}/fire` for a document change that is not stored.
 struct FiredEvent {
   var change: DocumentChange
 
-  /// Reads `{"document": PATH, "data": JSON, "before": JSON}`; throws `INVALID_ARGUMENT`.
+  /// Parses `{"document": PATH, "data": JSON, "before": JSON}`; throws `INVALID_ARGUMENT`.
   ///
-  /// A document is plain JSON, or Firestore's own form when its only top key is `fields`. Whole
-  /// numbers become integers. Both sides get `time` as their times.
+  /// A document is plain JSON, or in Firestore's format if its only top-level key is `fields`. In
+  /// plain JSON, whole numbers become integers. Both versions get `time` as create and update time.
   init(json: [UInt8], database: DatabaseName, time: Timestamp) throws {
     let body: Google_Protobuf_Struct
     do {
@@ -81,7 +81,7 @@ struct FiredEvent {
     case .nullValue, nil: .null
     case .boolValue(let flag): .boolean(flag)
     case .numberValue(let number):
-      // JSON has one kind of number; a whole and exact number was meant as an integer.
+      // JSON has only one kind of number; a whole number within the exact range becomes an integer.
       number == number.rounded() && abs(number) <= 0x1p53
         ? .integer(Int64(number)) : .double(number)
     case .stringValue(let text): .string(text)

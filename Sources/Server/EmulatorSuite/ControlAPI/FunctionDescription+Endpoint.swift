@@ -2,7 +2,7 @@ import Events
 import Invocation
 
 extension FunctionDescription {
-  /// A deployed function with the URL or trigger that its endpoint gives it.
+  /// Creates the description of a deployed function, with a URL or trigger from its endpoint.
   init(name: String, endpoint: FunctionEndpoint, project: String, address: ServiceAddress) {
     let region = endpoint.regions[0]
     let url = "http://\(address.host):\(address.port)/\(project)/\(region)/\(name)"

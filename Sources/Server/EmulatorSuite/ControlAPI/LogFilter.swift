@@ -4,15 +4,15 @@ import Invocation
 import Logging
 import RuntimeSupport
 
-/// Which lines of the functions' log a client wants.
+/// A filter for the functions' log lines.
 struct LogFilter: Sendable {
   var function: String?
-  /// The lowest level wanted; graver levels are included.
+  /// The lowest level that passes; nil for all levels.
   var level: Logger.Level?
-  /// The time from which lines are wanted, in the form of the log's own times.
+  /// The earliest time that passes, in the format of the log's own times.
   var since: String?
 
-  /// Reads `function`, `level` and `since`; throws `INVALID_ARGUMENT` naming an invalid value.
+  /// Parses `function`, `level` and `since`; throws `INVALID_ARGUMENT` naming an invalid value.
   init(_ query: QueryParameters) throws {
     function = query["function"]
     if let name = query["level"] {
@@ -23,7 +23,7 @@ struct LogFilter: Sendable {
       self.level = level
     }
     if let text = query["since"] {
-      // The time may or may not have a fraction of a second.
+      // The time may or may not include fractional seconds.
       guard
         let date = (try? Date(text, strategy: Self.style)) ?? (try? Date(text, strategy: .iso8601))
       else {
@@ -35,16 +35,16 @@ struct LogFilter: Sendable {
     }
   }
 
-  /// Whether the function alone decides which lines are wanted.
+  /// True if neither level nor time restricts the lines.
   var takesAll: Bool { level == nil && since == nil }
 
-  /// Whether a line of the chosen function is wanted.
+  /// True if a line passes the level and the time; the function is not checked.
   func takes(_ entry: FunctionLogEntry) -> Bool {
     if let level, (Logger.Level(rawValue: entry.level) ?? .info) < level { return false }
     if let since, entry.time < since { return false }
     return true
   }
 
-  /// The log's own form of times, which compare as text.
+  /// The log's own format of times, which sort correctly as text.
   private static let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 }

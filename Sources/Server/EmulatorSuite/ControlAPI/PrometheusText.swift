@@ -2,12 +2,11 @@
 struct PrometheusText {
   private(set) var text = ""
 
-  /// The kinds of metrics.
   enum Kind: String {
     case counter, gauge, histogram
   }
 
-  /// One value with its labels.
+  /// A value with its labels.
   struct Sample {
     var labels: [(name: String, value: String)] = []
     var value: Double
@@ -18,17 +17,19 @@ struct PrometheusText {
     }
   }
 
-  /// The media type of the text.
   static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
 
-  /// Writes a metric; nothing when it has no samples.
+  /// Adds a metric; adds nothing if there are no samples.
   mutating func add(_ name: String, _ kind: Kind, _ help: String, _ samples: [Sample]) {
     guard !samples.isEmpty else { return }
     begin(name, kind, help)
     for sample in samples { line(name, sample.labels, sample.value) }
   }
 
-  /// Writes a histogram for each value of a label; counts are by class, `bounds` their upper ends.
+  /// Adds a histogram for each value of a label.
+  ///
+  /// `counts` contains a count per bucket; `bounds` are the upper bounds, without the last,
+  /// infinite one.
   mutating func addHistogram(
     _ name: String,
     _ help: String,

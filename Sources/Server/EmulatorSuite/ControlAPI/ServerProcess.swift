@@ -8,9 +8,9 @@ import Foundation
   import Musl
 #endif
 
-/// What the server itself uses of the machine.
+/// The server's own use of the machine's resources.
 enum ServerProcess {
-  /// The time that its threads have run.
+  /// The processor time of all threads, in seconds.
   static var processorSeconds: Double {
     var usage = rusage()
     #if canImport(Glibc)
@@ -22,9 +22,9 @@ enum ServerProcess {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime)
   }
 
-  /// When it started, in seconds since 1970; nil where there is no `/proc`.
+  /// The start time in seconds since 1970; nil on systems without `/proc`.
   static var startTime: Double? {
-    // The name of the program, in parentheses, may contain spaces.
+    // The program's name, in parentheses, may contain spaces.
     guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
       let uptime = try? String(contentsOfFile: "/proc/uptime", encoding: .utf8),
       let sinceBoot = uptime.split(separator: " ").first.flatMap({ Double($0) }),
@@ -34,7 +34,7 @@ enum ServerProcess {
     return Date().timeIntervalSince1970 - sinceBoot + ticks / Double(sysconf(CInt(_SC_CLK_TCK)))
   }
 
-  /// Its resident memory; nil where there is no `/proc`.
+  /// The resident memory in bytes; nil on systems without `/proc`.
   static var residentBytes: Int? {
     let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
     guard let pages = text?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
@@ -43,7 +43,7 @@ enum ServerProcess {
     return pages * Int(sysconf(CInt(_SC_PAGESIZE)))
   }
 
-  /// Its open files and sockets; nil where there is no `/proc`.
+  /// The number of open files and sockets; nil on systems without `/proc`.
   static var openFiles: Int? {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count
   }

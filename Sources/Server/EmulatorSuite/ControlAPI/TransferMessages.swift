@@ -1,25 +1,23 @@
-/// The request of `hearth export` to the hub.
+/// The request that `hearth export` sends to the hub.
 package struct ExportOrder: Codable, Sendable, Hashable {
-  /// The path on the suite's machine, absolute.
+  /// The absolute path on the suite's machine.
   package var path: String
-  /// Whether an earlier export there may be replaced; false when absent.
+  /// True if an existing export may be replaced; nil means false.
   package var force: Bool?
 
-  /// An order to export everything.
   package init(path: String, force: Bool) {
     self.path = path
     self.force = force
   }
 }
 
-/// The request of `hearth import` to the hub.
+/// The request that `hearth import` sends to the hub.
 package struct ImportOrder: Codable, Sendable, Hashable {
-  /// The path on the suite's machine, absolute.
+  /// The absolute path on the suite's machine.
   package var path: String
   package var fireTriggers: Bool?
   package var replace: Bool?
 
-  /// An order to import a folder.
   package init(path: String, fireTriggers: Bool, replace: Bool) {
     self.path = path
     self.fireTriggers = fireTriggers
@@ -27,12 +25,12 @@ package struct ImportOrder: Codable, Sendable, Hashable {
   }
 }
 
-/// What an export or an import has done.
+/// The result of an export or an import.
 package struct TransferSummary: Codable, Sendable, Hashable {
   /// The absolute path of the folder.
   package var path: String
   package var documents: Int
-  /// The imported documents that were not there already.
+  /// The number of imported documents that were new or different; all documents for an export.
   package var changedDocuments: Int
   package var vectors: Int
 }

@@ -10,7 +10,7 @@ extension Deployer {
     try await watch.run { request in await take(up: request, report: report) }
   }
 
-  /// Does what a watch asks for; false when another deployment is under way.
+  /// Carries out a request of the watch; returns false if another deployment is in progress.
   private func take(
     up request: SourceWatch.Request,
     report: @escaping @Sendable (SuiteReport) -> Void

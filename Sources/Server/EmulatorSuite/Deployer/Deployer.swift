@@ -5,16 +5,16 @@ import RuntimeSupport
 import TriggerDelivery
 import WorkerPool
 
-/// Deploys, and then tells the triggers which functions exist.
+/// The component that deploys functions and then updates their triggers.
 struct Deployer: Sendable {
   let controller: DeploymentController
   let deliveries: DeliveryService
   let fleet: WorkerFleet
-  /// The source; nil when `firebase.json` names no functions.
+  /// The source of the functions; nil if `firebase.json` does not name one.
   let source: FunctionsSource?
   let logger: Logger
 
-  /// Serves the last deployment again; false when there has been none or it does not start.
+  /// Serves the last deployment again; returns false if there is none or it does not start.
   func restore() async -> Bool {
     do {
       guard let record = try await controller.restore() else { return false }
@@ -29,10 +29,10 @@ struct Deployer: Sendable {
     }
   }
 
-  /// Deploys and reports each step; the last line says how it ended.
+  /// Deploys and reports each step; the last line reports the outcome.
   ///
-  /// Unless `isAsked`, functions that killed the server too often are refused. Returns the problem,
-  /// if there was one.
+  /// Unless `isAsked`, functions that have crashed the server too often are refused. Returns the
+  /// error message, or nil on success.
   @discardableResult
   func deploy(
     builds: Bool,
@@ -53,7 +53,7 @@ struct Deployer: Sendable {
     }
   }
 
-  /// Deploys and returns a sentence about it, and a line on each function whose events it concerns.
+  /// Deploys and returns a summary, with a line for each function whose events are affected.
   func deployOnce(
     builds: Bool,
     only: Set<String>? = nil,
@@ -83,19 +83,19 @@ struct Deployer: Sendable {
     try await serving(await controller.rollBack(to: id))
   }
 
-  /// Stops serving the functions of these names.
+  /// Stops serving the functions with these names.
   func delete(_ names: Set<String>) async throws -> DeploymentDescription {
     try await serving(await controller.delete(names))
   }
 
-  /// Restarts the functions with the present `.env` files; false when there are none.
+  /// Restarts the functions with the current `.env` files; returns false if nothing is deployed.
   func reload() async throws -> Bool {
     guard let record = try await controller.reload() else { return false }
     _ = try await serving(record)
     return true
   }
 
-  /// The deployments that can be served again, newest first.
+  /// Returns the deployments that can be served again, newest first.
   func deployments() async throws -> [DeploymentDescription] {
     let (current, all) = try await controller.deployments()
     return all.map { DeploymentDescription($0, isCurrent: $0.id == current) }
@@ -108,7 +108,7 @@ struct Deployer: Sendable {
     return description
   }
 
-  /// Tells the triggers which functions exist, keeping those of debuggers.
+  /// Updates the triggers to the functions of a deployment, and keeps those of debuggers.
   private func update(_ record: DeploymentRecord) async throws -> DeploymentEffects {
     try deliveries.updateFunctions(
       record.manifest.endpoints.merging(fleet.debuggedEndpoints) { $1 }
@@ -121,7 +121,7 @@ struct Deployer: Sendable {
 }
 
 extension DeploymentDescription {
-  /// A kept deployment as the control API shows it.
+  /// Creates the description of a stored deployment.
   init(_ record: DeploymentRecord, isCurrent: Bool) {
     self.init(
       id: record.id,

@@ -1,9 +1,9 @@
 import Invocation
 import TriggerDelivery
 
-/// Computes what the triggers will compute of functions, before these replace any others.
+/// A check of functions' triggers, before the functions replace any others.
 enum TriggerCheck {
-  /// Throws a `StatusConvertible` that names the function whose trigger makes no sense.
+  /// Throws a `StatusConvertible` that names the function whose trigger is invalid.
   static func validate(_ functions: [String: FunctionEndpoint]) throws {
     _ = try TriggerTable(functions: functions)
     for endpoint in functions.values { _ = (DeliveryRetries(endpoint), DispatchLimits(endpoint)) }

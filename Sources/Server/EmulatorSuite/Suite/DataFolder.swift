@@ -9,18 +9,18 @@ import RuntimeSupport
   import Glibc
 #endif
 
-/// The folder that keeps what a suite stores, made on demand.
+/// The folder for everything that a suite stores, created on demand.
 struct DataFolder: Sendable {
   let path: String
   let isEphemeral: Bool
 
-  /// The folder of what was deployed.
+  /// The folder of the deployments.
   var deployments: String { path + "/deployments" }
 
-  /// Creates the folder, or a temporary one whose name carries this process's id.
+  /// Creates the folder, or a temporary one whose name contains this process's ID.
   ///
-  /// It first removes temporary folders of processes that are gone. Throws `FAILED_PRECONDITION`
-  /// when a folder cannot be made or written.
+  /// Temporary folders of processes that have exited are removed first. Throws
+  /// `FAILED_PRECONDITION` if the folder cannot be created or is not writable.
   init(configuration: SuiteConfiguration) throws {
     isEphemeral = configuration.isEphemeral
     if isEphemeral {
@@ -53,7 +53,7 @@ struct DataFolder: Sendable {
     }
   }
 
-  /// Removes a temporary folder with its contents; any other folder stays as it is.
+  /// Removes a temporary folder with its contents; other folders are kept.
   func removeIfEphemeral() throws {
     guard isEphemeral else { return }
     try FileManager.default.removeItem(atPath: path)

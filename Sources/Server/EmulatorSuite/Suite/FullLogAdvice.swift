@@ -1,14 +1,14 @@
 import Synchronization
 import TriggerDelivery
 
-/// Says why the event log is full when no function takes its events.
+/// The explanation for a full event log while no functions consume its events.
 final class FullLogAdvice: Sendable {
   private let deliveries = Mutex<DeliveryService?>(nil)
 
-  /// Takes over the service that takes the events; it is made after the document store.
+  /// Sets the service that consumes the events, which is created after the document store.
   func follow(_ service: DeliveryService) { deliveries.withLock { $0 = service } }
 
-  /// The advice while nothing was deployed since the start; nil otherwise.
+  /// The explanation; nil once functions were deployed since the start.
   var text: String? {
     guard let service = deliveries.withLock({ $0 }), !service.isDeployed else { return nil }
     let count = service.eventsBeforeDeployment

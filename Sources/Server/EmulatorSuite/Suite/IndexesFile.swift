@@ -4,10 +4,10 @@ import QueryEngine
 import RuntimeSupport
 import ServiceLifecycle
 
-/// The file that declares the project's indexes, which may change while the suite runs.
+/// The service that reads the declared indexes again whenever their file changes.
 ///
-/// Queries must do with what it declares from half a second after a change. A broken file leaves the
-/// former indexes, and the log says so.
+/// A change applies to queries after half a second. If the file is invalid, the previous indexes
+/// stay, and the log says so.
 struct IndexesFile: Service {
   let path: String
   let queries: QueryRunner
@@ -41,9 +41,9 @@ struct IndexesFile: Service {
     }
   }
 
-  /// The indexes that a file declares; none when there is no file.
+  /// Returns the indexes that a file declares; none if there is no file.
   ///
-  /// Throws `INVALID_ARGUMENT` that names the file and what is wrong.
+  /// Throws `INVALID_ARGUMENT` that names the file and the problem.
   static func read(_ path: String) throws -> DeclaredIndexes {
     guard FileManager.default.fileExists(atPath: path) else { return DeclaredIndexes() }
     do {

@@ -6,25 +6,26 @@ import Logging
 import SecurityRules
 import ServiceLifecycle
 
-/// The file of Firestore's security rules, which may change while the suite runs.
+/// The service that loads Firestore's security rules from a file, again at each change.
 ///
-/// It guards every project's documents, but those of projects and databases with uploaded rules of
-/// their own. A change is in force half a second later, also for those who listen. A broken or empty
-/// file leaves the former rules, and the log says what is wrong. Without a file everything is
+/// The rules apply to all projects, except projects and databases with uploaded rules of their own.
+/// A change is in force half a second later, also for open listeners. If the file is invalid or
+/// empty, the previous rules stay, and the log reports the problem. Without a file, everything is
 /// allowed.
 struct RulesFile: Service {
   let path: String
-  /// The suite's project, for which a change of the file also replaces uploaded rules.
+  /// The suite's project; a change of the file also replaces its uploaded rules.
   let project: String
   let policy: RulesPolicy
   let store: DocumentDatabase
   let logger: Logger
 
-  /// Between two looks at the file; a change has to be seen twice.
+  /// The time between two reads of the file; a change must be seen in two consecutive reads.
   private static let interval = Duration.milliseconds(250)
 
-  /// Reads the file for the first time; throws what is wrong with it, so that nothing is served
-  /// without the rules that were meant.
+  /// Loads the file for the first time.
+  ///
+  /// Throws if the file is invalid, so that nothing is served without the intended rules.
   func load() throws {
     switch look() {
     case .content(let content): try load(content)
@@ -39,7 +40,7 @@ struct RulesFile: Service {
 
   func run() async throws {
     try await cancelWhenGracefulShutdown {
-      // A change since the file was read at the start is loaded too.
+      // A change since the first load is detected as well.
       let loaded = policy.rules(of: DatabaseName(project: project))?.ruleset.file.content
       var watch = RulesFileWatch(loaded.map { .content($0) } ?? .missing)
       while true {
@@ -60,7 +61,7 @@ struct RulesFile: Service {
     }
   }
 
-  /// What holds after a file could not be used.
+  /// A sentence about the rules that apply after a file could not be used.
   private var outcome: String {
     policy.rules(of: DatabaseName(project: project)) == nil
       ? "No rules are in force, so everybody may read and write everything in Firestore."
@@ -71,12 +72,12 @@ struct RulesFile: Service {
     let path = URL(filePath: path).resolvingSymlinksInPath().path
     guard FileManager.default.fileExists(atPath: path) else { return .missing }
     do {
-      // A pipe would wait for a writer.
+      // Opening a pipe would block until there is a writer.
       let type = try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
       guard type == .typeRegular else { return .unreadable("it is not a file.") }
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }  // Nothing was written that could be lost.
-      // One byte more shows that the file is too large.
+      // One additional byte shows that the file is too large.
       let data = try file.read(upToCount: Ruleset.bytesMax + 1) ?? Data()
       guard data.count <= Ruleset.bytesMax else {
         return .unreadable("it has more than \(Ruleset.bytesMax) bytes.")
@@ -104,7 +105,7 @@ struct RulesFile: Service {
   }
 }
 
-/// What is wrong with a file of rules, with its path, lines and columns.
+/// The problems in a rules file, with path, lines and columns.
 struct RulesFileError: Error, CustomStringConvertible {
   let description: String
 }

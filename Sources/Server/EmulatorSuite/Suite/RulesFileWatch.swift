@@ -1,37 +1,37 @@
-/// Decides which contents of a rules file are put in force, and what is reported of it.
+/// The logic that decides when to load a changed rules file, and which errors to report.
 ///
-/// An editor may truncate a file before it writes, write it in pieces, or put another in its place.
-/// So only what is seen twice in a row counts.
+/// An editor may truncate a file before writing, write it in pieces, or replace it. Therefore, a
+/// state counts only if it is seen twice in a row.
 struct RulesFileWatch {
-  /// The state in which the file is found.
+  /// The state of the file in one read.
   enum Look: Equatable {
     case content(String)
     case missing
-    /// The reason why it cannot be read.
+    /// The file cannot be read, for the given reason.
     case unreadable(String)
   }
 
   enum Action: Equatable {
     case wait
-    /// To put these rules in force, or to report what is wrong with them.
+    /// Load these rules, or report their errors.
     case load(String)
-    /// To report that the file is missing or cannot be read.
+    /// Report that the file is missing or cannot be read.
     case report(String)
   }
 
   private var settled: Look
-  /// What was seen once and is not settled.
+  /// The state that was seen once and differs from the settled one.
   private var seen: Look?
-  /// The content that was last loaded, or refused.
+  /// The content that was last loaded or refused.
   private var content: String?
 
-  /// A watch of a file that was found so, and loaded if it had content.
+  /// Creates a watch for a file whose first state, if readable, has already been loaded.
   init(_ first: Look) {
     settled = first
     if case .content(let text) = first { content = text }
   }
 
-  /// Takes one look at the file.
+  /// Processes one read of the file.
   mutating func looked(_ look: Look) -> Action {
     guard look != settled else {
       seen = nil

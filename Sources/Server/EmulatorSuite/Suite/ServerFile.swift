@@ -9,15 +9,15 @@ import RuntimeSupport
   import Glibc
 #endif
 
-/// The files by which other processes find a running suite.
+/// The files through which other processes find a running suite.
 ///
-/// `DATA/server.json` is Hearth's, with the pointer to it of `HubToken`; `hub-{project}.json` in the
-/// temporary folder is the locator file that Firebase's own tools read and write.
+/// `DATA/server.json` is Hearth's own file, and `HubToken` defines a pointer to it.
+/// `hub-{project}.json` in the temporary folder is the locator file of Firebase's tools.
 package enum ServerFile {
-  /// Writes the files, each in one step; returns those in the temporary folder that it could not.
+  /// Writes the files, each atomically; returns the paths of optional files that failed.
   ///
-  /// Only this user can read `server.json`, because it has the token. Throws `StatusError` when that
-  /// file cannot be written.
+  /// Only this user can read `server.json`, because it contains the token. Throws `StatusError` if
+  /// that file cannot be written. The optional files are in the temporary folder.
   static func write(
     _ description: SuiteDescription,
     token: String,
@@ -42,7 +42,7 @@ package enum ServerFile {
       (pointer, URL(filePath: pointerPath)),
       (try encoder.encode(locator), locatorURL(project: description.project)),
     ]
-    // They may be another user's, or a full disk's; commands then need to be told the address.
+    // They may belong to another user, or the disk is full; then commands need the hub's address.
     return conveniences.compactMap { data, url in
       do {
         try write(data, to: url)
@@ -53,10 +53,10 @@ package enum ServerFile {
     }
   }
 
-  /// Removes both files when they are this process's.
+  /// Removes the files if they belong to this process.
   static func remove(_ description: SuiteDescription, folder: String) {
     let server = URL(filePath: path(folder: folder))
-    // A file that is already gone, or belongs to another suite, needs no removing.
+    // A file that is missing or belongs to another suite is left alone.
     if read(folder: folder)?.pid == description.pid {
       try? FileManager.default.removeItem(at: server)
     }
@@ -70,14 +70,14 @@ package enum ServerFile {
     }
   }
 
-  /// The contents of `folder/server.json`, or nil when there is no readable file.
+  /// Returns the contents of `folder/server.json`; nil if there is no readable file.
   package static func read(folder: String) -> SuiteDescription? {
-    // Missing and malformed mean the same to a caller: there is no suite here.
+    // A missing and a malformed file both mean that there is no suite here.
     guard let data = try? Data(contentsOf: URL(filePath: path(folder: folder))) else { return nil }
     return try? JSONDecoder().decode(SuiteDescription.self, from: data)
   }
 
-  /// The first origin that Firebase's locator file names for a project, or nil.
+  /// Returns the first origin in a project's Firebase locator file; nil if there is none.
   package static func locatorOrigin(project: String) -> String? {
     locator(project: project)?.origins.first
   }
@@ -107,7 +107,7 @@ package enum ServerFile {
     }
   }
 
-  /// Writes a file that has never been readable by others, and that nobody can have prepared.
+  /// Writes a file that was never readable by other users and that no one else created.
   private static func writePrivately(_ data: Data, to url: URL) throws {
     let new = url.appendingPathExtension(RandomID.make(length: 8))
     let file = open(new.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -126,12 +126,12 @@ package enum ServerFile {
     guard rename(new.path, url.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
   }
 
-  /// Writes over the file of an earlier process, whose room is there even on a full disk.
+  /// Overwrites the file of an earlier process, which works even on a full disk.
   ///
-  /// False when there is no such file, or others could read or have prepared it. A reader may meet
-  /// the file half written, which means the same to it as no file.
+  /// Returns false if there is no such file, or if other users could have read or created it. A
+  /// reader may see a partly written file, and treats it like a missing one.
   static func overwritePrivately(_ data: Data, at url: URL) -> Bool {
-    // A missing file has no attributes; only the data folder's owner can exchange one that is there.
+    // A missing file has no attributes. Only the data folder's owner can replace an existing one.
     guard let found = try? FileManager.default.attributesOfItem(atPath: url.path),
       found[.type] as? FileAttributeType == .typeRegular,
       (found[.posixPermissions] as? NSNumber)?.intValue == 0o600,
@@ -145,7 +145,7 @@ package enum ServerFile {
     return written == data.count && ftruncate(file, off_t(data.count)) == 0
   }
 
-  /// The path of a data folder's `server.json`.
+  /// Returns the path of a data folder's `server.json`.
   static func path(folder: String) -> String {
     URL(filePath: folder).appending(path: "server.json").path
   }

@@ -2,9 +2,10 @@ import RuntimeSupport
 import ServiceLifecycle
 import Synchronization
 
-/// Ends work that must not outlast the beginning of the suite's stop.
+/// The service that cancels operations as soon as the suite begins to stop.
 ///
-/// A jump of the clock would go on without workers, and let waiting deliveries run out of time.
+/// For example, a jump of the clock would otherwise continue without workers, and waiting
+/// deliveries would time out.
 final class StopNotice: Service {
   private struct State {
     var isStopping = false
@@ -14,9 +15,9 @@ final class StopNotice: Service {
 
   private let state = Mutex(State())
 
-  /// Waits for the suite's stop, then ends what runs under `untilStop`.
+  /// Waits until the suite stops, then ends the operations of `untilStop`.
   func run() async {
-    // Cancellation is an end as well.
+    // Cancellation also means that the suite stops.
     try? await gracefulShutdown()
     let waiting = state.withLock { state in
       state.isStopping = true
@@ -42,7 +43,6 @@ final class StopNotice: Service {
     }
   }
 
-  /// Returns when the suite stops or the task is cancelled.
   private func wait() async {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
     let id: UInt64? = state.withLock { state in

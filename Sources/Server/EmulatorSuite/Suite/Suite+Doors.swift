@@ -13,7 +13,7 @@ import TriggerDelivery
 import VectorEmulator
 import WorkerPool
 
-/// The ports of the suite, and what answers on them.
+/// The services on the suite's ports.
 extension Suite {
   func firestoreDoor(_ parts: SuiteParts) -> HTTPService {
     let service = FirestoreService(
@@ -49,7 +49,7 @@ extension Suite {
       folder: configuration.functions?.source.folder,
       isEnabled: { [triggers, deliveries = parts.deliveries] in
         let isEnabled = triggers.isEnabled
-        // It is asked once for each event.
+        // This closure is called once per event.
         if !isEnabled { deliveries.notePassedOver() }
         return isEnabled
       },
@@ -112,12 +112,12 @@ extension Suite {
     )
   }
 
-  /// Who may use the ports.
+  /// The policy for which clients and web origins may use the ports.
   var doorPolicy: DoorPolicy {
     DoorPolicy(listeningOn: configuration.host, allowing: configuration.allowedOrigins)
   }
 
-  /// Refuses what a foreign page may have caused, and clients at the wrong port.
+  /// Refuses requests that a foreign web page may have sent, and clients at the wrong port.
   private func screen(_ wrongDoor: WrongDoor) -> HTTPService.Screen {
     let policy = doorPolicy
     return { request in

@@ -10,7 +10,7 @@ import Synchronization
 import TriggerDelivery
 import WorkerPool
 
-/// What happens once every service listens.
+/// The steps that follow once all services listen.
 extension Suite {
   /// Serves the last deployment, opens the control API, then builds and deploys the functions.
   func deployFirst(_ parts: SuiteParts) async throws {
@@ -33,26 +33,25 @@ extension Suite {
       )
     }
     report(.listening(suite))
-    // Changes during the first build count.
+    // The watch starts now, so that changes during the first build are noticed.
     let watch = await sourceWatch(project: suite.project)
     let problem = await firstProblem(deployer, isRestored: isRestored)
-    // A build that Ctrl-C interrupts has not failed.
+    // A build that was interrupted by Ctrl-C has not failed.
     guard !Task.isCancelled else { return }
     report(.ready(suite, functions: api.functions(), problem: problem))
     guard let watch else { return }
     do {
       try await deployer.follow(watch, report: report)
     } catch is CancellationError {
-      // The suite is stopping.
     }
   }
 
-  /// Deploys the functions if the configuration asks for it; returns what went wrong.
+  /// Deploys the functions if the configuration asks for it; returns the error message.
   private func firstProblem(_ deployer: Deployer, isRestored: Bool) async -> String? {
     guard let functions = configuration.firstFunctions else { return nil }
     let report = self.report
     let problem = await deployer.deploy(builds: functions.builds, isAsked: false) { line in
-      // The sentence about the deployment is in the report of being ready, those after it are not.
+      // The first line is part of the report of readiness; the further lines are reported here.
       let lines = line.text.split(separator: "\n").dropFirst().map(String.init)
       switch line.kind {
       case .progress: report(.deployProgress(line.text))
@@ -120,7 +119,7 @@ extension Suite {
     )
   }
 
-  /// A watch of the functions' present sources, if the configuration asks for one.
+  /// Returns a watch of the functions' sources if the configuration asks for one.
   private func sourceWatch(project: String) async -> SourceWatch? {
     guard let functions = configuration.functions, functions.isWatched else { return nil }
     let watch = SourceWatch(functions.source, project: project, excluding: [folder.path])
@@ -128,7 +127,7 @@ extension Suite {
     return watch
   }
 
-  /// The variables that tell every worker about the suite.
+  /// Returns the environment variables through which workers find the suite's services.
   private func workerEnvironment(_ suite: SuiteDescription) -> [String: String] {
     func address(_ service: SuiteService) -> String {
       suite.services[service.rawValue].map { "\($0.host):\($0.port)" } ?? ""

@@ -3,12 +3,11 @@ import Foundation
 package import RuntimeSupport
 import StorageEngine
 
-/// The export at the end failed; an earlier export is untouched.
+/// The error of a failed export on exit; an existing export is unchanged.
 package struct ExportOnExitError: StatusConvertible {
   package let statusCode: StatusCode
   package let statusMessage: String
 
-  /// The error for a folder that could not be written.
   init(folder: String, cause: any Error) {
     let status = cause as? any StatusConvertible
     statusCode = status?.statusCode ?? .internal
@@ -17,7 +16,9 @@ package struct ExportOnExitError: StatusConvertible {
 }
 
 extension Suite {
-  /// Reads the export that the configuration names, and reports an import that was interrupted.
+  /// Imports the export that the configuration names.
+  ///
+  /// If it names none, reports an interrupted import of an earlier run.
   func importAtStart(_ importer: DataImporter, from storage: any OrderedStorage) async throws {
     guard let folder = configuration.importFolder else {
       if let unfinished = try await DataImporter.unfinished(in: storage) {
@@ -31,7 +32,7 @@ extension Suite {
     report(.imported(TransferSummary(try await importer.import(folder, .init()))))
   }
 
-  /// Writes the export that the configuration asks for at the end.
+  /// Writes the export that the configuration asks for on exit.
   func exportAtEnd(_ exporter: DataExporter) async throws {
     guard let folder = configuration.exportFolder else { return }
     do {

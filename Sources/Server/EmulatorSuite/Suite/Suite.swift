@@ -30,11 +30,11 @@ import WorkerPool
   import Glibc
 #endif
 
-/// The whole suite in one process: storage, the emulators, the workers and the control API.
+/// The whole suite in one process: storage, emulators, workers and control API.
 ///
-/// `run()` returns after a graceful shutdown: running functions get 1.5 seconds and are then
-/// cancelled, and their events stay pending. Whatever still runs after `stopTimeMax` is cancelled.
-/// The storage is closed last.
+/// `run()` returns after a graceful shutdown. Running functions get 1.5 seconds and are then
+/// cancelled; their events stay pending. Any service that still runs after `stopTimeMax` is
+/// cancelled. The storage is closed last.
 package final class Suite: Service {
   let configuration: SuiteConfiguration
   let report: @Sendable (SuiteReport) -> Void
@@ -50,15 +50,15 @@ package final class Suite: Service {
   let stopNotice = StopNotice()
   /// The connections of all ports.
   let roster: ConnectionRoster
-  /// Their memory for bodies and responses.
+  /// The memory budget for request and response bodies of all connections.
   let budget: TransferBudget
-  /// What the control API asks for; new with each start.
+  /// The token that the control API requires; new at each start.
   package let token = RandomID.make(length: 40)
 
   /// Opens the data folder.
   ///
-  /// Throws a `StatusConvertible` when the folder is unwritable, in use by another suite, corrupt
-  /// or of a newer version, and then leaves it untouched. `report` is called on any thread.
+  /// Throws a `StatusConvertible` if the folder is not writable, in use by another suite, corrupt
+  /// or of a newer version, and then leaves it unchanged. `report` is called on any thread.
   package init(
     configuration: SuiteConfiguration,
     logger: Logger,
@@ -100,9 +100,10 @@ package final class Suite: Service {
     try await close()
   }
 
-  /// Ends all requests, for a stop whose services do not get to it because tasks occupy every thread.
+  /// Ends all requests by closing their connections.
   ///
-  /// May be called on any thread.
+  /// For a stop in which the services get no thread, because tasks occupy all of them. May be
+  /// called on any thread.
   package func endRequests() { roster.closeAll() }
 
   private func close() async throws {
@@ -111,7 +112,7 @@ package final class Suite: Service {
     try folder.removeIfEphemeral()
   }
 
-  /// Serves until the suite is told to stop: storage first, then the doors, then the functions.
+  /// Serves until the suite is asked to stop: storage first, then the ports, then the functions.
   private func serve() async throws {
     let parts = try await SuiteParts(
       configuration: configuration,
@@ -126,7 +127,7 @@ package final class Suite: Service {
       await parts.logs.close()
       throw error
     }
-    // A temporary folder is removed next, and nothing may be written to it then.
+    // A temporary folder is removed next; after that, nothing may be written to it.
     await parts.logs.close()
   }
 
@@ -136,8 +137,8 @@ package final class Suite: Service {
         try await importAtStart(parts.transfer.importer, from: storage)
       }
     } catch is CancellationError where Task.isShuttingDownGracefully {
-      // The next start says that the import is not finished; an export now would replace a whole
-      // one by a part.
+      // The next start reports the unfinished import. An export now would replace a complete export
+      // with a partial one.
       return
     }
     try await group(parts).run()
@@ -145,14 +146,14 @@ package final class Suite: Service {
     try await exportAtEnd(parts.transfer.exporter)
   }
 
-  /// The services in an order in which each finds what it needs.
+  /// Creates the service group, with each service after the services that it needs.
   ///
-  /// They stop in reverse order: the workers go first, while the data that their functions use is
+  /// They stop in reverse order: the workers stop first, while the data for their functions is
   /// still served.
   private func group(_ parts: SuiteParts) -> ServiceGroup {
     let deployment = FirstDeployment { [self] in
       for await _ in listening.prefix(SuiteService.allCases.count) {}
-      // The wait also ends when a service could not listen.
+      // The wait also ends if a service could not listen.
       guard !Task.isCancelled else { return }
       try await deployFirst(parts)
     }
@@ -172,7 +173,7 @@ package final class Suite: Service {
         essential(StartSurvival(starts: parts.starts)),
         essential(deployment),
         essential(parts.fleet),
-        // The last of the list stops first.
+        // The last service of the list stops first.
         essential(stopNotice),
       ] + followedFiles(parts),
       logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }
@@ -181,13 +182,13 @@ package final class Suite: Service {
     return ServiceGroup(configuration: group)
   }
 
-  /// How long the services together may take for their graceful shutdown.
+  /// The time that all services together have for their graceful shutdown.
   ///
-  /// A little more than running functions get, so that their last responses go out, and less than
-  /// the two seconds in which a stop ends.
+  /// It is a little longer than the time for running functions, so that their last responses are
+  /// sent. It is shorter than the two seconds within which a stop ends.
   private static let stopTimeMax = Duration.milliseconds(1700)
 
-  /// The project's files that may change while the suite runs.
+  /// Returns services for the project's files that may change while the suite runs.
   private func followedFiles(
     _ parts: SuiteParts
   ) -> [ServiceGroupConfiguration.ServiceConfiguration] {
@@ -199,7 +200,7 @@ package final class Suite: Service {
     return [indexes, parts.rulesFile.map { essential($0) }].compactMap(\.self)
   }
 
-  /// A service whose failure ends the others as a stop does: in order, and without noise.
+  /// Configures a service whose failure stops the group gracefully.
   private func essential(
     _ service: any Service
   ) -> ServiceGroupConfiguration.ServiceConfiguration {
@@ -250,7 +251,7 @@ package final class Suite: Service {
   }
 }
 
-/// A service that has not failed when a stop interrupts it.
+/// A wrapper that does not treat the interruption by a stop as a failure.
 private struct StoppableService: Service {
   let body: any Service
 
@@ -263,11 +264,11 @@ private struct StoppableService: Service {
   }
 }
 
-/// A service with a port, whose failure to get it names the flag that helps.
+/// A service with a port; if the port is taken, the error names the flag to choose another.
 private struct ListeningService: Service {
   let name: SuiteService
   let body: HTTPService
-  /// The service that runs when the port is taken, if another port will do.
+  /// The service to run if the port is taken; nil if no other port may be used.
   let elsewhere: HTTPService?
   let logger: Logger
 
@@ -289,7 +290,7 @@ private struct ListeningService: Service {
   }
 }
 
-/// Waits whether the server survives the start of a deployment.
+/// The service that records whether the server survives a deployment's start.
 private struct StartSurvival: Service {
   let starts: StartWatch
 
@@ -298,9 +299,9 @@ private struct StartSurvival: Service {
   }
 }
 
-/// Work done once after the services are up, which a shutdown may interrupt.
+/// The work that runs once after the services are up and that a shutdown may interrupt.
 ///
-/// The service stays until shutdown, because a service that ends earlier ends the group.
+/// The service stays until shutdown, because the group ends when one of its services returns.
 private struct FirstDeployment: Service {
   let body: @Sendable () async throws -> Void
 

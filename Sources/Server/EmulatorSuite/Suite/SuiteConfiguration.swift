@@ -1,11 +1,11 @@
 package import Deployment
 package import Invocation
 
-/// The services of the suite, by the names that `server.json` and the port flags use.
+/// The services of the suite, with the names that `server.json` and the port flags use.
 package enum SuiteService: String, Sendable, Hashable, CaseIterable {
   case firestore, functions, tasks, vectors, hub
 
-  /// The service's name in tables.
+  /// The service's name for tables and messages.
   package var title: String {
     switch self {
     case .firestore: "Firestore"
@@ -17,53 +17,52 @@ package enum SuiteService: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// All settings of a suite; only the CLI reads flags, environment and files.
+/// The settings of a suite; only the CLI reads flags, environment variables and files.
 package struct SuiteConfiguration: Sendable {
   package var project: String
-  /// The address that every service binds to.
+  /// The address that all services bind to.
   package var host: String
-  /// The origins whose pages may use the suite, besides those of this machine.
+  /// The web origins whose pages may use the suite, in addition to those of this machine.
   package var allowedOrigins: [String]
-  /// Ports by service; 0 asks for a free one.
+  /// The ports by service; 0 requests a free port.
   package var ports: [SuiteService: Int]
-  /// The services that move to a free port when another program has theirs.
+  /// The services that may use a free port if their own port is taken.
   package var movable: Set<SuiteService>
-  /// The folder of documents, events, vectors and deployments; ignored when ephemeral.
+  /// The folder for documents, events, vectors and deployments; ignored if `isEphemeral`.
   package var dataFolder: String
-  /// Whether data is kept in a temporary folder, unsynced and removed at the end.
+  /// True if the data is kept in a temporary folder, not synced to disk and removed on exit.
   package var isEphemeral: Bool
-  /// The source of the functions; nil only serves earlier deployments.
+  /// The functions to deploy; nil serves only an earlier deployment.
   package var functions: Functions?
-  /// Whether a function gets the events of one document one after the other.
+  /// True if a function receives the events of one document one at a time, in order.
   package var isOrdered: Bool
-  /// The file of the indexes that queries must do with, as an absolute path.
+  /// The absolute path of the file that declares the indexes available to queries.
   ///
-  /// It need not exist. Nil when queries need none.
+  /// The file need not exist. Nil if queries require no indexes.
   package var indexesFile: String?
-  /// The file of Firestore's security rules, as an absolute path.
+  /// The absolute path of the file with Firestore's security rules.
   ///
-  /// It need not exist. Nil allows everything.
+  /// The file need not exist. Nil allows everything.
   package var rulesFile: String?
-  /// An export that is imported before anyone is served, as an absolute path.
+  /// The absolute path of an export that is imported before the suite serves clients.
   package var importFolder: String?
-  /// Where an export is written when the suite stops, as an absolute path.
+  /// The absolute path of the folder to which the suite exports its data when it stops.
   package var exportFolder: String?
-  /// The starter's environment; workers see only what the pool's allow-list names, such as `PATH`.
+  /// The environment of the starting process; workers see only allowed variables, such as `PATH`.
   package var environment: [String: String]
-  /// What the hub reports as its version.
+  /// The version that the hub reports.
   package var version: String
 
   /// The functions that `start` and `hearth deploy` deploy.
   package struct Functions: Sendable {
     package var source: FunctionsSource
-    /// Whether `start` builds before it deploys.
+    /// True if `start` builds before it deploys.
     package var builds: Bool
-    /// Whether `start` deploys at all; otherwise the first `hearth deploy` does.
+    /// True if `start` deploys; otherwise, the first `hearth deploy` does.
     package var deploysAtStart: Bool
-    /// Whether every change of the sources is deployed.
+    /// True if every change of the sources is deployed automatically.
     package var isWatched: Bool
 
-    /// Functions to build, or to take as already built.
     package init(
       source: FunctionsSource,
       builds: Bool = true,
@@ -77,7 +76,7 @@ package struct SuiteConfiguration: Sendable {
     }
   }
 
-  /// A configuration; the ports default to Firebase's.
+  /// Creates a configuration; the ports default to Firebase's.
   package init(
     project: String = "demo-psst",
     host: String = "127.0.0.1",
@@ -115,30 +114,30 @@ package struct SuiteConfiguration: Sendable {
   /// The functions to deploy once the services listen.
   var firstFunctions: Functions? { functions.flatMap { $0.deploysAtStart ? $0 : nil } }
 
-  /// The ports that Firebase's own suite uses, and 5080 for vectors.
+  /// The ports of Firebase's own suite, and 5080 for vectors.
   package static let defaultPorts: [SuiteService: Int] = [
     .firestore: 8080, .functions: 5001, .tasks: 9499, .vectors: 5080, .hub: 4400,
   ]
 }
 
-/// What a suite reports to its starter, in the order of events.
+/// An event that a suite reports to the program that started it, in order.
 package enum SuiteReport: Sendable {
-  /// An import that the last run began did not complete.
+  /// An import of an earlier run was interrupted.
   case importUnfinished(folder: String, startTime: String)
-  /// The export named for the start has been imported.
+  /// The export that the configuration names has been imported.
   case imported(TransferSummary)
   /// There is no export to import yet; the suite will write it when it stops.
   case importSkipped(folder: String)
-  /// Every service listens.
+  /// All services listen.
   case listening(SuiteDescription)
-  /// A line of the deployment's output.
+  /// The deployment produced a line of output.
   case deployProgress(String)
-  /// The first deployment ended; after a problem an earlier deployment, if any, keeps serving.
+  /// The first deployment ended; after a problem, an earlier deployment, if any, keeps serving.
   case ready(SuiteDescription, functions: [FunctionDescription], problem: String?)
-  /// The watch saw a change of the sources, or reports its deployment or a problem.
+  /// The source watch noticed a change, or reports the resulting deployment or a problem.
   case watched(String, isProblem: Bool)
-  /// A function wrote a line.
+  /// A function wrote a log line.
   case log(FunctionLogEntry)
-  /// The export at the end has been written.
+  /// The export on exit has been written.
   case exported(TransferSummary)
 }

@@ -14,7 +14,7 @@ import TriggerDelivery
 import VectorIndex
 import WorkerPool
 
-/// The parts of a suite below its doors, which keep data and run functions.
+/// The components of a suite behind its ports, which store data and run functions.
 struct SuiteParts {
   let time = VirtualTime()
   let tailer: EventTailer
@@ -30,7 +30,7 @@ struct SuiteParts {
   let deliveries: DeliveryService
   let starts: StartWatch
 
-  /// Reads the indexes and vectors from storage; nothing runs yet.
+  /// Creates the components and loads indexes, rules and vectors; starts no service yet.
   init(
     configuration: SuiteConfiguration,
     folder: DataFolder,
@@ -91,8 +91,8 @@ struct SuiteParts {
     try rulesFile?.load()
     vectors = VectorCatalogue(storage: storage)
     try await vectors.loadIndexes()
-    // An import writes records, so it waits until the stored ones are loaded; a usual start does
-    // not.
+    // An import writes vector records, so the stored ones must be loaded first. A start without
+    // import does not need them yet.
     if configuration.importFolder != nil { try await vectors.loadRecords() }
     transfer = DataTransfer(
       project: configuration.project,

@@ -1,16 +1,16 @@
-/// For how long triggers stay off: a value that decides, with times since any one moment.
+/// A time limit for disabled triggers, as a value without a clock of its own.
 ///
-/// Firebase's tools switch triggers off, do something and switch them on again. A tool that dies in
-/// between would leave them off for good, so being off ends by itself unless it is renewed.
+/// Firebase's tools disable triggers, do some work and enable them again. If a tool exits in
+/// between, triggers would stay disabled. Therefore the state ends by itself unless it is renewed.
+/// All times are measured from the same arbitrary moment.
 struct TriggerLease: Sendable, Hashable {
-  /// When triggers were switched off; nil while they are on.
+  /// The time at which triggers were disabled; nil while they are enabled.
   private(set) var offSince: Duration?
   private var until = Duration.zero
 
-  /// Whether triggers are on.
   var isOn: Bool { offSince == nil }
 
-  /// Switches triggers off, or prolongs it; returns whether they were on.
+  /// Disables triggers or renews the lease; returns true if they were enabled.
   mutating func switchOff(at now: Duration) -> Bool {
     until = now + Self.offMax
     guard offSince == nil else { return false }
@@ -18,17 +18,17 @@ struct TriggerLease: Sendable, Hashable {
     return true
   }
 
-  /// Switches triggers on; returns whether they were off.
+  /// Enables triggers; returns true if they were disabled.
   mutating func switchOn() -> Bool {
     defer { offSince = nil }
     return offSince != nil
   }
 
-  /// How long triggers stay off if nobody renews it; nil while they are on, zero when it is over.
+  /// Returns the time until triggers are enabled again; nil if they are, zero if it has expired.
   func timeLeft(at now: Duration) -> Duration? { isOn ? nil : max(.zero, until - now) }
 
-  /// The longest time between two requests to switch triggers off.
+  /// The time that triggers stay disabled after a request.
   ///
-  /// A tool has them off while it clears or imports data, which takes seconds.
+  /// Tools disable triggers while they clear or import data, which takes seconds.
   static let offMax = Duration.seconds(600)
 }

@@ -3,21 +3,23 @@ import ServiceLifecycle
 import Synchronization
 import TriggerDelivery
 
-/// What a switch turns on and off.
+/// A service that a trigger switch enables and disables.
 protocol TriggerTarget: Sendable {
   /// Sets whether later events reach functions.
   func setEnabled(_ isEnabled: Bool) async throws
-  /// The events that were passed over so far.
+  /// The number of events that reached no function because triggers were off.
   var eventsPassedOver: Int { get }
 }
 
 extension DeliveryService: TriggerTarget {}
 
-/// Whether events reach functions, as last set through the hub; they do after each start.
+/// The switch that controls whether events reach functions, set through the hub.
+///
+/// It is on after each start of the suite.
 final class TriggerSwitch: Sendable {
   private struct State {
     var lease = TriggerLease()
-    /// The events that were passed over before triggers were switched off.
+    /// The value of `eventsPassedOver` when triggers were disabled.
     var passedOverBefore = 0
   }
 
@@ -28,7 +30,7 @@ final class TriggerSwitch: Sendable {
   private let changes: AsyncStream<Void>
   private let change: AsyncStream<Void>.Continuation
 
-  /// A switch that is on; `now` tells the time since any one moment.
+  /// Creates a switch that is on; `now` returns the time since a fixed moment.
   init(
     clock: any Clock<Duration> = ContinuousClock(),
     now: @escaping @Sendable () -> Duration = TriggerSwitch.timeSinceStart(),
@@ -40,10 +42,10 @@ final class TriggerSwitch: Sendable {
     (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Whether events reach functions now.
+  /// True if events reach functions now.
   var isEnabled: Bool { state.withLock { $0.lease.isOn } }
 
-  /// How long triggers have been off, and how long they stay so; nil while they are on.
+  /// The time since triggers were disabled and the time left; nil while they are enabled.
   var off: (since: Duration, left: Duration)? {
     let now = now()
     return state.withLock { state in
@@ -54,9 +56,9 @@ final class TriggerSwitch: Sendable {
     }
   }
 
-  /// Turns all triggers on or off; earlier events are still delivered.
+  /// Enables or disables all triggers; earlier events are still delivered.
   ///
-  /// `run` turns them on again unless another request turns them off within `TriggerLease.offMax`.
+  /// `run` enables them again unless another request disables them within `TriggerLease.offMax`.
   func set(enabled: Bool, in target: some TriggerTarget) async throws {
     try await target.setEnabled(enabled)
     guard !enabled else { return noteOn(target, isExpired: false) }
@@ -75,7 +77,7 @@ final class TriggerSwitch: Sendable {
     )
   }
 
-  /// Turns triggers on again when the time of being off is over, until cancelled.
+  /// Enables triggers again whenever the lease expires, until cancelled.
   func run(_ target: some TriggerTarget) async {
     for await _ in changes {
       while let left = state.withLock({ $0.lease.timeLeft(at: now()) }) {
@@ -86,7 +88,7 @@ final class TriggerSwitch: Sendable {
             try await expire(target)
           }
         } catch {
-          // Only a cancellation ends a wait.
+          // Only cancellation ends the wait with an error.
           return
         }
       }
@@ -95,7 +97,7 @@ final class TriggerSwitch: Sendable {
 
   private func expire(_ target: some TriggerTarget) async throws {
     try await target.setEnabled(true)
-    // Somebody may have renewed it in between.
+    // Another request may have renewed the lease in the meantime.
     if let left = state.withLock({ $0.lease.timeLeft(at: now()) }), left > .zero {
       return try await target.setEnabled(false)
     }
@@ -123,7 +125,7 @@ final class TriggerSwitch: Sendable {
   }
 }
 
-/// The part of a switch that runs beside the suite.
+/// The service that enables triggers again when their lease expires.
 struct TriggerLeaseService: Service {
   let triggers: TriggerSwitch
   let deliveries: DeliveryService

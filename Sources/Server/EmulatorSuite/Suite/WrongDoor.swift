@@ -4,10 +4,10 @@ import Invocation
 import Logging
 import RuntimeSupport
 
-/// Tells a client at the wrong service's port where the right service is.
+/// A hint for clients that connect to the port of the wrong service.
 ///
-/// A wrong port is the commonest mistake of a first day, and a bare 404 hides it. Each pair of
-/// services is logged once, because a client with a wrong port retries for ever.
+/// A wrong port is the most common mistake of new users, and a plain 404 does not show it. Each
+/// pair of services is logged only once, because a client with a wrong port retries endlessly.
 final class WrongDoor: Sendable {
   private let service: SuiteService
   private let project: String
@@ -15,7 +15,7 @@ final class WrongDoor: Sendable {
   private let logger: Logger
   private let logged = OnceEach()
 
-  /// Watches the door of `service`; `addresses` is asked when a client is wrong.
+  /// Creates the hints for the port of `service`; `addresses` is called on each wrong request.
   init(
     of service: SuiteService,
     project: String,
@@ -28,7 +28,7 @@ final class WrongDoor: Sendable {
     self.logger = logger
   }
 
-  /// The 404 for an HTTP request that another service would answer, or nil.
+  /// Returns a 404 for an HTTP request that belongs to another service; nil if there is none.
   func refusal(of request: Request) -> Response? {
     guard let wanted = Self.service(answering: request.path, project: project),
       wanted != service
@@ -36,13 +36,13 @@ final class WrongDoor: Sendable {
     return .error(.notFound, note(wanted))
   }
 
-  /// The sentence for a gRPC method that another service has, or nil.
+  /// Returns a hint for a gRPC method that belongs to another service; nil if there is none.
   func hint(forMethod path: String) -> String? {
     guard path.hasPrefix("/google.firestore."), service != .firestore else { return nil }
     return note(.firestore)
   }
 
-  /// A server without methods, for doors without gRPC, that answers with the hint.
+  /// Creates a router without methods, for ports without gRPC, that responds with the hint.
   func http2Router() -> HTTP2Router {
     HTTP2Router(services: [], elsewhere: hint, logger: logger)
   }
@@ -60,9 +60,9 @@ final class WrongDoor: Sendable {
     return "This is the port of \(service.title); \(wanted.title) answers at \(address)."
   }
 
-  /// The service that a path belongs to, if the path leaves no doubt.
+  /// Returns the service that a path belongs to; nil if the path is ambiguous.
   ///
-  /// A project's id has at least six characters, so `v1` and the like are never project ids.
+  /// A project ID has at least six characters, so segments such as `v1` are never project IDs.
   static func service(answering path: String, project: String) -> SuiteService? {
     let segments = path.split(separator: "/", omittingEmptySubsequences: true)
     switch segments.first {

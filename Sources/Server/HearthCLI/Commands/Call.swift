@@ -96,7 +96,7 @@ struct Call: AsyncParsableCommand {
     }
   }
 
-  /// Prints the chunks of an event stream as they come, then the result.
+  /// Prints the chunks of an event stream as they arrive, then the result.
   private func reportStream(_ request: OutboundRequest) async throws {
     var request = request
     request.headers["accept"] = ServerSentEvents.mediaType
@@ -123,7 +123,7 @@ struct Call: AsyncParsableCommand {
     throw CommandFailure("HTTP \(response.status): the stream ended without a result.")
   }
 
-  /// The longest chunk or result, equal to the gateway's limit.
+  /// The maximum size of a chunk or result, equal to the gateway's limit.
   private static let eventBytesMax = InvocationLimits.bodyBytesMax
 
   private func token(for user: String, _ client: ControlClient) async throws -> String {
@@ -156,7 +156,7 @@ struct Call: AsyncParsableCommand {
     try Self.json(json, options: .prettyPrinted)
   }
 
-  /// How a function that is no callable is set off.
+  /// Returns a hint on how to invoke a function that is not a callable.
   private static func wayIn(_ function: FunctionDescription) -> String {
     let name = function.name
     return switch function.kind {
@@ -180,9 +180,9 @@ struct Call: AsyncParsableCommand {
   }
 }
 
-/// JSON given on the command line: the text itself, `@FILE`, or `-` for stdin.
+/// JSON from the command line: the text itself, `@FILE`, or `-` for stdin.
 enum JSONInput {
-  /// The JSON's bytes, checked; a malformed text is a usage failure that says where.
+  /// Returns the bytes of valid JSON; throws a usage failure that names the option otherwise.
   static func read(_ text: String, option: String) throws -> [UInt8] {
     let bytes: Data
     if text == "-" {

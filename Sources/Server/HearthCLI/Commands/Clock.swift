@@ -81,11 +81,11 @@ struct Clock: AsyncParsableCommand {
       )
     }
 
-    /// Shows every few seconds how far the jump has come, until it is cancelled.
+    /// Prints the progress of the jump every few seconds, until cancelled.
     private func report(_ client: ControlClient, from start: Double, _ seconds: Double?) async {
       // A cancelled sleep means that the jump has ended.
       while (try? await Task.sleep(for: Self.reportInterval)) != nil {
-        // The jump itself reports what is wrong with the suite.
+        // Errors are ignored here, because the jump itself reports them.
         guard let clock = try? await client.get("/hearth/v1/clock", as: ClockDescription.self)
         else { continue }
         let passed = clock.aheadSeconds - start
@@ -104,9 +104,9 @@ struct Clock: AsyncParsableCommand {
   }
 }
 
-/// Durations as people type them.
+/// Durations in the form that people type, such as `30s`.
 enum TimeSpan {
-  /// The seconds of `30s`, `10m`, `2h` or `1d`; nil for anything else.
+  /// Returns the seconds of `30s`, `10m`, `2h` or `1d`; nil for any other text.
   static func seconds(_ text: String) -> Double? {
     guard let unit = text.last.flatMap({ units[$0] }), let count = Double(text.dropLast()),
       count >= 0, count.isFinite
@@ -114,7 +114,7 @@ enum TimeSpan {
     return count * unit
   }
 
-  /// The longest two units of a duration, such as `1d 2h`.
+  /// Formats the two largest units of a duration, such as `1d 2h`.
   static func text(_ seconds: Double) -> String {
     var left = Int(seconds.rounded())
     var parts: [String] = []

@@ -2,7 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 
-/// `hearth deploy`: builds the functions and swaps the new version in.
+/// `hearth deploy`: builds the functions and switches to the new version.
 struct Deploy: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Build the functions and swap the new version in.",
@@ -54,8 +54,10 @@ struct Deploy: AsyncParsableCommand {
     }
   }
 
-  /// The names in `--only`, as Firebase's tools read them: `functions`, `functions:a,functions:b`,
-  /// and `functions:a,b` besides; nil for all.
+  /// The names in `--only`; nil for all functions.
+  ///
+  /// Accepts the forms of Firebase's tools, `functions` and `functions:a,functions:b`, and in
+  /// addition `functions:a,b`.
   private var functionsOnly: [String]? {
     get throws {
       guard let only else { return nil }

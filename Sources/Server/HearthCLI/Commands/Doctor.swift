@@ -2,7 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 
-/// `hearth doctor`: checks what the suite needs and says how to fix what is wrong.
+/// `hearth doctor`: checks what the suite needs and explains how to fix problems.
 struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Check toolchain, settings, ports, deployment and events, and say how to mend each.",
@@ -26,7 +26,7 @@ struct Doctor: AsyncParsableCommand {
     do {
       running = try await suite.connect()
     } catch let failure as CommandFailure where failure.code == .noServer {
-      // Without a suite there is just less to look at.
+      // Without a suite, only the checks of the suite are skipped.
       running = nil
     }
     if let running {
@@ -49,7 +49,7 @@ struct Doctor: AsyncParsableCommand {
     }
   }
 
-  /// One line of the report.
+  /// A line of the report.
   struct Finding {
     var check: String
     var state: State
@@ -57,7 +57,7 @@ struct Doctor: AsyncParsableCommand {
 
     enum State: String {
       case ok
-      /// Nothing is wrong, but the user may have meant something else.
+      /// Nothing is wrong, but the user may have intended something else.
       case note
       case mend = "MEND"
     }
@@ -73,7 +73,7 @@ struct Doctor: AsyncParsableCommand {
     }
   }
 
-  /// The settings of commands in this folder, with their sources.
+  /// Returns the settings of commands in this folder, with their sources.
   private func settings(_ files: ProjectFiles) -> [Finding] {
     var findings = [functions(files)]
     let project =

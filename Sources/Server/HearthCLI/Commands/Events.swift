@@ -3,7 +3,7 @@ import EmulatorSuite
 import Foundation
 
 extension ControlClient {
-  /// A sentence on the events that wait for the first deployment; nil when there are none.
+  /// Returns a sentence on the events that wait for the first deployment; nil if there are none.
   func eventsBeforeDeployment() async throws -> String? {
     let triggers = try await get("/hearth/v1/triggers", as: TriggersDescription.self)
     let count = triggers.eventsBeforeDeployment
@@ -13,7 +13,7 @@ extension ControlClient {
   }
 }
 
-/// `hearth events`: the deliveries of events to functions.
+/// `hearth events`: shows and retries the deliveries of events to functions.
 struct Events: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show events and what became of them; try failed ones again.",

@@ -6,7 +6,7 @@ import Logging
 import RuntimeSupport
 import ServiceLifecycle
 
-/// `hearth exec`: runs a command beside a suite of its own.
+/// `hearth exec`: runs a command with a suite of its own.
 struct Exec: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Run a command beside a fresh suite, then stop it.",
@@ -96,7 +96,7 @@ struct Exec: AsyncParsableCommand {
     guard status == 0 else { throw ExitCode(status) }
   }
 
-  /// Runs the suite and the command to their ends and returns the exit status.
+  /// Runs the suite and the command until both end, and returns the exit status.
   private func session(_ configuration: SuiteConfiguration) async throws -> Int32 {
     let (readiness, ready) = AsyncStream.makeStream(of: Ready.self)
     let verbose = self.verbose
@@ -132,7 +132,7 @@ struct Exec: AsyncParsableCommand {
           } catch {
             outcome = .failure(error)
           }
-          // However the command ended, the suite stops in its usual order.
+          // The suite stops gracefully, however the command ended.
           await group.triggerGracefulShutdown()
           return outcome
         }
@@ -150,7 +150,7 @@ struct Exec: AsyncParsableCommand {
     var problem: String?
   }
 
-  /// Runs the command once the functions are ready, and waits for the events that it caused.
+  /// Runs the command once the functions are ready, then waits for the events that it caused.
   private func run(
     _ child: AttachedCommand,
     _ readiness: AsyncStream<Ready>,
@@ -161,7 +161,7 @@ struct Exec: AsyncParsableCommand {
       ready = first
       break
     }
-    // If the suite ended before it was ready, its own error says more.
+    // If the suite ended before it was ready, its own error explains more.
     guard let ready, let hub = ready.suite.services["hub"] else { return 1 }
     if let problem = ready.problem {
       throw CommandFailure("The deployment failed, so the command was not run: \(problem)")
@@ -174,11 +174,11 @@ struct Exec: AsyncParsableCommand {
     return status == 0 && strict && !isWell ? 1 : status
   }
 
-  /// Whether all events settled well; reports those that did not.
+  /// Returns true if all events settled without failure; prints those that did not.
   private func check(_ client: ControlClient) async throws -> Bool {
     var isWell = true
     let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
-    // Without functions nothing is delivered.
+    // Without functions, no events are delivered.
     if settleTimeout > 0, !functions.isEmpty {
       do {
         _ = try await client.data(
@@ -213,6 +213,6 @@ struct Exec: AsyncParsableCommand {
     (Logger.Level(rawValue: level) ?? .info) >= .warning
   }
 
-  /// The most events reported one by one; all events of one cause read alike.
+  /// The maximum number of events printed; events with the same cause look alike.
   private static let eventsShownMax = 10
 }

@@ -42,7 +42,7 @@ struct Export: AsyncParsableCommand {
     Terminal.print(Self.text(summary))
   }
 
-  /// The result of an export, for a person.
+  /// Formats the result of an export.
   static func text(_ summary: TransferSummary) -> String {
     "Exported \(counted(summary.documents, "document")) and "
       + "\(counted(summary.vectors, "vector")) to \(summary.path)"
@@ -50,7 +50,7 @@ struct Export: AsyncParsableCommand {
 }
 
 extension ControlClient {
-  /// Starts an export or import and waits until it ends, however long it takes.
+  /// Starts an export or import and waits until it ends, for up to a day.
   func transfer(_ path: String, _ order: some Encodable) async throws -> TransferSummary {
     let body = Array(try JSONEncoder().encode(order))
     let reply = try await data("POST", path, body: body, timeout: .seconds(86_400))
@@ -58,10 +58,10 @@ extension ControlClient {
   }
 }
 
-/// An absolute path for one relative to the working directory.
+/// Returns the absolute path for a path relative to the working directory.
 func absolutePath(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
 
-/// A number with its noun, in the plural unless the number is one.
+/// Formats a number with its noun, in the plural unless the number is 1.
 func counted(_ number: Int, _ noun: String) -> String {
   number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 
-/// `hearth faults`: does on purpose what production sometimes does to events.
+/// `hearth faults`: delivers events with the faults that occur in production.
 struct Faults: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Deliver events twice, late or out of order, as production may.",
@@ -74,7 +74,7 @@ struct Faults: AsyncParsableCommand {
         var reordering: Bool
       }
       let client = try await suite.connect()
-      // A small seed, which every JSON reader can represent.
+      // A seed small enough for every JSON parser to represent exactly.
       let seed = self.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
       let order = Order(seed: seed, duplicates: duplicates, drops: drops, reordering: reordering)
       _ = try await client.data(

@@ -3,7 +3,7 @@ import Deployment
 import Foundation
 
 extension Functions {
-  /// `hearth functions config`: variables and secrets on this machine.
+  /// `hearth functions config`: shows and changes variables and secrets on this machine.
   struct Config: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Show and change the variables and secrets that functions are given here.",
@@ -21,7 +21,7 @@ extension Functions {
       defaultSubcommand: Get.self
     )
 
-    /// Where the files are.
+    /// The options that locate the configuration files.
     struct Source: ParsableArguments {
       @Option(help: "The project; by default that of .firebaserc, else demo-psst.")
       var project: String?
@@ -168,12 +168,12 @@ extension Functions {
       }
     }
 
-    /// When a change takes effect.
+    /// The hint on when a change takes effect.
     static let advice = "Running functions see it after `hearth deploy`."
   }
 }
 
-/// Turns a deployment's error into the command's own.
+/// Runs `body` and converts an error of the deployment into a command failure.
 private func telling<Value>(_ body: () throws -> Value) throws -> Value {
   do {
     return try body()

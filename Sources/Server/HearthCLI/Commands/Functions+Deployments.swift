@@ -2,7 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 
-/// Past deployments: listing them, rolling back, removing functions.
+/// Deployment history: listing deployments, rolling back, and deleting functions.
 extension Functions {
   /// `hearth functions deployments`.
   struct Deployments: AsyncParsableCommand {

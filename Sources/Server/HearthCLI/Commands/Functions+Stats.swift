@@ -41,12 +41,12 @@ extension Functions {
   }
 }
 
-/// The numbers of all functions as a table for people.
+/// A table of the figures of all functions, for people.
 struct FunctionTable {
   private let stats: [FunctionStats]
   private let perSecond: [String: Double]?
 
-  /// A table; with the numbers of some seconds ago it has a column of rates.
+  /// Creates a table; with earlier figures it includes a column of rates.
   init(_ stats: [FunctionStats], since earlier: (stats: [FunctionStats], seconds: Double)? = nil) {
     self.stats = stats
     perSecond = earlier.map { earlier in
@@ -60,7 +60,7 @@ struct FunctionTable {
     }
   }
 
-  /// The lines, the busiest functions first where rates are known.
+  /// The table, with the busiest functions first if rates are known.
   var text: String {
     let rates = perSecond ?? [:]
     let rows = stats.sorted {
@@ -90,13 +90,13 @@ struct FunctionTable {
     return row
   }
 
-  /// Why all events of a function wait, or why it has too few workers; one line.
+  /// Returns the reason why a function's events wait or it has too few workers, in one line.
   private static func note(on function: FunctionStats) -> String {
     let text = function.waits ?? function.shortage ?? ""
     return text.split(separator: "\n").first.map(String.init) ?? ""
   }
 
-  /// A time of which only an upper bound is known.
+  /// Formats a duration of which only an upper bound is known.
   private static func bound(_ seconds: Double?) -> String {
     seconds.map { "≤ \($0 < 1 ? "\(($0 * 1e4).rounded() / 10) ms" : "\($0) s")" } ?? ""
   }

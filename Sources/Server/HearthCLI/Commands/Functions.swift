@@ -2,7 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 
-/// `hearth functions`: what is deployed and what it logged.
+/// `hearth functions`: shows and manages deployed functions and their logs.
 struct Functions: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show deployed functions and their logs; go back to an earlier deployment.",
@@ -46,7 +46,7 @@ struct Functions: AsyncParsableCommand {
       Terminal.print(Self.table(functions))
     }
 
-    /// The functions as `start` and `list` show them.
+    /// Formats the functions in the way that `start` and `list` show them.
     static func table(_ functions: [FunctionDescription]) -> String {
       Terminal.table(
         ["FUNCTION", "KIND", "TRIGGER OR URL"],

@@ -39,7 +39,7 @@ struct Import: AsyncParsableCommand {
     Terminal.print(Self.text(summary))
   }
 
-  /// The result of an import, for a person.
+  /// Formats the result of an import.
   static func text(_ summary: TransferSummary) -> String {
     let same = summary.documents - summary.changedDocuments
     return "Imported \(counted(summary.documents, "document")) and "

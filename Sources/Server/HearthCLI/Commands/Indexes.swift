@@ -3,7 +3,7 @@ import EmulatorSuite
 import Foundation
 import OutboundHTTP
 
-/// `hearth indexes`: what production's Firestore has to be told to index.
+/// `hearth indexes`: shows the indexes that Firestore needs in production.
 struct Indexes: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show the indexes that production needs for the queries so far.",
@@ -70,7 +70,9 @@ struct Indexes: AsyncParsableCommand {
     Terminal.print("\(added) added to \(path).")
   }
 
-  /// Adds an override, or the indexes that the one of its field lacks; returns whether it did, as 1 or 0.
+  /// Adds a field override, or its missing indexes to the existing override of the field.
+  ///
+  /// Returns 1 if something was added, else 0.
   private static func add(_ override: NSDictionary, to overrides: inout [NSDictionary]) -> Int {
     func isSame(_ other: NSDictionary, _ key: String) -> Bool {
       other[key] as? String == override[key] as? String
@@ -87,7 +89,7 @@ struct Indexes: AsyncParsableCommand {
     let missing = (override["indexes"] as? [NSDictionary] ?? []).filter { !known.contains($0) }
     guard !missing.isEmpty else { return 0 }
     known += missing
-    // What else it says of the field, such as when its documents expire, stays.
+    // Other settings of the field, such as its time to live, are kept.
     let extended = NSMutableDictionary()
     for (key, value) in overrides[place] {
       if let key = key as? NSString { extended.setObject(value, forKey: key) }
@@ -98,7 +100,7 @@ struct Indexes: AsyncParsableCommand {
   }
 
   private static func object(_ data: Data, at place: String) throws -> [String: Any] {
-    // What is no object is told as such, whatever else it is.
+    // Any content that is not a JSON object leads to the same error.
     guard let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else {
       throw CommandFailure("\(place) is no file of indexes; correct it.")
     }

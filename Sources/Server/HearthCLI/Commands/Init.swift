@@ -100,10 +100,11 @@ struct Init: AsyncParsableCommand {
     }
   }
 
-  /// The checkout above the running binary's build folder, or the one that it was installed from.
+  /// Returns the checkout that contains the running binary, or that it was installed from.
   private static func checkoutOfThisBinary() -> String? {
     guard var folder = Bundle.main.executableURL?.resolvingSymlinksInPath() else { return nil }
-    // `make install` leaves the path beside the binary; nil where the binary was not installed.
+    // `make install` writes the path beside the binary; the file is missing if it was not
+    // installed.
     let note = folder.deletingLastPathComponent().appending(path: "../share/hearth/checkout")
     if let path = try? String(contentsOf: note, encoding: .utf8)
       .trimmingCharacters(in: .whitespacesAndNewlines), isCheckout(path)
@@ -118,11 +119,14 @@ struct Init: AsyncParsableCommand {
   }
 
   private static func isCheckout(_ path: String) -> Bool {
-    // A package that depends on Hearth may be called alike, but only a checkout has the library.
+    // A package that depends on Hearth may have the same name, but only a checkout has the library.
     FileManager.default.fileExists(atPath: path + "/Sources/Author/FunctionsRuntime")
       && FileManager.default.fileExists(atPath: path + "/Package.swift")
   }
 
-  /// The levels above `CHECKOUT/.build/x86_64-unknown-linux-gnu/release/hearth`, and one to spare.
+  /// The maximum number of parent folders to check for a checkout.
+  ///
+  /// The usual path is `CHECKOUT/.build/x86_64-unknown-linux-gnu/release/hearth`; one level is
+  /// spare.
   private static let foldersAboveMax = 5
 }

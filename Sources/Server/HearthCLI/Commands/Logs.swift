@@ -4,7 +4,7 @@ import Foundation
 import Invocation
 import Logging
 
-/// `hearth logs`, also `hearth functions logs`: what functions wrote.
+/// `hearth logs`, also `hearth functions logs`: prints the log lines of functions.
 struct Logs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print what functions logged, oldest first.",
@@ -72,7 +72,7 @@ struct Logs: AsyncParsableCommand {
       Terminal.print(safe: LogLine(entry).text(coloured: false))
     }
     guard isEmpty else { return }
-    // A function of an earlier deployment may have lines.
+    // No line was found; the name may be wrong, or the function has not logged anything.
     if let name {
       let functions = try await client.get("/hearth/v1/functions", as: [FunctionDescription].self)
       guard functions.contains(where: { $0.name == name }) else {
@@ -90,10 +90,10 @@ struct Logs: AsyncParsableCommand {
     )
   }
 
-  /// A time in RFC 3339, from a time or from how long ago it is; nil for anything else.
+  /// Returns a time in RFC 3339 for a time or an age such as `10m`; nil for any other text.
   static func time(_ text: String, now: Date) -> String? {
     if let seconds = TimeSpan.seconds(text) { return (now - seconds).formatted(.iso8601) }
-    // The suite would not accept any other form either.
+    // These are the only formats that the suite accepts.
     let withFraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     let date = (try? Date(text, strategy: .iso8601)) ?? (try? Date(text, strategy: withFraction))
     return date == nil ? nil : text

@@ -4,7 +4,7 @@ import Foundation
 import OutboundHTTP
 import SecurityRules
 
-/// `hearth rules`: developing the project's security rules.
+/// `hearth rules`: checks, tests and explains the project's security rules.
 struct Rules: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Check, test and explain the project's security rules.",
@@ -21,11 +21,11 @@ struct Rules: AsyncParsableCommand {
     subcommands: [Check.self, Test.self, Explain.self, Coverage.self]
   )
 
-  /// Said where a suite starts with `--no-rules`.
+  /// The note that a suite started with `--no-rules` prints.
   static let offNote =
     "Security rules are off (--no-rules): everybody may read and write everything in Firestore."
 
-  /// The rules file that a command is about.
+  /// The options that select a rules file.
   struct File: ParsableArguments {
     @Option(
       name: .customLong("rules"),
@@ -41,7 +41,7 @@ struct Rules: AsyncParsableCommand {
 
     var service: Ruleset.Service { storage ? .storage : .firestore }
 
-    /// Reads the file and prints its warnings; throws what is wrong with it.
+    /// Reads the file and prints its warnings; throws its errors.
     func read() throws -> Ruleset {
       let files = try ProjectFiles(folder: FileManager.default.currentDirectoryPath)
       let usual = storage ? files.storageRules : files.firestoreRules

@@ -6,7 +6,7 @@ import OutboundHTTP
 import RuntimeSupport
 import ServiceLifecycle
 
-/// `hearth start`: runs the suite until it is told to stop.
+/// `hearth start`: runs the suite until it is asked to stop.
 struct Start: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Start the suite and deploy the functions of this folder.",
@@ -211,7 +211,7 @@ struct Start: AsyncParsableCommand {
       SignalTrap.install([SIGINT, SIGTERM]) { _ in
         report.note("Stopping; another Ctrl-C ends the suite at once.")
         StopDeadline.begin(for: suite, exports: exports)
-        // Ends by itself: it only passes the wish on.
+        // The task ends by itself, because it only requests the shutdown.
         Task { await group.triggerGracefulShutdown() }
         return .ends
       }
@@ -224,7 +224,7 @@ struct Start: AsyncParsableCommand {
     }
   }
 
-  /// A port flag for each service; 0 asks for a free one.
+  /// The port flags of the services; 0 requests a free port.
   struct Ports: ParsableArguments {
     @Option(help: "Port of the hub.")
     var hubPort = 4400
@@ -237,7 +237,6 @@ struct Start: AsyncParsableCommand {
     @Option(help: "Port of the vector index.")
     var vectorsPort = 5080
 
-    /// The ports by service name.
     var byService: [SuiteService: Int] {
       [
         .hub: hubPort, .functions: functionsPort, .firestore: firestorePort,
@@ -245,9 +244,9 @@ struct Start: AsyncParsableCommand {
       ]
     }
 
-    /// Services that may move to a free port, as in Firebase's suite.
+    /// The services that may use a free port, as in Firebase's suite.
     ///
-    /// The other services' ports stay, because people often type them.
+    /// The ports of other services are fixed, because people often type them.
     var movable: Set<SuiteService> { tasksPort == nil ? [.tasks] : [] }
 
     func validate() throws {
@@ -258,14 +257,13 @@ struct Start: AsyncParsableCommand {
   }
 }
 
-/// Shows the suite's reports to a person, or with `--json` to a program.
+/// The output of `hearth start` for a person, or with `--json` for a program.
 struct StartReport: Sendable {
   var json: Bool
   var format: LogFormat
-  /// What to print when the services listen; a start that fails has one line, its reason.
+  /// The notes to print once the services listen; a start that fails prints only its reason.
   var notesOnceUp: [(text: String, level: Logger.Level)] = []
 
-  /// Prints one report.
   func receive(_ report: SuiteReport) {
     switch report {
     case .listening:
@@ -295,7 +293,7 @@ struct StartReport: Sendable {
     }
   }
 
-  /// Reports the start's progress: bare words for a person, a log line for a program.
+  /// Prints the progress of the start: plain text for a person, a log line for a program.
   func note(_ text: String, _ level: Logger.Level = .notice) {
     guard format == .text else {
       let message = text.trimmingCharacters(in: .whitespaces)
@@ -314,7 +312,7 @@ struct StartReport: Sendable {
   private static func line(_ suite: SuiteDescription) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // A description of strings and numbers always encodes.
+    // Encoding a description of strings and numbers never fails.
     return (try? encoder.encode(suite)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 

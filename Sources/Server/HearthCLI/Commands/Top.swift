@@ -10,7 +10,7 @@ import Foundation
   import Musl
 #endif
 
-/// `hearth top`: the functions' numbers as they change.
+/// `hearth top`: shows the functions' figures, refreshed every second.
 struct Top: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show what the functions are doing, again each second.",
@@ -34,7 +34,7 @@ struct Top: AsyncParsableCommand {
     }
   }
 
-  /// As much of a table as the terminal shows at once.
+  /// Returns the part of a table that fits on the terminal.
   private static func cropped(_ table: String) -> String {
     var size = winsize()
     guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 1, size.ws_col > 0

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension Doctor {
-  /// What the suite needs from the machine it runs on.
+  /// Checks of the machine that the suite runs on.
   enum Machine {
     /// Checks the toolchain and the libraries that a build links.
     static func toolchain() async -> [Finding] {
@@ -43,7 +43,7 @@ extension Doctor {
 
     private static let oldestSwift = (6, 3)
 
-    /// The first `N.M` after the word "version".
+    /// Returns the first `N.M` after the word "version".
     private static func version(_ text: String) -> (major: Int, minor: Int)? {
       guard let range = text.firstRange(of: "version ") else { return nil }
       let parts = text[range.upperBound...].prefix { $0.isNumber || $0 == "." }.split(
@@ -55,7 +55,7 @@ extension Doctor {
       return (major, minor)
     }
 
-    /// Checks the libraries that functions link; on Darwin they come with the system.
+    /// Checks the libraries that functions link; on Darwin they are part of the system.
     private static func libraries() async -> [Finding] {
       #if canImport(Darwin)
         return []
@@ -88,9 +88,9 @@ extension Doctor {
       #endif
     }
 
-    /// Debian's folders such as `/usr/include/x86_64-linux-gnu`.
+    /// Returns Debian's multiarch folders, such as `/usr/include/x86_64-linux-gnu`.
     private static func multiarchFolders() -> [String] {
-      // A system without the folder has its headers elsewhere.
+      // On a system without this folder, the headers are elsewhere.
       let names = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/include")) ?? []
       return names.filter { $0.contains("-linux-") }.map { "/usr/include/\($0)" }
     }
@@ -100,7 +100,7 @@ extension Doctor {
         .map { "\($0)/\(program)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// A program's output; nil when it cannot be run or fails.
+    /// Returns a program's output; nil if it cannot be run or fails.
     private static func output(of program: String, _ arguments: [String]) async -> String? {
       let process = Process()
       process.executableURL = URL(filePath: program)
@@ -109,10 +109,10 @@ extension Doctor {
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
       process.standardInput = FileHandle.nullDevice
-      // It does not matter here why the program does not run.
+      // The reason why the program does not run does not matter here.
       guard (try? process.run()) != nil else { return nil }
       return await withCheckedContinuation { continuation in
-        // The thread ends with the program; such queries take a moment.
+        // The thread ends with the program, which is a short query.
         Thread.detachNewThread {
           let text = output.fileHandleForReading.readDataToEndOfFile()
           process.waitUntilExit()
@@ -122,7 +122,7 @@ extension Doctor {
       }
     }
 
-    /// Whether the data folder can be written, and has room.
+    /// Checks that the data folder is writable and has enough free disk space.
     static func dataFolder(_ path: String) -> Finding {
       let exists = FileManager.default.fileExists(atPath: path)
       guard !exists || FileManager.default.isWritableFile(atPath: path) else {
@@ -132,7 +132,7 @@ extension Doctor {
           "\(path) is not writable; mend it with: chmod -R u+rwX \(path)"
         )
       }
-      // A file system that does not report its free space gets no complaint.
+      // A file system that does not report its free space is not checked.
       let attributes = try? FileManager.default.attributesOfFileSystem(
         forPath: exists ? path : FileManager.default.currentDirectoryPath
       )
@@ -146,10 +146,10 @@ extension Doctor {
       return Finding("data folder", .ok, exists ? path : "\(path) is made by the first start")
     }
 
-    /// The least room; a build alone takes more.
+    /// The minimum free disk space; a build alone needs more.
     private static let roomMin: Int64 = 256 << 20
 
-    /// Whether each default port can be bound; checked only while no suite runs.
+    /// Checks that each default port can be bound; called only while no suite runs.
     static func ports() -> [Finding] {
       SuiteConfiguration.defaultPorts.sorted { $0.value < $1.value }.map { service, port in
         let isFree = Self.canBind(port)

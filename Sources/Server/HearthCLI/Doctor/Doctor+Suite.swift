@@ -35,7 +35,7 @@ extension Doctor {
     return findings + (try await events(client))
   }
 
-  /// Who may use the ports.
+  /// Reports which clients and web origins may use the ports.
   private func doors(of suite: SuiteDescription) -> Finding {
     Finding("open to", .ok, suite.openTo ?? "an older suite does not say")
   }
@@ -65,7 +65,7 @@ extension Doctor {
     ]
   }
 
-  /// Checks that the secrets which functions declare exist; never shows their values.
+  /// Checks that the secrets that functions declare are set; never shows their values.
   private func secrets(
     of functions: [FunctionDescription],
     _ suite: SuiteDescription,
@@ -89,7 +89,7 @@ extension Doctor {
     }
   }
 
-  /// Whether events reach functions.
+  /// Checks that events reach functions.
   private func triggers(_ client: ControlClient) async throws -> [Finding] {
     let triggers = try await client.get("/hearth/v1/triggers", as: TriggersDescription.self)
     var findings: [Finding] = []
@@ -119,7 +119,7 @@ extension Doctor {
     return findings
   }
 
-  /// An advanced clock and planned faults, which explain much that looks wrong.
+  /// Reports an advanced clock and planned faults, which explain much unexpected behavior.
   private func pretences(_ client: ControlClient) async throws -> [Finding] {
     struct Faults: Decodable {
       var seed: UInt64
@@ -129,7 +129,7 @@ extension Doctor {
     }
     var findings: [Finding] = []
     let clock = try await client.get("/hearth/v1/clock", as: ClockDescription.self)
-    // The machine's own corrections are no jump.
+    // Smaller differences are corrections of the machine's clock.
     if clock.aheadSeconds >= 1 {
       findings.append(
         Finding(
@@ -176,8 +176,8 @@ extension Doctor {
       ($0.attempts > 0 || $0.crashes > 0) && !heldNames.contains($0.function)
     }
     for function in held {
-      // Nobody may be able to start the worker without a change; the others wait by somebody's
-      // wish.
+      // Events without a working worker may need a fix of the code. The other events wait because
+      // of a user's action.
       let isBroken = function.waitReason == "noWorker"
       findings.append(
         Finding(

@@ -11,18 +11,18 @@ import Synchronization
   import Glibc
 #endif
 
-/// Writes lines to a descriptor in their order, from a thread of its own.
+/// A writer that sends lines to a file descriptor in order, from its own thread.
 ///
-/// Whoever adds a line never waits for the reader. Lines that nobody reads wait in memory, bounded;
-/// beyond the bound the oldest are dropped, and a line in their place says how many.
+/// Adding a line never blocks. Unread lines wait in bounded memory. Beyond the bound, the oldest
+/// are dropped and replaced by a line that reports how many.
 final class LineWriter: Sendable {
-  /// Bytes of lines that may wait: some thousand lines, which a reader wants to see after a pause.
+  /// The maximum size of waiting lines, enough for a few thousand lines.
   static let bytesMax = 1 << 20
 
   private struct State {
     var queue: BoundedQueue<String>
     var hasThread = false
-    /// Whether the thread has work, or is about to look for some.
+    /// True if the thread has work, or is about to look for work.
     var isWriting = false
     var flushes: [DispatchSemaphore] = []
   }
@@ -32,7 +32,9 @@ final class LineWriter: Sendable {
   private let state: Mutex<State>
   private let wake = DispatchSemaphore(value: 0)
 
-  /// A writer to a descriptor that stays open; `gap` makes the line that reports dropped ones.
+  /// Creates a writer to a descriptor that stays open.
+  ///
+  /// `gap` creates the line that reports dropped lines.
   init(
     to descriptor: Int32,
     bytesMax: Int = LineWriter.bytesMax,
@@ -43,7 +45,7 @@ final class LineWriter: Sendable {
     state = Mutex(State(queue: BoundedQueue(bytesMax: bytesMax)))
   }
 
-  /// Adds lines that stay together, without a line end at their end.
+  /// Adds text as one block of lines; `text` has no line ending at its end.
   func write(_ text: String) {
     let (needsThread, needsWake) = state.withLock { state in
       state.queue.append(text, bytes: text.utf8.count)
@@ -53,12 +55,12 @@ final class LineWriter: Sendable {
       }
       return (!state.hasThread, !state.isWriting)
     }
-    // The thread ends with the process: only its descriptor's reader can hold it up.
+    // The thread ends with the process; only a reader that does not read can block it.
     if needsThread { Thread.detachNewThread { self.run() } }
     if needsWake { wake.signal() }
   }
 
-  /// Waits until everything so far is written, but not beyond `deadline`; returns whether it is.
+  /// Waits until all text so far is written, until `deadline`; returns false if it is not.
   @discardableResult
   func flush(until deadline: DispatchTime) -> Bool {
     let done = DispatchSemaphore(value: 0)
@@ -94,10 +96,10 @@ final class LineWriter: Sendable {
     }
   }
 
-  /// Writes a text in one piece where the system allows it, and blocks while the reader does not
-  /// read.
+  /// Writes text in one system call if possible; blocks while the reader does not read.
   ///
-  /// One piece keeps lines of several processes apart. What nobody can read any more is dropped.
+  /// A single call keeps the lines of several processes apart. If the reader has closed its end,
+  /// the text is dropped.
   static func writeAll(_ text: String, to descriptor: Int32) {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {

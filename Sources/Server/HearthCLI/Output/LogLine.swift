@@ -9,28 +9,30 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// How `start` writes its log.
+/// The format of the log that `start` writes to stderr.
 enum LogFormat: String, ExpressibleByArgument, CaseIterable {
-  /// For people: time, level, source, message, then the details.
+  /// For people: time, level, source and message, then the metadata.
   case text
-  /// For programs: one object per line, with the members of `/hearth/v1/logs`.
+  /// For programs: one JSON object per line.
+  ///
+  /// A function's line has the same members as in `/hearth/v1/logs`.
   case json
 }
 
-/// A line of the log, of a function or of the suite itself.
+/// A log line of a function or of the suite itself.
 struct LogLine: Encodable {
   /// The time in RFC 3339.
   var time: String
   var level: String
-  /// The function that wrote it; nil for the suite's own lines.
+  /// The function that wrote the line; nil for lines of the suite.
   var function: String?
-  /// The part of the suite that wrote it; nil for functions' lines.
+  /// The part of the suite that wrote the line; nil for lines of functions.
   var service: String?
   var message: String
   var invocation: String?
   var metadata: [String: String] = [:]
 
-  /// A function's line.
+  /// Creates the line of a function.
   init(_ entry: FunctionLogEntry) {
     time = entry.time
     level = entry.level
@@ -40,7 +42,7 @@ struct LogLine: Encodable {
     metadata = entry.metadata
   }
 
-  /// A line that a part of the suite writes now.
+  /// Creates a line that a part of the suite writes now.
   init(service: String, level: Logger.Level, message: String, metadata: [String: String] = [:]) {
     time = Date().ISO8601Format(.init(includingFractionalSeconds: true))
     self.level = level.rawValue
@@ -49,7 +51,7 @@ struct LogLine: Encodable {
     self.metadata = metadata
   }
 
-  /// The line in a format, for stderr.
+  /// Formats the line for stderr.
   func formatted(_ format: LogFormat) -> TerminalText {
     format == .json ? TerminalText(json: json) : text(coloured: Terminal.isColoured)
   }
@@ -57,14 +59,14 @@ struct LogLine: Encodable {
   private var json: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Strings alone always encode.
+    // Encoding strings never fails.
     return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? message
   }
 
-  /// The line for a person.
+  /// Formats the line for a person.
   ///
-  /// The time shows only hours to milliseconds; further lines of the message are indented below the
-  /// first. Nothing in it can look like another line.
+  /// The time is shortened to hours through milliseconds. Further lines of the message are indented
+  /// below the first. No part of the line can pass for another line.
   func text(coloured: Bool) -> TerminalText {
     let clock = String(time.dropFirst(11).prefix(12)).trimmingSuffix("Z")
     let source = function ?? service ?? ""
@@ -96,7 +98,7 @@ struct LogLine: Encodable {
     return "\(head): \(first)\(painted(trailer, .dim))\(rest)"
   }
 
-  /// A key or value of the metadata: quoted where a bare one could be taken for something else.
+  /// Formats a metadata key or value; quoted if it would be ambiguous without quotes.
   private static func fact(_ text: String) -> String {
     let escaped = ControlCharacters.escapedLine(text)
     let isPlain = escaped == text && !text.isEmpty && !text.contains { " =\"".contains($0) }
@@ -111,14 +113,14 @@ extension String {
   }
 }
 
-/// Writes the suite's own log lines to stderr.
+/// The log handler that writes the suite's own lines to stderr.
 struct TerminalLogHandler: LogHandler {
   var metadata: Logger.Metadata = [:]
   var logLevel: Logger.Level = .info
   private let label: String
   private let format: LogFormat
 
-  /// A handler for the logger of one room.
+  /// Creates a handler for the logger of one module.
   init(label: String, format: LogFormat) {
     self.label = label
     self.format = format

@@ -1,10 +1,10 @@
-/// Chunks of a stream for a person: words run on as text, other chunks have lines of their own.
+/// A printer for streamed chunks: text runs on, and other chunks get their own lines.
 struct StreamedWords {
   private var isWithinLine = false
 
-  /// The text to print for a chunk, after that of the chunks before it.
+  /// Returns the text to print for a chunk, after the previous chunks.
   ///
-  /// Words are the string `text` of an object; `json` is printed for any other chunk.
+  /// If the chunk is an object with a string `text`, that string is printed; otherwise `json` is.
   mutating func text(of chunk: Any, json: String) -> TerminalText {
     guard let words = (chunk as? [String: Any])?["text"] as? String else {
       return "\(end())\(TerminalText(json: json))\n"
@@ -13,7 +13,7 @@ struct StreamedWords {
     return TerminalText(lines: words)
   }
 
-  /// The text that ends a line of words; empty where none has begun.
+  /// Returns the end of a text line; empty if no line has begun.
   mutating func end() -> TerminalText {
     defer { isWithinLine = false }
     return isWithinLine ? "\n" : ""

@@ -12,73 +12,71 @@ import Synchronization
   import Glibc
 #endif
 
-/// The output for a person: results on stdout, the rest on stderr.
+/// The output of this process for a person: results on stdout, the rest on stderr.
 ///
-/// Everything that this process prints goes through here, and what could steer a terminal is
-/// written out on the way: names, paths and messages are chosen by others.
+/// Everything that this process prints goes through this type. It escapes characters that could
+/// control a terminal, because names, paths and messages may come from untrusted sources.
 enum Terminal {
   /// Prints a result of one or more lines.
   static func print(_ text: String) { write(TerminalText(lines: text), to: STDOUT_FILENO) }
 
-  /// Prints a result of one line, whatever the text holds.
+  /// Prints a result on one line; line breaks in the text are escaped.
   static func printLine(_ text: String) { write("\(text)", to: STDOUT_FILENO) }
 
   /// Prints a result with colors or several escaped parts.
   static func print(safe text: TerminalText) { write(text, to: STDOUT_FILENO) }
 
-  /// Prints JSON, which stays JSON.
+  /// Prints JSON, escaped so that it remains the same JSON.
   static func print(json: String) { write(TerminalText(json: json), to: STDOUT_FILENO) }
 
-  /// Prints JSON, which stays JSON.
+  /// Prints JSON, escaped so that it remains the same JSON.
   static func print(json: [UInt8]) { print(json: String(decoding: json, as: UTF8.self)) }
 
-  /// Prints a part of a result, without a line's end after it.
+  /// Prints a part of a result, without a line break after it.
   ///
-  /// For commands that do not serve.
+  /// Only for commands that have not called `serve`.
   static func print(unended text: TerminalText) {
     LineWriter.writeAll(text.text, to: STDOUT_FILENO)
   }
 
-  /// Prints a value for a script as it is; only on a terminal it is escaped.
+  /// Prints a value unchanged for a script; escapes it only on a terminal.
   static func print(value: String) {
     guard !isOutputShown else { return print(value) }
     LineWriter.writeAll(value + "\n", to: STDOUT_FILENO)
   }
 
-  /// Clears the screen and prints a text at its top.
+  /// Clears the screen and prints text at its top.
   static func redraw(_ text: String) {
     write("\u{1B}[H\u{1B}[2J\(TerminalText(lines: text))", to: STDOUT_FILENO)
   }
 
-  /// Prints an error in one piece, without a stack of causes.
   static func printError(_ text: String) { write(TerminalText(lines: text), to: STDERR_FILENO) }
 
-  /// Prints progress and logs.
+  /// Prints progress or log lines to stderr.
   static func note(_ text: String) { write(TerminalText(lines: text), to: STDERR_FILENO) }
 
-  /// Prints progress and logs, with colors or several escaped parts.
+  /// Prints progress or log lines to stderr, with colors or several escaped parts.
   static func note(safe text: TerminalText) { write(text, to: STDERR_FILENO) }
 
-  /// Whether a person is likely to read stderr as it comes.
+  /// True if stderr is a terminal, so that a person probably reads it.
   static let isInteractive = isatty(STDERR_FILENO) == 1
 
-  /// Whether a person is likely to read stdout as it comes.
+  /// True if stdout is a terminal, so that a person probably reads it.
   static let isOutputShown = isatty(STDOUT_FILENO) == 1
 
-  /// Whether to use colour; `NO_COLOR` turns it off, as in other tools.
+  /// True if colors are used; `NO_COLOR` turns them off, as in other tools.
   static let isColoured = isInteractive && !isSet("NO_COLOR")
 
   private static func isSet(_ variable: String) -> Bool {
     getenv(variable).map { $0[0] != 0 } ?? false
   }
 
-  /// Text in a colour, if colours are on.
+  /// Returns escaped text in a color, if colors are used.
   static func paint(_ text: String, _ colour: Colour) -> TerminalText {
     let text = TerminalText(lines: text)
     return isColoured ? text.painted(colour) : text
   }
 
-  /// The few colours in use.
   enum Colour: Int {
     case red = 31
     case green = 32
@@ -88,9 +86,9 @@ enum Terminal {
     case bold = 1
   }
 
-  /// Rows in aligned columns, two spaces apart; the last column is not padded.
+  /// Formats rows in aligned columns, two spaces apart; the last column is not padded.
   ///
-  /// Each row is one line, whatever its cells hold.
+  /// Each row takes one line; line breaks in cells are escaped.
   static func table(_ header: [String], _ rows: [[String]]) -> String {
     let all = ([header] + rows).map { $0.map(ControlCharacters.escapedLine) }
     let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
@@ -109,14 +107,15 @@ enum Terminal {
     var errors: LineWriter
   }
 
-  /// The writers of a process that serves; nil in a command that only prints its result.
+  /// The writers of a process that has called `serve`; nil in all other commands.
   private static let writers = Mutex<Writers?>(nil)
 
-  /// From now on nothing waits for the readers of stdout and stderr.
+  /// Makes all further output asynchronous, so that it never waits for a reader.
   ///
-  /// For the commands that serve. The others wait for their readers, as programs in a pipe should.
+  /// For commands that run a suite. The others wait for their readers, as programs in a pipe
+  /// should.
   static func serve(logFormat: LogFormat) {
-    // A reader that has gone must not end the suite.
+    // A closed reader must not end the suite.
     signal(SIGPIPE, SIG_IGN)
     let writers = Writers(
       output: LineWriter(to: STDOUT_FILENO) {
@@ -131,7 +130,7 @@ enum Terminal {
     self.writers.withLock { $0 = $0 ?? writers }
   }
 
-  /// Gives readers a moment to take what is still to be written; call it before the process ends.
+  /// Gives readers a short time to receive pending output; to be called before the process ends.
   static func flush() {
     guard let writers = writers.withLock({ $0 }) else { return }
     let deadline = DispatchTime.now() + flushTimeMax
@@ -139,8 +138,9 @@ enum Terminal {
     writers.output.flush(until: deadline)
   }
 
-  /// How long the end of the process waits for its readers: a stop has to be quick even when nobody
-  /// reads, and a reader needs less.
+  /// The time that the end of the process waits for its readers.
+  ///
+  /// A stop must be quick even if no one reads the output. An active reader needs less time.
   private static let flushTimeMax = DispatchTimeInterval.milliseconds(300)
 
   private static func write(_ text: TerminalText, to descriptor: Int32) {

@@ -1,25 +1,24 @@
 import RuntimeSupport
 
-/// Text whose foreign parts have been made safe for a terminal; only this type carries colors.
+/// Text whose untrusted parts are escaped for a terminal; only this type carries colors.
 ///
-/// Literals stay as they are. An interpolated `String` is escaped and kept on one line.
+/// Literals stay unchanged. An interpolated `String` is escaped and kept on one line.
 struct TerminalText: ExpressibleByStringInterpolation, Equatable, Sendable {
-  /// The text as it is written.
   private(set) var text: String
 
   init(stringLiteral value: String) { text = value }
 
   init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
 
-  /// Foreign text with its line feeds and tabs.
+  /// Creates escaped text that keeps its line feeds and tabs.
   init(lines: String) { text = ControlCharacters.escapedLines(lines) }
 
-  /// JSON, whose meaning stays.
+  /// Creates JSON text, escaped without changing its meaning.
   init(json: String) { text = ControlCharacters.escapedJSON(json) }
 
   private init(safe text: String) { self.text = text }
 
-  /// Foreign text in a color, with its line feeds and tabs.
+  /// Returns the text in a color.
   func painted(_ colour: Terminal.Colour) -> TerminalText {
     TerminalText(safe: "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m")
   }
@@ -40,9 +39,10 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable, Sendable {
 }
 
 extension String {
-  /// The text with its further lines indented, so that none looks like a line of its own.
+  /// Returns the escaped text with all lines but the first indented.
   ///
-  /// It is escaped first: `\r\n` would be one character, at which nothing splits.
+  /// No line of the text can therefore pass for a separate line of output. The text is escaped
+  /// first, because `\r\n` is a single character that does not match a separator.
   func indented(by width: Int) -> String {
     let lines = ControlCharacters.escapedLines(self)
       .split(separator: "\n", omittingEmptySubsequences: false)

@@ -1,18 +1,17 @@
-/// The files of a new functions package, by their paths in the package.
+/// The files of a new functions package, with their paths in the package.
 struct StarterFiles {
-  /// The package's name.
   var name: String
-  /// Where the package finds Hearth.
+  /// The location of Hearth that the package depends on.
   var hearth: Dependency
 
-  /// Where a package finds Hearth.
+  /// A location of Hearth.
   enum Dependency: Equatable {
-    /// A checkout on this machine, by absolute path.
+    /// The absolute path of a checkout on this machine.
     case path(String)
-    /// A repository and the branch to follow.
+    /// The address of a repository and the branch to follow.
     case address(String, branch: String)
 
-    /// The dependency's line in `Package.swift`.
+    /// The declaration of the dependency in `Package.swift`.
     var declaration: String {
       switch self {
       case .path(let path): ".package(name: \"hearth\", path: \(StarterFiles.quoted(path)))"
@@ -21,7 +20,7 @@ struct StarterFiles {
       }
     }
 
-    /// The package identity by which targets name its products.
+    /// The package identity under which targets name its products.
     var identity: String {
       switch self {
       case .path: return "hearth"
@@ -32,7 +31,7 @@ struct StarterFiles {
     }
   }
 
-  /// Each file with its contents.
+  /// The files, each with its path and contents.
   var files: [(path: String, text: String)] {
     [
       ("Package.swift", manifest),
@@ -53,10 +52,12 @@ struct StarterFiles {
     ]
   }
 
-  /// The project's id; `demo-` keeps every client of it offline.
+  /// The project ID; the prefix `demo-` keeps all clients of the project offline.
   var project: String { "demo-\(name.lowercased())" }
 
-  /// A package name made from a folder's: letters, digits and hyphens, beginning with a letter.
+  /// Returns a package name derived from the name of a folder.
+  ///
+  /// It consists of letters, digits and hyphens, and begins with a letter.
   static func name(from folder: String) -> String {
     let characters = folder.lowercased().map { character in
       character.isASCII && (character.isLetter || character.isNumber) ? character : "-"
@@ -66,7 +67,7 @@ struct StarterFiles {
     return String((first.isLetter ? words : "app-\(words)").prefix(nameCharactersMax))
   }
 
-  /// The longest name: with `demo-` before it, a project's id has at most 30 characters.
+  /// The maximum length of a name: with `demo-`, a project ID has at most 30 characters.
   private static let nameCharactersMax = 25
 
   /// Renames the module, which is `Functions` in the new package but `StarterFunctions` here.

@@ -15,18 +15,18 @@ import Synchronization
   import Glibc
 #endif
 
-/// A command that shares this process's terminal and gets the signals meant for it.
+/// A command that shares this process's terminal and receives the signals meant for it.
 final class AttachedCommand: Sendable {
   private let words: [String]
   /// The process while it runs.
   private let process = Mutex<ProcessIdentifier?>(nil)
 
-  /// A command by its words, the program first.
+  /// Creates a command from its words, with the program first.
   init(_ words: [String]) {
     self.words = words
   }
 
-  /// Runs the command to its end and returns its status, or 128 plus the signal that ended it.
+  /// Runs the command and returns its status, or 128 plus the number of the signal that ended it.
   func run(environment: [String: String]) async throws -> Int32 {
     let outcome: ExecutionResult<Void, FileDescriptorOutput, FileDescriptorOutput>
     do {
@@ -58,10 +58,10 @@ final class AttachedCommand: Sendable {
     }
   }
 
-  /// Runs `body`; a signal goes to the running command, or ends `body` if none runs.
+  /// Runs `body` while signals go to the running command, or end `body` if there is none.
   ///
-  /// Returns 128 plus the signal's number when a signal ended `body`. The signal after that one
-  /// ends this process at once. May be called once in a process.
+  /// Returns 128 plus the signal's number if a signal ended `body`. After that, another signal ends
+  /// this process at once. May be called only once per process.
   func interruptible(_ body: @escaping @Sendable () async throws -> Int32) async throws -> Int32 {
     let (signals, received) = AsyncStream.makeStream(of: CInt.self)
     SignalTrap.install([SIGINT, SIGTERM, SIGHUP]) { signal in
@@ -80,11 +80,11 @@ final class AttachedCommand: Sendable {
     }
   }
 
-  /// Sends a signal to the running command; false when there is none.
+  /// Sends a signal to the running command; returns false if there is none.
   private func passOn(_ signal: CInt) -> Bool {
     process.withLock { process in
       guard let process else { return false }
-      // The terminal has already sent Ctrl-C to the command, as to everything in the foreground.
+      // On Ctrl-C, the terminal signals all foreground processes, including the command.
       if signal == SIGTERM || !Self.isForeground { kill(process.value, signal) }
       return true
     }

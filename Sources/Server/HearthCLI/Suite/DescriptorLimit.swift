@@ -6,11 +6,11 @@
   import Glibc
 #endif
 
-/// How many files and connections this process may have open.
+/// The limit of open files and connections of this process.
 enum DescriptorLimit {
-  /// Raises the limit to what the system allows without further rights, or to `most`.
+  /// Raises the limit to the maximum without privileges, or to `most`.
   ///
-  /// Linux's usual 1024 are kept for programs with `select`, which this one has not.
+  /// Linux keeps the default of 1024 for programs that use `select`, which this program does not.
   static func raise() {
     #if canImport(Glibc)
       let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -22,12 +22,12 @@ enum DescriptorLimit {
     let wanted = min(limit.rlim_max, most)
     guard limit.rlim_cur < wanted else { return }
     limit.rlim_cur = wanted
-    // A system that refuses leaves the limit as it was, and the connections are bounded by that.
+    // If the system refuses, the limit is unchanged and bounds the number of connections.
     setrlimit(resource, &limit)
   }
 
   #if canImport(Darwin)
-    /// macOS allows no more without further rights.
+    /// The maximum that macOS allows without privileges.
     private static let most: rlim_t = 10_240
   #else
     private static let most: rlim_t = 65_536

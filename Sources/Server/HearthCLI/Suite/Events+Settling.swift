@@ -2,7 +2,7 @@ import ArgumentParser
 import EmulatorSuite
 import Foundation
 
-/// One event, and what a person can do about it.
+/// Commands to inspect an event, retry it or discard it.
 extension Events {
   /// `hearth events show`.
   struct Show: AsyncParsableCommand {
@@ -42,7 +42,7 @@ extension Events {
       }
     }
 
-    /// Prints each cause, nearest first, until one is no longer kept.
+    /// Returns a line for each cause, nearest first, until one is no longer kept.
     private func causes(of event: EventDescription, _ client: ControlClient) async throws
       -> [String]
     {
@@ -62,7 +62,7 @@ extension Events {
       return lines
     }
 
-    /// The event for a person: one row per fact, without absent ones.
+    /// Formats the event for a person, with one row per fact; absent facts are left out.
     static func text(_ event: EventDescription) -> String {
       let rows: [(String, String?)] = [
         ("event", event.id), ("state", event.state), ("function", event.function),
@@ -80,7 +80,7 @@ extension Events {
     }
 
     private static let width = 10
-    /// The longest chain shown; a longer one is a loop, which the suite stops.
+    /// The maximum length of the chain shown; a longer one is a loop, which the suite stops.
     private static let causesMax = 50
   }
 
@@ -145,7 +145,7 @@ extension Events {
     }
   }
 
-  /// One event by its id, or all events of a state and function.
+  /// The options that select one event by its ID, or all events of a state and function.
   struct Choice: ParsableArguments {
     @Argument(help: "The event's id, from `hearth events list`.")
     var id: String?
@@ -159,7 +159,7 @@ extension Events {
     @Option(help: "With --all, only this function.")
     var function: String?
 
-    /// Throws unless the choice is either one event or --all.
+    /// Throws unless the choice is either one event or `--all`.
     func check() throws {
       guard (id == nil) == all else { throw ValidationError("Name an event, or give --all.") }
       guard all || (state == nil && function == nil) else {
@@ -167,7 +167,7 @@ extension Events {
       }
     }
 
-    /// The query that selects among all events.
+    /// The URL query that selects events for `--all`.
     var query: String {
       let parts = [("state", state), ("function", function)].compactMap { name, value in
         value.map { "\(name)=\($0.percentEncoded)" }
@@ -178,7 +178,7 @@ extension Events {
 }
 
 extension ControlClient {
-  /// Asks for an action on many events and returns how many it affected.
+  /// Requests an action on many events and returns the number of affected events.
   fileprivate func count(_ path: String) async throws -> Int {
     let reply = try await data("POST", path, timeout: .seconds(600))
     return try JSONDecoder().decode(EventCount.self, from: Data(reply)).count

@@ -3,7 +3,7 @@ import Deployment
 import EmulatorSuite
 import Foundation
 
-/// Which functions a suite deploys, and how they are built; for `start` and `exec`.
+/// The options that select the functions and their build, for `start` and `exec`.
 struct FunctionsOptions: ParsableArguments {
   @Flag(name: .customLong("no-build"), help: "Deploy the binary that was built last.")
   var skipsBuild = false
@@ -31,7 +31,6 @@ struct FunctionsOptions: ParsableArguments {
   )
   var skipsFunctions = false
 
-  /// SwiftPM's build configurations.
   enum BuildConfiguration: String, ExpressibleByArgument, CaseIterable {
     case debug, release
   }
@@ -43,7 +42,7 @@ struct FunctionsOptions: ParsableArguments {
     throw ValidationError("--executable is \(executable), which is not an executable file.")
   }
 
-  /// What to deploy; nil when neither an option nor `firebase.json` names functions.
+  /// Returns the functions to deploy; nil if no option and no `firebase.json` names any.
   func configuration(
     _ files: ProjectFiles,
     isWatched: Bool

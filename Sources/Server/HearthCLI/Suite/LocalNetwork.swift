@@ -8,9 +8,9 @@ import OutboundHTTP
   import Glibc
 #endif
 
-/// What it means to listen beyond this machine, for the user who asked for it.
+/// The consequences of listening beyond this machine, for the user who requested it.
 enum LocalNetwork {
-  /// What `--host` opens, and what a phone needs; one line per point.
+  /// Returns a warning about what `--host` opens, and the settings that a phone needs.
   static func warning(host: String, ports: [(name: String, port: Int)]) -> String {
     let isAny = host == "0.0.0.0" || host == "::"
     let addresses = isAny ? addresses() : [host]
@@ -34,7 +34,7 @@ enum LocalNetwork {
       """
   }
 
-  /// The IPv4 addresses at which other machines may reach this one.
+  /// Returns the IPv4 addresses at which other machines may reach this one.
   static func addresses() -> [String] {
     var list: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&list) == 0 else { return [] }

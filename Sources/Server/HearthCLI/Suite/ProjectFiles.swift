@@ -1,26 +1,31 @@
 import Foundation
 
-/// The settings in a Firebase project's `firebase.json` and `.firebaserc` in one folder.
+/// The settings of a Firebase project in one folder's `firebase.json` and `.firebaserc`.
 struct ProjectFiles {
-  /// The folder that holds the files; their relative paths start here.
+  /// The folder with the files; relative paths in them start here.
   var folder: String
-  /// The package with the functions, absolute; nil when `firebase.json` names none.
+  /// The absolute path of the functions package; nil if `firebase.json` does not name one.
   var functionsSource: String?
-  /// The executable product of that package; nil for its only one.
+  /// The executable product of the functions package; nil for its only one.
   var functionsProduct: String?
-  /// How that package is built by default; nil when `firebase.json` does not say.
+  /// The default build configuration; nil if `firebase.json` does not set it.
   var functionsConfiguration: FunctionsOptions.BuildConfiguration?
-  /// The file of Firestore's indexes, absolute; it need not exist.
+  /// The absolute path of the Firestore indexes file, which need not exist.
   var firestoreIndexes: String
-  /// The file of Firestore's security rules, absolute; nil when `firebase.json` names none and there
-  /// is no `firestore.rules`.
+  /// The absolute path of Firestore's security rules.
+  ///
+  /// Nil if `firebase.json` does not name a file and there is no `firestore.rules`.
   var firestoreRules: String?
-  /// The file of Cloud Storage's security rules, likewise.
+  /// The absolute path of Cloud Storage's security rules.
+  ///
+  /// Nil if `firebase.json` does not name a file and there is no `storage.rules`.
   var storageRules: String?
-  /// The default project of `.firebaserc`.
+  /// The default project in `.firebaserc`.
   var defaultProject: String?
 
-  /// Reads the files of a folder; missing files are empty, malformed ones throw a `CommandFailure`.
+  /// Reads the files of a folder; throws `CommandFailure` for a malformed file.
+  ///
+  /// A missing file counts as empty.
   init(folder: String) throws {
     self.folder = folder
     firestoreIndexes = Self.absolute("firestore.indexes.json", in: folder)
@@ -95,14 +100,15 @@ struct ProjectFiles {
     var configuration: String?
   }
 
-  /// `functions` may be one object or a list of code bases, `firestore` one or a list of databases; the
-  /// first is served.
+  /// A setting with one object or a list of objects, of which the first is used.
+  ///
+  /// `functions` may be a list of codebases, and `firestore` a list of databases.
   private struct OneOrMany<Part: Decodable>: Decodable {
     var only: Part?
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
-      // Decoding decides which of the two it is; the error of the object says more.
+      // The type is found by decoding; the error of decoding one object is the more helpful one.
       if let list = try? container.decode([Part].self) {
         only = list.first
       } else {

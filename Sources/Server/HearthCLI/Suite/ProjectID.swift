@@ -1,13 +1,13 @@
 import ArgumentParser
 
-/// Which ids a project may have on the command line.
+/// The rules for project IDs on the command line.
 enum ProjectID {
-  /// The project where neither `--project` nor .firebaserc names one.
+  /// The project ID if neither `--project` nor `.firebaserc` names one.
   static let standard = "demo-psst"
 
-  /// Throws for an id that cannot stand in an address or an environment variable as it is.
+  /// Throws if an ID cannot be used unchanged in a URL or an environment variable.
   ///
-  /// Ids that Google would refuse, such as short ones, pass: emulators take them.
+  /// IDs that Google would refuse, such as short ones, are allowed, because emulators accept them.
   static func check(_ id: String?) throws {
     guard let id else { return }
     let isFine = id.utf8.allSatisfy { byte in

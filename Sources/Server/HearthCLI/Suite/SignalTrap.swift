@@ -9,27 +9,28 @@ import Synchronization
   import Glibc
 #endif
 
-/// The signals that stop this process, taken by a thread of their own.
+/// The handler of the signals that stop this process, on a thread of its own.
 ///
-/// The thread does not depend on Swift's pool, which work that never waits may occupy.
+/// The thread does not depend on Swift's thread pool, which long-running work may occupy
+/// completely.
 enum SignalTrap {
-  /// What a signal does after the one that was received.
+  /// The handling of further signals after a received one.
   enum Next {
-    /// The next signal is received, too.
+    /// Further signals are received, too.
     case isReceived
-    /// The next signal ends the process at once, by its default action.
+    /// Another signal ends the process at once, by its default action.
     case ends
   }
 
   /// The write end of the pipe from the signal handler to the thread.
   private static let pipe = Atomic<CInt>(-1)
 
-  /// Hands each of `signals` to `receive`, one after the other, for the rest of the process.
+  /// Calls `receive` for each of `signals`, one at a time, for the life of the process.
   ///
-  /// May be called once. `receive` must not block for long.
+  /// May be called only once. `receive` must not block for long.
   static func install(_ signals: [CInt], _ receive: @escaping @Sendable (CInt) -> Next) {
     var ends: [CInt] = [-1, -1]
-    // Without descriptors left the signals keep their default action, which ends the process.
+    // Without free descriptors, the signals keep their default action, which ends the process.
     guard makePipe(&ends) == 0 else { return }
     let readEnd = ends[0]
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -42,7 +43,7 @@ enum SignalTrap {
         let count = read(readEnd, &byte, 1)
         if count < 0, errno == EINTR { continue }
         guard count == 1 else { return }
-        // It came before the default actions were back.
+        // This signal arrived before the default actions were restored.
         if isEnding { kill(getpid(), CInt(byte)) }
         guard receive(CInt(byte)) == .ends else { continue }
         for number in signals { signal(number, SIG_DFL) }
@@ -51,7 +52,7 @@ enum SignalTrap {
     }
     for number in signals {
       signal(number) { number in
-        // Only what POSIX allows in a signal handler.
+        // A signal handler may use only async-signal-safe functions.
         let error = errno
         var byte = UInt8(truncatingIfNeeded: number)
         _ = write(SignalTrap.pipe.load(ordering: .relaxed), &byte, 1)

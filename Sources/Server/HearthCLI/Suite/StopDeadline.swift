@@ -1,18 +1,21 @@
 import EmulatorSuite
 import Foundation
 
-/// The bounds of a stop that tasks hold up.
+/// The time limits of a stop, for when tasks block it.
 ///
-/// They are kept by a thread of their own, because tasks may occupy all of Swift's.
+/// A separate thread enforces them, because tasks may occupy all threads of Swift's thread pool.
 enum StopDeadline {
-  /// How long requests may still run, as in a stop that nothing holds up.
+  /// The time in seconds that requests may still run, as in a regular stop.
   private static let requestTimeMax = 1.5
-  /// More than a stop takes on a busy machine; what was acknowledged is stored by then in any case.
+  /// The time limit in seconds, more than a stop takes on a busy machine.
+  ///
+  /// Everything acknowledged to clients is stored by then in any case.
   private static let timeMax = 4.0
 
-  /// Ends the suite's requests after `requestTimeMax`, and the process with status 1 after `timeMax`.
+  /// Ends the suite's requests after `requestTimeMax`, and the process after `timeMax`.
   ///
-  /// A suite that exports at its end may take as long as it needs. Workers end with their server.
+  /// The process ends with status 1. A suite that exports on exit may take as long as it needs.
+  /// Workers end with their server.
   static func begin(for suite: Suite, exports: Bool) {
     // The thread ends with the process.
     Thread.detachNewThread {

@@ -4,7 +4,7 @@ import Foundation
 import OutboundHTTP
 import RuntimeSupport
 
-/// The options by which every command but `start` finds the running suite.
+/// The options through which commands other than `start` find the running suite.
 struct SuiteLocation: ParsableArguments {
   @Option(help: ArgumentHelp("Address of the hub, such as 127.0.0.1:4400.", valueName: "host:port"))
   var hub: String?
@@ -23,18 +23,18 @@ struct SuiteLocation: ParsableArguments {
 
   static let defaultFolder = ".hearth"
 
-  /// A client of the running suite; throws with exit code 3 when none runs.
+  /// Returns a client of the running suite; throws with exit code 3 if none is running.
   func connect() async throws -> ControlClient {
     var tried: [String] = []
     for candidate in candidates() {
       let client = ControlClient(address: candidate.address, token: candidate.token)
-      // The port of a suite that is gone may now belong to another suite.
+      // The port of a stopped suite may now belong to another suite.
       do {
         if let suite = try await client.suite(), candidate.pid.map({ $0 == suite.pid }) ?? true {
           return client
         }
       } catch  where candidate.pid != nil {
-        // That suite refuses the token of the one that is gone.
+        // The suite at this address is another one and refuses the token of the stopped suite.
       }
       tried.append("\(candidate.address) (\(candidate.source))")
     }
@@ -52,12 +52,12 @@ struct SuiteLocation: ParsableArguments {
   private struct Candidate {
     var source: String
     var address: String
-    /// The process that must answer, if a file names it.
+    /// The ID of the process that must respond, if a file names it.
     var pid: Int32?
     var token: String?
   }
 
-  /// The places where a suite may be, most specific first.
+  /// Returns the addresses where a suite may be running, most specific first.
   private func candidates() -> [Candidate] {
     if let hub { return [Candidate(source: "--hub", address: hub)] }
     let environment = ProcessInfo.processInfo.environment
@@ -76,9 +76,9 @@ struct SuiteLocation: ParsableArguments {
         )
       )
     }
-    // A command for the suite of a folder must not reach another suite.
+    // A command for the suite of a certain folder must not reach another suite.
     guard dataFolder == nil else { return found }
-    // A .firebaserc that cannot be read names no project, as a missing one does.
+    // A `.firebaserc` that cannot be read is treated like a missing one.
     let named = project ?? (try? ProjectFiles(folder: "."))?.defaultProject
     if let origin = ServerFile.locatorOrigin(project: named ?? ProjectID.standard) {
       found.append(Candidate(source: "locator file", address: origin))
@@ -88,23 +88,23 @@ struct SuiteLocation: ParsableArguments {
 }
 
 extension String {
-  /// The text as one segment of a path or one value of a query.
+  /// The text encoded as one path segment or query value.
   var percentEncoded: String {
-    // Only lone surrogates have no encoding, and a Swift string holds none.
+    // Encoding fails only for lone surrogates, which a Swift string cannot contain.
     addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(["-", ".", "_", "~"])) ?? self
   }
 }
 
 /// A client of the suite's control API.
 struct ControlClient {
-  /// The address, `host:port`.
+  /// The address in the form `host:port`.
   let address: String
   private let token: String?
   private let http = OutboundClient()
 
-  /// A client of the hub at `address`, with or without `http://`.
+  /// Creates a client of the hub at `address`, with or without `http://`.
   ///
-  /// Without a token it takes that of this user's suite at the address, else `HEARTH_TOKEN`'s.
+  /// If `token` is nil, the token is that of this user's suite at the address, or `HEARTH_TOKEN`.
   init(address: String, token: String? = nil) {
     let address = address.hasPrefix("http://") ? String(address.dropFirst(7)) : address
     self.address = address
@@ -113,9 +113,9 @@ struct ControlClient {
       ?? HubToken.find(hub: address, environment: ProcessInfo.processInfo.environment)
   }
 
-  /// The suite that answers at the address, or nil; throws when it refuses this client.
+  /// Returns the suite at the address, or nil; throws if the suite refuses this client.
   func suite() async throws -> SuiteDescription? {
-    // Any other failure means the same: no suite answers.
+    // Any other failure also means that no suite responds.
     guard let response = try? await send("GET", "/hearth/v1/suite", timeout: .seconds(2)) else {
       return nil
     }
@@ -124,7 +124,7 @@ struct ControlClient {
     return try? JSONDecoder().decode(SuiteDescription.self, from: Data(response.body))
   }
 
-  /// Sends a request and returns the reply's body; an error reply becomes a `CommandFailure`.
+  /// Sends a request and returns the response body; throws `CommandFailure` for an error response.
   func data(
     _ method: String,
     _ path: String,
@@ -136,12 +136,12 @@ struct ControlClient {
     return response.body
   }
 
-  /// Sends a request and decodes the reply.
+  /// Sends a GET request and decodes the response.
   func get<Reply: Decodable>(_ path: String, as type: Reply.Type) async throws -> Reply {
     try JSONDecoder().decode(Reply.self, from: Data(try await data("GET", path)))
   }
 
-  /// Sends a request and passes on the lines of the reply as they come.
+  /// Sends a request and passes on the lines of the response as they arrive.
   func lines(
     _ method: String,
     _ path: String,

@@ -1,8 +1,8 @@
 import NIOCore
 
-/// Follows one request at a time over one connection to a worker.
+/// Tracks the protocol state of a worker connection, which carries one request at a time.
 struct ConnectionStateMachine {
-  /// What the head of a reply says about its body.
+  /// The parts of a response head that determine how the body is handled.
   struct Head: Equatable {
     var statusCode: Int
     var contentLength: Int?
@@ -10,11 +10,11 @@ struct ConnectionStateMachine {
   }
 
   enum HeadAction: Equatable {
-    /// An interim reply, such as 100; the real one follows.
+    /// Drop an interim response, such as 100; the final response follows.
     case ignore
-    /// Keep the head until the body is whole.
+    /// Hold the head back until the body is complete.
     case keep
-    /// Hand the head over; the body follows in pieces.
+    /// Deliver the head now; the body follows in pieces.
     case deliver
   }
 
@@ -27,19 +27,19 @@ struct ConnectionStateMachine {
     case none
     case deliverWhole(ByteBuffer)
     case finishStream
-    /// The reply is complete, but nobody waits for it any more.
+    /// The response is complete, but no caller is waiting for it anymore.
     case finishAbandoned
   }
 
   enum CancelAction: Equatable {
     case none
-    /// Tell the worker that nobody waits, and wait until it has closed its side.
+    /// Signal the worker that the caller has left, and wait until it has closed its side.
     case halfClose
   }
 
   enum CloseAction: Equatable {
     case none
-    /// The worker went away before it had answered.
+    /// The worker closed the connection before its response was complete.
     case breakExchange
     case finishAbandoned
   }
@@ -53,28 +53,27 @@ struct ConnectionStateMachine {
     case closed
   }
 
-  /// Replies announced up to this size are handed over whole.
+  /// The largest announced body that is collected and delivered as a whole.
   let wholeBytesMax: Int
   private var state = State.idle
 
-  /// A fresh connection.
   init(wholeBytesMax: Int) {
     self.wholeBytesMax = wholeBytesMax
   }
 
-  /// Whether the connection takes a request.
+  /// True if the connection can carry a new request.
   var isIdle: Bool {
     if case .idle = state { true } else { false }
   }
 
-  /// Begins a request; false when the connection does not take one.
+  /// Begins a request; returns false if the connection cannot take it.
   mutating func start() -> Bool {
     guard case .idle = state else { return false }
     state = .awaitingHead
     return true
   }
 
-  /// Takes the head of a reply.
+  /// Processes the head of a response.
   mutating func head(_ head: Head) -> HeadAction {
     guard case .awaitingHead = state, head.statusCode >= 200 else { return .ignore }
     let hasNoBody = head.statusCode == 204 || head.statusCode == 304
@@ -86,7 +85,9 @@ struct ConnectionStateMachine {
     return .deliver
   }
 
-  /// Takes a piece of the body; the first piece of a whole body is kept without copying.
+  /// Processes a piece of the body.
+  ///
+  /// The first piece of a collected body is kept without copying.
   mutating func body(_ piece: ByteBuffer) -> BodyAction {
     switch state {
     case .collecting(let collected, let isKeepAlive):
@@ -103,7 +104,9 @@ struct ConnectionStateMachine {
     }
   }
 
-  /// Ends the reply, after which the connection is idle or must be closed.
+  /// Processes the end of the response.
+  ///
+  /// Afterwards the connection is idle, or must be closed if `isReusable` is false.
   mutating func end() -> (action: EndAction, isReusable: Bool) {
     switch state {
     case .collecting(let body, let isKeepAlive):
@@ -120,7 +123,7 @@ struct ConnectionStateMachine {
     }
   }
 
-  /// Notes that the caller has gone.
+  /// Records that the caller has left.
   mutating func cancel() -> CancelAction {
     switch state {
     case .awaitingHead, .collecting, .streaming:
@@ -130,7 +133,7 @@ struct ConnectionStateMachine {
     }
   }
 
-  /// Notes that the connection has ended or can no longer be used.
+  /// Records that the connection has closed or can no longer be used.
   mutating func closed() -> CloseAction {
     defer { state = .closed }
     switch state {

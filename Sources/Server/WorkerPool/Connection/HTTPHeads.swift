@@ -3,13 +3,13 @@ import Invocation
 import NIOCore
 import NIOHTTP1
 
-/// Headers that belong to one connection and are not passed on; RFC 9110, section 7.6.1.
+/// Headers that belong to one connection and are not forwarded; see RFC 9110, section 7.6.1.
 private let hopByHop: Set<HTTPField.Name> = [
   .connection, .transferEncoding, .te, .trailer, .upgrade, .proxyAuthenticate,
   .proxyAuthorization, fieldName("keep-alive"), fieldName("proxy-connection"),
 ]
 
-/// The further names that a `Connection` header lists.
+/// The additional header names that a `Connection` header lists.
 private func named(by connection: String?) -> Set<String> {
   guard let connection else { return [] }
   return Set(
@@ -20,7 +20,9 @@ private func named(by connection: String?) -> Set<String> {
 }
 
 extension HTTPRequestHead {
-  /// The head that a worker gets, with the invocation's id and the length of the body if known.
+  /// Creates the request head for a worker.
+  ///
+  /// It carries the invocation's ID and, if known, the length of the body.
   init(_ request: InvocationRequest) {
     var headers = HTTPHeaders()
     headers.reserveCapacity(request.head.headerFields.count + 4)
@@ -56,7 +58,7 @@ extension HTTPRequestHead {
     )
   }
 
-  /// A path that cannot break out of the request line.
+  /// Returns the path with every byte escaped that could break the request line.
   private static func target(_ path: String?) -> String {
     guard let path, !path.isEmpty else { return "/" }
     if path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) { return path }
@@ -74,7 +76,7 @@ extension HTTPRequestHead {
 }
 
 extension HTTPResponse {
-  /// A worker's reply without the headers that belong to the connection.
+  /// Creates a response from a worker's head, without the headers that belong to the connection.
   init(_ head: HTTPResponseHead) {
     var fields = HTTPFields()
     fields.reserveCapacity(head.headers.count)

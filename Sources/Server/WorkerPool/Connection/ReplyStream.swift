@@ -2,10 +2,10 @@ import DequeModule
 import NIOCore
 import Synchronization
 
-/// A reply's body between the connection that fills it and the one reader that empties it.
+/// The buffer for a response body between the worker's connection and its single reader.
 ///
-/// It holds about `bufferedBytesMax` at most: past that the connection stops reading until half is
-/// gone, so a slow client slows only its own worker's connection.
+/// It holds about `bufferedBytesMax` bytes. Beyond that, the connection stops reading until the
+/// buffer is half empty, so a slow client slows down only the connection of its own worker.
 final class ReplyStream: Sendable {
   private struct State {
     var pieces = Deque<ByteBuffer>()
@@ -19,13 +19,15 @@ final class ReplyStream: Sendable {
   private let resumeReading: @Sendable () -> Void
   private let state = Mutex(State())
 
-  /// An empty body; `resumeReading` is called when there is room again.
+  /// Creates an empty body.
+  ///
+  /// `resumeReading` is called when a paused connection may read again.
   init(bufferedBytesMax: Int, resumeReading: @escaping @Sendable () -> Void) {
     self.bufferedBytesMax = bufferedBytesMax
     self.resumeReading = resumeReading
   }
 
-  /// Adds a piece; false when the connection should stop reading.
+  /// Appends a piece; returns false if the connection should stop reading.
   func push(_ piece: ByteBuffer) -> Bool {
     let (reader, goOn) = state.withLock {
       state -> (CheckedContinuation<ByteBuffer?, any Error>?, Bool) in
@@ -43,7 +45,7 @@ final class ReplyStream: Sendable {
     return goOn
   }
 
-  /// Ends the body, with an error or without; only the first end counts.
+  /// Ends the body, with or without an error; later calls have no effect.
   func finish(_ ending: Result<Void, any Error>) {
     let reader = state.withLock { state -> CheckedContinuation<ByteBuffer?, any Error>? in
       guard state.ending == nil else { return nil }
@@ -54,7 +56,9 @@ final class ReplyStream: Sendable {
     reader?.resume(with: ending.map { nil })
   }
 
-  /// The next piece, or nil at the end.
+  /// Returns the next piece, or nil at the end of the body.
+  ///
+  /// Cancellation ends the body with a `CancellationError`.
   func next() async throws -> ByteBuffer? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in

@@ -3,10 +3,10 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// One request and its one reply, from the caller to the worker's connection.
+/// One invocation on its way from the caller to a worker's connection.
 ///
-/// The first of these concludes it: the reply, the deadline, the worker's death, or the caller
-/// leaving. Later news is ignored.
+/// The first of these events ends it: the response, the deadline, the exit of the worker, or the
+/// departure of the caller. Later events are ignored.
 final class WorkerCall: Sendable {
   private enum Phase {
     case new
@@ -18,38 +18,38 @@ final class WorkerCall: Sendable {
   private struct State {
     var phase = Phase.new
     var connection: WorkerConnection?
-    /// The status of a reply whose body is under way.
+    /// The status of a response whose body is still being streamed.
     var status = 0
     var leave: (version: FunctionVersion, number: FunctionScheduler.InvocationID)?
   }
 
-  /// Gets the outcome of an exchange, once, on any thread.
+  /// Receives the outcome of an invocation, once, on any thread.
   typealias Completion = @Sendable (Result<InvocationReply, any Error>) -> Void
 
   let request: InvocationRequest
-  /// The caller's event loop; a connection on the same loop is the quickest.
+  /// The caller's event loop; a connection on the same loop is the fastest.
   let eventLoop: (any EventLoop)?
   private let began = NIODeadline.now()
   private let state = Mutex(State())
 
-  /// An exchange that no version has taken on yet.
+  /// Creates an invocation that is not yet assigned to a function version.
   init(_ request: InvocationRequest, near eventLoop: (any EventLoop)? = nil) {
     self.request = request
     self.eventLoop = eventLoop
   }
 
-  /// Whether nobody waits for the reply any more.
+  /// True if no caller is waiting for the response anymore.
   var isOver: Bool {
     state.withLock { if case .over = $0.phase { true } else { false } }
   }
 
-  /// Whether a connection carries the exchange.
+  /// True if a connection carries the invocation.
   var isCarried: Bool { state.withLock { $0.connection != nil } }
 
-  /// The number that the exchange's version has given it.
+  /// The number that the function version has assigned to the invocation.
   var number: FunctionScheduler.InvocationID? { state.withLock { $0.leave?.number } }
 
-  /// Keeps the completion to call; false when the caller has already gone.
+  /// Stores the completion to call; returns false if the caller has already left.
   func begin(_ completion: @escaping Completion) -> Bool {
     state.withLock { state in
       guard case .new = state.phase else { return false }
@@ -58,7 +58,7 @@ final class WorkerCall: Sendable {
     }
   }
 
-  /// Notes the version to tell when the caller leaves; false when the caller has already left.
+  /// Stores the version to notify when the caller leaves; returns false if it has already left.
   func assign(_ version: FunctionVersion, _ number: FunctionScheduler.InvocationID) -> Bool {
     state.withLock { state in
       if case .over = state.phase { return false }
@@ -67,7 +67,9 @@ final class WorkerCall: Sendable {
     }
   }
 
-  /// Notes that the request is about to be written; false when nobody waits for the reply any more.
+  /// Records the connection before the request is written.
+  ///
+  /// Returns false if no caller is waiting for the response anymore.
   func started(on connection: WorkerConnection) -> Bool {
     state.withLock { state in
       if case .over = state.phase { return false }
@@ -76,7 +78,7 @@ final class WorkerCall: Sendable {
     }
   }
 
-  /// Hands over a whole reply.
+  /// Delivers a complete response.
   func deliver(_ head: HTTPResponse, _ body: ByteBuffer) {
     let completion = state.withLock { state -> Completion? in
       guard case .waiting(let completion) = state.phase else { return nil }
@@ -89,7 +91,7 @@ final class WorkerCall: Sendable {
     completion(.success(InvocationReply(head: head, body: .whole(body))))
   }
 
-  /// Hands over the head of a reply whose body follows in `stream`.
+  /// Delivers the head of a response whose body follows in `stream`.
   func deliver(_ head: HTTPResponse, _ stream: ReplyStream) {
     let completion = state.withLock { state -> Completion? in
       guard case .waiting(let completion) = state.phase else { return nil }
@@ -103,13 +105,15 @@ final class WorkerCall: Sendable {
     completion(.success(InvocationReply(head: head, body: .stream(body))))
   }
 
-  /// Ends the exchange after its streamed body.
+  /// Ends the invocation after its streamed body.
   func finish() { conclude(.success(())) }
 
-  /// Ends the exchange without a reply, or with only part of one.
+  /// Ends the invocation without a response, or with an incomplete one.
   func fail(_ error: any Error) { conclude(.failure(error)) }
 
-  /// Tells everyone at work on the exchange that the caller has gone or its request is incomplete.
+  /// Ends the invocation because the caller has left or its request is incomplete.
+  ///
+  /// Also notifies the version that the invocation is assigned to.
   func abandon(_ error: any Error = CancellationError()) {
     let leave = state.withLock { state -> (FunctionVersion, FunctionScheduler.InvocationID)? in
       if case .over = state.phase { return nil }
@@ -119,7 +123,7 @@ final class WorkerCall: Sendable {
     if let leave { leave.0.cancelled(leave.1) }
   }
 
-  /// Tells the worker that nobody waits any more.
+  /// Signals the worker that the caller has left.
   func cancelOnConnection() {
     let connection = state.withLock { state in
       defer { state.connection = nil }
@@ -152,7 +156,7 @@ final class WorkerCall: Sendable {
     }
   }
 
-  /// Lives as long as the reader of a streamed body: dropping it unread ends the invocation.
+  /// The lifetime of a streamed body's reader: dropping the body unread ends the invocation.
   private final class Reader: Sendable {
     let exchange: WorkerCall
     let stream: ReplyStream

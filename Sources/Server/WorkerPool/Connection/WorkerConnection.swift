@@ -4,25 +4,25 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// The owner that a connection tells about the outcome of its exchange.
+/// The owner of a connection, notified of the outcome of its invocation.
 protocol ExchangeOwner: AnyObject, Sendable {
-  /// The worker has finished the exchange; the connection is idle again if `isReusable`.
+  /// The worker has finished the invocation; the connection is idle again if `isReusable`.
   func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool)
-  /// The connection ended before the reply did.
+  /// The connection closed before the response was complete.
   func exchangeBroke(_ exchange: WorkerCall)
-  /// Nothing of the exchange was sent.
+  /// No part of the request was sent.
   func exchangeNotSent(_ exchange: WorkerCall)
 }
 
-/// An HTTP/1.1 connection to a worker's socket, which carries one exchange at a time.
+/// An HTTP/1.1 connection to a worker's socket that carries one invocation at a time.
 final class WorkerConnection: Sendable {
   private let channel: any Channel
   private let handler: NIOLoopBound<WorkerConnectionHandler>
 
-  /// Where a worker listens.
+  /// The address at which a worker listens.
   enum Address {
     case socket(String)
-    /// A port of this machine.
+    /// A port on the loopback interface.
     case port(Int)
   }
 
@@ -31,7 +31,7 @@ final class WorkerConnection: Sendable {
     self.handler = handler
   }
 
-  /// Connects; the future fails when nobody listens.
+  /// Opens a connection; the future fails if no process listens at the address.
   static func connect(
     to address: Address,
     on eventLoop: any EventLoop,
@@ -44,7 +44,7 @@ final class WorkerConnection: Sendable {
       case .port(let port): bootstrap.connect(host: "127.0.0.1", port: port)
       }
     return connected.flatMapThrowing { channel in
-      // Header names and values come from HTTPTypes, which has checked them.
+      // HTTPTypes has already validated the header names and values.
       try channel.pipeline.syncOperations.addHTTPClientHandlers(
         enableOutboundHeaderValidation: false
       )
@@ -59,7 +59,7 @@ final class WorkerConnection: Sendable {
     }
   }
 
-  /// Sends the exchange's request; the owner hears of its outcome.
+  /// Sends the request of an invocation and reports the outcome to `owner`.
   func send(_ exchange: WorkerCall, for owner: any ExchangeOwner) {
     if channel.eventLoop.inEventLoop {
       handler.value.start(exchange, for: owner)
@@ -68,14 +68,14 @@ final class WorkerConnection: Sendable {
     }
   }
 
-  /// Sends a request's body as it arrives, each piece once the previous one has left.
+  /// Sends a request's body as it arrives, each piece once the previous one has been written.
   fileprivate func upload(
     _ pieces: AsyncThrowingStream<ByteBuffer, any Error>,
     of exchange: WorkerCall
   ) {
-    // The exchange owns the task, which ends with the body, or with the first piece after the
-    // exchange. It is not cancelled, because that would end the client's connection as well as this
-    // read; the door that made the body waits until nobody reads it.
+    // The task ends with the body, or with the first piece after the invocation's end. It is not
+    // cancelled, because that would also close the client's connection. The service that produced
+    // the body waits until its reader has finished.
     Task {
       do {
         for try await piece in pieces {
@@ -88,44 +88,44 @@ final class WorkerConnection: Sendable {
     }
   }
 
-  /// Whether the exchange still wanted the piece.
+  /// Sends one piece; returns false if the invocation no longer takes its request body.
   private func send(_ piece: ByteBuffer, of exchange: WorkerCall) async throws -> Bool {
     let promise = channel.eventLoop.makePromise(of: Bool.self)
     channel.eventLoop.execute { self.handler.value.upload(piece, of: exchange, promise) }
     return try await promise.futureResult.get()
   }
 
-  /// Notes that nobody waits for this exchange any more.
+  /// Records that no caller is waiting for this invocation anymore.
   func cancel(_ exchange: WorkerCall) {
     channel.eventLoop.execute { self.handler.value.cancel(exchange) }
   }
 
-  /// Resumes reading, because there is room for more of the body.
+  /// Resumes reading, because the body's buffer has room again.
   func resumeReading() {
     channel.eventLoop.execute { self.handler.value.resumeReading() }
   }
 
-  /// Whether the connection is on an event loop; any connection will do when none is given.
+  /// True if the connection runs on an event loop, or if no event loop is given.
   func isOf(_ eventLoop: (any EventLoop)?) -> Bool {
     eventLoop.map { $0 === channel.eventLoop } ?? true
   }
 
-  /// Whether the connection is open.
   var isActive: Bool { channel.isActive }
 
-  /// Ends the connection.
   func close() {
     channel.close(promise: nil)
   }
 }
 
-/// Carries out what `ConnectionStateMachine` decides.
+/// The channel handler that carries out the decisions of `ConnectionStateMachine`.
 final class WorkerConnectionHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias OutboundIn = HTTPClientRequestPart
   typealias OutboundOut = HTTPClientRequestPart
 
-  /// Set before the first exchange; cleared when the channel closes, which ends the cycle.
+  /// The connection of this handler, set before the first invocation.
+  ///
+  /// It is cleared when the channel closes, which breaks the reference cycle.
   var connection: WorkerConnection?
   private let configuration: WorkerFleet.Configuration
   private var machine: ConnectionStateMachine
@@ -135,7 +135,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   private var head: HTTPResponse?
   private var stream: ReplyStream?
   private var isPaused = false
-  /// Whether the end of the request is still to be written.
+  /// True until the end of the request is written.
   private var isUploading = false
 
   init(_ configuration: WorkerFleet.Configuration) {
@@ -181,7 +181,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
       return
     }
     let written = context.eventLoop.makePromise(of: Void.self)
-    // A failed write ends the connection, which tells the exchange's owner.
+    // A failed write closes the connection, and that notifies the invocation's owner.
     written.futureResult.whenComplete { result in
       promise.succeed((try? result.get()) != nil)
     }
@@ -236,7 +236,7 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   }
 
   private func received(_ received: HTTPResponseHead) {
-    // An answer to HEAD tells the length of a body that does not come.
+    // A response to HEAD announces the length of a body that is not sent.
     let isHead = exchange?.request.head.method == .head
     let length =
       isHead ? 0 : received.headers.first(name: "content-length").flatMap(Int.init)
@@ -263,11 +263,11 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
   private func receivedEnd(_ context: ChannelHandlerContext) {
     var (action, isReusable) = machine.end()
     guard action != .none, let finished = exchange else { return }
-    // A worker that has answered reads no more of the request, and the next request cannot begin
-    // before its end.
+    // A worker that has responded reads no more of the request. The next request cannot begin
+    // before this one has ended, so the connection is not reusable.
     if isUploading { isReusable = false }
     let head = head
-    // The connection is freed before the caller hears, so that the caller's next call can use it.
+    // The connection is freed before the caller is notified, so that its next call can use it.
     forget { exchange, owner, connection in
       owner.exchangeEnded(exchange, on: connection, isReusable: isReusable)
     }
@@ -291,7 +291,9 @@ final class WorkerConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Clears the exchange's state first, because the owner may start the next exchange at once.
+  /// Clears the invocation's state, then calls `tell`.
+  ///
+  /// The state is cleared first because the owner may start another invocation at once.
   private func forget(
     _ tell: (WorkerCall, any ExchangeOwner, WorkerConnection) -> Void
   ) {

@@ -1,16 +1,15 @@
 package import Invocation
 
-/// A function of the current deployment, with what its workers need.
+/// A function of the current deployment and the settings of its workers.
 package struct DeployedFunction: Sendable, Hashable {
   package var name: String
   package var endpoint: FunctionEndpoint
-  /// The path of the binary.
+  /// The path of the worker binary.
   package var executable: String
-  /// The variables that the worker sees besides those that the pool sets.
+  /// The environment variables of the worker, in addition to those that the pool sets.
   package var environment: [String: String]
   package var deploymentID: String
 
-  /// A function with everything that its workers need.
   package init(
     name: String,
     endpoint: FunctionEndpoint,
@@ -26,7 +25,7 @@ package struct DeployedFunction: Sendable, Hashable {
   }
 }
 
-/// The workers and invocations of a function at this moment.
+/// A snapshot of the workers and invocations of a function.
 package struct FunctionStatus: Sendable, Hashable, Codable {
   package var name: String
   package var deploymentID: String
@@ -35,28 +34,28 @@ package struct FunctionStatus: Sendable, Hashable, Codable {
   package var running: Int
   package var waiting: Int
   package var processes: [WorkerStatus]
-  /// Why the function has fewer workers than it needs; nil when it has enough.
+  /// The reason why the function has fewer workers than it needs; nil if it has enough.
   package var shortage: WorkerShortage?
 }
 
-/// Why a function has fewer workers than it needs.
+/// A reason why a function has fewer workers than it needs.
 package struct WorkerShortage: Sendable, Hashable, Codable {
   /// The kinds of reasons.
   package enum Cause: String, Sendable, Codable {
-    /// No place is left for another worker; other workers hold them.
+    /// Other workers hold all places, so no further worker can start.
     case placesTaken
-    /// The last worker that was started did not come to answer.
+    /// The last worker that was started never answered.
     case cannotStart
   }
 
   package var cause: Cause
-  /// A sentence for people: who holds the places, or how the worker ended.
+  /// An explanation for people: the functions that hold the places, or how the worker ended.
   package var message: String
 }
 
-/// One worker process at this moment.
+/// A snapshot of one worker process.
 package struct WorkerStatus: Sendable, Hashable, Codable {
   package var pid: Int32
-  /// The memory of the worker and all it has started, at the last look.
+  /// The memory of the worker and its descendants, as of the last sample.
   package var memoryBytes: Int
 }

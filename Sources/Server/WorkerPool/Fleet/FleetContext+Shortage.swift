@@ -1,16 +1,16 @@
 import Logging
 import Synchronization
 
-/// What happens when workers wait and too few places are left.
+/// The handling of a shortage: workers wait, and too few places are free.
 extension FleetContext {
-  /// The time between two lines of the log that say who holds the places.
+  /// The minimum time between two log lines that report the holders of places.
   static let shortageLogPeriod = Duration.seconds(60)
-  /// Holders and waiting functions that a text names; there may be hundreds.
+  /// The most holders and waiting functions that a message names; there may be hundreds.
   private static let namesMax = 5
 
-  /// Ends replaced versions for waiting first workers, and reports what still waits.
+  /// Ends replaced versions to free places for waiting first workers, and reports the rest.
   ///
-  /// Idle workers have made place before.
+  /// Idle workers have already given up their places by then.
   func relieveShortage(_ now: Duration) {
     while let version = nextToEnd(now) { version.drain() }
     let waiting = state.withLock { state -> [FunctionVersion] in
@@ -23,16 +23,16 @@ extension FleetContext {
     logShortage(now)
   }
 
-  /// Whether workers of a version wait because no place is left for them.
+  /// True if workers of a version wait because no place is left for them.
   func lacksPlace(_ owner: PlaceOwner) -> Bool { state.withLock { $0.gate.lacksPlace(owner) } }
 
-  /// A sentence for a function without a place, with the functions that hold them.
+  /// Returns a message for a function without a place that names the functions holding places.
   func placesText(for function: String) -> String {
     let holders = state.withLock { Self.holders($0) }
     return "No worker place is left for \(function): of \(configuration.workersMax), \(holders)."
   }
 
-  /// The version that was replaced first, once it has had its grace and its places are needed.
+  /// Returns the version that was replaced first, if its places are needed and its grace is over.
   private func nextToEnd(_ now: Duration) -> FunctionVersion? {
     let grace = configuration.replacedGrace
     let (version, wake) = state.withLock { state -> (FunctionVersion?, Duration?) in
@@ -81,7 +81,7 @@ extension FleetContext {
     }
   }
 
-  /// Who holds how many places, most first.
+  /// Returns the holders of places with the number that each holds, largest number first.
   private static func holders(_ state: State) -> String {
     var counts: [String: Int] = [:]
     for holder in state.gate.holders {

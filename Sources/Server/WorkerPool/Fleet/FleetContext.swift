@@ -2,20 +2,20 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// What all versions and workers of the fleet share: settings, time, and the gate of starts.
+/// The state that all versions and workers of the fleet share: settings, clock and start gate.
 final class FleetContext: Sendable {
   struct State {
     var versions: [ObjectIdentifier: FunctionVersion] = [:]
     var gate: StartGate<ObjectIdentifier, PlaceOwner>
-    /// When versions were replaced that may still have workers.
+    /// Replaced versions that may still have workers, with the time of their replacement.
     var replaced: [PlaceOwner: (version: FunctionVersion, since: Duration)] = [:]
-    /// When the log last said who holds the places.
+    /// The time of the last log line that reported the holders of places.
     var shortageLogged: Duration?
-    /// Workers waiting at the gate.
+    /// Workers that wait at the gate.
     var queued: [ObjectIdentifier: WorkerProcess] = [:]
-    /// Workers that the gate has let pass and that have not exited.
+    /// Workers that the gate has admitted and that have not exited.
     var live: [ObjectIdentifier: WorkerProcess] = [:]
-    /// When each version has something to do next.
+    /// The time at which each version next has work to do.
     var advances = Deadlines<ObjectIdentifier>()
     var isClosing = false
     var meters: [String: FunctionMeter] = [:]
@@ -27,11 +27,11 @@ final class FleetContext: Sendable {
   let log: FunctionLogStore
   let logger: Logger
   let strays = StraySweep()
-  /// The workers that the fleet's service is to run.
+  /// The admitted workers, for the fleet's service to run.
   let launches: AsyncStream<WorkerProcess>
   private let launch: AsyncStream<WorkerProcess>.Continuation
   let state: Mutex<State>
-  /// Whether workers wait for a place that an idle one could give them.
+  /// True if workers wait for a place that another worker could give up.
   private let isShort = Atomic(false)
   private let socketsMade = Atomic<Int>(0)
   private let ownersMade = Atomic<Int>(0)
@@ -48,7 +48,7 @@ final class FleetContext: Sendable {
     self.alarm = Alarm(time)
     self.log = log
     self.logger = logger
-    // Bounded by `workersMax`: the gate lets no more workers pass.
+    // Bounded by `workersMax`, because the gate admits no more workers.
     (launches, launch) = AsyncStream.makeStream()
     state = Mutex(
       State(
@@ -69,20 +69,20 @@ final class FleetContext: Sendable {
     }
   }
 
-  /// The holder of places that a version of a function is.
+  /// Creates the identity under which a version of a function holds places.
   func makeOwner(of function: String) -> PlaceOwner {
     let number = ownersMade.wrappingAdd(1, ordering: .relaxed).newValue
     return PlaceOwner(function: function, number: number)
   }
 
-  /// Notes that versions serve from now on.
+  /// Records that versions serve from now on.
   func serve(_ versions: [FunctionVersion]) {
     state.withLock { state in
       for version in versions { state.gate.set(version.owner, .serving) }
     }
   }
 
-  /// Notes that a version takes no more invocations.
+  /// Records that a version takes no more invocations.
   func replace(_ version: FunctionVersion) {
     let now = time.now()
     state.withLock { state in
@@ -94,7 +94,7 @@ final class FleetContext: Sendable {
     }
   }
 
-  /// What counts the deeds of a function, whichever version does them.
+  /// Returns the meter of a function, which counts across all of its versions.
   func meter(of function: String) -> FunctionMeter {
     state.withLock { state in
       if let meter = state.meters[function] { return meter }
@@ -104,12 +104,12 @@ final class FleetContext: Sendable {
     }
   }
 
-  /// What the functions have done, by name.
+  /// The figures of all functions since the server started, by name.
   var figures: [String: FunctionFigures] {
     state.withLock { $0.meters }.mapValues(\.figures)
   }
 
-  /// Removes a version that is retired and empty.
+  /// Removes a version that is retired and has no workers left.
   func remove(_ version: FunctionVersion) {
     let closes = state.withLock { state in
       state.versions[ObjectIdentifier(version)] = nil
@@ -121,7 +121,7 @@ final class FleetContext: Sendable {
     if closes { closeLaunches() }
   }
 
-  /// Lets the service end once no version is left; all versions must have been retired.
+  /// Ends the launches once no version is left; all versions must have been retired.
   func closeLaunchesWhenEmpty() {
     let closes = state.withLock { state in
       state.isClosing = true
@@ -133,7 +133,7 @@ final class FleetContext: Sendable {
   /// All versions with workers, including retired ones.
   var versions: [FunctionVersion] { state.withLock { Array($0.versions.values) } }
 
-  /// Has a version do what is due at a time, unless it is to do so earlier anyway.
+  /// Schedules a version to advance at `time`, unless it is already scheduled earlier.
   func advance(_ version: FunctionVersion, by time: Duration) {
     let id = ObjectIdentifier(version)
     let isNew = state.withLock { state in
@@ -146,7 +146,7 @@ final class FleetContext: Sendable {
     if isNew { alarm.set(time) }
   }
 
-  /// Does what is due, in the versions where something is.
+  /// Advances every version that has work due.
   func advance() {
     let now = time.now()
     let due = state.withLock { state in
@@ -183,10 +183,10 @@ final class FleetContext: Sendable {
     }
   }
 
-  /// How many workers have been let pass and have not exited.
+  /// The number of workers that have been admitted and have not exited.
   var workersLive: Int { state.withLock { $0.live.count } }
 
-  /// Notes that a worker is to end; true when it has not been launched and will not be.
+  /// Records that a worker is to end; true if it was never launched and never will be.
   func leaves(_ worker: WorkerProcess) -> Bool {
     let id = ObjectIdentifier(worker)
     return state.withLock { state in
@@ -200,7 +200,7 @@ final class FleetContext: Sendable {
     }
   }
 
-  /// Ends all launches; no worker is launched after this.
+  /// Closes the stream of launches; no worker is launched afterwards.
   func closeLaunches() {
     launch.finish()
   }
@@ -217,7 +217,7 @@ final class FleetContext: Sendable {
       return (admitted, state.gate.wake(now: now))
     }
     for worker in admitted {
-      // After the service has ended nothing runs the worker, so it counts as gone at once.
+      // The service has ended and will not run the worker, so it counts as exited at once.
       if case .terminated = launch.yield(worker) { worker.neverRan() }
     }
     if let wake { alarm.set(wake) }
@@ -225,11 +225,12 @@ final class FleetContext: Sendable {
     relieveShortage(now)
   }
 
-  // MARK: Room
+  // MARK: Places
 
-  /// Gives up workers while others wait for their places.
+  /// Makes workers give up their places while others wait.
   ///
-  /// Called whenever a worker has become idle, too: so it costs a look at a flag when nothing waits.
+  /// This is also called whenever a worker becomes idle. While no worker waits, it costs only a
+  /// check of a flag.
   func offerRoom() {
     while isShort.load(ordering: .acquiring), yieldIdleWorker() || yieldBusyWorker() {}
   }
@@ -238,7 +239,7 @@ final class FleetContext: Sendable {
     isShort.store(state.gate.isShort, ordering: .releasing)
   }
 
-  /// Stops the worker that has been idle longest, of whatever function.
+  /// Stops the worker of any function that has been idle longest.
   private func yieldIdleWorker() -> Bool {
     let versions = state.withLock { state in
       Dictionary(
@@ -250,7 +251,7 @@ final class FleetContext: Sendable {
     return idle.sorted { $0.1 < $1.1 }.contains { $0.0.yieldWorker(mayBeBusy: false) != nil }
   }
 
-  /// Has the version with the most workers give one up once that worker is done.
+  /// Makes the function version with the most workers give one up once that worker is done.
   private func yieldBusyWorker() -> Bool {
     let candidates = state.withLock { state -> [FunctionVersion] in
       guard state.gate.placesUnpromised > 0, let richest = state.gate.richest else { return [] }
@@ -284,7 +285,7 @@ final class FleetContext: Sendable {
     }
   }
 
-  /// A path for the next worker's socket.
+  /// Returns a socket path that no earlier worker has used.
   func nextSocketPath() throws -> String {
     let number = socketsMade.wrappingAdd(1, ordering: .relaxed).newValue
     return "\(try makeSocketFolder())/\(number)"

@@ -1,7 +1,7 @@
-/// A version of a function, as one that holds worker places.
+/// The identity under which a version of a function holds worker places.
 struct PlaceOwner: Hashable, Comparable, Sendable {
   var function: String
-  /// Tells versions of one function apart; later ones have higher numbers.
+  /// A number that distinguishes versions of one function; later versions have higher numbers.
   var number: Int
 
   static func < (left: Self, right: Self) -> Bool {

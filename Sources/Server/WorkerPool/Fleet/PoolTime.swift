@@ -1,13 +1,12 @@
 import Synchronization
 
-/// The injected clock as the pool uses it: durations since the pool was made.
+/// The injected clock of the pool, as durations since the pool was created.
 struct PoolTime: Sendable {
-  /// The time now.
   let now: @Sendable () -> Duration
-  /// Sleeps until a time; throws when the task is cancelled.
+  /// Sleeps until a time; throws if the task is cancelled.
   let sleep: @Sendable (_ until: Duration) async throws -> Void
 
-  /// The time of `clock`, from zero.
+  /// Creates a time source that measures `clock` from now on.
   init<C: Clock>(_ clock: C) where C.Duration == Duration {
     let start = clock.now
     now = { start.duration(to: clock.now) }
@@ -15,24 +14,26 @@ struct PoolTime: Sendable {
   }
 }
 
-/// Calls back once the earliest requested time has come.
+/// An alarm that calls back at the earliest requested time.
 ///
-/// One alarm serves all deadlines of the pool, so that an invocation costs a comparison and no
+/// One alarm serves all deadlines of the pool, so an invocation costs a comparison rather than a
 /// timer.
 final class Alarm: Sendable {
   private let time: PoolTime
-  /// The times for which a task sleeps, the earliest last: only an earlier one is ever added.
+  /// The times that tasks sleep until, earliest last: only earlier times are ever appended.
   private let sleeping = Mutex<[Duration]>([])
   private let requests: AsyncStream<Duration>
   private let request: AsyncStream<Duration>.Continuation
 
-  /// An alarm that rings while `run` runs.
+  /// Creates an alarm that rings only while `run` is running.
   init(_ time: PoolTime) {
     self.time = time
     (requests, request) = AsyncStream.makeStream()
   }
 
-  /// Rings at `wake`, unless it rings earlier anyway; the callback then asks again.
+  /// Schedules the alarm for `wake`, unless it already rings earlier.
+  ///
+  /// The callback must schedule the alarm again for later deadlines.
   func set(_ wake: Duration) {
     let isNew = sleeping.withLock { sleeping in
       if let next = sleeping.last, next <= wake { return false }

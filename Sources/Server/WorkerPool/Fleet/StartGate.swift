@@ -1,28 +1,28 @@
 import DequeModule
 
-/// Decides which worker process may be started next, over all functions.
+/// The admission control for starting worker processes, across all functions.
 ///
-/// An owner is one version of one function. Its first worker matters more than its others: without
-/// one, nothing of the function runs. So the places of the machine are divided:
+/// A place is the right of one worker process to exist, and an owner is one version of one
+/// function. An owner's first worker matters more than its others, because without it the function
+/// cannot run at all. Therefore the places of the machine are divided:
 ///
-/// - `firstPlaces` of them can hold nothing but the first worker of an owner. All further workers
-///   together have `furtherMax`, however many one function asks for. While there are no more
-///   functions than first places, and no workers of replaced versions, every function finds a place
-///   for its first worker.
-/// - `deploymentPlaces` are for the first workers of a deployment that is being tried, because a
-///   deployment is what fixes functions that hang.
+/// - `firstPlaces` can hold only the first worker of an owner. All additional workers together have
+///   `furtherMax` places, however many one function requests. Every function finds a place for its
+///   first worker while functions do not outnumber first places and no replaced workers remain.
+/// - `deploymentPlaces` are reserved for the first workers of a deployment that does not serve yet.
+///   A new deployment is the way to fix functions that hang.
 ///
-/// Whoever has the fewest workers comes first, then the earliest request. `live` is bounded because
-/// the machine is, and `starting` so that a deployment of fifty functions does not slow the calls
-/// already running. A worker that takes long to start no longer counts as starting, so that it
-/// holds up no other.
+/// The owner with the fewest workers comes first, then the earliest request. `live` is bounded
+/// because the machine's resources are. `starting` is bounded so that a deployment of fifty
+/// functions does not slow down running calls. A worker that takes long to start stops counting as
+/// starting, so that it does not delay others.
 struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   /// The role of an owner in its deployment.
   enum Role {
-    /// It does not serve yet: its first worker proves that it can.
+    /// It does not serve yet; its first worker must prove that it can.
     case deploying
     case serving
-    /// Another version serves; all its workers count as further ones.
+    /// Another version serves; all workers of this owner count as additional ones.
     case replaced
   }
 
@@ -31,14 +31,14 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     var number: Int
   }
 
-  /// The workers of one owner: how many live, and those that wait.
+  /// The live and waiting workers of one owner.
   private struct Workers {
     var role = Role.replaced
     var live = 0
-    /// Live workers that are about to exit.
+    /// The number of live workers that are about to exit.
     var leaving = 0
     var queue = Deque<Queued>()
-    /// Whether all its workers have been asked to end.
+    /// True if all workers of the owner have been asked to end.
     var isEnding = false
 
     var isWaiting: Bool { !queue.isEmpty }
@@ -51,11 +51,11 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     }
   }
 
-  /// The turn of an owner whose workers wait.
+  /// The position in the waiting order of an owner whose workers wait.
   private struct Turn: Comparable {
-    /// The workers it has; one fewer than none for a deployment's first.
+    /// The number of its live workers; -1 for the first worker of a deployment.
     var rank: Int
-    /// The number of its first request.
+    /// The number of its oldest waiting request.
     var number: Int
     var owner: Owner
 
@@ -66,7 +66,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
 
   /// Sums over all owners.
   private struct Totals {
-    /// Functions that serve or are being deployed.
+    /// Unused; always zero.
     var functions = 0
     var queued = 0
     var waiting = 0
@@ -87,7 +87,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     }
   }
 
-  /// The longest start that holds up others.
+  /// The time after which a slow start no longer delays others.
   static var patience: Duration { .seconds(2) }
 
   private let startingMax: Int
@@ -95,7 +95,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   private var starting: [Worker: Duration] = [:]
   private var live: [Worker: Owner] = [:]
   private var leaving: Set<Worker> = []
-  /// Live workers that exit once they are done, whenever that is.
+  /// Live workers that will exit once their invocations are done, however long that takes.
   private var yielding: Set<Worker> = []
   private var owners: [Owner: Workers] = [:]
   /// The roles of owners that are not replaced.
@@ -104,7 +104,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
   private var totals = Totals()
   private var requests = 0
 
-  /// A gate that lets pass `startingMax` workers at once and `liveMax` in all.
+  /// Creates a gate that admits `startingMax` starting workers at a time and `liveMax` in total.
   init(startingMax: Int, liveMax: Int) {
     self.startingMax = startingMax
     self.liveMax = liveMax
@@ -112,59 +112,61 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
 
   // MARK: Owners
 
-  /// Notes an owner's role; one without a role is replaced.
+  /// Sets an owner's role; an owner without a role counts as replaced.
   mutating func set(_ owner: Owner, _ role: Role) {
     roles[owner] = role == .replaced ? nil : role
     change(owner) { _ in }
   }
 
-  /// Notes that all workers of an owner have been asked to end.
+  /// Records that all workers of an owner have been asked to end.
   mutating func ends(_ owner: Owner) {
     change(owner) { $0.isEnding = true }
   }
 
-  /// Whether workers of an owner live that nobody has asked to end.
+  /// True if an owner has live workers that have not been asked to end.
   func stays(_ owner: Owner) -> Bool {
     owners[owner].map { $0.live > $0.leaving && !$0.isEnding } ?? false
   }
 
   // MARK: Shortage
 
-  /// Places that only first workers may take: one a function within bounds.
+  /// The places that only first workers may take: one per function, within bounds.
   ///
-  /// A tenth are kept in any case, so that a larger deployment finds places beside hanging workers
-  /// of the one before it. More than half are not: with many functions, most of them idle, the busy
-  /// ones may still have several workers.
+  /// At least a tenth of all places are reserved, so that a larger deployment finds places while
+  /// workers of the previous one hang. At most half are reserved, including `deploymentPlaces`:
+  /// with many functions, most of them idle, the busy functions may still have several workers.
   var firstPlaces: Int { min(max(roles.count, liveMax / 10), liveMax / 2 - deploymentPlaces) }
 
-  /// The most workers beyond the first ones.
+  /// The maximum number of workers beyond the first ones.
   var furtherMax: Int { liveMax - deploymentPlaces - firstPlaces }
 
-  /// Places that only the first workers of a deployment which does not serve yet may take.
+  /// The places that only first workers of a deployment that does not serve yet may take.
   ///
-  /// Four of two hundred: one for each worker that may start at the same time.
+  /// With two hundred places these are four, one for each worker that may start at the same time.
   var deploymentPlaces: Int { liveMax / 50 }
 
-  /// Waiting workers that the exit of any live worker would help, beyond those about to exit.
+  /// The number of waiting workers that the exit of any further live worker would help.
+  ///
+  /// Workers that are about to exit are already counted as free places.
   var placesMissing: Int { shortage.first + shortage.further }
 
-  /// Waiting first workers among those.
+  /// The number of first workers in `placesMissing`.
   var firstsMissing: Int { shortage.first }
 
-  /// Waiting workers that only the exit of a further worker would help.
+  /// The number of waiting workers that only the exit of an additional worker would help.
   var sharesMissing: Int { shortage.shares }
 
-  /// Waiting workers for which no busy worker has been asked to go either.
+  /// The number of waiting workers for which not even a busy worker has been asked to leave.
   var placesUnpromised: Int { max(0, placesMissing + sharesMissing - yielding.count) }
 
-  /// First workers that would still wait when all workers that were asked to end have ended.
+  /// The number of first workers that would still wait after all ending workers have exited.
   var firstsUnpromised: Int {
     guard shortage.first > 0 else { return 0 }
     let ending = owners.values.reduce(0) { $0 + ($1.isEnding ? $1.live - $1.leaving : 0) }
     return max(0, shortage.first - ending)
   }
 
-  /// Whether the exit of some live worker could let a waiting one start.
+  /// True if the exit of some live worker could let a waiting worker start.
   var isShort: Bool { placesMissing > 0 || sharesMissing > 0 && hasFurtherOfOthers }
 
   private var shortage: (first: Int, further: Int, shares: Int) {
@@ -177,31 +179,33 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return (first, max(0, share - max(0, forServing - serving)), further - share)
   }
 
-  /// Whether an owner has further workers while another one waits.
+  /// True if an owner has additional workers while a worker of another owner waits.
   private var hasFurtherOfOthers: Bool {
     guard totals.waiting == 1, let only = turns.first?.owner else { return totals.waiting > 0 }
     return totals.ownersOfFurther > (owners[only].map { $0.furtherStaying > 0 } ?? false ? 1 : 0)
   }
 
-  /// Whether an idle worker of an owner should make place for a waiting one of another.
+  /// True if an idle worker of an owner should make room for a waiting worker of another owner.
   func mayGiveWay(_ owner: Owner) -> Bool {
     guard placesMissing == 0 else { return true }
     guard sharesMissing > 0, let workers = owners[owner] else { return false }
     return workers.furtherStaying > 0 && totals.queued > workers.queue.count
   }
 
-  /// Whether an owner's workers wait because no place is left for them.
+  /// True if an owner's workers wait because no place is left for them.
   func lacksPlace(_ owner: Owner) -> Bool {
     owners[owner].map { $0.isWaiting && !hasPlace(for: $0) } ?? false
   }
 
-  /// The owners whose first workers wait while too few places are free or about to be.
+  /// The owners whose first workers wait while too few places are free or about to become free.
   var lackingFirst: [Owner] {
     guard shortage.first > 0 else { return [] }
     return owners.filter { $0.value.waitsForFirst && !hasPlace(for: $0.value) }.map(\.key)
   }
 
-  /// The owner to give up a worker: it has at least two more than one that waits.
+  /// The owner with the most workers, if it has at least two more than the first waiting owner.
+  ///
+  /// Owners that are replaced do not count.
   var richest: Owner? {
     guard let first = turns.first?.owner, let least = owners[first]?.live else { return nil }
     let most = owners.filter { $0.value.role != .replaced }
@@ -209,20 +213,20 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return most.flatMap { $0.value.live > least + 1 ? $0.key : nil }
   }
 
-  /// The live workers of each owner, and the owner's role.
+  /// The number of live workers of each owner, with the owner's role.
   var holders: [(owner: Owner, role: Role, live: Int)] {
     owners.filter { $0.value.live > 0 }.map { ($0.key, $0.value.role, $0.value.live) }
   }
 
   // MARK: Workers
 
-  /// When `admit` may let a worker pass although nothing else has happened, or nil.
+  /// The time at which `admit` may admit a worker even if nothing else happens; nil if never.
   func wake(now: Duration) -> Duration? {
     guard totals.queued > 0, live.count < liveMax else { return nil }
     return starting.values.filter { $0 + Self.patience > now }.min().map { $0 + Self.patience }
   }
 
-  /// Asks for a start; returns the workers that may start now.
+  /// Requests a start; returns the workers that may start now.
   mutating func request(_ worker: Worker, of owner: Owner, now: Duration) -> [Worker] {
     requests += 1
     let queued = Queued(worker: worker, number: requests)
@@ -230,31 +234,33 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return admit(now: now)
   }
 
-  /// Takes a request back.
+  /// Withdraws a request.
   mutating func withdraw(_ worker: Worker, of owner: Owner) {
     guard let place = owners[owner]?.queue.lastIndex(where: { $0.worker == worker }) else { return }
     change(owner) { $0.queue.remove(at: place) }
   }
 
-  /// Notes that a worker answers, so that the next may start.
+  /// Records that a worker answers; returns the workers that may start now.
   mutating func ready(_ worker: Worker, now: Duration) -> [Worker] {
     starting[worker] = nil
     return admit(now: now)
   }
 
-  /// Notes that a live worker is about to exit.
+  /// Records that a live worker is about to exit.
   mutating func leaves(_ worker: Worker) {
     guard let owner = live[worker] else { return }
     yielding.remove(worker)
     if leaving.insert(worker).inserted { change(owner) { $0.leaving += 1 } }
   }
 
-  /// Notes that a live worker exits once it is done.
+  /// Records that a live worker will exit once its invocations are done.
   mutating func yields(_ worker: Worker) {
     if live[worker] != nil, !leaving.contains(worker) { yielding.insert(worker) }
   }
 
-  /// Notes that a worker that was let pass has exited, or never started.
+  /// Records that an admitted worker has exited, or never started.
+  ///
+  /// Returns the workers that may start now.
   mutating func exited(_ worker: Worker, now: Duration) -> [Worker] {
     let wasLeaving = leaving.remove(worker) != nil
     if let owner = live.removeValue(forKey: worker) {
@@ -268,11 +274,11 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return admit(now: now)
   }
 
-  /// The workers that may start now.
+  /// Returns the workers that may start now.
   mutating func admit(now: Duration) -> [Worker] {
     var admitted: [Worker] = []
     var slots = startingMax - starting.values.count { $0 + Self.patience > now }
-    // No other turn can have a place when the first one has none: see `hasPlace`.
+    // If the first owner in the order has no place, no other owner has: see `hasPlace`.
     while slots > 0, let owner = turns.first?.owner, let workers = owners[owner],
       hasPlace(for: workers), let next = workers.queue.first
     {
@@ -288,7 +294,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return admitted
   }
 
-  /// Whether the next worker of an owner may live beside those that live now.
+  /// True if another worker of an owner may live in addition to those that live now.
   private func hasPlace(for workers: Workers) -> Bool {
     let free = liveMax - live.count
     if workers.live == 0, workers.role == .deploying { return free > 0 }
@@ -296,7 +302,7 @@ struct StartGate<Worker: Hashable, Owner: Hashable & Comparable> {
     return isWithinShare && free > deploymentPlaces
   }
 
-  /// Changes an owner's numbers, and its turn and the sums with them.
+  /// Changes an owner's numbers, and updates its position in the waiting order and the totals.
   private mutating func change(_ owner: Owner, _ change: (inout Workers) -> Void) {
     var workers = owners[owner] ?? Workers()
     if let turn = turn(of: workers, owner) { turns.remove(turn) }

@@ -1,15 +1,15 @@
 import Synchronization
 
-/// Ends what dead workers have left running.
+/// A sweep that ends the processes that exited workers have left running.
 ///
-/// One pass over the machine's processes serves every call made while the previous pass is running.
+/// One pass over the machine's processes serves all calls made while the previous pass was running.
 actor StraySweep {
-  /// The variable that identifies a worker's processes, wherever they have moved.
+  /// The environment variable that identifies a worker's processes, wherever they have moved.
   static let mark = "HEARTH_SOCKET"
 
   private nonisolated let asked = Mutex<Set<String>>([])
 
-  /// Returns once all processes that inherited this socket path have been told to end.
+  /// Returns once all processes that inherited this socket path have been signaled to end.
   nonisolated func end(socketPath: String) async {
     asked.withLock { _ = $0.insert(socketPath) }
     await sweep()

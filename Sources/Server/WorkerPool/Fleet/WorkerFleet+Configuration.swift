@@ -4,65 +4,70 @@ import NIOPosix
 package import RuntimeSupport
 
 extension WorkerFleet {
-  /// The time limit of an invocation unless the function sets one; Firebase's default.
+  /// The time limit of an invocation unless the function sets its own; Firebase's default.
   package static let timeoutDefault = Duration.seconds(60)
 
   /// The settings of all workers.
   package struct Configuration: Sendable {
-    /// The folder for the pool's private socket folder; short, because socket paths must be.
+    /// The parent of the pool's private socket folder; short, because socket paths must be.
     package var socketFolder: String
-    /// The server's variables that every worker sees: `PATH`, `HOME`, `LANG`, nothing else.
+    /// The server's environment variables for workers; only `environmentAllowed` is kept.
     package var environment: [String: String]
-    /// Workers of a function that does not set their number.
+    /// The maximum number of workers of a function that does not set its own.
     package var instancesMax: Int
-    /// Workers of all functions together.
+    /// The maximum number of workers of all functions together.
     package var workersMax: Int
-    /// Workers that start at the same time.
+    /// The maximum number of workers that start at the same time.
     package var startsMax: Int
-    /// Invocations of one function that may wait for a worker.
+    /// The maximum number of invocations of one function that may wait for a worker.
     package var queueMax: Int
-    /// Bytes of these invocations' requests.
+    /// The maximum size of the waiting requests of one function, in bytes.
     package var queueBytesMax: Int
-    /// How long what the event log sends may wait for a worker; then it comes again later.
+    /// The time that a delivery from the event log may wait for a worker before it is retried.
     package var queueTimeout: Duration
-    /// How long a call waits for a place of a function without workers; Cloud Run's wait for one.
+    /// The time that a call waits for a place of a function without workers, as on Cloud Run.
     package var placeTimeout: Duration
-    /// The same for what the event log sends: it waits there, as pending, and not in the pool.
+    /// The time that a delivery from the event log waits for a place of a function without workers.
+    ///
+    /// It is short because the delivery then waits in the event log, as pending, rather than in the
+    /// pool.
     package var eventPlaceTimeout: Duration
-    /// How long a replaced version finishes what it runs: longer than an event may take.
+    /// The time that a replaced version has to finish its invocations.
+    ///
+    /// Longer than the longest event timeout.
     package var replacedTimeMax: Duration
-    /// The same while a first worker of another version waits for a place.
+    /// The time that a replaced version has while another version's first worker waits for a place.
     package var replacedGrace: Duration
-    /// How long a new worker may take to answer on its socket.
+    /// The time that a new worker has to answer on its socket.
     package var startTimeout: Duration
-    /// How long an abandoned invocation may take to stop before its worker is ended.
+    /// The time that an abandoned invocation has to stop before its worker is ended.
     package var cancelGrace: Duration
-    /// How long a worker may take between the request to exit and the kill.
+    /// The time between the request to a worker to exit and the kill.
     package var terminateGrace: Duration
-    /// How long running invocations may take when the server stops.
+    /// The time that running invocations have when the server stops.
     package var drainGrace: Duration
-    /// How long an unneeded worker stays.
+    /// The time after which an unneeded idle worker is ended.
     package var idleTimeout: Duration
-    /// The waits before a dead worker is replaced.
+    /// The delays before a crashed worker is replaced.
     package var restartBackOff: BackOff
-    /// Replies announced up to this size are handed over whole.
+    /// The largest announced response body that is delivered as a whole.
     package var wholeReplyBytesMax: Int
-    /// The bytes kept of a streamed reply that its reader has not taken yet.
+    /// The maximum number of unread bytes buffered from a streamed response.
     package var streamBufferBytesMax: Int
-    /// The longest line of a worker's output; longer lines are cut.
+    /// The maximum length of a line of worker output; longer lines are cut.
     package var lineBytesMax: Int
-    /// One worker's lines that are logged per second in the long run, and at once.
+    /// The lines per second of one worker's output that are logged: sustained, and in a burst.
     package var linesPerSecond: Int
     package var linesBurst: Int
-    /// Bytes of one worker's lines that are logged per second in the long run, and at once.
+    /// The bytes per second of one worker's output that are logged: sustained, and in a burst.
     package var logBytesPerSecond: Int
     package var logBytesBurst: Int
-    /// Memory of a worker, with all that it starts, unless its function sets it.
+    /// The memory limit of a worker and its descendants unless its function sets one, in MB.
     package var memoryMbDefault: Int
-    /// The event loops of the connections to workers.
+    /// The event loops for connections to workers.
     package var eventLoopGroup: any EventLoopGroup
 
-    /// Settings for a developer's machine.
+    /// Creates settings; the defaults suit a developer's machine.
     package init(
       socketFolder: String = "/tmp",
       environment: [String: String] = [:],
@@ -121,7 +126,7 @@ extension WorkerFleet {
       self.eventLoopGroup = eventLoopGroup
     }
 
-    /// The server's own variables that a worker may see.
+    /// The server's environment variables that a worker may see.
     package static let environmentAllowed: Set<String> = ["PATH", "HOME", "LANG"]
   }
 }

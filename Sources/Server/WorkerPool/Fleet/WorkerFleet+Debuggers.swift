@@ -3,15 +3,14 @@ import Logging
 import RuntimeSupport
 import Synchronization
 
-/// A process that somebody has started in a debugger to run functions for a while.
+/// A process that a developer has started in a debugger to run functions temporarily.
 package struct DebuggerWorker: Sendable {
   package var pid: Int32
-  /// The port on which it listens on this machine.
+  /// The loopback port on which the process listens.
   package var port: Int
-  /// The functions that it runs from now on.
+  /// The functions that the process runs from now on.
   package var endpoints: [String: FunctionEndpoint]
 
-  /// A process that listens.
   package init(pid: Int32, port: Int, endpoints: [String: FunctionEndpoint]) {
     self.pid = pid
     self.port = port
@@ -19,28 +18,29 @@ package struct DebuggerWorker: Sendable {
   }
 }
 
-/// A debugger's process and its functions.
+/// A registered debugger process and the function versions that it runs.
 struct Attachment: Sendable {
   var id: String
   var worker: DebuggerWorker
   var versions: [String: FunctionVersion]
-  /// Whether the process takes nothing new.
+  /// True if the process takes no new invocations.
   var isLeaving = false
 }
 
 extension WorkerFleet {
-  /// The patience with a debugger's process, which may stand still while its user thinks.
+  /// The time limit for a debugged process, which its user may pause for any time.
   static let debuggerPatience = Duration.seconds(10 * 365 * 86_400)
 
-  /// The longest release, equal to what Cloud Run gives a container that must end.
+  /// The maximum duration of a release, equal to the shutdown time of a Cloud Run container.
   private static let releaseTimeMax = Duration.seconds(9)
   private static let releaseWait = Duration.milliseconds(20)
 
-  /// Gives a debugger's process its functions, once it answers.
+  /// Routes functions to a debugged process once it answers.
   ///
-  /// From then on it runs them in place of the deployed workers, and without deadlines, until
-  /// `detach` or `release`. Of several processes with the same function the last one has it. Throws
-  /// when the attachment ends before the process has answered; `detach` makes it end.
+  /// From then on it runs them in place of the deployed workers, without deadlines, until `detach`
+  /// or `release`. If several processes run the same function, the last one attached gets it.
+  /// Throws if the attachment ends before the process has answered, for example because of
+  /// `detach`.
   package func attach(_ worker: DebuggerWorker, id: String) async throws {
     let versions = worker.endpoints.map { name, endpoint in
       FunctionVersion(
@@ -80,9 +80,10 @@ extension WorkerFleet {
     }
   }
 
-  /// Gives a debugger's functions back; its running invocations may finish, waiting ones move on.
+  /// Routes a debugged process's functions back to where they ran before.
   ///
-  /// Returns when it runs nothing any more, or after the time that a worker has to end.
+  /// Its running invocations may finish; waiting ones move on. Returns when the process runs
+  /// nothing anymore, or after `releaseTimeMax`.
   package func release(_ id: String) async {
     let attachment = state.withLock { state -> Attachment? in
       guard let index = state.attachments.firstIndex(where: { $0.id == id }),
@@ -101,7 +102,9 @@ extension WorkerFleet {
     }
   }
 
-  /// Ends an attachment whose process has gone: its invocations fail and its functions go back.
+  /// Ends an attachment whose process has exited.
+  ///
+  /// Its running invocations fail, and its functions are routed back.
   package func detach(_ id: String) {
     let attachment = state.withLock { state -> Attachment? in
       guard let index = state.attachments.firstIndex(where: { $0.id == id }) else { return nil }
@@ -115,10 +118,10 @@ extension WorkerFleet {
     }
   }
 
-  /// Whether a deployment is served.
+  /// True if a deployment is being served.
   package var isDeployed: Bool { state.withLock { !$0.deployed.isEmpty } }
 
-  /// The functions of debuggers' processes.
+  /// The functions that currently run in debugged processes.
   package var debuggedEndpoints: [String: FunctionEndpoint] {
     state.withLock { state in
       state.current.values.reduce(into: [:]) { endpoints, version in
@@ -127,7 +130,7 @@ extension WorkerFleet {
     }
   }
 
-  /// The processes of debuggers, by the functions that they run.
+  /// The process IDs of debugged processes, by the functions that they run.
   package var debuggers: [String: Int32] {
     state.withLock { state in
       state.current.compactMapValues { $0.debugger?.pid }

@@ -5,17 +5,16 @@ import RuntimeSupport
 import ServiceLifecycle
 import Synchronization
 
-/// Runs the deployed functions in worker processes.
+/// The service that runs the deployed functions in worker processes.
 ///
-/// Each function has its own workers, its own bounded queue and its own back-off, so that a
-/// function which crashes, hangs or is flooded costs the others nothing. Nothing starts before
-/// `run` runs.
+/// Each function has its own workers, bounded queue and back-off. A function that crashes, hangs or
+/// is flooded therefore does not affect the others. No worker starts before `run` is running.
 package final class WorkerFleet: FunctionInvoker, Service {
   struct State {
     var deployed: [String: FunctionVersion] = [:] { didSet { choose() } }
-    /// The processes of debuggers; of two with the same function the later one has it.
+    /// The registered debugger processes; if two run the same function, the later one gets it.
     var attachments: [Attachment] = [] { didSet { choose() } }
-    /// The version that runs each function.
+    /// The version that currently runs each function.
     private(set) var current: [String: FunctionVersion] = [:]
     private(set) var endpoints: [String: FunctionEndpoint] = [:]
     var isReplacing = false
@@ -32,7 +31,6 @@ package final class WorkerFleet: FunctionInvoker, Service {
   let context: FleetContext
   let state = Mutex(State())
 
-  /// A fleet without functions.
   package init(
     configuration: Configuration = Configuration(),
     log: FunctionLogStore,
@@ -68,7 +66,7 @@ package final class WorkerFleet: FunctionInvoker, Service {
     do {
       let version = try version(of: request.function)
       let exchange = WorkerCall(request, near: eventLoop)
-      // A new exchange always begins.
+      // This cannot fail, because the invocation is new.
       _ = exchange.begin(completion)
       version.submit(exchange)
       return { exchange.abandon() }
@@ -89,29 +87,30 @@ package final class WorkerFleet: FunctionInvoker, Service {
 
   // MARK: Functions
 
-  /// The functions of the current deployment and of debuggers, by name.
+  /// The functions of the current deployment and of debugger processes, by name.
   ///
-  /// Computed at deployment, because the gateway asks with every call.
+  /// Computed at deployment, because the gateway reads it on every call.
   package var endpoints: [String: FunctionEndpoint] { state.withLock { $0.endpoints } }
 
-  /// The status of each function of the current deployment, ordered by name.
+  /// The status of each function that is currently served, ordered by name.
   package func statuses() -> [FunctionStatus] {
     let versions = state.withLock { Array($0.current.values) }
     return versions.map(\.status).sorted { $0.name < $1.name }
   }
 
-  /// What each function has done since the start, by name; also those that are deployed no more.
+  /// The figures of each function since the server started, by name, including removed functions.
   package var figures: [String: FunctionFigures] { context.figures }
 
   /// Replaces all functions at once, after a worker of each binary has answered.
   ///
-  /// One worker proves a binary with a set of variables. Functions with `minInstances`, and those
-  /// that have workers now, get theirs before the change if places are left, the others on their
-  /// first use. Running invocations finish in their old workers, within
-  /// `Configuration.replacedTimeMax`, or `replacedGrace` while a first worker waits for a place;
-  /// the new workers run the waiting ones. Throws, with the old functions still in place, when a
-  /// new worker does not start, when no place is left for the worker that proves a binary, and when
-  /// a replacement is in progress.
+  /// One worker proves that a binary works with a set of variables. Functions with `minInstances`,
+  /// and those that have ready workers now, get their workers before the switch if places are left;
+  /// the others start workers on first use. Running invocations finish in their old workers, within
+  /// `Configuration.replacedTimeMax`, or within `replacedGrace` while a first worker waits for a
+  /// place. Waiting invocations move to the new workers.
+  ///
+  /// Throws if a new worker does not start, if no place is left for a worker that proves a binary,
+  /// or if another replacement is in progress. The old functions then stay in place.
   package func replaceFunctions(_ functions: [DeployedFunction]) async throws {
     try state.withLock { state in
       if state.isStopping { throw StatusError(.unavailable, "The server is stopping.") }
@@ -129,7 +128,7 @@ package final class WorkerFleet: FunctionInvoker, Service {
         do {
           try await version.firstWorkerReady()
         } catch let error as InvocationError where error.kind == .placesTaken && !isProof {
-          // Its binary is proven, so its worker may start when there is a place.
+          // Another worker has proved the binary, so this one may start when there is a place.
           continue
         }
       }
@@ -140,7 +139,7 @@ package final class WorkerFleet: FunctionInvoker, Service {
     try switchOver(to: versions)
   }
 
-  /// The versions of a deployment that get a worker before it serves, and which prove a binary.
+  /// Returns the versions that get a worker before the switch, and whether each proves a binary.
   private func proving(
     _ versions: [FunctionVersion]
   ) -> [(version: FunctionVersion, isProof: Bool)] {
@@ -177,7 +176,7 @@ package final class WorkerFleet: FunctionInvoker, Service {
     for (name, version) in old {
       version.retire(successor: new[name], drainAfter: drainAfter)
     }
-    // Workers may wait for the places of what is replaced now.
+    // Workers may be waiting for the places of the versions replaced here.
     context.advance()
     context.logger.notice(
       "The functions were replaced",
@@ -185,12 +184,12 @@ package final class WorkerFleet: FunctionInvoker, Service {
     )
   }
 
-  // MARK: Life
+  // MARK: Lifecycle
 
   /// Runs the workers until graceful shutdown or cancellation.
   ///
-  /// At shutdown new invocations are refused, running ones get `drainGrace` and are then cancelled,
-  /// and the workers are ended. Returns when no process is left.
+  /// At shutdown, new invocations are refused. Running ones get `drainGrace` and are then
+  /// cancelled, and the workers are ended. Returns when no worker process is left.
   package func run() async throws {
     _ = try context.makeSocketFolder()
     await withGracefulShutdownHandler {
@@ -216,9 +215,9 @@ package final class WorkerFleet: FunctionInvoker, Service {
     context.removeSocketFolder()
   }
 
-  /// Refuses new invocations, and ends the workers when the running ones end or time is up.
+  /// Refuses new invocations, and ends the workers once they are done or `grace` is over.
   ///
-  /// Graceful shutdown does this by itself; an earlier call starts the grace earlier.
+  /// Graceful shutdown calls this itself; an earlier call starts the grace earlier.
   package func stop(after grace: Duration) {
     let current = state.withLock { state in
       state.isStopping = true

@@ -2,46 +2,48 @@ import Invocation
 import NIOCore
 import Synchronization
 
-/// What a function has done since the server started, over all its deployments.
+/// The figures of a function since the server started, across all its deployments.
 package struct FunctionFigures: Sendable, Hashable, Codable {
-  /// How invocations ended.
+  /// The ways in which an invocation ends.
   package enum Outcome: String, Sendable, CaseIterable, Codable {
-    /// The function answered with a status below 400.
+    /// The function responded with a status below 400.
     case ok
-    /// The function answered with 400 to 499: its caller is at fault.
+    /// The function responded with a status from 400 to 499, which blames the caller.
     case refused
-    /// The function answered with 500 or more.
+    /// The function responded with a status of 500 or more, or its response was lost.
     case failed
     case crashed
     case timedOut
-    /// The caller left.
+    /// The caller left before the response was complete.
     case cancelled
-    /// No worker ran it, for want of one or because of a stop.
+    /// No worker ran it, because none was available or the server or version was stopped.
     case notRun
   }
 
-  /// The upper ends of the classes that times are counted in, in seconds; one more has no end.
+  /// The upper bounds of the duration buckets, in seconds; one more bucket has no upper bound.
   package static let timeBounds: [Double] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
   ]
 
-  /// Invocations by their outcome's name.
+  /// The number of invocations by the raw value of their `Outcome`.
   package var outcomes: [String: Int] = [:]
-  /// Invocations by the class of their time, from their arrival at the pool to the end of the reply.
+  /// The number of invocations per duration bucket, from arrival at the pool to end of response.
   package var times: [Int] = Array(repeating: 0, count: timeBounds.count + 1)
-  /// The sum of these times.
+  /// The sum of the durations of all invocations, in seconds.
   package var secondsTotal: Double = 0
   package var workerStarts = 0
   package var workerCrashes = 0
 
-  /// Those of a function that has done nothing.
+  /// Creates the figures of a function without invocations.
   package init() {}
 
-  /// All invocations.
+  /// The number of all invocations.
   package var count: Int { times.reduce(0, +) }
 
-  /// How many seconds a share of the invocations took at most; nil before the first, and an upper
-  /// bound, because only classes of times are kept.
+  /// Returns the duration that a share of the invocations did not exceed, in seconds.
+  ///
+  /// The result is an upper bound, because only buckets are kept; it is infinite in the last
+  /// bucket. Nil before the first invocation.
   package func seconds(_ share: Double) -> Double? {
     guard count > 0 else { return nil }
     let wanted = Int((Double(count) * share).rounded(.up))
@@ -61,7 +63,7 @@ package struct FunctionFigures: Sendable, Hashable, Codable {
   }
 }
 
-/// Counts what one function does.
+/// The thread-safe counters of one function.
 final class FunctionMeter: Sendable {
   private let state = Mutex(FunctionFigures())
 
@@ -77,12 +79,12 @@ final class FunctionMeter: Sendable {
 }
 
 extension FunctionFigures.Outcome {
-  /// The outcome of a reply.
+  /// Creates the outcome of a complete response.
   init(status: Int) {
     self = status < 400 ? .ok : status < 500 ? .refused : .failed
   }
 
-  /// The outcome of an invocation without a reply, or with only part of one.
+  /// Creates the outcome of an invocation without a complete response.
   init(_ error: any Error) {
     switch (error as? InvocationError)?.kind {
     case .crashed: self = .crashed

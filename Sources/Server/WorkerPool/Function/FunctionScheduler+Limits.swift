@@ -2,27 +2,27 @@ import Invocation
 import RuntimeSupport
 
 extension FunctionEndpoint {
-  /// Whether the function's requests come from the event log, which delivers them again.
+  /// True if the requests come from the event log, which delivers them again after a failure.
   var isFedByTheServer: Bool {
     eventTrigger != nil || scheduleTrigger != nil || taskQueueTrigger != nil
   }
 }
 
 extension FunctionScheduler {
-  /// The bounds of one function: its own options, and the pool's settings for the rest.
+  /// The limits of one function: its own options, and the pool's settings for the rest.
   struct Limits {
     var concurrency: Int
     var instancesMin: Int
     var instancesMax: Int
-    /// Workers that run one invocation apart at the same time.
+    /// The maximum number of workers that run one isolated invocation each at the same time.
     var apartMax: Int
     var queueMax: Int
     var queueBytesMax: Int
-    /// How long an invocation may wait for a worker; nil for as long as it may run.
+    /// The time that an invocation may wait for a worker; nil for as long as it may run.
     var queueTimeout: Duration?
-    /// How long an invocation may wait while no place is left for the first worker.
+    /// The time that an invocation may wait while no place is left for the first worker.
     var placeTimeout: Duration
-    /// How long a deployment waits for that place.
+    /// The time that a deployment waits for a place for the first worker.
     var startPlaceTimeout: Duration
     var startTimeout: Duration
     var cancelGrace: Duration
@@ -30,7 +30,7 @@ extension FunctionScheduler {
     var idleTimeout: Duration
     var backOff: BackOff
 
-    /// The bounds of `endpoint`, each at least a sensible minimum.
+    /// Creates the limits of `endpoint`, raising values that are too small.
     init(_ endpoint: FunctionEndpoint, _ configuration: WorkerFleet.Configuration) {
       concurrency = max(1, endpoint.concurrency ?? FunctionEndpoint.concurrencyDefault)
       instancesMin = max(0, endpoint.minInstances ?? 0)
@@ -38,7 +38,7 @@ extension FunctionScheduler {
       apartMax = FunctionEndpoint.apartMax(instances: instancesMax)
       queueMax = configuration.queueMax
       queueBytesMax = configuration.queueBytesMax
-      // A client has its own patience; what the log sends comes again.
+      // A client has a timeout of its own; a delivery from the event log is retried.
       queueTimeout = endpoint.isFedByTheServer ? configuration.queueTimeout : nil
       placeTimeout =
         endpoint.isFedByTheServer ? configuration.eventPlaceTimeout : configuration.placeTimeout
@@ -50,7 +50,7 @@ extension FunctionScheduler {
       backOff = configuration.restartBackOff
     }
 
-    /// Adapts the bounds to one worker that stands still at times and must not be ended.
+    /// Adapts the limits to a debugged process, which may be paused and must not be ended.
     mutating func suspend(for time: Duration) {
       instancesMin = 1
       instancesMax = 1

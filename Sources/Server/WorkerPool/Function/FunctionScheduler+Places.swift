@@ -1,8 +1,9 @@
-/// A function's wait for the first of its places among all workers of the machine.
+/// A function's wait for a place for its first worker, among all workers of the machine.
 extension FunctionScheduler {
-  /// Notes that no place is left for the function's first worker.
+  /// Records that no place is left for the function's first worker.
   ///
-  /// From then on nothing waits for longer than `placeTimeout`, until `workerLaunched` follows.
+  /// From then on, no invocation waits longer than `placeTimeout`, until `workerLaunched` is
+  /// called.
   mutating func placeMissing(now: Duration) {
     let isQueued = workers.all.values.contains {
       if case .queued = $0.phase { true } else { false }
@@ -13,7 +14,7 @@ extension FunctionScheduler {
     if let startGivesUp { setWake(startGivesUp) }
   }
 
-  /// Notes that the first worker has a place, or that none is wanted any more.
+  /// Records that the first worker has a place, or that no worker is wanted anymore.
   mutating func placeFound() {
     guard placelessSince != nil else { return }
     placelessSince = nil
@@ -21,17 +22,17 @@ extension FunctionScheduler {
     for (id, entry) in queue.all { setDeadline(id, entry.waitsUntil) }
   }
 
-  /// When an invocation that begins to wait now has waited for long enough.
+  /// Returns the time at which the wait of an invocation that starts to wait now expires.
   func end(ofWait entry: InvocationQueue.Entry, _ now: Duration) -> Duration {
     placelessSince == nil ? entry.waitsUntil : min(entry.waitsUntil, now + limits.placeTimeout)
   }
 
-  /// When the invocations that wait for the first worker fail, because it has no place; nil for never.
+  /// The time at which the start fails because the first worker has no place; nil if never.
   var startGivesUp: Duration? {
     isStartGivenUp ? nil : placelessSince.map { $0 + limits.startPlaceTimeout }
   }
 
-  /// Fails the invocations that wait for the first worker, which stays in the queue for a place.
+  /// Fails the start for lack of a place; the first worker stays in the queue for one.
   mutating func giveUpStart(_ now: Duration, _ actions: inout [Action]) {
     guard let end = startGivesUp, end <= now else { return }
     isStartGivenUp = true

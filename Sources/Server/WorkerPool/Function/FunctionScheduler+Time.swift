@@ -1,5 +1,5 @@
 extension FunctionScheduler {
-  /// Does what is due; call it at `wake` at the latest.
+  /// Performs all work that is due; must be called at `wake` at the latest.
   mutating func advance(to now: Duration) -> [Action] {
     guard let due = wake, due <= now else { return [] }
     var actions: [Action] = []
@@ -12,7 +12,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Ends what a retired version still runs.
+  /// Ends the invocations that a retired version still runs.
   mutating func drain(now: Duration) -> [Action] {
     guard isRetired, drainBy.map({ $0 > now }) ?? true else { return [] }
     drainBy = now
@@ -20,10 +20,10 @@ extension FunctionScheduler {
     return advance(to: now)
   }
 
-  /// Takes no more invocations and lets the workers go once they are done.
+  /// Stops accepting invocations, and ends the workers once they are done.
   ///
-  /// Returns the waiting invocations, oldest first, so that the next version can have them. With
-  /// `drainBy`, whatever still runs at that time is ended.
+  /// Returns the waiting invocations, oldest first, so that the next version can take them over.
+  /// With `drainBy`, invocations still running at that time are ended.
   mutating func retire(drainBy: Duration? = nil, now: Duration) -> ([Waiting], [Action]) {
     isRetired = true
     self.drainBy = drainBy
@@ -41,7 +41,7 @@ extension FunctionScheduler {
     return (left, actions)
   }
 
-  /// Lets no grace that has begun already outlast the drain by much.
+  /// Limits the graces already in progress to `drainedGraceMax` after the drain.
   private mutating func shortenGraces(to drainBy: Duration) {
     setWake(drainBy)
     let last = drainBy + Self.drainedGraceMax
@@ -55,7 +55,7 @@ extension FunctionScheduler {
     }
   }
 
-  /// When a grace that begins now ends.
+  /// Returns the time at which a grace that begins now ends.
   func end(of grace: Duration, _ now: Duration) -> Duration {
     let end = now + grace
     return drainBy.map { min(end, max(now, $0) + Self.drainedGraceMax) } ?? end
@@ -86,7 +86,7 @@ extension FunctionScheduler {
     }
   }
 
-  /// Ends what still runs when the drain's time is up.
+  /// Ends the invocations that still run when the time of the drain is up.
   private mutating func endDrained(_ now: Duration, _ actions: inout [Action]) {
     guard let drainBy, drainBy <= now else { return }
     for (id, invocation) in running where invocation.phase == .live || invocation.phase == .broken {
@@ -133,7 +133,7 @@ extension FunctionScheduler {
     wake = min(wake ?? time, time)
   }
 
-  /// Finds the next time at which something is due, after all that was due is done.
+  /// Recomputes the next time at which work is due, after all due work has been performed.
   private mutating func findWake(_ now: Duration) {
     wake = deadlines.first
     if let drainBy, now < drainBy { setWake(drainBy) }

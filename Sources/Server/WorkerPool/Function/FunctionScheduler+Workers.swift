@@ -1,5 +1,4 @@
 extension FunctionScheduler {
-  /// Starts workers ahead of the first invocation.
   mutating func warmUp(now: Duration) -> [Action] {
     var actions: [Action] = []
     instancesWanted = max(1, limits.instancesMin)
@@ -8,7 +7,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Notes that the fleet has a place for the worker: its time to answer begins.
+  /// Records that the worker has a place, which starts its time to answer.
   mutating func workerLaunched(_ id: WorkerID, now: Duration) {
     guard case .queued = workers[id]?.phase else { return }
     placeFound()
@@ -17,7 +16,7 @@ extension FunctionScheduler {
     setWake(by)
   }
 
-  /// Notes that the worker answers on its socket.
+  /// Records that the worker answers on its socket.
   mutating func workerReady(_ id: WorkerID, now: Duration) -> [Action] {
     var actions: [Action] = []
     switch workers[id]?.phase {
@@ -37,9 +36,9 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Notes that the process has ended, could not be started or is not needed any more.
+  /// Records that the process has exited, could not be started, or is no longer needed.
   ///
-  /// `detail` says how it ended.
+  /// `detail` describes how it ended.
   mutating func workerExited(_ id: WorkerID, detail: String, now: Duration) -> [Action] {
     guard let worker = workers.remove(id) else { return [] }
     var actions: [Action] = []
@@ -60,9 +59,9 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Notes that the worker has begun to write a crash report, during which all it runs stands still.
+  /// Records that the worker is writing a crash report, which pauses its invocations.
   ///
-  /// What runs there fails when the worker has exited, and never for want of time.
+  /// They fail when the worker has exited, never because of their deadlines.
   mutating func workerCrashing(_ id: WorkerID, now: Duration) -> [Action] {
     guard let worker = workers[id] else { return [] }
     switch worker.phase {
@@ -84,7 +83,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Ends a worker that uses too much memory; its invocations fail with it.
+  /// Kills a worker that uses too much memory; its invocations fail with it.
   mutating func workerTooLarge(_ id: WorkerID, now: Duration) -> [Action] {
     guard let worker = workers[id], worker.phase != .killed else { return [] }
     if !worker.isLeaving { beginPause(after: worker, now) }
@@ -93,11 +92,11 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Gives up a worker to make room for another function's.
+  /// Gives up a worker to make room for a worker of another function.
   ///
-  /// Takes the worker idle longest. When none is idle and `mayBeBusy` allows it, takes the least
-  /// busy of several, once it is done. The number in `minInstances` is restored from the next
-  /// invocation on.
+  /// Takes the worker that has been idle longest. If none is idle and `mayBeBusy` allows it, takes
+  /// the least busy of several, which ends once it is done. The number of workers in `minInstances`
+  /// is restored from the next invocation on.
   mutating func yieldWorker(mayBeBusy: Bool, now: Duration) -> (WorkerID?, [Action]) {
     var actions: [Action] = []
     let yielded: WorkerID
@@ -114,7 +113,7 @@ extension FunctionScheduler {
     return (yielded, actions)
   }
 
-  /// Starts the workers that are needed and allowed, and lets those go that are neither.
+  /// Starts workers that are needed and allowed, and ends superfluous ones.
   mutating func adjustWorkers(_ now: Duration, _ actions: inout [Action]) {
     guard !isRetired else { return }
     let isPaused = now < pause.end
@@ -136,7 +135,7 @@ extension FunctionScheduler {
     }
   }
 
-  /// The actions that follow from a change of a worker's load.
+  /// Adds the actions that follow from a change of a worker's load.
   mutating func loadChanged(_ id: WorkerID, _ now: Duration, _ actions: inout [Action]) {
     guard let worker = workers[id] else { return }
     switch worker.phase {
@@ -148,7 +147,9 @@ extension FunctionScheduler {
     }
   }
 
-  /// Gives the worker, whose connection may have ended with its process, nothing until it answers.
+  /// Withholds new invocations from a worker until it answers a check.
+  ///
+  /// Its connection may have closed because its process ended.
   mutating func suspect(_ id: WorkerID, _ now: Duration, _ actions: inout [Action]) {
     workers.update(id) { $0.suspects = max($0.suspects, $0.load) }
     check(id, now, &actions)
@@ -182,7 +183,9 @@ extension FunctionScheduler {
     actions.append(.kill(id, reason))
   }
 
-  /// Notes that a worker could not be started; fails the waiting invocations if it was the only one.
+  /// Records that a worker could not be started.
+  ///
+  /// If it was the only one, the waiting invocations fail.
   mutating func startFailed(_ detail: String, _ now: Duration, _ actions: inout [Action]) {
     startFailure = detail
     pause.begin(now)
@@ -194,7 +197,10 @@ extension FunctionScheduler {
     }
   }
 
-  /// Notes the death of a worker that had started; whose work it did decides who has to wait.
+  /// Pauses after the death of a started worker.
+  ///
+  /// The pause delays isolated invocations if the worker ran one, and ordinary invocations
+  /// otherwise.
   mutating func beginPause(after worker: WorkerRoster.Worker, _ now: Duration) {
     if worker.isReserved { pauseApart.begin(now) } else { pause.begin(now) }
   }
@@ -211,9 +217,9 @@ extension FunctionScheduler {
     }
   }
 
-  /// The workers beyond the ready ones that would let all run that waits and is not held up.
+  /// The number of additional workers needed to run every invocation that may leave the queue.
   ///
-  /// A pause after crashes of ordinary invocations holds up none that runs apart, nor the reverse.
+  /// A pause after crashes of ordinary invocations does not delay isolated ones, and vice versa.
   private func workersNeeded(_ now: Duration) -> Int {
     let ordinary = now < pause.end ? 0 : queue.count(runningApart: false)
     let apart = now < pauseApart.end ? 0 : queue.count(runningApart: true)
@@ -221,7 +227,7 @@ extension FunctionScheduler {
       + min(apart, limits.apartMax - min(limits.apartMax, workers.tally.reserved))
   }
 
-  /// The function's maximum, and one more while an invocation must run apart from the others.
+  /// The function's maximum, plus one while an isolated invocation waits or runs.
   private var instancesAllowed: Int {
     let hasApart = workers.tally.reserved > 0 || queue.count(runningApart: true) > 0
     return limits.instancesMax + (hasApart ? 1 : 0)

@@ -1,40 +1,42 @@
 import RuntimeSupport
 
-/// Decides which worker runs which invocation for one deployed version of one function.
+/// The scheduler that assigns invocations to workers for one deployed version of a function.
 ///
-/// It knows workers and invocations by number only and touches neither: each event returns the
-/// actions that its owner carries out in order. Time is a `Duration` since the pool was made.
+/// It knows workers and invocations only by number and performs no I/O. Each event returns actions,
+/// which the owner carries out in order. Times are durations since the pool was created.
+///
+/// An isolated invocation (`runsApart`) has a worker to itself, so that a crash concerns no other.
 struct FunctionScheduler {
-  /// One worker process, from the decision to start it until it has exited.
+  /// The identity of a worker process, from the decision to start it until it has exited.
   struct WorkerID: Hashable, Sendable {
     var number: Int
   }
 
-  /// One call of the function; later calls have higher numbers.
+  /// The identity of one call of the function; later calls have higher numbers.
   struct InvocationID: Hashable, Sendable {
     var number: UInt64
   }
 
-  /// What the owner does next.
+  /// An instruction to the owner of the scheduler.
   enum Action: Equatable {
-    /// Start the worker once the fleet has a place for it; `workerLaunched` says when.
+    /// Start the worker once the fleet has a place for it; the owner then calls `workerLaunched`.
     case start(WorkerID)
-    /// Ask the worker whether it is well; `workerReady` or `workerExited` answers.
+    /// Probe the worker; the owner then calls `workerReady` or `workerExited`.
     case check(WorkerID)
-    /// Ask the worker to finish and exit, or never start it.
+    /// Ask the worker to finish and exit, or do not start it at all.
     case terminate(WorkerID)
-    /// End the worker and all it has started.
+    /// End the worker and all its descendants.
     case kill(WorkerID, KillReason)
     case run(InvocationID, on: WorkerID)
-    /// Tell the worker that nobody waits for this invocation; `ended` follows when it has stopped.
+    /// Notify the worker that the caller has left; `ended` follows when the invocation has stopped.
     case cancel(InvocationID)
-    /// The invocation has ended without a reply.
+    /// Report to the caller that the invocation has ended without a response.
     case fail(InvocationID, Failure)
-    /// The first worker has waited for a place for as long as a start may.
+    /// Fail the start, because the first worker has waited too long for a place.
     case giveUpStart
   }
 
-  /// Why a worker must be ended.
+  /// The reason why a worker must be killed.
   enum KillReason: Equatable {
     /// The worker never answered on its socket.
     case neverReady
@@ -50,23 +52,23 @@ struct FunctionScheduler {
     case tooLarge
   }
 
-  /// Why an invocation has ended without a reply.
+  /// The reason why an invocation has ended without a response.
   enum Failure: Equatable {
     case overloaded
-    /// No worker was free for it in the time that it may wait.
+    /// No worker was free within the time that the invocation may wait.
     case waitedInVain
-    /// No place was left for a first worker in the time that it may wait.
+    /// No place was free for a first worker within the time that the invocation may wait.
     case placeless
-    /// It ran for longer than it may.
+    /// The invocation exceeded its time limit.
     case timedOut
     case drained
-    /// Its worker died; `isShared` when others ran there, too.
+    /// Its worker died; `isShared` is true if the worker ran other invocations, too.
     case crashed(String, isShared: Bool)
     case cannotStart(String)
     case failed(String)
   }
 
-  /// An invocation that has not been given to a worker.
+  /// An invocation that has not been assigned to a worker.
   struct Waiting: Equatable {
     var id: InvocationID
     var waitsUntil: Duration
@@ -83,53 +85,55 @@ struct FunctionScheduler {
 
     var worker: WorkerID
     var phase = Phase.live
-    /// What the invocation was while it waited, should it have to wait again.
+    /// The invocation's queue entry, in case it has to wait again.
     var entry: InvocationQueue.Entry
   }
 
-  /// The failed sends after which a request is given up.
+  /// The number of failed sends after which a request is abandoned.
   static let sendsFailedMax = 3
 
-  /// The grace after the drain for what has not ended by itself while the server stops.
+  /// The grace after a drain for invocations and workers that have not ended by themselves.
   static let drainedGraceMax = Duration.milliseconds(250)
 
-  /// The grace of an idle worker whose place is another function's.
+  /// The grace of an idle worker that gives its place to another function.
   static let yieldGraceMax = Duration.milliseconds(250)
 
-  /// The longest pause after the death of a worker with one invocation that ran apart.
+  /// The maximum pause after the death of a worker with an isolated invocation.
   ///
-  /// Whoever asks for that bounds the tries of each, so that this pause need not bound the deaths.
+  /// The clients that request isolation limit the attempts of each invocation, so this pause need
+  /// not limit the number of deaths.
   static let pauseApartMax = Duration.seconds(1)
 
   let limits: Limits
   var workers: WorkerRoster
   var running: [InvocationID: Running] = [:]
   var queue: InvocationQueue
-  /// When what waits, runs or lingers has done so for long enough.
+  /// The times at which waiting, running and lingering invocations exceed their limits.
   var deadlines = Deadlines<InvocationID>()
   var instancesWanted: Int
-  /// After the death of a worker at its start, or with ordinary invocations.
+  /// The pause after the death of a worker at its start or with ordinary invocations.
   var pause: RestartPause
-  /// After the death of a worker with one invocation that ran apart; the ordinary ones go on.
+  /// The pause after the death of a worker with an isolated invocation; ordinary ones continue.
   var pauseApart: RestartPause
   var drainBy: Duration?
 
-  /// Since when no place is left for a first worker; nil when there is one, or no worker is wanted.
+  /// The time since which no place is left for a first worker.
+  ///
+  /// Nil if there is a place or no worker is wanted.
   var placelessSince: Duration?
 
-  /// Whether the invocations that waited for the first worker have failed for lack of a place.
+  /// True if the start has failed because the first worker has no place.
   var isStartGivenUp = false
 
-  /// How the last start failed, until a worker has answered.
+  /// A description of the last failed start; nil once a worker has answered.
   var startFailure: String?
 
-  /// Set once the version takes no more invocations.
+  /// True once the version takes no more invocations.
   var isRetired = false
 
-  /// The latest time for the next call of `advance`, or nil when nothing is due.
+  /// The latest time for the next call of `advance`; nil if nothing is due.
   var wake: Duration?
 
-  /// A scheduler without workers.
   init(limits: Limits) {
     self.limits = limits
     workers = WorkerRoster(concurrency: limits.concurrency)
@@ -141,36 +145,36 @@ struct FunctionScheduler {
     pauseApart = RestartPause(backOff)
   }
 
-  /// Whether a retired version has nothing left to do.
+  /// True if the version is retired and has no invocations or workers left.
   var isFinished: Bool {
     isRetired && running.isEmpty && queue.isEmpty && workers.all.isEmpty
   }
 
-  /// Whether the invocation waits, runs or lingers.
+  /// True if the invocation waits, runs or lingers.
   func knows(_ id: InvocationID) -> Bool { running[id] != nil || queue.contains(id) }
 
-  /// How many running invocations have a waiting caller.
+  /// The number of running invocations whose caller is still waiting.
   var runningCount: Int { running.count { $0.value.phase == .live } }
 
-  /// How many invocations wait for a worker.
   var waitingCount: Int { queue.count }
 
-  /// How many workers take invocations now, and how many exist.
+  /// The number of workers that take invocations now, and the number of all workers.
   var workerCounts: (ready: Int, all: Int) {
     (workers.all.count { $0.value.phase == .ready }, workers.all.count)
   }
 
-  /// Since when an idle worker could have been given up, or nil if there is none.
+  /// The time since which the longest-idle worker has been idle; nil if none is idle.
   var idleSince: Duration? { workers.idleLongest?.since }
 }
 
 // MARK: - Invocations
 
 extension FunctionScheduler {
-  /// Takes an invocation, which then runs, waits, or is refused.
+  /// Accepts an invocation, and runs, queues or refuses it.
   ///
-  /// It may run for `timeout` once a worker has it, and wait until `waitsUntil` or for as long as
-  /// the limits say. With `runsApart` it gets a worker that runs nothing else meanwhile.
+  /// It may run for `timeout` once a worker has it. It waits until `waitsUntil`, or for as long as
+  /// the limits allow. With `runsApart` it gets a worker that runs no other invocation at the same
+  /// time.
   mutating func submit(
     _ id: InvocationID,
     bytes: Int = 0,
@@ -203,7 +207,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Notes that the worker has answered, or has stopped a cancelled invocation.
+  /// Records that the worker has responded, or has stopped a cancelled invocation.
   mutating func ended(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
     var actions: [Action] = []
@@ -217,7 +221,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Notes that the caller has gone.
+  /// Records that the caller has left.
   mutating func cancelled(_ id: InvocationID, now: Duration) -> [Action] {
     var actions: [Action] = []
     if queue.remove(id) != nil {
@@ -233,7 +237,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Notes that the invocation's connection ended without an answer.
+  /// Records that the invocation's connection closed without a response.
   mutating func broke(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
     var actions: [Action] = []
@@ -247,7 +251,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Notes that the request never reached the worker, so another worker may have it.
+  /// Records that the request never reached the worker, so that another worker may run it.
   mutating func notSent(_ id: InvocationID, now: Duration) -> [Action] {
     guard let invocation = running[id] else { return [] }
     var actions: [Action] = []
@@ -267,7 +271,7 @@ extension FunctionScheduler {
     return actions
   }
 
-  /// Gives waiting invocations to free workers, then starts and ends workers as the rest needs it.
+  /// Assigns waiting invocations to free workers, then adjusts the number of workers.
   mutating func goOn(_ now: Duration, _ actions: inout [Action]) {
     while let (id, worker) = next(now), let entry = queue.remove(id) {
       run(id, entry, on: worker, now, &actions)
@@ -275,10 +279,10 @@ extension FunctionScheduler {
     adjustWorkers(now, &actions)
   }
 
-  /// The waiting invocation that runs next, and where.
+  /// Returns the waiting invocation to run next, and the worker for it.
   ///
-  /// Of an ordinary one and one that runs apart, the older comes first where both could run. While
-  /// ordinary ones have to wait for new workers, a worker that starts is for those that run apart.
+  /// If both an ordinary and an isolated invocation could run, the older one comes first. While
+  /// ordinary invocations are paused after a crash, workers serve only isolated invocations.
   private func next(_ now: Duration) -> (InvocationID, WorkerID)? {
     guard !queue.isEmpty else { return nil }
     let lanes = [false, true].compactMap { runsApart -> (InvocationID, WorkerID)? in
@@ -295,7 +299,7 @@ extension FunctionScheduler {
       let isHeld = now < pauseApart.end || workers.tally.reserved >= limits.apartMax
       return isHeld ? nil : workers.freeForOneAlone
     }
-    // A worker beyond the maximum is there for those that run apart.
+    // A worker beyond the maximum is reserved for isolated invocations.
     return workers.free(mayBeIdle: workers.tally.occupied < limits.instancesMax)
   }
 
@@ -325,7 +329,7 @@ extension FunctionScheduler {
       }
       guard worker.load == 0 else { return }
       worker.idleSince = now
-      // Otherwise the worker may still die of what ran here.
+      // In any other phase, the worker may still die because of the invocation that ended here.
       if worker.phase == .ready { worker.isReserved = false }
     }
     loadChanged(invocation.worker, now, &actions)

@@ -4,7 +4,7 @@ import NIOCore
 import RuntimeSupport
 import Synchronization
 
-/// One deployed version of one function: its scheduler with its workers and exchanges.
+/// A deployed version of a function: its scheduler, workers and invocations.
 final class FunctionVersion: Sendable {
   private struct State {
     var scheduler: FunctionScheduler
@@ -13,17 +13,17 @@ final class FunctionVersion: Sendable {
     var exchangesMade: UInt64 = 0
     var start: StartOutcome = .pending([])
     var isRemoved = false
-    /// When a worker last began a crash report, or had written it.
+    /// The time at which a worker last began or finished a crash report.
     var reportTime: Duration?
     /// The worker whose crash report is being written.
     var reporter: FunctionScheduler.WorkerID?
-    /// When the fleet calls `advance` at the latest, or nil.
+    /// The latest time at which the fleet will call `advance`; nil if none is scheduled.
     var advancesAt: Duration?
-    /// The version that takes what comes too late for this one.
+    /// The version that takes over invocations that arrive too late for this one.
     var successor: FunctionVersion?
   }
 
-  /// How the first start of a worker went.
+  /// The outcome of the first start of a worker.
   private enum StartOutcome {
     case pending([CheckedContinuation<Void, any Error>])
     case known(Result<Void, any Error>)
@@ -32,14 +32,14 @@ final class FunctionVersion: Sendable {
   let function: DeployedFunction
   let context: FleetContext
   let meter: FunctionMeter
-  /// The version as one that holds worker places.
+  /// The identity under which the version holds worker places.
   let owner: PlaceOwner
-  /// The debugger's process that runs the function instead of workers, or nil.
+  /// The debugger process that runs the function in place of workers; nil if there is none.
   let debugger: DebuggerWorker?
   private let timeout: Duration
   private let state: Mutex<State>
 
-  /// A version without workers.
+  /// Creates a version without workers and adds it to `context`.
   init(
     _ function: DeployedFunction,
     in context: FleetContext,
@@ -63,13 +63,13 @@ final class FunctionVersion: Sendable {
 
   // MARK: Invocations
 
-  /// Takes on an exchange, through which its caller hears the outcome.
+  /// Accepts an invocation, whose caller is notified of the outcome.
   ///
-  /// One that waited for the previous version waits until then, and others as long as they may.
+  /// If it already waited for the previous version, `waitsUntil` is the end of that wait.
   func submit(_ exchange: WorkerCall, waitsUntil: Duration? = nil) {
     var next: FunctionVersion?
     act { state, now in
-      // The caller found this version a moment before the change to the next.
+      // The caller looked up this version just before its successor took over.
       if state.scheduler.isRetired, let successor = state.successor {
         next = successor
         return []
@@ -90,7 +90,7 @@ final class FunctionVersion: Sendable {
     next?.submit(exchange, waitsUntil: waitsUntil)
   }
 
-  /// The time that an invocation may take once it runs.
+  /// Returns the time limit of an invocation once it runs.
   private func timeout(of request: InvocationRequest) -> Duration {
     debugger == nil ? min(request.timeout ?? timeout, timeout) : timeout
   }
@@ -134,7 +134,7 @@ final class FunctionVersion: Sendable {
     act { $0.scheduler.warmUp(now: $1) }
   }
 
-  /// Returns once a worker has answered, or throws why the first one did not.
+  /// Returns once a worker has answered, or throws the reason why the first one did not.
   func firstWorkerReady() async throws {
     try await withCheckedThrowingContinuation { continuation in
       let known = state.withLock { state -> Result<Void, any Error>? in
@@ -149,7 +149,7 @@ final class FunctionVersion: Sendable {
     }
   }
 
-  /// Notes that no place is left for the first worker.
+  /// Records that no place is left for the first worker.
   func placeMissing() {
     act(makesRoom: false) { state, now in
       state.scheduler.placeMissing(now: now)
@@ -157,7 +157,7 @@ final class FunctionVersion: Sendable {
     }
   }
 
-  /// Notes that the fleet has a place for the worker, which is about to be started.
+  /// Records that the fleet has a place for the worker, which is about to be started.
   func workerLaunched(_ worker: WorkerProcess) {
     act { state, now in
       state.scheduler.workerLaunched(worker.id, now: now)
@@ -177,7 +177,7 @@ final class FunctionVersion: Sendable {
     act { state, now in
       state.workers[worker.id] = nil
       if state.reporter == worker.id {
-        // On a busy machine a report may take longer than the interval.
+        // On a busy machine, a report may take longer than the interval.
         state.reportTime = now
         state.reporter = nil
       }
@@ -198,10 +198,10 @@ final class FunctionVersion: Sendable {
     )
   }
 
-  /// Notes that the worker has begun to write a crash report; returns whether it may end it.
+  /// Records that a worker has begun a crash report; returns true if it may finish it.
   ///
-  /// A report takes a second of a processor and is mostly the same as the one before, so a function
-  /// that crashes again and again writes one from time to time.
+  /// A report takes about a second of processor time and mostly repeats the previous one. Therefore
+  /// a function that crashes repeatedly writes only one from time to time.
   func workerCrashing(_ worker: WorkerProcess) -> Bool {
     var mayReport = true
     act { state, now in
@@ -215,15 +215,17 @@ final class FunctionVersion: Sendable {
     return mayReport
   }
 
-  /// How long after a crash report of the function no other one is written.
+  /// The minimum time between two crash reports of the function.
   private static let reportInterval = Duration.seconds(10)
 
-  /// Notes that the worker uses more memory than it may.
+  /// Records that the worker exceeds its memory limit.
   func workerTooLarge(_ worker: WorkerProcess) {
     act { $0.scheduler.workerTooLarge(worker.id, now: $1) }
   }
 
   /// Gives up the worker that has been idle longest, or a busy one once it is done.
+  ///
+  /// Returns nil if no worker can be given up.
   func yieldWorker(mayBeBusy: Bool) -> WorkerProcess? {
     var yielded: WorkerProcess?
     act(makesRoom: false) { state, now in
@@ -234,12 +236,12 @@ final class FunctionVersion: Sendable {
     return yielded
   }
 
-  /// Since when a worker has been idle, or nil.
+  /// The time since which the longest-idle worker has been idle; nil if none is idle.
   var idleSince: Duration? {
     debugger == nil ? state.withLock { $0.scheduler.idleSince } : nil
   }
 
-  /// How many workers and invocations there are now.
+  /// The current numbers of workers and invocations.
   var status: FunctionStatus {
     var shortage: WorkerShortage?
     if context.lacksPlace(owner) {
@@ -267,9 +269,9 @@ final class FunctionVersion: Sendable {
     "No worker of \(function.name) could be started: \(detail)."
   }
 
-  // MARK: Time and the end
+  // MARK: Time and shutdown
 
-  /// Does what is due.
+  /// Performs all work that is due.
   func advance() {
     act { state, now in
       state.advancesAt = nil
@@ -277,12 +279,15 @@ final class FunctionVersion: Sendable {
     }
   }
 
-  /// Ends what a replaced version still runs.
+  /// Ends the invocations that a replaced version still runs.
   func drain() {
     act { $0.scheduler.drain(now: $1) }
   }
 
-  /// Takes no more, hands waiting exchanges to `successor`, and lets the workers go when done.
+  /// Stops accepting invocations, moves waiting ones to `successor`, and ends idle workers.
+  ///
+  /// Busy workers end when they are done, or `drainAfter` from now. Without a successor, waiting
+  /// invocations fail.
   func retire(successor: FunctionVersion?, drainAfter: Duration? = nil) {
     var left: [(WorkerCall, Duration)] = []
     act { state, now in
@@ -300,7 +305,7 @@ final class FunctionVersion: Sendable {
     context.replace(self)
     for (exchange, waitsUntil) in left {
       if let successor {
-        // What waited for a debugger's process had no bound.
+        // The time that an invocation may wait for a debugger process is practically unlimited.
         successor.submit(exchange, waitsUntil: debugger == nil ? waitsUntil : nil)
       } else {
         exchange.fail(error(.drained, exchange))
@@ -308,12 +313,12 @@ final class FunctionVersion: Sendable {
     }
   }
 
-  /// Ends all workers; their callers are told the reason.
+  /// Ends all workers; their callers receive `detail` as the reason.
   func endWorkers(saying detail: String) {
     for worker in state.withLock({ Array($0.workers.values) }) { worker.end(saying: detail) }
   }
 
-  /// Fails everything that is left, when nothing runs the workers any more.
+  /// Fails all remaining invocations, when the fleet no longer runs workers.
   func abort() {
     let exchanges = state.withLock { state in
       defer { state.exchanges = [:] }
@@ -325,9 +330,9 @@ final class FunctionVersion: Sendable {
 }
 
 extension FunctionVersion {
-  /// Changes the state under the lock, then carries out the scheduler's decisions outside it.
+  /// Changes the state under the lock, then performs the scheduler's actions outside it.
   ///
-  /// With `makesRoom` an idle worker that is left is offered to the functions that wait for a place.
+  /// With `makesRoom`, an idle worker is offered to the functions that wait for a place.
   private func act(
     makesRoom: Bool = true,
     _ change: (inout State, Duration) -> [FunctionScheduler.Action]
@@ -357,7 +362,7 @@ extension FunctionVersion {
     if makesRoom, after.hasIdle, debugger == nil { context.offerRoom() }
   }
 
-  /// An action with the objects that it concerns.
+  /// An action of the scheduler together with the objects that it concerns.
   private enum Step {
     case start(WorkerProcess)
     case command(WorkerProcess, WorkerProcess.Command)
@@ -471,7 +476,7 @@ extension FunctionVersion {
     case .drained:
       return InvocationError(.drained, "\(name) was stopped before it finished (\(id)).")
     case .crashed(let detail, _) where debugger != nil && function.endpoint.isFedByTheServer:
-      // The event is not at fault when somebody stops a debugger.
+      // An event is not at fault if the developer stops the debugger.
       return InvocationError(.drained, "\(name) did not finish \(id): \(detail).")
     case .crashed(let detail, let isShared):
       return InvocationError(

@@ -2,23 +2,22 @@ import DequeModule
 
 /// The invocations of one function that wait for a worker, in order of arrival.
 ///
-/// Those that must run apart wait in a lane of their own, because they need another kind of place.
+/// Isolated invocations wait in a separate lane, because they need a worker without load.
 struct InvocationQueue {
   typealias ID = FunctionScheduler.InvocationID
 
-  /// One that waits.
   struct Entry: Equatable {
-    /// The time that it may take once it runs.
+    /// The time limit of the invocation once it runs.
     var timeout: Duration
-    /// When the wait ends in vain.
+    /// The time at which the wait expires.
     var waitsUntil: Duration
-    /// The bytes kept in memory for it.
+    /// The number of bytes that the request occupies in memory.
     var bytes: Int
     var runsApart: Bool
     var sendsFailed = 0
   }
 
-  /// Ids in order of arrival; those that have left are skipped.
+  /// The IDs of a kind of invocation, in order of arrival; removed ones are skipped.
   private struct Lane {
     var ids = Deque<ID>()
     var count = 0
@@ -31,46 +30,44 @@ struct InvocationQueue {
   private var apart = Lane()
   private var bytes = 0
 
-  /// An empty queue with room for so many invocations and bytes.
+  /// Creates an empty queue with a maximum number of invocations and bytes.
   init(countMax: Int, bytesMax: Int) {
     self.countMax = countMax
     self.bytesMax = bytesMax
   }
 
-  /// How many wait.
   var count: Int { entries.count }
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// How many wait that need or do not need a worker for themselves.
+  /// Returns the number of waiting invocations that do or do not need a worker to themselves.
   func count(runningApart: Bool) -> Int { runningApart ? apart.count : ordinary.count }
 
-  /// All that wait, in no order.
+  /// All waiting invocations, in no particular order.
   var all: [ID: Entry] { entries }
 
-  /// Whether an invocation waits.
   func contains(_ id: ID) -> Bool { entries[id] != nil }
 
-  /// Whether there is room for one more.
+  /// True if there is room for one more invocation with `more` bytes.
   func takes(bytes more: Int) -> Bool { entries.count < countMax && bytes + more <= bytesMax }
 
-  /// The first in a lane.
+  /// Returns the first invocation in a lane.
   func first(runningApart: Bool) -> ID? {
-    // The lanes begin with one that waits: see `skipLeft`.
+    // A lane never begins with a removed invocation: see `skipLeft`.
     runningApart ? apart.ids.first : ordinary.ids.first
   }
 
-  /// Adds one at the end.
+  /// Adds an invocation at the end.
   mutating func append(_ id: ID, _ entry: Entry) {
     add(id, entry) { $0.append(id) }
   }
 
-  /// Adds one that has waited already, before all others.
+  /// Adds an invocation that has already waited, before all others.
   mutating func prepend(_ id: ID, _ entry: Entry) {
     add(id, entry) { $0.prepend(id) }
   }
 
-  /// Takes one out, wherever it stands.
+  /// Removes an invocation, wherever it is in the queue.
   mutating func remove(_ id: ID) -> Entry? {
     guard let entry = entries.removeValue(forKey: id) else { return nil }
     bytes -= entry.bytes
@@ -81,7 +78,7 @@ struct InvocationQueue {
     return entry
   }
 
-  /// Takes all out, oldest first.
+  /// Removes all invocations and returns them, oldest first.
   mutating func removeAll() -> [(id: ID, entry: Entry)] {
     defer { self = InvocationQueue(countMax: countMax, bytesMax: bytesMax) }
     return entries.sorted { $0.key.number < $1.key.number }.map { ($0.key, $0.value) }
@@ -100,7 +97,7 @@ struct InvocationQueue {
     if isApart { change(&apart, entries) } else { change(&ordinary, entries) }
   }
 
-  /// Lets the lane begin with one that waits, and those that wait bound it.
+  /// Removes leading IDs of removed invocations, and bounds the number of other stale IDs.
   private static func skipLeft(_ lane: inout Lane, _ entries: [ID: Entry]) {
     while let first = lane.ids.first, entries[first] == nil { lane.ids.removeFirst() }
     if lane.ids.count > 2 * lane.count + 16 { lane.ids.removeAll { entries[$0] == nil } }

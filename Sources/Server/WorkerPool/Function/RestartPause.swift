@@ -1,24 +1,23 @@
 import RuntimeSupport
 
-/// The wait after a worker's death, longer with each one that follows without a success between.
+/// The pause after a worker's death, which grows with each consecutive death.
 struct RestartPause {
   private let backOff: BackOff
   private var deaths = 0
 
-  /// The time before which nothing is tried again.
+  /// The time until which no new worker starts.
   private(set) var end = Duration.zero
 
-  /// No wait as yet.
   init(_ backOff: BackOff) {
     self.backOff = backOff
   }
 
-  /// Notes a death.
+  /// Records a death, which starts or extends the pause.
   mutating func begin(_ now: Duration) {
     deaths += 1
     end = now + backOff.delay(afterFailures: deaths)
   }
 
-  /// Notes that a worker has done its work.
+  /// Records that a worker has completed an invocation, which resets the back-off.
   mutating func forget() { deaths = 0 }
 }

@@ -1,37 +1,37 @@
-/// The workers of one function: what each is about, and which one is free.
+/// The workers of one function, with their phases and loads.
 ///
-/// Every change goes through `update`, which keeps the numbers and orders that the scheduler asks
-/// for with each invocation; none of these answers costs more with more workers.
+/// Every change goes through `update`. It maintains the counts and orderings that the scheduler
+/// reads on each invocation. The cost of these reads does not grow with the number of workers.
 struct WorkerRoster {
   typealias ID = FunctionScheduler.WorkerID
 
-  /// One worker process, from the decision to start it until it has exited.
+  /// A worker process, from the decision to start it until it has exited.
   struct Worker {
     enum Phase: Equatable {
-      /// Waits until the fleet has a place for it. `isForQueue`: not needed without the queue.
+      /// Waits until the fleet has a place; `isForQueue` if only waiting invocations need it.
       case queued(isForQueue: Bool)
       case starting(by: Duration)
       case ready
-      /// A connection broke; new invocations wait until the worker has answered.
+      /// A connection broke; the worker takes new invocations only after it has answered.
       case checking(by: Duration)
-      /// The worker writes a crash report and stands still meanwhile; it takes nothing new.
+      /// The worker is paused while it writes a crash report; it takes nothing new.
       case crashing(by: Duration)
-      /// Another function needs the place: the worker takes nothing new and goes once it is done.
+      /// Another function needs the place; the worker takes nothing new and exits once done.
       case yielding
-      /// An abandoned invocation did not stop: the worker takes nothing new and is ended last.
+      /// An abandoned invocation did not stop; the worker takes nothing new and is killed last.
       case condemned
       case stopping(killAt: Duration)
       case killed
     }
 
     var phase: Phase
-    /// Invocations whose callers wait.
+    /// The number of invocations whose callers are waiting.
     var running = 0
-    /// Invocations whose callers have gone but which have not stopped yet.
+    /// The number of invocations whose callers have left but which have not stopped yet.
     var lingering = 0
-    /// Whether the one invocation that runs here must stay alone.
+    /// True if the worker runs an isolated invocation, which must stay alone.
     var isReserved = false
-    /// How many ran here when the worker was first seen to be in trouble.
+    /// The number of invocations that ran here when the worker was first seen to be in trouble.
     var suspects = 0
     var idleSince = Duration.zero
 
@@ -45,18 +45,18 @@ struct WorkerRoster {
     }
   }
 
-  /// Numbers of workers that are not leaving.
+  /// The counts of workers that are not leaving.
   struct Tally {
     var all = 0
     var ready = 0
-    /// Waiting for a place, and wanted by the queue only.
+    /// Workers that wait for a place and that only waiting invocations need.
     var queuedForQueue = 0
-    /// Running one invocation apart.
+    /// Workers that run one isolated invocation.
     var reserved = 0
-    /// Running ordinary invocations.
+    /// Workers that run ordinary invocations.
     var occupied = 0
 
-    /// Those that will take invocations soon.
+    /// Workers that will take invocations soon.
     var onTheWay: Int { all - ready }
 
     fileprivate mutating func count(_ worker: Worker, _ times: Int) {
@@ -93,46 +93,45 @@ struct WorkerRoster {
   private var idle = SortedList<Idle>()
   private(set) var tally = Tally()
 
-  /// No workers, each of which will take so many invocations at once.
+  /// Creates an empty roster of workers that run up to `concurrency` invocations at once.
   init(concurrency: Int) {
     self.concurrency = concurrency
   }
 
   subscript(id: ID) -> Worker? { workers[id] }
 
-  /// All workers, in no order.
+  /// All workers, in no particular order.
   var all: [ID: Worker] { workers }
 
-  /// The worker idle longest, and since when.
+  /// The worker that has been idle longest, and the time since which it has been idle.
   var idleLongest: (id: ID, since: Duration)? {
     idle.first.map { (ID(number: $0.number), $0.since) }
   }
 
-  /// The least loaded worker with room for one more that may share it.
+  /// Returns the least loaded worker with room for another invocation.
   ///
-  /// With `mayBeIdle` false only workers that run something already are asked.
+  /// Workers with an isolated invocation are skipped. If `mayBeIdle` is false, so are idle workers.
   func free(mayBeIdle: Bool) -> ID? {
     free.first(from: Free(load: mayBeIdle ? 0 : 1, number: 0)).map { ID(number: $0.number) }
   }
 
-  /// A worker that runs nothing.
+  /// A worker that runs no invocation.
   var freeForOneAlone: ID? {
     free.first.flatMap { $0.load == 0 ? ID(number: $0.number) : nil }
   }
 
-  /// The ready worker that runs least.
+  /// The ready worker with the lowest load.
   var leastBusy: ID? {
     workers.filter { $0.value.phase == .ready }
       .min { ($0.value.load, $0.key.number) < ($1.value.load, $1.key.number) }?.key
   }
 
-  /// The youngest worker that waits for a place which only the queue wants.
+  /// The newest worker that waits for a place and that only waiting invocations need.
   var lastQueuedForQueue: ID? {
     workers.filter { $0.value.phase == .queued(isForQueue: true) }
       .keys.max { $0.number < $1.number }
   }
 
-  /// Adds a worker.
   mutating func add(_ phase: Worker.Phase) -> ID {
     made += 1
     let id = ID(number: made)
@@ -142,7 +141,7 @@ struct WorkerRoster {
     return id
   }
 
-  /// Changes a worker if it is there.
+  /// Changes a worker if it exists.
   mutating func update(_ id: ID, _ change: (inout Worker) -> Void) {
     guard var worker = workers[id] else { return }
     note(id, worker, -1)
@@ -158,7 +157,7 @@ struct WorkerRoster {
     return worker
   }
 
-  /// Adds a worker to the numbers and orders, or takes it out.
+  /// Adds a worker to the counts and orderings, or removes it.
   private mutating func note(_ id: ID, _ worker: Worker, _ times: Int) {
     tally.count(worker, times)
     guard worker.phase == .ready else { return }

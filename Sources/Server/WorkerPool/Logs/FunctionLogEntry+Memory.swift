@@ -1,7 +1,7 @@
 import Invocation
 
 extension FunctionLogEntry {
-  /// About how much memory the line takes, for the bounds of everything that holds lines.
+  /// The approximate memory of the entry, used by the bounds of every buffer that holds entries.
   var memoryBytes: Int {
     let texts = [time, function, level, message, invocation ?? "", trace ?? ""]
     let details = metadata.reduce(0) {
@@ -10,8 +10,8 @@ extension FunctionLogEntry {
     return texts.reduce(Self.fixedBytes) { $0 + $1.utf8.count } + details
   }
 
-  /// The value itself and an allocation for each of its texts.
+  /// The size of the value itself and of one allocation for each of its strings.
   static var fixedBytes: Int { 256 }
-  /// A place in the dictionary, of which a quarter is free, and two allocations.
+  /// The size of a dictionary slot, including a quarter of free slots, and of two allocations.
   static var detailBytes: Int { 128 }
 }

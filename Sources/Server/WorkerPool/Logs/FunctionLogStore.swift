@@ -9,25 +9,25 @@ import Synchronization
   package import Foundation
 #endif
 
-/// The functions' log lines: in memory for a while, in files for longer.
+/// The log of the functions: recent lines in memory, older ones in files.
 ///
-/// Appending never waits: files are written in the background, in order. A follower that does not
-/// keep up loses the oldest of the lines it has not read, and gets a line that says how many.
+/// Appending never blocks: files are written in the background, in order. A follower that does not
+/// keep up loses its oldest unread lines, and receives a line that reports how many were lost.
 package final class FunctionLogStore: Sendable {
-  /// How much is kept.
+  /// The bounds of a log store.
   package struct Configuration: Sendable {
-    /// Lines in memory, and the most that `entries` returns.
+    /// The maximum number of lines in memory, and the most that `entries` returns.
     package var entriesMax: Int
-    /// Bytes of all lines in memory with their metadata, and the most that `entries` returns.
+    /// The maximum bytes of lines in memory with metadata, and the most that `entries` returns.
     package var bytesMax: Int
-    /// The size at which a file is closed and the next one begun.
+    /// The size at which a file is closed and a new one is started.
     package var fileBytesMax: Int
-    /// The files kept, including the current one.
+    /// The maximum number of files, including the current one.
     package var filesMax: Int
-    /// Bytes of the lines by which a follower may be behind.
+    /// The maximum number of bytes of unread lines that are kept for a follower.
     package var followerBytesMax: Int
 
-    /// Bounds for a developer's machine: some minutes in memory, some days on disk.
+    /// Creates bounds that suit a developer's machine: minutes in memory, days on disk.
     package init(
       entriesMax: Int = 10_000,
       bytesMax: Int = 32 << 20,
@@ -62,9 +62,10 @@ package final class FunctionLogStore: Sendable {
   private let onEntry: (@Sendable (FunctionLogEntry) -> Void)?
   private let state = Mutex(State())
 
-  /// A log that also writes to files in `folder`, if one is given.
+  /// Creates a log that also writes to files in `folder`, if one is given.
   ///
-  /// `onEntry` sees each line as it comes, on the thread that appends it: for the terminal.
+  /// `onEntry` is called for each line, on the thread that appends it, so that a terminal can show
+  /// it.
   package init(
     folder: String? = nil,
     configuration: Configuration = Configuration(),
@@ -79,10 +80,9 @@ package final class FunctionLogStore: Sendable {
     self.onEntry = onEntry
   }
 
-  /// Bytes of the lines in memory.
+  /// The total size of the lines in memory.
   var bytes: Int { state.withLock { $0.bytes } }
 
-  /// Adds a line.
   package func append(_ entry: FunctionLogEntry) {
     let bytes = entry.memoryBytes
     let followers = state.withLock { state in
@@ -101,7 +101,7 @@ package final class FunctionLogStore: Sendable {
     onEntry?(entry)
   }
 
-  /// Adds a line with the present time.
+  /// Adds a line with the current time.
   package func append(
     function: String,
     level: String,
@@ -123,7 +123,9 @@ package final class FunctionLogStore: Sendable {
     )
   }
 
-  /// The latest lines, oldest first, including those of earlier runs if there are files.
+  /// Returns the latest lines, oldest first.
+  ///
+  /// If there are files, this includes lines of earlier runs.
   package func entries(function: String? = nil, limit: Int = 1_000) async -> [FunctionLogEntry] {
     let limit = min(limit, configuration.entriesMax)
     let (recent, isComplete) = state.withLock { state in
@@ -133,7 +135,7 @@ package final class FunctionLogStore: Sendable {
       )
     }
     if recent.count >= limit || !isComplete { return Array(recent.suffix(limit)) }
-    // The files end with the lines in memory, so they are read instead.
+    // The files also contain the lines in memory, so reading the files is enough.
     guard
       let stored = await files?.latest(limit, bytesMax: configuration.bytesMax, of: function),
       stored.count > recent.count
@@ -143,7 +145,7 @@ package final class FunctionLogStore: Sendable {
     return stored
   }
 
-  /// Lines from now on; the stream ends when the reader stops.
+  /// Returns a stream of the lines appended from now on; it ends when its reader stops.
   package func stream(function: String? = nil) -> BoundedStream<FunctionLogEntry> {
     let now = self.now
     let (stream, source) = BoundedStream<FunctionLogEntry>.make(
@@ -167,25 +169,25 @@ package final class FunctionLogStore: Sendable {
     return stream
   }
 
-  /// The followers that there are.
+  /// The number of current followers.
   var followersCount: Int { state.withLock { $0.followers.count } }
 
-  /// Returns once all lines so far are in the file.
+  /// Returns once all lines appended so far are in the file.
   package func flush() async {
     await files?.flush()
   }
 
-  /// Writes the lines so far to the file, for a moment at most; further ones are not in the file.
+  /// Writes the lines appended so far to the file, within a short time; later ones are dropped.
   ///
-  /// For the end of the server: its folder may be removed afterwards.
+  /// Called when the server stops, because its folder may be removed afterwards.
   package func close() async {
     await files?.end(within: Self.closeTimeMax)
   }
 
-  /// A stop has to be quick even when the disk is not.
+  /// The maximum time that the server's stop waits for a slow disk.
   private static let closeTimeMax = Duration.milliseconds(300)
 
-  /// RFC 3339 with milliseconds.
+  /// Formats a date as RFC 3339 with milliseconds.
   static func text(_ date: Date) -> String {
     date.formatted(
       .iso8601.year().month().day().timeZone(separator: .omitted)

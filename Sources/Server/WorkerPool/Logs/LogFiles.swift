@@ -16,27 +16,28 @@ import Synchronization
   import Musl
 #endif
 
-/// Writes log lines as JSON to `functions.jsonl` in a folder, and begins a new file in time.
+/// A writer that appends log lines as JSON to `functions.jsonl` and rotates the file.
 ///
-/// Older files are `functions.1.jsonl`, `functions.2.jsonl` and so on. Lines wait in memory,
-/// bounded, and are written by one job at a time on NIO's threads for blocking calls. A slow, full
-/// or failing disk loses lines of the log and nothing else, and the next line that is kept says how
+/// Older files are `functions.1.jsonl`, `functions.2.jsonl` and so on. Lines wait in a bounded
+/// queue and are written by one job at a time, on NIO's threads for blocking calls. A slow, full or
+/// failing disk loses log lines but nothing else, and the next line that is written reports how
 /// many.
 final class LogFiles: Sendable {
-  /// Bytes of lines that may wait to be written, with their metadata; beyond them the oldest are
-  /// missing from the file, not from memory.
+  /// The maximum size of the lines that wait to be written, including metadata.
+  ///
+  /// Beyond it, the oldest waiting lines are missing from the file, but not from memory.
   static let pendingBytesMax = 16 << 20
-  /// Bytes of lines that are encoded and written at once, because their JSON is in memory as well.
+  /// The size of the lines encoded and written at once; their JSON is in memory as well.
   private static let batchBytesMax = 1 << 20
 
   private struct State {
     var pending = BoundedQueue<FunctionLogEntry>(bytesMax: LogFiles.pendingBytesMax)
-    /// Lines that did not wait any longer, or that the disk did not take.
+    /// The number of lines that were dropped from the queue or that the disk did not accept.
     var lost = 0
     var isWriting = false
     var flushes: [CheckedContinuation<Void, Never>] = []
     var isClosed = false
-    /// Finished once nothing is written any more.
+    /// Finished once all pending lines are written.
     var closing: AsyncStream<Void>.Continuation?
   }
 
@@ -45,14 +46,14 @@ final class LogFiles: Sendable {
   private let filesMax: Int
   private let state = Mutex(State())
 
-  /// Files in `folder`, which is created with the first line.
+  /// Creates a writer for files in `folder`, which is created with the first line.
   init(folder: String, bytesMax: Int, filesMax: Int) {
     self.folder = folder
     self.bytesMax = bytesMax
     self.filesMax = max(1, filesMax)
   }
 
-  /// Takes a line to be written soon; `bytes` is its share of the bound.
+  /// Queues a line to be written soon; `bytes` counts toward the bound of the queue.
   func append(_ entry: FunctionLogEntry, bytes: Int) {
     let begins = state.withLock { state in
       guard !state.isClosed else { return false }
@@ -63,7 +64,7 @@ final class LogFiles: Sendable {
     if begins { submit() }
   }
 
-  /// Returns once everything accepted so far has been written.
+  /// Returns once all lines accepted so far have been written.
   func flush() async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in
@@ -75,7 +76,7 @@ final class LogFiles: Sendable {
     }
   }
 
-  /// Writes what has been accepted, but for no longer than `timeMax`, and takes no further lines.
+  /// Writes the accepted lines, for at most `timeMax`, and accepts no further ones.
   func end(within timeMax: Duration) async {
     let (idle, signal) = AsyncStream.makeStream(of: Void.self)
     let isIdle = state.withLock { state in
@@ -87,7 +88,7 @@ final class LogFiles: Sendable {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { for await _ in idle {} }
       group.addTask {
-        // It is cancelled when everything is written.
+        // The sleep is cancelled when everything is written.
         try? await Task.sleep(for: timeMax)
       }
       await group.next()
@@ -96,13 +97,13 @@ final class LogFiles: Sendable {
     state.withLock { $0.pending = BoundedQueue(bytesMax: Self.pendingBytesMax) }
   }
 
-  /// The last `limit` lines of the files, but no more than `bytesMax` bytes of them, oldest first.
+  /// Returns the last `limit` lines of the files, oldest first, limited to `bytesMax` bytes.
   func latest(_ limit: Int, bytesMax: Int, of function: String?) async -> [FunctionLogEntry] {
     await flush()
     let read = try? await NIOThreadPool.singleton.runIfActive {
       self.read(limit, bytesMax: bytesMax, of: function)
     }
-    // The pool's threads end only with the process, and then nobody reads the log.
+    // The pool's threads end only with the process, when no one reads the log anymore.
     return read ?? []
   }
 
@@ -130,9 +131,9 @@ final class LogFiles: Sendable {
     }
   }
 
-  /// Lines to be written at once.
+  /// The lines that are written in one step.
   private struct Batch {
-    /// The lines, after one that reports the lost ones if there are any.
+    /// The lines, preceded by a report if lines were lost.
     var entries: [FunctionLogEntry] = []
     var lines = 0
     var lost = 0
@@ -167,21 +168,22 @@ final class LogFiles: Sendable {
     )
   }
 
-  /// Writes lines at the end of the current file; false when the disk did not take all of them.
+  /// Appends lines to the current file; returns false if the disk did not accept all of them.
   private func write(_ entries: [FunctionLogEntry]) -> Bool {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var bytes: [UInt8] = []
     for entry in entries {
-      // Strings and dictionaries of strings always encode.
+      // Encoding strings and dictionaries of strings never fails.
       guard let line = try? encoder.encode(entry) else { continue }
-      // Whoever prints the file in a terminal is as safe as with `hearth logs`.
+      // Control characters are escaped, so that the file is safe to print in a terminal.
       bytes += Array(ControlCharacters.escapedJSON(String(decoding: line, as: UTF8.self)).utf8)
       bytes.append(0x0A)
     }
     var descriptor = openCurrent()
     if descriptor < 0 {
-      // This is for the first line of the first run; if this fails too, so does the next open.
+      // The folder is missing before the first line of the first run. Any error shows in the next
+      // open.
       try? FileManager.default.createDirectory(
         atPath: folder,
         withIntermediateDirectories: true
@@ -199,7 +201,7 @@ final class LogFiles: Sendable {
       }
       return true
     }
-    // Half a line would spoil the one that follows it; what cannot be cut off stays.
+    // A partial line would corrupt the line after it; if truncation fails, it stays.
     if !isWritten { _ = ftruncate(descriptor, size) }
     close(descriptor)
     if isWritten, Int(size) + bytes.count > bytesMax { rotate() }
@@ -227,7 +229,7 @@ final class LogFiles: Sendable {
     for index in 0..<filesMax where !isFull {
       guard let content = FileManager.default.contents(atPath: path(index)) else { break }
       for line in content.split(separator: 0x0A).reversed() where !isFull {
-        // A line that a crash cut in half is skipped.
+        // Skip a line that a crash has truncated.
         guard let entry = try? decoder.decode(FunctionLogEntry.self, from: Data(line)) else {
           continue
         }

@@ -1,9 +1,9 @@
 import HeapModule
 
-/// The times by which something must be done, one a key, the earliest at hand.
+/// A priority queue of deadlines with one time per key and fast access to the earliest.
 ///
-/// A time that was changed or dropped stays in the heap until it comes up or until such times are
-/// the most of it; so each change costs the same however many keys there are.
+/// Changed and removed times stay in the heap until they reach its top, or until they make up most
+/// of the heap. The cost of a change therefore does not depend on the number of keys.
 struct Deadlines<Key: Hashable> {
   private struct Entry: Comparable {
     var time: Duration
@@ -12,34 +12,31 @@ struct Deadlines<Key: Hashable> {
     static func < (left: Self, right: Self) -> Bool { left.time < right.time }
   }
 
-  /// The outdated entries that are not worth a clean-up.
+  /// The number of outdated entries below which the heap is not rebuilt.
   private static var outdatedMax: Int { 64 }
 
   private var times: [Key: Duration] = [:]
   private var heap = Heap<Entry>()
 
-  /// The earliest time.
   var first: Duration? { heap.min?.time }
 
-  /// How many times are stored, outdated ones among them.
+  /// The number of stored times, including outdated ones.
   var storedCount: Int { heap.count }
 
-  /// The time of a key.
   subscript(key: Key) -> Duration? { times[key] }
 
-  /// Gives a key its time, in place of the one before.
+  /// Sets the time of a key, replacing its previous time.
   mutating func set(_ key: Key, _ time: Duration) {
     if times.updateValue(time, forKey: key) == time { return }
     heap.insert(Entry(time: time, key: key))
     cleanUp()
   }
 
-  /// Drops a key's time.
   mutating func remove(_ key: Key) {
     if times.removeValue(forKey: key) != nil { cleanUp() }
   }
 
-  /// Takes out the key with the earliest time if that time has come.
+  /// Removes and returns the key with the earliest time, if that time is not after `now`.
   mutating func popDue(_ now: Duration) -> Key? {
     guard let first = heap.min, first.time <= now else { return nil }
     heap.removeMin()
@@ -48,7 +45,7 @@ struct Deadlines<Key: Hashable> {
     return first.key
   }
 
-  /// Lets the heap begin with a current time, and bounds it.
+  /// Removes outdated times from the top of the heap, and bounds the number of others.
   private mutating func cleanUp() {
     while let first = heap.min, times[first.key] != first.time { heap.removeMin() }
     if heap.count > 2 * times.count + Self.outdatedMax {

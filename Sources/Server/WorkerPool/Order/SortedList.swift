@@ -1,13 +1,12 @@
-/// Distinct values in ascending order, for some hundred of them.
+/// A list of distinct values in ascending order, designed for a few hundred values.
 ///
-/// A value is found by halving. Moving what stands behind it costs less than a tree would.
+/// Lookup is a binary search. For this size, shifting elements costs less than a tree would.
 struct SortedList<Element: Comparable> {
   private var elements: [Element] = []
 
-  /// The smallest value.
   var first: Element? { elements.first }
 
-  /// The smallest value that is not below `bound`.
+  /// Returns the smallest value that is not below `bound`.
   func first(from bound: Element) -> Element? {
     let place = place(of: bound)
     return place < elements.endIndex ? elements[place] : nil

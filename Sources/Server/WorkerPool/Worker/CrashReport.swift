@@ -1,23 +1,23 @@
-/// Gathers the report that Swift's runtime writes to stderr when a process crashes.
+/// A parser that condenses the report that Swift's runtime writes to stderr on a crash.
 ///
-/// The report is a page of addresses and frames of the runtime library; only the reason and its
-/// place in the function's own code are helpful. Lines outside a report pass untouched.
+/// The report is a page of addresses and runtime frames. Only the reason and the frames in the
+/// function's own code are useful. Lines outside a report pass unchanged.
 struct CrashReport {
-  /// What happens to a line.
+  /// The way a line of stderr is handled.
   enum Verdict: Equatable {
     /// The line is not part of a report.
     case passes
-    /// The line was taken in.
+    /// The line is part of a report and is withheld.
     case taken
-    /// The report has ended with this line; the value is its essence, in lines.
+    /// The line ends the report; the value is a summary of the report, in lines.
     case complete(String)
   }
 
-  /// The frames shown; a deeper stack is rarely read.
+  /// The maximum number of frames shown; deeper stacks are rarely read.
   private static let framesMax = 8
-  /// The part of a line that is looked at; names of generic types are long, but not longer.
+  /// The length of the inspected part of a line, enough for long names of generic types.
   static let lineBytesMax = 8 << 10
-  /// The longest report; more lines are not a report.
+  /// The maximum number of lines in a report; after that the report is cut off.
   private static let linesMax = 400
 
   private var isOpen = false
@@ -26,17 +26,17 @@ struct CrashReport {
   private var frames: [String] = []
   private var isInRuntime = false
 
-  /// Whether a line, or the part of it that there is, begins a report.
+  /// True if a line, or the beginning of one, starts a report.
   static func begins(_ line: [UInt8]) -> Bool {
     line.starts(with: "*** ".utf8) && begins(String(decoding: line, as: UTF8.self))
   }
 
-  // "*** Signal 4: Backtracing from 0x7f…", whose line ends seconds later, with the report.
+  // Example: "*** Signal 4: Backtracing from 0x7f…". The line ends seconds later, with the report.
   private static func begins(_ line: String) -> Bool {
     line.hasPrefix("*** ") && line.contains("acktracing from 0x")
   }
 
-  /// Takes the next line of stderr.
+  /// Processes a line of stderr.
   mutating func take(_ line: String) -> Verdict {
     if !isOpen {
       guard Self.begins(line) else { return .passes }
@@ -54,12 +54,14 @@ struct CrashReport {
     return .taken
   }
 
-  /// The essence of a report that has begun but that nothing will end; nil when there is none.
+  /// Returns a summary of an unfinished report, because no more lines will follow.
+  ///
+  /// Nil if no report has begun or it contains nothing useful.
   mutating func end() -> String? {
     isOpen && !(reason.isEmpty && frames.isEmpty) ? finish() : nil
   }
 
-  /// Keeps frames with a place in source code, up to where the runtime library called the function.
+  /// Keeps frames with a source location, up to the frame where the runtime called the function.
   private mutating func takeFrame(_ line: String) {
     guard let place = line.ranges(of: " at /").last, !line.contains("<compiler-generated>"),
       !isInRuntime, frames.count < Self.framesMax

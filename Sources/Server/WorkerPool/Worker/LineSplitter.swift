@@ -6,16 +6,16 @@
   import Musl
 #endif
 
-/// Cuts a process's output into lines, each at most `lineBytesMax` long.
+/// A splitter that cuts a process's output into lines of at most `lineBytesMax` bytes.
 ///
-/// The first part of a longer line comes out, marked as cut, as soon as it is full. The rest of the
-/// line is dropped and comes out as a line that only says how much was dropped.
+/// The first part of a longer line is returned, marked as cut, as soon as it is full. The rest of
+/// the line is dropped and returned as a line that reports only how much was dropped.
 package struct LineSplitter {
-  /// One line, without its line ending.
+  /// A line without its line ending.
   package struct Line: Sendable, Equatable {
     package var bytes: [UInt8]
     package var isCut = false
-    /// The bytes dropped from the previous, cut line; such a line has no bytes of its own.
+    /// The number of bytes dropped from the preceding, cut line; this line then has no bytes.
     package var bytesDropped = 0
   }
 
@@ -24,17 +24,17 @@ package struct LineSplitter {
   private var bytesDropped = 0
   private var isCut = false
 
-  /// A splitter that holds at most `lineBytesMax` bytes.
+  /// Creates a splitter that holds at most `lineBytesMax` bytes.
   package init(lineBytesMax: Int) {
     self.lineBytesMax = lineBytesMax
   }
 
-  /// Takes output; returns the lines that it completes.
+  /// Processes output and returns the lines that it completes.
   package mutating func append(_ bytes: some Collection<UInt8>) -> [Line] {
     Array(bytes).withUnsafeBytes { append($0) }
   }
 
-  /// Takes output, copying no more of it than is kept.
+  /// Processes output and returns the lines that it completes, copying only the bytes it keeps.
   package mutating func append(_ bytes: UnsafeRawBufferPointer) -> [Line] {
     var lines: [Line] = []
     var rest = bytes[...]
@@ -47,10 +47,10 @@ package struct LineSplitter {
     return lines
   }
 
-  /// What there is of a line that has not ended.
+  /// The bytes of the current line that has not ended yet.
   package var unfinished: [UInt8] { pending }
 
-  /// The last line, when nothing ends it.
+  /// Returns the last line, if the output ended without a line ending.
   package mutating func finish() -> [Line] {
     var lines: [Line] = []
     if !pending.isEmpty || isCut { endLine(&lines) }

@@ -1,36 +1,38 @@
-/// Decides when to look at a worker's memory again, and whether it has too much.
+/// A schedule for sampling a worker's memory that detects when the limit is exceeded.
 ///
-/// The less room is left, the sooner it looks, so that a worker which fills its memory at full
-/// speed is ended before it has taken much more than its own.
+/// The less memory is left, the sooner it samples again. A worker that fills its memory at full
+/// speed is therefore ended before it exceeds its limit by much.
 struct MemoryWatch {
-  /// The result of a look.
+  /// The result of a sample.
   enum Verdict: Equatable {
     case lookAgain(after: Duration)
-    /// The worker must be ended.
+    /// The worker exceeds its limit and must be ended.
     case exceeded
   }
 
-  /// How fast one process can fill fresh memory.
+  /// The rate at which one process can fill fresh memory.
   private static let fillBytesPerSecond = 4 << 30
   private static let waitMin = Duration.milliseconds(20)
   private static let waitMax = Duration.milliseconds(250)
-  /// The wait between looks at a worker that runs nothing.
+  /// The wait between samples of an idle worker.
   static let idleWait = Duration.seconds(1)
-  /// The age from which the memory of the worker's other processes is measured again.
+  /// The age at which the measured memory of the worker's descendants is out of date.
   private static let othersWait = Duration.milliseconds(250)
 
   let limitBytes: Int
-  /// The bytes in use at the last look.
+  /// The number of bytes in use at the last sample.
   private(set) var usedBytes = 0
   private var othersBytes = 0
   private var othersAt: Duration?
 
-  /// A watch over a worker that may use `limitBytes`.
   init(limitBytes: Int) {
     self.limitBytes = limitBytes
   }
 
-  /// Notes what the worker uses; `othersBytes` returns what its other processes use.
+  /// Records a sample of the worker's memory.
+  ///
+  /// `othersBytes` returns the memory of the worker's descendants, and is called only from time to
+  /// time.
   mutating func look(
     ownBytes: Int,
     othersBytes count: () -> Int,
@@ -48,7 +50,7 @@ struct MemoryWatch {
     return .lookAgain(after: min(Self.waitMax, max(Self.waitMin, .seconds(room))))
   }
 
-  /// An amount of memory in words for a person.
+  /// Formats an amount of memory for people, in MiB, rounded up.
   static func text(_ bytes: Int) -> String {
     let mebibytes = (bytes + (1 << 20) - 1) >> 20
     return "\(mebibytes) MiB"

@@ -1,22 +1,23 @@
-/// Passes a worker's lines up to a rate of lines and of bytes, and counts the dropped ones.
+/// A rate limiter for a worker's output lines, by lines and bytes, that counts dropped lines.
 ///
-/// A worker's output is always read, so that a flood blocks neither the worker nor the server.
+/// A worker's output is always read, so that a flood of output blocks neither the worker nor the
+/// server.
 struct OutputLimiter {
-  /// What happens to a line.
+  /// The decision about a line.
   enum Verdict: Equatable {
     case pass
-    /// The line passes, after the given lines and bytes were dropped.
+    /// The line passes, and the given lines and bytes were dropped before it.
     case passAfter(Dropped)
     case drop
   }
 
-  /// What was dropped.
+  /// The amount of dropped output.
   struct Dropped: Equatable {
     var lines = 0
     var bytes = 0
   }
 
-  /// How much passes in the long run, and at once.
+  /// The sustained rate, and the burst that is allowed at once.
   struct Rate {
     var perSecond: Int
     var burst: Int
@@ -26,12 +27,11 @@ struct OutputLimiter {
   private let bytes: Rate
   private var linesAllowed: Double
   private var bytesAllowed: Double
-  /// When the last line was judged.
+  /// The time of the last decision.
   private(set) var last: Duration = .zero
-  /// What was dropped since the last line passed.
+  /// The amount dropped since a line last passed.
   private(set) var dropped = Dropped()
 
-  /// A limiter that has let nothing pass yet.
   init(lines: Rate, bytes: Rate) {
     self.lines = lines
     self.bytes = bytes
@@ -39,7 +39,7 @@ struct OutputLimiter {
     self.bytesAllowed = Double(bytes.burst)
   }
 
-  /// Judges one line.
+  /// Decides whether one line passes.
   mutating func judge(bytes count: Int, now: Duration) -> Verdict {
     let elapsed = max(.zero, now - last) / .seconds(1)
     last = now
@@ -55,7 +55,7 @@ struct OutputLimiter {
     return takeDropped().map { .passAfter($0) } ?? .pass
   }
 
-  /// What was dropped and not reported yet, or nil.
+  /// Returns and resets the amount that was dropped but not reported; nil if there is none.
   mutating func takeDropped() -> Dropped? {
     guard dropped.lines > 0 else { return nil }
     defer { dropped = Dropped() }

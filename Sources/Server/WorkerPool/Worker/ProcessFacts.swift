@@ -6,12 +6,12 @@
   import Musl
 #endif
 
-/// What the system knows about a worker's process and the processes it has started.
+/// System queries and controls for a worker's process and its descendants.
 ///
-/// Only this type of the room asks the platform. On Linux it reads `/proc`; on Darwin it asks
-/// `libproc`, and finds a worker's processes by their group only.
+/// Only this type of the module calls the platform for them. On Linux it reads `/proc`. On Darwin
+/// it uses `libproc`, and finds a worker's processes only by their process group.
 enum ProcessFacts {
-  /// The memory that a process does not share with a file, or nil once the process is gone.
+  /// Returns the memory that a process does not share with files; nil if the process is gone.
   static func memoryBytes(of process: pid_t) -> Int? {
     #if canImport(Darwin)
       var usage = rusage_info_v2()
@@ -23,13 +23,16 @@ enum ProcessFacts {
       return status == 0 ? Int(usage.ri_phys_footprint) : nil
     #else
       guard let status = contents("/proc/\(process)/status") else { return nil }
-      // Memory mapped from files can be reclaimed, so the machine does not run out of it.
+      // Memory mapped from files can be reclaimed, so it does not exhaust the machine's memory.
       let kibibytes = number(after: "RssAnon:", in: status) + number(after: "RssShmem:", in: status)
       return kibibytes * 1024
     #endif
   }
 
-  /// The descendants of a process that have not left it, without the process itself.
+  /// Returns the descendants of a process, without the process itself.
+  ///
+  /// Processes whose parents have ended are not found on Linux, nor are processes outside the group
+  /// on Darwin.
   static func descendants(of process: pid_t) -> [pid_t] {
     var found: [pid_t] = []
     #if canImport(Darwin)
@@ -55,9 +58,9 @@ enum ProcessFacts {
     return found
   }
 
-  /// Lets all other processes have the processors before those of a session, for good.
+  /// Permanently lowers the scheduling priority of a session.
   ///
-  /// Where the system refuses, they run on as before.
+  /// If the system refuses, the priority is unchanged.
   static func giveWay(_ session: pid_t) {
     #if canImport(Glibc)
       _ = setpriority(__priority_which_t(PRIO_PGRP.rawValue), id_t(session), niceness)
@@ -65,28 +68,28 @@ enum ProcessFacts {
       _ = setpriority(PRIO_PGRP, id_t(session), niceness)
     #endif
     #if !canImport(Darwin)
-      // Linux may schedule sessions as wholes, which have a niceness of their own.
+      // Linux may schedule whole sessions as groups, each with a niceness of its own.
       write("\(niceness)", to: "/proc/\(session)/autogroup")
     #endif
   }
 
   private static let niceness: Int32 = 10
 
-  /// Whether the process has ended; its parent may still have to collect it.
+  /// True if the process has ended, even if its parent has not reaped it yet.
   static func hasExited(_ process: pid_t) -> Bool {
     var info = siginfo_t()
     guard waitid(P_PID, id_t(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 else { return true }
     return info.si_signo != 0
   }
 
-  /// Ends all processes that inherited the variable with a value for which `isToGo` is true.
+  /// Kills all processes that inherited the variable with a value for which `isToGo` is true.
   ///
-  /// This reaches processes that have left the worker's group and session. It does not find a
-  /// process that has cleared its environment, or any process on Darwin. It reads the environment
-  /// of every process of the machine, so it takes milliseconds.
+  /// This reaches processes that have left the worker's process group and session. It does not find
+  /// processes that have cleared their environment, or any process on Darwin. It takes
+  /// milliseconds, because it reads the environment of every process of the machine.
   static func endAll(inheriting variable: String, where isToGo: (String) -> Bool) {
     #if !canImport(Darwin)
-      // Each round ends processes that others have started meanwhile.
+      // Each round kills processes that were started during the previous one.
       for _ in 0..<roundsMax {
         let marked = names(in: "/proc").compactMap { pid_t($0) }.filter {
           $0 != getpid() && value(of: variable, in: $0).map(isToGo) == true
@@ -97,21 +100,21 @@ enum ProcessFacts {
     #endif
   }
 
-  /// Makes the system end this process first, should the machine's memory run out.
+  /// Makes the system kill this process first if the machine runs out of memory.
   static func offer(_ process: pid_t) {
     #if !canImport(Darwin)
       write("1000", to: "/proc/\(process)/oom_score_adj")
     #endif
   }
 
-  /// The most descendants counted; a worker with more is counted in part.
+  /// The maximum number of descendants counted; a worker with more is counted only in part.
   private static let descendantsMax = 256
   private static let roundsMax = 20
 }
 
 #if !canImport(Darwin)
   extension ProcessFacts {
-    /// Sets something of a process; where the system refuses, it stays as it was.
+    /// Writes an attribute of a process; if the system refuses, the attribute is unchanged.
     private static func write(_ text: String, to path: String) {
       let descriptor = open(path, O_WRONLY | O_CLOEXEC)
       guard descriptor >= 0 else { return }

@@ -13,22 +13,22 @@ import RuntimeSupport
   import Musl
 #endif
 
-/// The private folder of one server's worker sockets.
+/// The private folder for the worker sockets of one server.
 ///
-/// The server holds a lock in it as long as it lives, so that the next server can recognise and
-/// remove what a killed server left.
+/// The server holds a lock in it for as long as it lives. A later server can therefore recognize
+/// and remove the folder of a killed server.
 struct SocketFolder {
-  /// The longest Unix socket path that every platform takes; macOS has room for 104 with the 0.
+  /// The longest Unix socket path on any platform; macOS has 104 bytes with the final zero.
   static let socketPathBytesMax = 103
-  /// A slash and the number of a socket.
+  /// The maximum length of a slash and a socket's number.
   private static let socketNameBytesMax = 11
   private static let prefix = "hearth-workers-"
 
-  /// The path, absolute and without a slash at the end.
+  /// The absolute path, without a slash at the end.
   let path: String
   private let lock: CInt
 
-  /// Makes a fresh folder that only this user can enter.
+  /// Creates a new folder that only the current user can enter.
   init(in parent: String) throws {
     Self.removeStale(in: parent)
     var template = Array("\(parent)/\(Self.prefix)XXXXXX".utf8CString)
@@ -40,7 +40,7 @@ struct SocketFolder {
     }
     guard mkdtemp(&template) != nil else { throw Self.currentError(parent) }
     path = template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
-    // The lock file gets its name once it is locked, so that nobody takes it for a dead server's.
+    // The lock file is renamed only once it is locked, so no server takes it for a stale one.
     let fresh = "\(Self.lockPath(path)).new"
     lock = open(fresh, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0,
@@ -48,22 +48,21 @@ struct SocketFolder {
     else { throw Self.currentError(parent) }
   }
 
-  /// Removes the folder and releases the lock.
   func remove() {
     Self.remove(path)
     close(lock)
   }
 
   private static func remove(_ path: String) {
-    // The next server removes what is left over.
+    // The next server removes any remaining files.
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// Removes the folders whose servers are gone.
+  /// Removes the folders of servers that have exited.
   ///
-  /// A folder without a lock file is just being made, or harms nobody.
+  /// A folder without a lock file is skipped: it is still being created, or it is harmless.
   private static func removeStale(in parent: String) {
-    // An unreadable parent causes an error when the folder is made.
+    // If the parent is unreadable, creating the folder reports the error.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []
     for name in names where name.hasPrefix(prefix) {
       let path = "\(parent)/\(name)"
@@ -71,7 +70,7 @@ struct SocketFolder {
       guard lock >= 0 else { continue }
       defer { close(lock) }
       guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { continue }
-      // Its workers ended with it; the processes they had started and detached end here.
+      // Its workers ended with the server; their detached descendants are killed here.
       ProcessFacts.endAll(inheriting: StraySweep.mark) { $0.hasPrefix("\(path)/") }
       remove(path)
     }

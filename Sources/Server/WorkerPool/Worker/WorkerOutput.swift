@@ -7,9 +7,9 @@ import Invocation
   import Foundation
 #endif
 
-/// Turns a worker's lines into log entries, within the bounds.
+/// A converter of a worker's output lines to log entries, within the bounds.
 struct WorkerOutput {
-  /// A line on its way to the log.
+  /// A log entry without its time and function.
   struct Entry: Equatable {
     var level: String
     var message: String
@@ -18,9 +18,9 @@ struct WorkerOutput {
     var metadata: [String: String] = [:]
   }
 
-  /// Lines kept to explain a failed start.
+  /// The number of lines kept to explain a failed start.
   static let tailMax = 20
-  /// Bytes of these lines: every worker keeps some, and every failed start repeats them.
+  /// The maximum size of the kept lines; every worker holds some, and failed starts repeat them.
   static let tailBytesMax = 16 << 10
 
   private static let flushWait = Duration.seconds(1)
@@ -30,7 +30,6 @@ struct WorkerOutput {
   private var tailBytes = 0
   private var crash = CrashReport()
 
-  /// The output of a worker that has written nothing.
   init(_ configuration: WorkerFleet.Configuration) {
     limiter = OutputLimiter(
       lines: .init(perSecond: configuration.linesPerSecond, burst: configuration.linesBurst),
@@ -38,12 +37,12 @@ struct WorkerOutput {
     )
   }
 
-  /// The last lines, oldest first.
+  /// The last lines of output, oldest first.
   var tail: [String] { Array(tailLines) }
 
-  /// The entries for a line; none when there are too many.
+  /// Returns the log entries for a line; empty if the line is dropped.
   ///
-  /// Lines without text are left out. A crash report comes as one entry, with its last line.
+  /// Blank lines are left out. A crash report is returned as one entry, with its last line.
   mutating func take(_ line: LineSplitter.Line, isError: Bool, now: Duration) -> [Entry] {
     var entries: [Entry] = []
     if line.bytesDropped > 0 {
@@ -70,12 +69,12 @@ struct WorkerOutput {
     return entries + [remembered(Self.entry(line, isError: isError))]
   }
 
-  /// The entries at the process's end: how much was dropped, and an interrupted crash report.
+  /// Returns the final entries: a count of dropped lines and an unfinished crash report.
   mutating func finish() -> [Entry] {
     dropped() + (crash.end().map { [remembered(Entry(level: "error", message: $0))] } ?? [])
   }
 
-  /// Reports what was dropped, if no line has come for a while that could report it.
+  /// Reports dropped lines if no line that could report them has come for a while.
   mutating func flush(now: Duration) -> [Entry] {
     now - limiter.last < Self.flushWait ? [] : dropped()
   }
@@ -107,7 +106,7 @@ struct WorkerOutput {
   }
 
   private static func entry(_ line: LineSplitter.Line, isError: Bool) -> Entry {
-    // Other lines that begin with a brace are the function's own output, as is everything below.
+    // Other lines that begin with a brace are the function's own output, like all text below.
     if !isError, line.bytes.first == UInt8(ascii: "{"),
       let report = try? JSONDecoder().decode(WorkerLogLine.self, from: Data(line.bytes))
     {

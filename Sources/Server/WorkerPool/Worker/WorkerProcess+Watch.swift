@@ -12,7 +12,7 @@ import Synchronization
 #endif
 
 extension WorkerProcess {
-  /// What the run of a process waits for.
+  /// An event in the life of a running process.
   enum Event: Sendable {
     case outputEnded
     case commandsEnded
@@ -20,44 +20,44 @@ extension WorkerProcess {
     case waitedEnough
   }
 
-  /// A worker's load, as its memory watch needs to know it.
+  /// A worker's load, as its memory watch reads it.
   final class Load: Sendable {
     private let running = Atomic(0)
     private let begun = Atomic(0)
-    /// Set while the watch looks rarely.
+    /// True while the watch samples only rarely.
     let isDozing = Atomic(false)
 
-    /// Notes that an exchange is given to the worker; true when the watch must wake.
+    /// Records that the worker is given an invocation; returns true if the watch must wake.
     func begin() -> Bool {
       running.wrappingAdd(1, ordering: .relaxed)
       begun.wrappingAdd(1, ordering: .relaxed)
       return isDozing.load(ordering: .relaxed) && isDozing.exchange(false, ordering: .relaxed)
     }
 
-    /// Notes that the worker has finished an exchange.
+    /// Records that the worker has finished an invocation.
     func end() { running.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Whether something runs, or has begun since the last call.
+    /// Returns true if an invocation runs, or has begun since the last call.
     func wasBusy() -> Bool {
       begun.exchange(0, ordering: .relaxed) > 0 || running.load(ordering: .relaxed) > 0
     }
   }
 
-  /// The next look at a running process.
+  /// The schedule of the samples of a running process.
   struct Watch {
     let eventLoop: any EventLoop
     let onExit: @Sendable () -> Void
     var next: Scheduled<Void>?
   }
 
-  /// The process and its memory; nil when it does not run.
+  /// The process and its memory; nil if it is not running.
   var status: WorkerStatus? {
     state.withLock { state in
       state.process.map { WorkerStatus(pid: $0, memoryBytes: state.memory.usedBytes) }
     }
   }
 
-  /// Watches a process that runs, until `ended`, and calls back when it has exited.
+  /// Starts watching a running process, until `ended`; calls `onExit` when it has exited.
   func began(_ process: pid_t, onExit: @escaping @Sendable () -> Void) {
     state.withLock { state in
       state.process = process
@@ -69,7 +69,7 @@ extension WorkerProcess {
     eventLoop.execute { self.look() }
   }
 
-  /// Notes that the process is about to be collected: its number may soon be another's.
+  /// Stops watching, before the process is reaped and its ID may be reused.
   func ended() {
     state.withLock { $0.process = nil }
     let next = watch.withLock { watch in
@@ -79,41 +79,41 @@ extension WorkerProcess {
     next?.cancel()
   }
 
-  /// Whether the process ended although nobody had asked it to; only once it has ended.
+  /// True if the process ended without being asked to; valid only once it has ended.
   var hasCrashed: Bool { state.withLock { $0.hasRun && !$0.isUnwanted } }
 
-  /// Why the server ended the process, or nil.
+  /// The reason why the server ended the process; nil if it did not.
   var endDetail: String? { state.withLock { $0.endDetail } }
 
-  /// Ends the process, for a reason that its callers are told.
+  /// Kills the process for a reason that is reported to its callers.
   func end(saying detail: String) {
     state.withLock { $0.endDetail = $0.endDetail ?? detail }
     send(.kill)
   }
 
-  /// Ends what the process has started and what has left its process group.
+  /// Kills descendants of the process that have left its process group.
   func endStrays() async {
     await context.strays.end(socketPath: socketPath.withLock { $0 })
   }
 }
 
-// MARK: - Memory and the end
+// MARK: - Memory and exit
 
 extension WorkerProcess {
-  /// The first and the longest wait between looks at a process whose outputs have ended.
+  /// The first and the longest wait between checks of a process whose outputs have closed.
   private static let exitWaitMin = Duration.microseconds(200)
   private static let exitWaitMax = Duration.milliseconds(100)
-  /// The time after which the process is known to live on without outputs.
+  /// The time after which a process is considered to continue without outputs.
   private static let outputlessMax = Duration.milliseconds(250)
-  /// The wait between looks at a process that was told to end.
+  /// The wait between samples of a process that was asked to end.
   private static let endingWait = Duration.milliseconds(10)
-  /// How long processes left by a dead worker may take to close its outputs.
+  /// The time that descendants of an exited worker have to close its outputs.
   private static let strayTimeMax = Duration.milliseconds(500)
 
-  /// Looks at the process's memory, and schedules the next look.
+  /// Samples the process's memory and schedules the next sample.
   ///
-  /// It runs on an event loop and not in a task, so that a server whose tasks are all busy still
-  /// looks in time.
+  /// It runs on an event loop rather than in a task. It is therefore on time even if all threads of
+  /// the server's tasks are busy.
   private func look() {
     guard let process = state.withLock({ $0.process }) else { return }
     if ProcessFacts.hasExited(process) {
@@ -137,7 +137,7 @@ extension WorkerProcess {
     log(state.withLock { $0.output.flush(now: now) })
     switch verdict {
     case .exceeded:
-      // This comes at once, before anything else, because the worker may go on filling memory.
+      // The worker is killed before anything else, because it may continue to fill memory.
       let detail = end(for: .tooLarge).detail
       let isThere = state.withLock { state in
         state.endDetail = state.endDetail ?? detail
@@ -147,7 +147,7 @@ extension WorkerProcess {
       lookAgain(after: Self.exitWaitMax)
     case .lookAgain(let wait):
       if !isBusy { load.isDozing.store(true, ordering: .relaxed) }
-      // Somebody may wait for the place of a process that was told to end.
+      // Another worker may be waiting for the place of a process that was asked to end.
       let isEnding = state.withLock { $0.isUnwanted }
       lookAgain(after: isEnding ? min(wait, Self.endingWait) : wait)
     }
@@ -161,13 +161,13 @@ extension WorkerProcess {
     }
   }
 
-  /// Makes the watch look soon, because the worker has work again.
+  /// Schedules a sample soon, because the worker has work again or is to end.
   func wakeWatch() { lookAgain(after: .zero) }
 
   /// Returns once the process has exited and its output has been read.
   ///
-  /// Its outputs may end long before it, or long after it when processes that it has started hold
-  /// them.
+  /// Its outputs may close long before it exits, or long after if descendants hold them open. In
+  /// the second case, reading stops after `strayTimeMax`.
   func waitForTheEnd(of process: pid_t, _ group: inout TaskGroup<Event>) async {
     var outputsOpen = 2
     var hasExited = false
@@ -190,7 +190,7 @@ extension WorkerProcess {
         await endStrays()
         let until = context.time.now() + Self.strayTimeMax
         group.addTask {
-          // The task is cancelled when the outputs have ended first.
+          // The sleep is cancelled if the outputs close first.
           try? await self.context.time.sleep(until)
           return .waitedEnough
         }
@@ -200,7 +200,6 @@ extension WorkerProcess {
     }
   }
 
-  /// Returns once the process has exited or the task is cancelled.
   private func waitForExit(of process: pid_t) async {
     var wait = Self.exitWaitMin
     let began = context.time.now()
@@ -220,7 +219,7 @@ extension WorkerProcess {
     }
   }
 
-  /// The reason for ending a worker, for the log and for the invocations it ran.
+  /// Returns the reason for ending a worker, for the log and for its invocations.
   func end(
     for reason: FunctionScheduler.KillReason
   ) -> (level: String, message: String, detail: String) {
@@ -258,7 +257,7 @@ extension WorkerProcess {
 // MARK: - Output
 
 extension WorkerProcess {
-  /// Reads everything that the process writes, as fast as it writes.
+  /// Reads all output of the process, as fast as the process writes it.
   func read(_ output: SubprocessOutputSequence, isError: Bool) async {
     var splitter = LineSplitter(lineBytesMax: context.configuration.lineBytesMax)
     var isCrashing = false
@@ -284,7 +283,9 @@ extension WorkerProcess {
     log(state.withLock { isError ? $0.output.finish() : [] })
   }
 
-  /// Keeps the processors free for others: a crash report takes up to a second of one.
+  /// Lowers the priority of the crashing process, or kills it if it may not write a report.
+  ///
+  /// A crash report takes up to a second of processor time.
   private func crashBegan() {
     let mayReport = version.workerCrashing(self)
     state.withLock { state in

@@ -19,15 +19,14 @@ import Synchronization
   import SystemPackage
 #endif
 
-/// One worker: the process, its socket, its idle connections and its output.
+/// A worker: its process, socket, idle connections and output.
 final class WorkerProcess: Sendable {
-  /// A command of the scheduler to a worker.
+  /// A command from the scheduler to a worker.
   enum Command: Sendable {
-    /// Ask the worker until it answers.
+    /// Probe the worker until it answers.
     case probe
-    /// Ask the worker to finish and exit.
     case terminate
-    /// End the worker's process group.
+    /// Kill the worker's process group.
     case kill
   }
 
@@ -37,17 +36,17 @@ final class WorkerProcess: Sendable {
   }
 
   struct State {
-    /// The idle connections; the last used is used first, so that few stay open.
+    /// The idle connections; the last used is reused first, so that few stay open.
     var idle: [IdleConnection] = []
     var isOver = false
-    /// Set when the worker must not run, or not any longer.
+    /// True if the worker must not start, or must end.
     var isUnwanted = false
     var output: WorkerOutput
-    /// Whether there has been a process.
+    /// True if the process was ever started.
     var hasRun = false
-    /// The process while it runs.
+    /// The process ID while the process runs.
     var process: pid_t?
-    /// Why the server ended the process, if it did.
+    /// The reason why the server ended the process; nil if it did not.
     var endDetail: String?
     var memory: MemoryWatch
   }
@@ -55,14 +54,14 @@ final class WorkerProcess: Sendable {
   let id: FunctionScheduler.WorkerID
   let version: FunctionVersion
   let state: Mutex<State>
-  /// The exchanges that the worker carries, and how many it has ever carried.
+  /// The counters of current and started invocations, for the memory watch.
   let load = Load()
   let watch = Mutex<Watch?>(nil)
   let socketPath = Mutex<String>("")
   private let commands: AsyncStream<Command>
   private let command: AsyncStream<Command>.Continuation
 
-  /// A worker that has not been started.
+  /// Creates a worker that is not started yet.
   init(id: FunctionScheduler.WorkerID, of version: FunctionVersion) {
     self.id = id
     self.version = version
@@ -75,27 +74,27 @@ final class WorkerProcess: Sendable {
         )
       )
     )
-    // The stream stays short: the scheduler sends each command at most once a phase.
+    // The stream stays short: the scheduler sends each command at most once per phase.
     (commands, command) = AsyncStream.makeStream()
     command.yield(.probe)
   }
 
   var context: FleetContext { version.context }
 
-  /// The last lines that the worker wrote, for an error message; empty when there are none.
+  /// The last lines of the worker's output, for an error message; empty if there are none.
   var lastOutput: String {
     let lines = state.withLock { $0.output.tail }
     return lines.isEmpty ? "" : "\n" + lines.joined(separator: "\n")
   }
 
-  /// Passes a command on; a process that has ended ignores it.
+  /// Sends a command to the worker; a process that has ended ignores it.
   func send(_ command: Command) {
     if command != .probe { state.withLock { $0.isUnwanted = true } }
     self.command.yield(command)
     if command != .probe { wakeWatch() }
   }
 
-  /// Sends the exchange over an idle connection, or a new one.
+  /// Sends an invocation over an idle connection, or over a new one.
   func run(_ exchange: WorkerCall) {
     if load.begin() { wakeWatch() }
     if let connection = idleConnection(near: exchange.eventLoop) {
@@ -110,15 +109,15 @@ final class WorkerProcess: Sendable {
     }
   }
 
-  /// The longest time a connection stays idle.
+  /// The longest time that a connection stays idle.
   ///
-  /// It is well below the time after which a worker closes a silent connection, so that no request
-  /// meets a closing one.
+  /// It is well below the time after which a worker closes an idle connection, so no request is
+  /// sent on a connection that is being closed.
   private static let idleConnectionTimeMax = Duration.seconds(300)
-  /// The most connections that stay idle: what a burst has opened beyond them is closed after it.
+  /// The maximum number of idle connections; a burst's additional ones are closed after use.
   private static let idleConnectionsMax = 64
 
-  /// The last used connection, on the caller's event loop if it has one.
+  /// Returns the last used connection, restricted to the caller's event loop if it has one.
   private func idleConnection(near eventLoop: (any EventLoop)?) -> WorkerConnection? {
     let oldest = context.time.now() - Self.idleConnectionTimeMax
     return state.withLock { state in
@@ -131,12 +130,12 @@ final class WorkerProcess: Sendable {
     }
   }
 
-  /// Notes that the service ended before the worker was started.
+  /// Records that the service ended before the worker was started.
   func neverRan() {
     version.workerExited(self, detail: "the server is stopping")
   }
 
-  /// Starts the process and stays until it has exited.
+  /// Starts the process and returns once it has exited.
   func execute() async {
     let detail: String
     version.workerLaunched(self)
@@ -166,7 +165,7 @@ final class WorkerProcess: Sendable {
     version.workerExited(self, detail: detail)
   }
 
-  /// Stays until the debugger's process is given up; the server neither starts nor ends it.
+  /// Returns once the debugger process is released; the server neither starts nor ends it.
   private func followDebugger() async -> String {
     await withDiscardingTaskGroup { group in
       for await command in commands {
@@ -180,14 +179,14 @@ final class WorkerProcess: Sendable {
 
   private func runProcess(socketPath: String) async throws -> String {
     var options = PlatformOptions()
-    // A session of its own gives the worker its own process group, and no terminal to signal it.
+    // A new session gives the worker its own process group, and no terminal that could signal it.
     options.createSession = true
     options.teardownSequence = [
       .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .zero)
     ]
     let result = try await Subprocess.run(
       .path(FilePath(version.function.executable)),
-      // What `ps` shows.
+      // The name that `ps` shows.
       arguments: Arguments(
         executablePathOverride: "hearth-worker: \(version.function.name)",
         remainingValues: []
@@ -199,7 +198,7 @@ final class WorkerProcess: Sendable {
         )
       ),
       platformOptions: options,
-      // Held open while the worker must live: it exits when its standard input ends.
+      // The input is held open while the worker must live: the worker exits when it closes.
       input: .inputWriter,
       output: .sequence,
       error: .sequence
@@ -219,7 +218,7 @@ final class WorkerProcess: Sendable {
         }
         group.addTask {
           await self.follow { command in
-            // A process that has meanwhile exited needs no signal.
+            // Errors are ignored, because the process may already have exited.
             switch command {
             case .probe: break
             case .terminate: try? execution.send(signal: .terminate)
@@ -234,7 +233,7 @@ final class WorkerProcess: Sendable {
         }
         await waitForTheEnd(of: process, &group)
         group.cancelAll()
-        // The process has exited; the processes that it started end with it.
+        // The process has exited; the processes that it started are killed, too.
         try? execution.send(signal: .kill, toProcessGroup: true)
         await endStrays()
       }
@@ -251,7 +250,7 @@ final class WorkerProcess: Sendable {
 
   /// The settings for a short backtrace: functions and lines of the crashed thread.
   ///
-  /// Making it takes a second in a debug build.
+  /// Producing the backtrace takes a second in a debug build.
   private static let backtrace =
     "enable=yes,symbolicate=fast,threads=crashed,images=none,registers=none,interactive=no,"
     + "color=no,limit=24,top=0"
@@ -276,7 +275,7 @@ final class WorkerProcess: Sendable {
     return values
   }
 
-  /// Carries out commands until the task is cancelled.
+  /// Executes commands until the task is cancelled.
   private func follow(signal: @Sendable (Command) -> Void) async {
     await withDiscardingTaskGroup { group in
       for await command in commands {
@@ -293,14 +292,15 @@ final class WorkerProcess: Sendable {
 // MARK: - Health
 
 extension WorkerProcess {
-  /// The first wait before a worker is asked again; each next one is half as long again.
+  /// The first wait between two probes; each further wait is half as long again.
   private static let probeWaitMin = Duration.milliseconds(1)
-  /// The longest wait before a worker is asked again.
+  /// The longest wait between two probes.
   private static let probeWaitMax = Duration.milliseconds(50)
 
-  /// Asks the worker whether it is well until it is, or until the task is cancelled.
+  /// Probes the worker until it answers or the task is cancelled.
   ///
-  /// The scheduler bounds this: it has a worker killed that does not answer in time.
+  /// The scheduler limits the time, because it has a worker killed that does not answer soon
+  /// enough.
   private func probe() async {
     var wait = Self.probeWaitMin
     while !Task.isCancelled {
@@ -314,7 +314,7 @@ extension WorkerProcess {
   }
 
   private func isHealthy() async -> Bool {
-    // No connection and no answer mean the same: the worker is not ready yet.
+    // A failed connection and a missing response both mean that the worker is not ready yet.
     guard let connection = try? await connect().get() else { return false }
     let exchange = WorkerCall(
       InvocationRequest(
@@ -354,7 +354,7 @@ extension WorkerProcess {
     let unwanted = state.withLock { state -> [WorkerConnection] in
       guard !state.isOver else { return [connection] }
       state.idle.append(IdleConnection(connection: connection, since: now))
-      // The oldest come first.
+      // The connections are ordered by age, oldest first.
       let outdated = state.idle.prefix { now - $0.since > Self.idleConnectionTimeMax }.count
       let count = max(outdated, state.idle.count - Self.idleConnectionsMax)
       guard count > 0 else { return [] }
@@ -364,7 +364,7 @@ extension WorkerProcess {
     for connection in unwanted { connection.close() }
   }
 
-  /// Owns the exchange of one health check.
+  /// The owner of one health check.
   private final class HealthProbe: ExchangeOwner {
     private let worker: WorkerProcess
 
@@ -373,7 +373,7 @@ extension WorkerProcess {
     }
 
     func exchangeEnded(_ exchange: WorkerCall, on connection: WorkerConnection, isReusable: Bool) {
-      // There is one for each call that was given up; calls make their own.
+      // Each probe and each call opens its own connection, so this one is not reused.
       connection.close()
     }
 
