@@ -24,9 +24,8 @@ let package = Package(
     // Common types for HTTP requests and responses.
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     // The Firestore messages, binary and JSON. The traits are disabled because nothing here uses
-    // them,
-    // and SwiftPM passes their flags in a different order for each plan, which would recompile it
-    // all.
+    // them, and SwiftPM passes their flags in a different order for each plan, which would
+    // recompile it all.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
     // The command line: parsing, help, completions and the manual page.
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -363,8 +362,9 @@ func application() -> [Target] {
   ]
 }
 
-/// Returns the targets that `hearth init` writes, built as in a separate package: without our
-/// settings.
+/// Returns the targets that `hearth init` writes, built without our settings.
+///
+/// They are compiled as in a separate package.
 func starter() -> [Target] {
   let templates = "Sources/Server/HearthCLI/Templates"
   return [

@@ -1,9 +1,9 @@
 /// The fields of a document or of a nested map: values by name.
 ///
 /// A map is used like a dictionary. Names are compared by their UTF-8 bytes, as in Firestore;
-/// Swift's `String` treats `é` as one scalar and as two as equal. Fields are sorted by those bytes,
-/// which is also the order in which Firestore compares maps. Finding a field takes O(log n),
-/// inserting one up to O(n).
+/// Swift's `String` ignores the difference between `é` as one scalar and as two. Fields are sorted
+/// by those bytes, which is also the order in which Firestore compares maps. Finding a field takes
+/// O(log n), inserting one up to O(n).
 public struct MapValue: Sendable, Hashable {
   /// A field's name and value.
   public typealias Element = (key: String, value: FirestoreValue)

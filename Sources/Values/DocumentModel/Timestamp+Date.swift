@@ -12,8 +12,7 @@ extension Timestamp {
     let interval = date.timeIntervalSince1970
     guard interval.isFinite, abs(interval) < 1e12 else { return nil }
     // The whole seconds are split off first. A double only just resolves microseconds in this
-    // century,
-    // and multiplying the whole interval would round twice.
+    // century, and multiplying the whole interval would round twice.
     let seconds = interval.rounded(.down)
     let microseconds = Int64(seconds) * 1_000_000 + Int64(((interval - seconds) * 1e6).rounded())
     self.init(microseconds: microseconds)

@@ -49,8 +49,7 @@ struct ValueReader: Decoder {
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   // Documents are at most 20 levels deep, and the parser bounds the JSON of callables. Anything
-  // deeper
-  // comes from a type whose `init(from:)` recurses endlessly.
+  // deeper comes from a type whose `init(from:)` recurses endlessly.
   private static let depthMax = 200
 
   func read<T: Decodable>(_ type: T.Type) throws -> T {

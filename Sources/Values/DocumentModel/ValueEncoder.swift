@@ -90,9 +90,8 @@ private struct ValueWriter: Encoder {
   }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    // A second container of the same kind adds to the first: a class and its superclass both ask
-    // for
-    // one.
+    // A second container of the same kind adds to the first, because a class and its superclass
+    // each ask for a container.
     if case .map = slot.content {} else { slot.content = .map([]) }
     return KeyedEncodingContainer(ValueKeyedWriter<Key>(writer: self))
   }

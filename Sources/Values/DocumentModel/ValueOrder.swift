@@ -66,8 +66,9 @@ package enum ValueOrder {
     compare(left, right) == .equal
   }
 
-  /// A group of types that are ordered together; a range in a query stays within its operand's
-  /// class.
+  /// A group of types that are ordered together.
+  ///
+  /// A range in a query stays within its operand's class.
   package enum TypeClass: Int, Sendable {
     case null, boolean, number, timestamp, string, bytes, reference, geoPoint, array, vector, map
   }

@@ -64,8 +64,7 @@ package struct PathPattern: Sendable, Hashable {
     segments.contains { if case .literal = $0 { false } else { true } }
   }
 
-  /// The id of the collection that holds every matching document; nil if the pattern does not fix
-  /// it.
+  /// The id of the collection that holds every matching document; nil if it varies.
   package var collectionID: String? {
     guard segments.count >= 2, segments.last?.isMany == false,
       case .literal(let id) = segments[segments.count - 2]

@@ -1,4 +1,4 @@
-/// An app identified by a valid App Check token.
+/// An app, identified by its App Check token.
 package struct AppIdentity: Sendable, Hashable {
   package var appID: String
   /// All claims of the token, as the JSON text of its payload.

@@ -1,7 +1,8 @@
 /// The caller's identity, derived from a request's credentials.
 package enum AuthContext: Sendable, Hashable {
-  /// The administrator, who is not subject to access rules: `Bearer owner` and the servers' own
-  /// clients.
+  /// The administrator, who is not subject to access rules.
+  ///
+  /// This is `Bearer owner` and the servers' own clients.
   case admin
   case unauthenticated
   case user(UserIdentity)

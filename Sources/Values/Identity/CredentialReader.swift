@@ -29,7 +29,7 @@ package struct CredentialReader: Sendable {
     self.appTokens = appTokens
   }
 
-  /// Returns the caller's identity for an `Authorization` header; nil is unauthenticated.
+  /// Returns the caller's identity for an `Authorization` header; without one, unauthenticated.
   ///
   /// In `emulator` mode `Bearer owner` is the administrator. A JWT of three parts (the third may be
   /// empty) is trusted if its header and payload are JSON objects and the payload has a non-empty
@@ -77,8 +77,9 @@ package struct CredentialReader: Sendable {
     return .user(UserIdentity(uid: decoded.claims.sub ?? "", claimsJSON: decoded.claimsJSON))
   }
 
-  /// Returns the calling app for its App Check token; trusted on the emulator, verified in
-  /// production.
+  /// Returns the calling app for its App Check token.
+  ///
+  /// The token is trusted on the emulator and verified in production.
   package func verifyApp(token: String) async throws(StatusError) -> AppIdentity {
     let decoded: DecodedToken
     if mode == .emulator {

@@ -72,8 +72,7 @@ package actor SigningKeys {
   private func refreshed() async throws -> Kept {
     if let fetching { return try await fetching.value }
     // The waiting callers share the fetch, so cancelling one of them does not fail the others. The
-    // task
-    // ends with the fetch.
+    // task ends with the fetch.
     let task = Task { [url, fetch, now] in
       let answer = try await fetch(url)
       let set = try JSONDecoder().decode(JWKS.self, from: Data(answer.body))
@@ -81,8 +80,7 @@ package actor SigningKeys {
       for key in set.keys where key.keyType == .rsa {
         guard let name = key.keyIdentifier?.string else { continue }
         // Each collection holds one key, because for an unknown name a collection falls back to
-        // another
-        // key.
+        // another key.
         keys[name] = try await JWTKeyCollection().add(jwk: key)
       }
       let age = Self.maxAge(in: answer.cacheControl) ?? Self.ageDefault

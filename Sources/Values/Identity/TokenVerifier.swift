@@ -14,7 +14,7 @@ import RuntimeSupport
 package struct TokenVerifier: Sendable {
   private enum Issuer: Sendable {
     case exactly(String)
-    /// A prefix of the issuer: App Check tokens contain the project number, unknown to a worker.
+    /// A prefix, because App Check's issuer ends with the project number, unknown to a worker.
     case below(String)
   }
 
@@ -59,8 +59,9 @@ package struct TokenVerifier: Sendable {
     )
   }
 
-  /// Returns the decoded token if it is valid; throws `UNAUTHENTICATED` without repeating the
-  /// token.
+  /// Verifies a token and returns it decoded.
+  ///
+  /// Throws `UNAUTHENTICATED` with a message that never repeats the token.
   func verify(_ token: String) async throws(StatusError) -> DecodedToken {
     let decoded = try DecodedToken(token)
     guard decoded.header.alg == "RS256" else {

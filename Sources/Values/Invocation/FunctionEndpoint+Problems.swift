@@ -1,9 +1,9 @@
 extension FunctionEndpoint {
-  /// The reasons why the function cannot be served, each the end of a sentence that begins with its
-  /// name.
+  /// The reasons why the function cannot be served.
   ///
-  /// A manifest comes from another program, so every reader checks this before using it. Schedules
-  /// and path patterns are not checked here.
+  /// Each is the end of a sentence that begins with the function's name. A manifest comes from
+  /// another program, so every reader checks this property before using the endpoint. Schedules and
+  /// path patterns are not checked here.
   package var problems: [String] {
     let triggers = [
       callableTrigger != nil, httpsTrigger != nil, eventTrigger != nil, scheduleTrigger != nil,

@@ -10,8 +10,9 @@ package protocol FunctionInvoker: Sendable {
   /// Sends one request to a worker of the function and returns its reply.
   ///
   /// Waits for a free worker and starts one if necessary. The function's `timeoutSeconds`, or a
-  /// shorter `request.timeout`, limits the run from the moment a worker receives the request; after
-  /// it the error is `.timedOut`. A wait of that length for a worker also ends with `.timedOut`.
+  /// shorter `request.timeout`, limits the run from the moment a worker receives the request. When
+  /// the limit is exceeded, the error is `.timedOut`. A wait of that length for a worker also ends
+  /// with `.timedOut`.
   ///
   /// Requests that the server itself sends for events, schedules and tasks wait as long as the
   /// owner of the workers decides. Their wait ends with `.overloaded`: the request never ran and
@@ -189,8 +190,9 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
   /// In that case it is unknown which invocation is at fault.
   package var isShared: Bool
 
-  /// Creates an error with a sentence for the log; each endpoint decides how much of it clients
-  /// see.
+  /// Creates an error with a sentence for the log.
+  ///
+  /// Each endpoint decides how much of it clients see.
   package init(_ kind: Kind, _ message: String, isShared: Bool = false) {
     self.kind = kind
     self.message = message
@@ -203,15 +205,17 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
     case notFound
     /// Too many invocations are waiting, or this one, sent by the server itself, waited too long.
     case overloaded
-    /// The time ran out, either in a worker, which was asked to stop, or while waiting for a
-    /// worker.
+    /// The time ran out, in a worker or while waiting for a worker.
+    ///
+    /// A worker that was running the invocation was asked to stop.
     case timedOut
     /// The worker died while it ran this invocation.
     case crashed
     /// No worker could be started.
     case cannotStart
-    /// No place for another worker became free in time; the message lists the functions that hold
-    /// them.
+    /// No place for another worker became free in time.
+    ///
+    /// The message lists the functions whose workers hold the places.
     case placesTaken
     /// The server is stopping or the deployment was replaced; the caller should retry.
     case drained

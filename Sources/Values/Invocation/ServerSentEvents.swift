@@ -5,8 +5,7 @@ package import NIOCore
 ///
 /// Usually the worker writes the stream; the gateway writes it if no worker can.
 package enum ServerSentEvents {
-  /// The media type of the stream, which is also the `Accept` value of a client that reads a
-  /// stream.
+  /// The media type of the stream, also in the `Accept` header of a client that reads it.
   package static let mediaType = "text/event-stream"
 
   /// Returns true if the caller wants a stream.

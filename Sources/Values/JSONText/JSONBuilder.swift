@@ -19,8 +19,9 @@ package protocol JSONBuilder {
   mutating func string(_ text: String) -> Value
   /// Returns the value for a list.
   mutating func array(_ elements: [Value]) -> Value
-  /// Returns the value for a non-empty list of numbers; numbers beyond a double's range are
-  /// infinite.
+  /// Returns the value for a non-empty list that contains only numbers.
+  ///
+  /// Numbers beyond a double's range are infinite.
   mutating func numbers(_ numbers: [Double]) -> Value
   /// Returns the value for an object from its members in their original order.
   ///

@@ -321,8 +321,7 @@ struct PatternParser {
     let end = code.count
     if most == nil {
       // `x*` is compiled as an optional `x+`, so that an iteration that consumes nothing ends the
-      // loop,
-      // as in RE2.
+      // loop, as in RE2.
       try emit(Self.fork(more: start + 1 - end, done: 1, prefersMore: prefersMore))
     }
     if least == 0 {

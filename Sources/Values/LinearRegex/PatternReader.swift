@@ -100,8 +100,9 @@ struct PatternReader {
 
   // MARK: - Classes
 
-  /// Consumes a class such as `\d`, or `\p` with a name; nil, with nothing consumed, for other
-  /// input.
+  /// Consumes a class such as `\d`, or `\p` with a name.
+  ///
+  /// Returns nil and consumes nothing for other input.
   mutating func namedClass() throws(PatternError) -> ScalarSet.Group? {
     guard peek() == "\\", let letter = peek(1) else { return nil }
     if let ranges = UnicodeNames.perlClass(letter | 0x20) {
@@ -216,8 +217,9 @@ struct PatternReader {
     return nil
   }
 
-  /// Consumes a number without leading zeros; a number that is too large becomes the limit plus
-  /// one.
+  /// Consumes a number without leading zeros.
+  ///
+  /// A number that is too large becomes `PatternParser.repetitionsMax` plus one.
   private mutating func number() -> Int? {
     guard let first = peek(), Self.isDigit(first) else { return nil }
     if first == "0", let next = peek(1), Self.isDigit(next) { return nil }

@@ -1,7 +1,7 @@
-/// A small program as bit sets, with one bit for each consuming step and sets of following steps.
+/// A small program as bit sets: each consuming step has a bit and a set of possible next steps.
 ///
-/// It checks if a text matches as a whole, without allocating memory. A program that tests lines or
-/// words, or has more than 64 consuming steps, has no automaton.
+/// It determines whether a text matches as a whole, without allocating memory. A program that tests
+/// lines or words, or has more than 64 consuming steps, has no automaton.
 struct PositionAutomaton {
   /// The consuming steps that can be reached; `accepts` is true if the program may end.
   private struct Reach {

@@ -5,8 +5,7 @@
 /// event log stores it with the commit. In this way an event knows the event that caused it and
 /// belongs to its trace.
 package enum EventCause {
-  /// The current cause, in the form `{delivery's id};{depth};{traceparent}`; each part may be
-  /// missing.
+  /// The current cause: `{delivery's id};{depth};{traceparent}`, of which each part may be missing.
   ///
   /// Nil for work that no event caused and that belongs to no trace, and in detached tasks.
   @TaskLocal package static var current: String?

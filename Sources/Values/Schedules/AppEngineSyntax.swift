@@ -8,8 +8,9 @@
 /// MONTHS are `month`, names, `quarter` or `first,second month of quarter`. Names may be shortened
 /// to three letters.
 enum AppEngineSyntax {
-  /// Returns true if a text is in App Engine's syntax rather than cron's, which has no colon or
-  /// `every`.
+  /// Returns true if a text is in App Engine's syntax rather than cron's.
+  ///
+  /// A schedule in cron's syntax has neither a colon nor the word `every`.
   static func isMeant(by text: String) -> Bool {
     text.contains(":") || text.split(whereSeparator: \.isWhitespace).first?.lowercased() == "every"
   }

@@ -11,8 +11,8 @@ import Synchronization
 /// The access token for one source of credentials, cached and renewed.
 ///
 /// If several callers wait, one of them fetches and the others share its result. A token is renewed
-/// some minutes before it expires; if that fails, the old token is used until then. A fetch that
-/// fails for a temporary reason is retried with growing delays, within the limits of
+/// some minutes before it expires; if that fails, the old token is used until it expires. A fetch
+/// that fails for a temporary reason is retried with growing delays, within the limits of
 /// `Configuration`.
 package final class GoogleCredentials: AccessTokenSource {
   /// The limits of fetching.

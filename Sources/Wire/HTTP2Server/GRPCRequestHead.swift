@@ -110,8 +110,9 @@ enum GRPCTrailers {
     return block
   }()
 
-  /// Returns the trailers for a status; `trailersOnly` includes the head for a response without
-  /// messages.
+  /// Returns the trailers for a status.
+  ///
+  /// With `trailersOnly` they include the head, for a response without messages.
   static func make(_ status: StatusError, trailersOnly: Bool) -> ByteBuffer {
     if status.statusCode == .ok && !trailersOnly { return ok }
     var block = trailersOnly ? head : ByteBuffer()

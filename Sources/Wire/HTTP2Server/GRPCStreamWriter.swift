@@ -90,7 +90,7 @@ final class GRPCStreamWriter: Sendable {
     queue.withLock { $0.take() }
   }
 
-  /// Records if the stream has room; if so, resumes the waiting senders.
+  /// Records whether the stream has room; if so, resumes the waiting senders.
   func setWritable(_ isWritable: Bool) {
     let waiting = queue.withLock { $0.setWritable(isWritable) }
     for continuation in waiting { continuation.resume() }
@@ -169,7 +169,7 @@ struct GRPCSendQueue {
     return frames
   }
 
-  /// Records if the stream has room; returns the senders that may continue.
+  /// Records whether the stream has room; returns the senders that may continue.
   mutating func setWritable(_ isWritable: Bool) -> [Continuation] {
     self.isWritable = isWritable
     guard !mustWait else { return [] }

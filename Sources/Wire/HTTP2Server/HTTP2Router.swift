@@ -61,11 +61,10 @@ package struct HTTP2Router: Sendable {
     /// Each listener of a client is a call, and some clients have hundreds. NIO's limit of 100
     /// would make further calls wait silently.
     package var streamsMax: Int
-    /// The maximum number of running handlers of one connection, including those of cancelled
-    /// calls.
+    /// The maximum number of running handlers of one connection.
     ///
-    /// Beyond it, a new call is refused in a way that clients retry. Quick resets therefore cannot
-    /// start an unlimited number of handlers.
+    /// Handlers of cancelled calls count as well. Beyond the maximum, a new call is refused in a
+    /// way that clients retry. Quick resets therefore cannot start an unlimited number of handlers.
     package var runningCallsMax: Int
     /// The maximum size of all headers of one call.
     ///
@@ -88,14 +87,14 @@ package struct HTTP2Router: Sendable {
     package var pingIntervalMin: Duration
     /// The time window for counting resets, control frames and glitches.
     package var floodWindow: Duration
-    /// The maximum number of glitches within `floodWindow`, such as data for a call that just
-    /// ended.
+    /// The maximum number of glitches within `floodWindow`.
     ///
-    /// A call that ends while its client is still sending can cause as many glitches as its window
-    /// has frames.
+    /// Data for a call that has just ended is an example of a glitch. A call that ends while its
+    /// client is still sending can cause as many glitches as its window has frames.
     package var glitchesMax: Int
-    /// The number of bytes that a client may send ahead on one call; a fraction of the largest
-    /// request.
+    /// The number of bytes that a client may send ahead on one call.
+    ///
+    /// The default is a fraction of the largest request.
     package var streamWindowBytes: Int
     /// The number of bytes that a client may send ahead on all calls together.
     package var connectionWindowBytes: Int
@@ -103,8 +102,9 @@ package struct HTTP2Router: Sendable {
     package var keepAliveInterval: Duration
     /// The time for the reply to a keep-alive PING, after which the connection is closed.
     package var keepAliveTimeMax: Duration
-    /// The idle time after which the server sends GOAWAY; clients open a new connection when
-    /// needed.
+    /// The idle time after which the server sends GOAWAY.
+    ///
+    /// Clients open a new connection when they need one.
     package var idleTimeMax: Duration
 
     /// Creates limits; the reason for each default is in the comment of its property.

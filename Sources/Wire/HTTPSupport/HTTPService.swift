@@ -131,15 +131,15 @@ package struct HTTPService: Service {
     package var shortBodyTimeMax: Duration
     /// The longest pause within a longer body.
     package var bodyPauseMax: Duration
-    /// The time that a longer body has at any rate; the same as Apache's and nginx's usual limits.
+    /// The minimum time allowed for a longer body; the default follows Apache and nginx.
     package var bodyTimeMin: Duration
-    /// The average number of bytes per second required of a body after `bodyTimeMin`; 0 for no
-    /// minimum.
+    /// The average number of bytes per second required of a body after `bodyTimeMin`.
     ///
-    /// It is slower than any network, but keeps a client from sending a body for hours byte by
-    /// byte. It does not apply while the reader is busy or once the response has begun.
+    /// Zero means that there is no minimum. The default is slower than any network, but keeps a
+    /// client from sending a body for hours byte by byte. The minimum does not apply while the
+    /// reader is busy or once the response has begun.
     package var bodyRateMin: Int
-    /// The time before the server probes if a client that has stopped sending still waits.
+    /// The time before the server probes whether a client that has stopped sending still waits.
     ///
     /// Nil for servers whose clients stop sending only when they have left.
     package var halfCloseTimeMax: Duration?

@@ -13,8 +13,9 @@ package import RuntimeSupport
 package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
   /// A host name or IP address and a port; port 0 selects a free port.
   case tcp(host: String, port: Int)
-  /// A socket file; an existing file at the path is replaced, and the new one is removed at the
-  /// end.
+  /// A socket file.
+  ///
+  /// An existing file at the path is replaced, and the new file is removed at the end.
   case unixSocket(path: String)
 
   /// The port; nil for a socket file.

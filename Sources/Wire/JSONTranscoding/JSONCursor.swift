@@ -94,8 +94,7 @@ struct JSONCursor {
     return key
   }
 
-  /// Returns true if another array element follows, where the cursor then is; else consumes the
-  /// end.
+  /// Moves to the next array element and returns true; false after consuming the array's end.
   mutating func element(isFirst: Bool) throws(StatusError) -> Bool {
     skipSpace()
     if !isFirst {

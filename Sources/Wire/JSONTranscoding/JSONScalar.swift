@@ -97,8 +97,9 @@ enum JSONScalar {
     }
   }
 
-  /// Parses a decimal number; Swift's `Double` also accepts hexadecimal and other names of
-  /// infinity.
+  /// Parses a decimal number.
+  ///
+  /// `Double` alone would also accept hexadecimal numbers and other names of infinity.
   private static func decimal(_ text: String) -> Double? {
     text.utf8.allSatisfy { "0123456789+-.eE".utf8.contains($0) } ? Double(text) : nil
   }

@@ -7,8 +7,7 @@ package import SwiftProtobuf
   import Foundation
 #endif
 
-/// A converter from JSON to messages that behaves like Google's front ends and reports their
-/// errors.
+/// A converter from JSON to messages with the behavior and the errors of Google's front ends.
 ///
 /// It accepts the same input: both names of a field, numbers as strings, names of enumerations in
 /// any case, a single value for a list, and wrapped numbers with or without their object. Invalid

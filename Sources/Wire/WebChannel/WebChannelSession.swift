@@ -114,7 +114,8 @@ final class WebChannelSession: Sendable {
       let present =
         hold
         ?? TransferHold(budget) { [weak self] in
-          // Another session asks the budget under its own locks. This task ends by itself, at once.
+          // The budget calls this under the locks of the session that asks it, so this session ends
+          // in a separate, short task.
           Task { [weak self] in self?.end() }
         }
       hold = present

@@ -24,8 +24,9 @@ struct WebChannelState {
     var isLastOfSession: Bool
   }
 
-  /// The limits on messages kept while an earlier one is missing: their distance and, next, their
-  /// bytes.
+  /// The maximum distance from a missing message at which later messages are kept.
+  ///
+  /// `aheadBytesMax` limits their bytes.
   private static let aheadMax = 1000
   private static let aheadBytesMax = 4 << 20
   /// The length beyond which no array is added to a chunk, so that a client can begin to read.

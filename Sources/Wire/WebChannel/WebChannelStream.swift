@@ -17,10 +17,10 @@ package struct WebChannelStream: Sendable {
     self.session = session
   }
 
-  /// Returns the client's next message, each once and in order; only one task at a time may call
-  /// it.
+  /// Returns the client's next message; only one task at a time may call it.
   ///
-  /// Throws `CancellationError` once the client has ended the session or was away for too long.
+  /// Each message is returned once, in order. Throws `CancellationError` once the client has ended
+  /// the session or was away for too long.
   package func next() async throws -> String { try await session.next() }
 
   /// Sends a message, whose JSON is created once there is room for it.

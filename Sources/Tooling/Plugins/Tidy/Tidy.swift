@@ -80,8 +80,7 @@ struct Tidy: CommandPlugin {
     }
   }
 
-  /// Finds differences between the layers in the documentation and the layers that are checked
-  /// here.
+  /// Finds differences between the layers in the documentation and those checked here.
   private func wrongFloors(root: URL) -> [String] {
     let page = "docs/architecture.md"
     guard let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8) else {

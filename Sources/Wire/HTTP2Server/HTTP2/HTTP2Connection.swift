@@ -78,7 +78,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
 
   /// The number of running call tasks, including those of reset calls.
   ///
-  /// A handler may not respond to cancellation.
+  /// A handler may ignore cancellation.
   var runningCalls = 0
 
   init(
@@ -460,8 +460,9 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     call.refuseForSize(StatusError(budget.error.statusCode, budget.error.statusMessage))
   }
 
-  /// Reserves memory for replies that the client has not read; resets the stream if the budget is
-  /// full.
+  /// Reserves memory for replies that the client has not read.
+  ///
+  /// Resets the stream if the budget is full.
   private func holdReplies(_ stream: HTTP2Stream, moved bytes: Int) {
     guard let budget, !stream.isClosed else { return }
     guard stream.queuedBytes > HTTP2Stream.uncountedBytesMax else {
@@ -508,8 +509,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     var block = block
     if !isTableSizeSent {
       // The blocks sent here use no dynamic table. One table size update of 0 stays valid whatever
-      // size
-      // the client allows later.
+      // size the client allows later.
       var prefixed = ByteBuffer(bytes: [0x20])
       prefixed.writeImmutableBuffer(block)
       block = prefixed

@@ -42,8 +42,9 @@ struct HTTP2FrameReader {
     }
   }
 
-  /// Returns the next complete frame, or nil if it is incomplete; a thrown error ends the
-  /// connection.
+  /// Returns the next complete frame; nil if it is incomplete.
+  ///
+  /// A thrown error ends the connection.
   mutating func next() throws(HTTP2ConnectionError) -> HTTP2Frame? {
     if !isPrefaceRead {
       let length = Self.preface.utf8.count

@@ -1,8 +1,7 @@
 import Logging
 import NIOCore
 
-/// A handler that lets a listening socket accept only as many connections as the roster has room
-/// for.
+/// A handler that stops a listening socket from accepting while the roster has no room.
 final class AcceptGate: ChannelDuplexHandler {
   typealias InboundIn = any Channel
   typealias InboundOut = any Channel

@@ -130,7 +130,7 @@ package final class ConnectionRoster: Sendable {
     }
   }
 
-  // MARK: - Room
+  // MARK: - Capacity
 
   /// Adds a listening socket; it is removed when it closes.
   func enter(door: any Channel) {

@@ -2,8 +2,8 @@ import NIOCore
 
 /// A detector that recognizes an HTTP/2 connection by its first bytes.
 ///
-/// HTTP/2 without negotiation begins with a fixed preface, and no HTTP/1 request begins with `PRI
-/// `.
+/// HTTP/2 without negotiation begins with a fixed preface. No HTTP/1 request begins with its first
+/// bytes, `PRI `.
 package struct PrefaceSniff: Sendable {
   private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
   private var matched = 0

@@ -28,11 +28,13 @@ final class HTTP1Connection: ChannelDuplexHandler {
   /// the connection closes while they are still writing. The limit is twice the longest body that
   /// any service accepts.
   static let lingeringBytesMax = 64 << 20
-  /// The time limit for lingering; a lingering connection counts as idle, so it keeps no client
-  /// out.
+  /// The time limit for lingering before a connection is closed.
+  ///
+  /// A lingering connection counts as idle, so it keeps no other client out.
   private static let lingeringTimeMax = TimeAmount.seconds(30)
-  /// The longest pause of the client while lingering; a client that waits for the end sends
-  /// nothing.
+  /// The longest pause in the client's input while lingering.
+  ///
+  /// A client that waits for the end of the connection sends nothing.
   private static let lingeringPauseMax = TimeAmount.seconds(2)
   /// The time limit for lingering while the server is stopping.
   private static let lastLingeringTimeMax = TimeAmount.milliseconds(250)
@@ -77,11 +79,13 @@ final class HTTP1Connection: ChannelDuplexHandler {
     var framing: ResponseFraming?
     /// The number of bytes still missing from a body of announced length.
     var bytesLeft = 0
-    /// A promise that completes when the last piece is with the system, and fails if the client
-    /// left.
+    /// A promise that completes when the last piece has been passed to the system.
+    ///
+    /// It fails if the client leaves.
     var unwritten: EventLoopPromise<Void>?
-    /// The number of written pieces; `isWriting` is true while the last is on its way to the
-    /// system.
+    /// The number of pieces that have been written.
+    ///
+    /// `isWriting` is true until the last piece has been passed to the system.
     var pieces: UInt64 = 0
     var isWriting = false
     /// The pause before the next probe of the client; nil before the first.
@@ -138,7 +142,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private var isReadHeld = false
   private var isContinueDue = false
   private var hasInputEnded = false
-  /// True if the last response on the connection is with the system.
+  /// True if the last response on the connection has been passed to the system.
   private var isFlushed = false
   private var isQuiescing = false
   private var isTaking = false
@@ -217,13 +221,14 @@ final class HTTP1Connection: ChannelDuplexHandler {
     context.eventLoop.scheduleTask(in: pause) { bound.value.probe(number, pieces: pieces) }
   }
 
-  /// Checks if a client that has stopped sending still reads.
+  /// Finds out whether a client that has stopped sending still reads.
   ///
-  /// A client that left and one that only stopped sending look the same until something is written:
-  /// a closed socket replies to that with a reset. Before the response, an interim response may be
-  /// sent at any time, and a client that still reads skips it. The probe is repeated with growing
-  /// pauses, because the client may receive the first one and leave afterward. Nothing can be
-  /// inserted into a response body, so a client also counts as gone if there is nothing to write.
+  /// A client that left and a client that only stopped sending look the same until something is
+  /// written: a closed socket replies to that with a reset. Before the response, an interim
+  /// response may be sent at any time, and a client that still reads skips it. The probe is
+  /// repeated with growing pauses, because the client may receive the first one and leave
+  /// afterward. Nothing can be inserted into a response body, so a client also counts as gone if
+  /// there is nothing to write.
   private func probe(_ number: UInt64, pieces: UInt64) {
     guard let context, let exchange, exchange.number == number else { return }
     if exchange.framing == nil {
@@ -565,8 +570,8 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   /// Writes a long body in parts and records how far the client reads.
   ///
-  /// The whole body stays in memory until the last part is with the system, because the parts share
-  /// its storage.
+  /// The whole body stays in memory until the last part has been passed to the system, because the
+  /// parts share its storage.
   private func writeParts(
     of body: ByteBuffer,
     _ hold: TransferHold?,

@@ -100,8 +100,7 @@ struct RequestHead {
     return (String(authority), path.hasPrefix("/") ? String(path) : "/\(path)")
   }
 
-  /// Returns the framing of the body; refuses anything that two readers could interpret
-  /// differently.
+  /// Returns the framing of the body; refuses anything that is ambiguous.
   private static func body(_ fields: HTTPFields, isHTTP11: Bool) throws(Refusal) -> Body {
     let codings = fields[values: .transferEncoding]
     let lengths = fields[values: .contentLength]

@@ -61,8 +61,9 @@ package final class TransferBudget: Sendable {
 
   fileprivate func release(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
 
-  /// Takes bytes from the budget and ends stalled transfers if needed; false if there is not
-  /// enough.
+  /// Takes bytes from the budget and ends stalled transfers if needed.
+  ///
+  /// Returns false if there are still not enough bytes.
   fileprivate func take(_ bytes: Int) -> Bool {
     if tryTake(bytes) { return true }
     endStalled(for: bytes)

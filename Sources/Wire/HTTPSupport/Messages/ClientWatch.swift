@@ -7,8 +7,7 @@ package final class ClientWatch: Sendable {
 
   package init() {}
 
-  /// Runs `operation` and cancels the calling task if the client leaves during it or has already
-  /// left.
+  /// Runs `operation` and cancels the calling task if the client leaves or has left.
   ///
   /// Only one operation may run at a time. After a cancellation no client reads a response, so any
   /// further work of the task is for its own purposes.

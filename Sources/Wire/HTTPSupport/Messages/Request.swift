@@ -2,8 +2,9 @@ package import HTTPTypes
 package import Invocation
 package import NIOCore
 
-/// A response of an endpoint: the type of a function's reply, which can therefore be sent
-/// unchanged.
+/// A response of an endpoint.
+///
+/// The type is that of a function's reply, so that replies can be sent unchanged.
 package typealias Response = InvocationReply
 
 /// A request as an endpoint receives it.

@@ -111,10 +111,9 @@ package final class BoundedBody: Sendable {
     return .stream(AsyncThrowingStream { try await self.next(of: pieces) })
   }
 
-  /// Returns the body once it is complete or `bytesMin` bytes have arrived; to be read once, like
-  /// `body`.
+  /// Returns the body once it is complete or `bytesMin` bytes have arrived.
   ///
-  /// Throws the errors of reading the body.
+  /// Like `body`, the result is to be read once. Throws the errors of reading the body.
   package func readAhead(_ bytesMin: Int) async throws -> InvocationRequest.Body {
     guard case .stream(let pieces) = source else { return source }
     var collected = ByteBuffer()
