@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// All targets of the package and their dependencies; `swift package tidy` checks the sources by
-// them.
+// All targets of the package and their dependencies. `swift package tidy` checks the sources
+// against this list.
 
 import PackageDescription
 

@@ -5,7 +5,9 @@ import Synchronization
 ///
 /// It is only for tokens whose meaning never changes, such as those that the emulator trusts.
 final class KnownUsers: Sendable {
-  /// The maximum number of users kept: enough for one test run. A full cache is emptied.
+  /// The maximum number of users kept, enough for one test run.
+  ///
+  /// A full cache is emptied.
   private static let countMax = 1000
   /// The length up to which tokens are cached, so that the cache stays below a few megabytes.
   ///

@@ -10,7 +10,7 @@ package enum ServerSentEvents {
 
   /// Returns true if the caller wants a stream.
   ///
-  /// The `Accept` header must have exactly this text, as in Firebase's own servers.
+  /// The `Accept` header must be exactly `mediaType`, as in Firebase's own servers.
   package static func areWanted(by head: HTTPRequest) -> Bool {
     head.headerFields[.accept] == mediaType
   }

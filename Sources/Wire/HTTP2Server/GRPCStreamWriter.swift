@@ -130,7 +130,9 @@ struct GRPCSendQueue {
     case closed
   }
 
-  /// Queues a frame; true if it is the first since the last `take`. Throws if the queue is closed.
+  /// Queues a frame and returns true if it is the first since the last `take`.
+  ///
+  /// Throws if the queue is closed.
   mutating func append(_ frame: ByteBuffer) throws -> Bool {
     guard !isClosed else { throw closure }
     frames.append(frame)

@@ -13,7 +13,7 @@ protocol HTTP2Call: AnyObject {
   var wantsMore: Bool { get }
   /// The number of request bytes that have not been passed on yet.
   var heldBytes: Int { get }
-  /// Called when the client has taken nearly all written bytes.
+  /// Called when the client has taken all or nearly all written bytes.
   func hasRoom()
   /// Ends the call because calls hold more memory than allowed.
   func refuseForSize(_ error: StatusError)
