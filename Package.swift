@@ -1,5 +1,6 @@
 // swift-tools-version: 6.2
-// Every room and every edge of the house. `swift package tidy` holds the sources to this list.
+// All targets of the package and their dependencies. `swift package tidy` checks the sources
+// against this list.
 
 import PackageDescription
 
@@ -16,37 +17,38 @@ let package = Package(
     .library(name: "FunctionsTesting", targets: ["FunctionsTesting"]),
   ],
   dependencies: [
-    // Sockets and event loops; nothing of ours could be as well tested.
+    // Sockets and event loops, better tested than a new implementation could be.
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-    // HPACK under our HTTP/2 server; its framing is the client of the tests.
+    // HPACK for the HTTP/2 server; its framing is used by the client in the tests.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-    // Currency types of HTTP requests and responses.
+    // Common types for HTTP requests and responses.
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-    // The Firestore messages, binary and JSON. Its traits are left out: nothing here uses them, and
-    // SwiftPM orders their flags anew for each plan, so that all of it would be compiled again.
+    // The Firestore messages, binary and JSON. The traits are disabled because nothing here uses
+    // them, and SwiftPM passes their flags in a different order for each plan, which would
+    // recompile it all.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
     // The command line: parsing, help, completions and the manual page.
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    // The logging interface that the whole ecosystem shares.
+    // The logging interface shared by the Swift server ecosystem.
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     // Ordered start, signals and graceful shutdown of long-lived services.
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     // Child processes with async streams and process groups on every platform.
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
-    // File paths as swift-subprocess takes them.
+    // File paths as required by swift-subprocess.
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     // Double-ended queues and heaps.
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-    // Channels between tasks that hold up the sender; swift-service-lifecycle brings them along.
+    // Channels between tasks with back pressure; already a dependency of swift-service-lifecycle.
     .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
-    // Signed tokens: checking those of users, making those of service accounts.
+    // Signed tokens: verifying those of users, signing those of service accounts.
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
-    // MD5, by which clients look names up in bloom filters; jwt-kit brings it along.
+    // MD5, with which clients look up names in bloom filters; already a dependency of jwt-kit.
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ] + documentation(),
   targets: libraries() + rooms() + doors() + application() + starter() + testSupport()
     + testTargets() + [
-      // Keeps the house: imports, edges, floors, names, files that no target owns.
+      // Checks the architecture: imports, dependencies, layers, names, files without a target.
       .plugin(
         name: "Tidy",
         capability: .command(
@@ -59,7 +61,7 @@ let package = Package(
 
 // MARK: - Documentation
 
-/// The plugin of `make docs`, which sets the variable: who depends on us does not fetch it.
+/// Returns the plugin for `make docs`, which sets the variable; packages that use this one skip it.
 func documentation() -> [Package.Dependency] {
   guard Context.environment["HEARTH_DOCS"] != nil else { return [] }
   return [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
@@ -67,7 +69,7 @@ func documentation() -> [Package.Dependency] {
 
 // MARK: - C
 
-/// Floor 0.
+/// Returns the C libraries, layer 0.
 func libraries() -> [Target] {
   [
     .systemLibrary(
@@ -82,7 +84,7 @@ func libraries() -> [Target] {
       pkgConfig: "libcurl",
       providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]
     ),
-    // gzip for gRPC's messages; on every system, and curl needs it already.
+    // gzip for gRPC messages; available on every system and already required by curl.
     .systemLibrary(
       name: "CZlib",
       path: "Sources/C/CZlib",
@@ -94,9 +96,9 @@ func libraries() -> [Target] {
   ]
 }
 
-// MARK: - Rooms
+// MARK: - Modules
 
-/// Floors 1 to 6, by floor.
+/// Returns the modules of layers 1 to 6, ordered by layer.
 func rooms() -> [Target] {
   [
     // 1: plain values
@@ -299,7 +301,7 @@ func rooms() -> [Target] {
   ]
 }
 
-/// Floor 7: doors to the world.
+/// Returns the modules of layer 7: the command line and the test support for function authors.
 func doors() -> [Target] {
   [
     program(
@@ -310,7 +312,7 @@ func doors() -> [Target] {
         "OutboundHTTP", "RuntimeSupport", "SecurityRules", "ArgumentParser", "ServiceLifecycle",
         "Subprocess", "SystemPackage", "Logging",
       ],
-      // What `init` writes; its sources are targets of their own as well, so that they are tested.
+      // The files that `init` writes. Their sources are also targets, so that they are tested.
       resources: [
         .embedInCode("Templates/Dockerfile"), .embedInCode("Templates/Dockerfile.dockerignore"),
         .embedInCode("Templates/StarterFunctions/WelcomeFunctions.swift"),
@@ -333,7 +335,7 @@ func doors() -> [Target] {
 
 // MARK: - The application
 
-/// Psst, which uses only what a stranger could.
+/// Returns the targets of Psst, which uses only the public API.
 func application() -> [Target] {
   [
     stranger("PsstModels", at: "functions/Models", ["FirestoreClient"]),
@@ -360,7 +362,9 @@ func application() -> [Target] {
   ]
 }
 
-/// What `hearth init` writes, built as a stranger's package is: without our settings.
+/// Returns the targets that `hearth init` writes, built without our settings.
+///
+/// They are compiled as in a separate package.
 func starter() -> [Target] {
   let templates = "Sources/Server/HearthCLI/Templates"
   return [
@@ -387,7 +391,7 @@ func starter() -> [Target] {
 
 // MARK: - Tests
 
-/// What stands in for the world in tests, and what measures.
+/// Returns the stand-ins for external systems in tests, and the measuring programs.
 func testSupport() -> [Target] {
   [
     room("TestSupport", in: "Tests", ["StorageEngine", "Logging"]),
@@ -434,9 +438,9 @@ func testSupport() -> [Target] {
   ]
 }
 
-/// One folder of tests a room, and those that go through several; by name.
+/// Returns the test targets by name: one for each module, and some that span several modules.
 ///
-/// Each may import its rooms, whatever these may import, `TestSupport`, and what is listed besides.
+/// Each may import the modules that it tests, their dependencies, `TestSupport`, and its own list.
 func testTargets() -> [Target] {
   [
     tests(
@@ -502,9 +506,9 @@ func testTargets() -> [Target] {
   ]
 }
 
-// MARK: - How targets are made
+// MARK: - Target helpers
 
-/// The products of other packages, by their package.
+/// Returns the package of each product from other packages.
 func products() -> [String: String] {
   [
     "ArgumentParser": "swift-argument-parser",
@@ -539,14 +543,14 @@ func strict() -> [SwiftSetting] {
   ]
 }
 
-/// Dependencies by name: products of other packages, and targets of this one.
+/// Returns dependencies by name: products of other packages and targets of this package.
 func edges(_ names: [String]) -> [Target.Dependency] {
   names.map { name in
     products()[name].map { .product(name: name, package: $0) } ?? .target(name: name)
   }
 }
 
-/// A library of the house, in a folder of its name.
+/// Returns a library of the package, in a folder of the same name.
 func room(
   _ name: String,
   in folder: String,
@@ -562,7 +566,7 @@ func room(
   )
 }
 
-/// An executable of the house.
+/// Returns an executable of the package.
 func program(
   _ name: String,
   in folder: String,
@@ -580,7 +584,7 @@ func program(
   )
 }
 
-/// A library that cannot see what is only for the package.
+/// Returns a library that cannot see declarations with `package` access.
 func stranger(
   _ name: String,
   at path: String,
@@ -597,7 +601,7 @@ func stranger(
   )
 }
 
-/// The tests of one room, or of several; without a list the room is in the name.
+/// Returns the tests of one or more modules; without a list, the module is derived from the name.
 func tests(
   _ name: String,
   of tested: [String] = [],

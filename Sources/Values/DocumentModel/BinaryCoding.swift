@@ -1,27 +1,27 @@
-/// Stored bytes that do not decode: the data folder is corrupt or of a newer version.
+/// An error for stored bytes that do not decode.
+///
+/// The data folder is corrupt or was written by a newer version of Hearth.
 package struct CorruptDataError: Error, CustomStringConvertible {
   package var description: String
 
-  /// An error that says what was being read.
   package init(_ description: String) {
     self.description = description
   }
 }
 
-/// Writes values, documents and records in the compact form that storage holds.
+/// An encoder for the compact binary form of values, documents and records in storage.
 ///
-/// Little-endian varints, length-prefixed text, one tag byte a value. Private to Hearth: clients
-/// see protobuf or JSON.
+/// The form uses little-endian varints, length-prefixed text and one tag byte per value. It is
+/// private to Hearth: clients see protobuf or JSON.
 package struct BinaryEncoder: Sendable {
   package private(set) var bytes: [UInt8] = []
 
-  /// An empty buffer.
   package init() {}
 
   /// Appends one byte.
   package mutating func append(byte: UInt8) { bytes.append(byte) }
 
-  /// Appends an unsigned number in 1 to 10 bytes.
+  /// Appends an unsigned integer as a varint of 1 to 10 bytes.
   package mutating func append(_ number: UInt64) {
     var rest = number
     while rest >= 0x80 {
@@ -31,23 +31,23 @@ package struct BinaryEncoder: Sendable {
     bytes.append(UInt8(rest))
   }
 
-  /// Appends a signed number; small magnitudes are short.
+  /// Appends a signed integer as a zigzag varint; small magnitudes take few bytes.
   package mutating func append(signed number: Int64) {
     append(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
   }
 
-  /// Appends a length and bytes.
+  /// Appends the number of bytes and then the bytes.
   package mutating func append(data: some Collection<UInt8>) {
     append(UInt64(data.count))
     bytes.append(contentsOf: data)
   }
 
-  /// Appends text with its length in UTF-8 bytes.
+  /// Appends text with a prefix that holds its length in UTF-8 bytes.
   package mutating func append(_ text: String) {
     append(data: text.utf8)
   }
 
-  /// Appends a double's bits, the same for every NaN.
+  /// Appends the 8 bytes of a double; every NaN is written with the same bits.
   package mutating func append(_ double: Double) {
     withUnsafeBytes(of: double.withOneNaN.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
   }
@@ -60,7 +60,6 @@ package struct BinaryEncoder: Sendable {
     for segment in name.path.segments { append(segment) }
   }
 
-  /// Appends a value.
   package mutating func append(_ value: FirestoreValue) {
     switch value {
     case .null: bytes.append(0)
@@ -110,7 +109,7 @@ package struct BinaryEncoder: Sendable {
     }
   }
 
-  /// Appends a document with its name and times.
+  /// Appends a format version, then the document's name, times and fields.
   package mutating func append(_ document: FirestoreDocument) {
     append(byte: 1)
     append(document.name)
@@ -120,16 +119,20 @@ package struct BinaryEncoder: Sendable {
   }
 }
 
-/// Reads what `BinaryEncoder` wrote; every read is checked and throws `CorruptDataError`.
+/// A decoder for the bytes that `BinaryEncoder` wrote.
+///
+/// Every read is bounds-checked and throws `CorruptDataError`.
 package struct BinaryDecoder: Sendable {
   private let bytes: [UInt8]
   private var index = 0
   private var depth = 0
 
-  /// A bound so that corrupt bytes cannot exhaust the stack; writes refuse more than 20 levels.
+  /// The maximum nesting depth of a stored value.
+  ///
+  /// It keeps corrupt bytes from exhausting the stack. Writes refuse more than 20 levels.
   private static let depthMax = 100
 
-  /// A reader of a whole stored value.
+  /// Creates a decoder for the bytes of one whole stored value.
   package init(_ bytes: [UInt8]) {
     self.bytes = bytes
   }
@@ -143,7 +146,7 @@ package struct BinaryDecoder: Sendable {
     return bytes[index]
   }
 
-  /// Reads an unsigned number.
+  /// Reads an unsigned integer from a varint.
   package mutating func number() throws(CorruptDataError) -> UInt64 {
     var result: UInt64 = 0
     var shift: UInt64 = 0
@@ -158,13 +161,15 @@ package struct BinaryDecoder: Sendable {
     }
   }
 
-  /// Reads a signed number.
+  /// Reads a signed integer from a zigzag varint.
   package mutating func signed() throws(CorruptDataError) -> Int64 {
     let raw = try number()
     return Int64(bitPattern: raw >> 1) ^ -Int64(bitPattern: raw & 1)
   }
 
-  /// Reads a count, at most the number of bytes left, so that garbage cannot reserve memory.
+  /// Reads a count, which must not exceed the number of bytes left.
+  ///
+  /// The bound keeps corrupt bytes from reserving a large amount of memory.
   package mutating func count() throws(CorruptDataError) -> Int {
     let raw = try number()
     guard raw <= UInt64(bytes.count - index) else { throw CorruptDataError("count beyond the end") }
@@ -178,7 +183,7 @@ package struct BinaryDecoder: Sendable {
     return Array(bytes[index..<index + length])
   }
 
-  /// Reads text.
+  /// Reads length-prefixed text and checks that it is UTF-8.
   package mutating func text() throws(CorruptDataError) -> String {
     let length = try count()
     let slice = bytes[index..<index + length]
@@ -189,14 +194,13 @@ package struct BinaryDecoder: Sendable {
     return text
   }
 
-  /// Reads a double.
   package mutating func double() throws(CorruptDataError) -> Double {
     guard bytes.count - index >= 8 else { throw CorruptDataError("stored value ends early") }
     defer { index += 8 }
     return bytes.withUnsafeBytes { Self.double($0, at: index) }
   }
 
-  /// Reads as many doubles as a vector has.
+  /// Reads a vector: a count and that many doubles.
   private mutating func vector() throws(CorruptDataError) -> [Double] {
     let count = try count()
     guard count <= (bytes.count - index) / 8 else {
@@ -226,7 +230,6 @@ package struct BinaryDecoder: Sendable {
     return DocumentName(database: database, path: ResourcePath(segments))
   }
 
-  /// Reads a value.
   package mutating func value() throws(CorruptDataError) -> FirestoreValue {
     depth += 1
     defer { depth -= 1 }
@@ -252,21 +255,19 @@ package struct BinaryDecoder: Sendable {
     }
   }
 
-  /// Reads a map's entries.
   package mutating func fields() throws(CorruptDataError) -> MapValue {
     var fields = MapValue()
     for _ in 0..<(try count()) { fields.append(try text(), try value()) }
     return fields
   }
 
-  /// Reads a document.
   package mutating func document() throws(CorruptDataError) -> FirestoreDocument {
     var document = try documentWithoutFields()
     document.fields = try fields()
     return document
   }
 
-  /// Reads a document's name and times, and leaves its fields.
+  /// Reads a document's name and times and stops before its fields.
   package mutating func documentWithoutFields() throws(CorruptDataError) -> FirestoreDocument {
     let version = try byte()
     guard version == 1 else { throw CorruptDataError("unknown document version \(version)") }
@@ -283,7 +284,7 @@ package struct BinaryDecoder: Sendable {
 
   /// Reads a document's name, times and selected fields, and skips the other fields.
   ///
-  /// At every selected path the document has the value that `document()` gives.
+  /// At every selected path the document has the same value that `document()` returns.
   package mutating func document(
     only selection: FieldSelection
   ) throws(CorruptDataError) -> FirestoreDocument {
@@ -292,7 +293,9 @@ package struct BinaryDecoder: Sendable {
     return document
   }
 
-  /// Reads the selected members of a map; what follows the last of them may be left unread.
+  /// Reads the selected members of a map.
+  ///
+  /// The rest of the map may stay unread after the last selected member.
   private mutating func fields(
     only selection: FieldSelection
   ) throws(CorruptDataError) -> MapValue {
@@ -301,7 +304,7 @@ package struct BinaryDecoder: Sendable {
     for _ in 0..<(try count()) {
       guard left > 0 else { return fields }
       let name = try skippedData()
-      // Members stand in the order of their names only in what was stored since maps have one.
+      // Older stored maps are not sorted by name, so each name is looked up separately.
       let place = bytes.withUnsafeBufferPointer { selection.place(of: $0, in: name) }
       guard let place else {
         try skipValue()
@@ -331,7 +334,7 @@ package struct BinaryDecoder: Sendable {
 
   private static let mapTag: UInt8 = 12
 
-  /// Skips length-prefixed bytes; returns where they lie.
+  /// Skips length-prefixed bytes and returns their range.
   private mutating func skippedData() throws(CorruptDataError) -> Range<Int> {
     let length = try count()
     defer { index += length }
@@ -343,7 +346,7 @@ package struct BinaryDecoder: Sendable {
     index += length
   }
 
-  /// Passes over a value without decoding it.
+  /// Skips a value without decoding it.
   private mutating func skipValue() throws(CorruptDataError) {
     depth += 1
     defer { depth -= 1 }

@@ -1,30 +1,31 @@
-/// A path to a field, descending maps only.
+/// A path to a field of a document, through nested maps only.
 ///
-/// Written with dots between segments; a segment outside `[A-Za-z_][A-Za-z0-9_]*` stands between
-/// backquotes, with a backslash before a backquote or backslash.
+/// Its written form has dots between segments. A segment that does not match
+/// `[A-Za-z_][A-Za-z0-9_]*` is enclosed in backquotes, with a backslash before each backquote or
+/// backslash.
 public struct FieldPath: Sendable, Hashable {
   /// Raw map keys, outermost first; never empty.
   public var segments: [String]
 
-  /// A path of raw keys; the caller must pass at least one.
+  /// Creates a path from raw keys; the caller must pass at least one.
   public init(_ segments: [String]) {
     precondition(!segments.isEmpty, "a field path has at least one segment")
     self.segments = segments
   }
 
-  /// The document's own name in filters, orders and projections: `__name__`.
+  /// The path of the document's own name in filters, orders and projections: `__name__`.
   public static let documentID = FieldPath(["__name__"])
 
-  /// Whether this is `__name__`.
+  /// True if the path is `__name__`.
   public var isDocumentID: Bool { segments == ["__name__"] }
 
-  /// Whether this path is `other` or lies below it.
+  /// Returns true if this path equals `other` or lies below it.
   public func isBelowOrEqual(to other: FieldPath) -> Bool {
     segments.count >= other.segments.count
       && zip(segments, other.segments).allSatisfy { $0.isIdentical(to: $1) }
   }
 
-  /// Whether the segments are the same bytes.
+  /// Returns true if both paths have the same segments, byte for byte.
   public static func == (left: FieldPath, right: FieldPath) -> Bool {
     left.segments.areIdentical(to: right.segments)
   }
@@ -34,7 +35,7 @@ public struct FieldPath: Sendable, Hashable {
 }
 
 extension FieldPath: CustomStringConvertible {
-  /// The canonical spelling.
+  /// The canonical written form of the path.
   public var description: String {
     segments.map { segment in
       if Self.isSimple(segment) { return segment }
@@ -47,7 +48,7 @@ extension FieldPath: CustomStringConvertible {
     }.joined(separator: ".")
   }
 
-  /// Reads the canonical spelling; nil on a syntax error.
+  /// Parses the canonical written form; nil on a syntax error.
   public init?(_ text: String) {
     var segments: [String] = []
     var scalars = text.unicodeScalars[...]
@@ -90,7 +91,7 @@ extension FieldPath: CustomStringConvertible {
 }
 
 extension FieldPath: Comparable {
-  /// Compares segment by segment in UTF-8 order; a shorter path comes before those below it.
+  /// Compares segment by segment in UTF-8 order; a path comes before the paths below it.
   public static func < (left: FieldPath, right: FieldPath) -> Bool {
     for (a, b) in zip(left.segments, right.segments) {
       let order = ValueOrder.compareText(a, b)

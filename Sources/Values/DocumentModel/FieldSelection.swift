@@ -1,27 +1,27 @@
-/// The fields of a document that a reader needs, so that the others are not decoded.
+/// The set of fields that a reader needs, so that a decoder can skip the others.
 package struct FieldSelection: Sendable, Hashable {
-  /// The selected members in the order of their names' bytes, each name once.
+  /// The selected members, sorted by the bytes of their names; each name occurs once.
   private(set) var members: [Member] = []
 
   /// One selected member of a map.
   struct Member: Sendable, Hashable {
     /// The name's UTF-8 bytes.
     var name: [UInt8]
-    /// What is selected of the member's own map; nil selects the whole value.
+    /// The selection inside the member's own map; nil selects the whole value.
     var inner: FieldSelection?
   }
 
-  /// Selects the values at some paths; `__name__` selects no field.
+  /// Creates a selection of the values at the given paths; `__name__` selects no field.
   package init(_ paths: some Sequence<FieldPath>) {
     for path in paths where !path.isDocumentID { insert(path.segments[...]) }
   }
 
   private init() {}
 
-  /// Whether no field is selected.
+  /// True if no field is selected.
   package var isEmpty: Bool { members.isEmpty }
 
-  /// The place of the selected member whose name stands at a range of bytes.
+  /// Returns the index of the selected member whose name is at a range of `bytes`.
   func place(of bytes: UnsafeBufferPointer<UInt8>, in range: Range<Int>) -> Int? {
     var low = 0
     var high = members.count
@@ -60,7 +60,7 @@ package struct FieldSelection: Sendable, Hashable {
     if rest.isEmpty {
       members[index].inner = nil
     } else {
-      // A whole value already has what lies in it.
+      // A nil `inner` already selects the whole value.
       members[index].inner?.insert(rest)
     }
   }

@@ -1,25 +1,24 @@
-/// A search for the documents whose vectors are nearest to a given one; part of a query.
+/// A search for the documents whose vectors are nearest to a given vector; part of a query.
 ///
-/// Of the documents that the query's filter and orders leave, those count that have a vector of as
-/// many dimensions at the field.
+/// The search covers documents that match the query's filter and orders. Their vector at `field`
+/// must have as many dimensions as `vector`.
 package struct FindNearest: Sendable, Hashable {
   /// The field that holds documents' vectors.
   package var field: FieldPath
   package var vector: [Double]
   package var measure: Measure
-  /// How many documents are found at most.
+  /// The maximum number of documents found.
   package var limit: Int
-  /// The name, and not the path, of each result's field that gets its distance.
+  /// The name of a field added to each result for its distance; a plain name, not a path.
   package var resultField: String?
-  /// The greatest distance; for a dot product the smallest.
+  /// The greatest accepted distance; for a dot product, the smallest.
   package var threshold: Double?
 
-  /// How far apart vectors are.
+  /// The distance measure between two vectors.
   package enum Measure: Sendable, Hashable, CaseIterable {
     case euclidean, cosine, dotProduct
   }
 
-  /// A search without a threshold.
   package init(
     field: FieldPath,
     vector: [Double],
@@ -36,12 +35,13 @@ package struct FindNearest: Sendable, Hashable {
     self.threshold = threshold
   }
 
-  /// A vector without length has no angle to others.
+  /// An error for a vector of length zero, which has no angle to other vectors.
   package struct ZeroVectorError: Error {}
 
-  /// The distance of a document's vector; nil if it does not count, or none is defined.
+  /// Returns the distance of a document's vector.
   ///
-  /// Throws when the cosine of a vector without length is asked for.
+  /// Nil if the number of dimensions differs, the distance is NaN, or the distance is beyond the
+  /// threshold. Throws for the cosine measure if either vector has length zero.
   package func distance(of other: [Double]) throws(ZeroVectorError) -> Double? {
     guard other.count == vector.count else { return nil }
     let distance: Double
@@ -54,7 +54,9 @@ package struct FindNearest: Sendable, Hashable {
     return distance
   }
 
-  /// Squares of lengths beyond these have lost, or could lose, digits to overflow or underflow.
+  /// The squared lengths at which overflow or underflow cannot have cost any digits.
+  ///
+  /// Vectors with other squared lengths are scaled first.
   private static let exactSquares = 1e-250...1e250
 
   private func cosine(of other: [Double]) throws(ZeroVectorError) -> Double {
@@ -73,19 +75,19 @@ package struct FindNearest: Sendable, Hashable {
     return scaled.sum(direction) { $0 * $1 } / lengths
   }
 
-  /// A vector of the same direction whose greatest number is 1 or −1.
+  /// Returns a vector of the same direction whose largest magnitude is 1.
   private static func scaled(_ vector: [Double]) throws(ZeroVectorError) -> [Double] {
     let greatest = vector.reduce(0) { max($0, $1.magnitude) }
     guard greatest != 0 else { throw ZeroVectorError() }
     return vector.map { $0 / greatest }
   }
 
-  /// A number that is smaller for the distance of a nearer vector.
+  /// Returns a sort key for a distance; the nearer the vector, the smaller the key.
   package func rank(_ distance: Double) -> Double {
     measure == .dotProduct ? -distance : distance
   }
 
-  /// The sum of what a term makes of the two vectors' numbers at each place, four at a time.
+  /// Returns the sum of `term` over the elements of both vectors, four elements at a time.
   @inline(__always)
   private func sum(
     _ other: [Double],

@@ -1,5 +1,5 @@
-// `ValueDecoder` and `ValueEncoder` take these types as they are. These conformances serve other
-// coders, such as `JSONEncoder`, so that a model with such values can go anywhere.
+// `ValueDecoder` and `ValueEncoder` handle these types directly. The conformances below serve other
+// coders, such as `JSONEncoder`, so that models with these types work with any coder.
 
 extension Timestamp: Codable {
   /// Reads RFC 3339 text.
@@ -42,14 +42,14 @@ extension DocumentName: Codable {
 }
 
 extension FirestoreValue: Codable {
-  /// Reads what JSON can express: null, booleans, numbers, strings, arrays and maps.
+  /// Decodes the values that JSON can express: null, booleans, numbers, strings, arrays and maps.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     if container.decodeNil() {
       self = .null
       return
     }
-    // Each `try?` only asks whether the value has that type; the last attempt reports.
+    // Each `try?` only tests for a type; the last attempt reports the error.
     if let boolean = try? container.decode(Bool.self) {
       self = .boolean(boolean)
     } else if let integer = try? container.decode(Int64.self) {
@@ -65,7 +65,7 @@ extension FirestoreValue: Codable {
     }
   }
 
-  /// Writes the nearest value that JSON can express.
+  /// Encodes the value as the nearest one that JSON can express.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {

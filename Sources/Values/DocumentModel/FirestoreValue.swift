@@ -1,8 +1,7 @@
 /// One Firestore value.
 ///
-/// Equality is exact: `3` and `3.0` differ, `-0.0` and `0.0` differ, every NaN equals every NaN.
-/// Queries and array transforms compare with `ValueOrder` instead. Text is equal when its bytes
-/// are.
+/// Equality is exact: `3` and `3.0` differ, `-0.0` and `0.0` differ, and all NaNs are equal. Text
+/// is equal if its bytes are equal. Queries and array transforms compare with `ValueOrder` instead.
 public indirect enum FirestoreValue: Sendable {
   case null
   case boolean(Bool)
@@ -14,13 +13,15 @@ public indirect enum FirestoreValue: Sendable {
   case reference(DocumentName)
   case geoPoint(GeoPoint)
   case array([FirestoreValue])
-  /// A vector, on the wire a map with `__type__` = `__vector__` and `value` = array of doubles.
+  /// A vector.
+  ///
+  /// On the wire it is a map with `__type__` = `__vector__` and `value` = an array of doubles.
   case vector([Double])
   case map(MapValue)
 }
 
 extension FirestoreValue: Hashable {
-  /// Exact equality, as described for the type.
+  /// Compares exactly, as described for the type.
   public static func == (left: FirestoreValue, right: FirestoreValue) -> Bool {
     switch (left, right) {
     case (.null, .null): true
@@ -41,7 +42,9 @@ extension FirestoreValue: Hashable {
     }
   }
 
-  /// Hashes what `==` compares, with the type first: numbers of two types may have the same bits.
+  /// Hashes what `==` compares, preceded by the type.
+  ///
+  /// The type is needed because an integer and a double may have the same bits.
   public func hash(into hasher: inout Hasher) {
     switch self {
     case .null: hasher.combine(0)
@@ -72,18 +75,18 @@ extension FirestoreValue: Hashable {
 }
 
 extension Double {
-  /// The number, or if it is any NaN, the one whose bits are stored and sent.
+  /// The number itself, or for any NaN the one NaN whose bits are stored and sent.
   package var withOneNaN: Double { isNaN ? .nan : self }
 }
 
-/// A point on the globe; latitude −90 to 90 and longitude −180 to 180, in degrees.
+/// A point on the globe in degrees: latitude −90 to 90, longitude −180 to 180.
 public struct GeoPoint: Sendable, Hashable, Codable {
   /// Degrees north.
   public var latitude: Double
   /// Degrees east.
   public var longitude: Double
 
-  /// An unchecked point; a write refuses a point out of range.
+  /// Creates a point without a range check; a write refuses a point that is out of range.
   public init(latitude: Double, longitude: Double) {
     self.latitude = latitude
     self.longitude = longitude

@@ -1,49 +1,48 @@
-/// Builds storage keys whose bytewise order is the order of the values put in.
+/// An encoder of storage keys whose bytewise order is the order of the encoded values.
 ///
-/// Each part is prefix-free, so parts can follow one another and a part can be inverted for a
-/// descending order. Equal values (`3` and `3.0`) encode alike.
+/// Each part is prefix-free, so parts can be concatenated, and a part can be inverted for a
+/// descending order. Values that compare as equal (`3` and `3.0`) have the same encoding.
 package struct KeyEncoder: Sendable {
   /// The key so far.
   package private(set) var bytes: [UInt8] = []
-  /// Whether a string or byte string was cut at `truncationBytes`.
+  /// True if a string or byte string was cut at `truncationBytes`.
   ///
   /// The reader must then compare the stored value itself.
   package private(set) var truncated = false
 
-  /// Strings and bytes inside values are indexed by their first bytes only, as in production.
+  /// The number of bytes of a string or byte string that are indexed, as in production.
   package static let truncationBytes = 1500
 
-  /// An empty key.
   package init() {}
 
-  /// A key that starts with bytes made earlier.
+  /// Creates a key that starts with already encoded bytes.
   package init(prefix: [UInt8]) {
     bytes = prefix
   }
 
-  /// Appends bytes as they are; the caller keeps the key prefix-free.
+  /// Appends bytes unchanged; the caller keeps the key prefix-free.
   package mutating func append(raw: some Sequence<UInt8>) {
     bytes.append(contentsOf: raw)
   }
 
-  /// Appends a big-endian number.
+  /// Appends a number in big-endian order.
   package mutating func append(_ number: UInt64) {
     withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
-  /// Appends text, whole.
+  /// Appends text in full, without truncation.
   package mutating func append(text: String) {
     append(escaped: text.utf8)
   }
 
-  /// Appends the segments of a path without its end.
+  /// Appends the segments of a path without the end mark.
   ///
   /// The keys of everything below the path share this prefix.
   package mutating func append(openPath path: ResourcePath) {
     for segment in path.segments { append(id: segment) }
   }
 
-  /// Appends a path and its end, which sorts before every further segment.
+  /// Appends a path and an end mark that sorts before every further segment.
   package mutating func append(path: ResourcePath) {
     append(openPath: path)
     bytes.append(Tag.end)
@@ -60,7 +59,7 @@ package struct KeyEncoder: Sendable {
     }
   }
 
-  /// Appends a value; with `descending` its bytes are inverted.
+  /// Appends a value; `descending` inverts its bytes.
   package mutating func append(_ value: FirestoreValue, descending: Bool = false) {
     let start = bytes.count
     encode(value)
@@ -68,7 +67,7 @@ package struct KeyEncoder: Sendable {
     for index in start..<bytes.count { bytes[index] = ~bytes[index] }
   }
 
-  /// The first byte of every value of a class, for ranges that stay inside it.
+  /// Returns the first byte of every value of a type class, as a bound for ranges within the class.
   package static func tag(of typeClass: ValueOrder.TypeClass) -> UInt8 {
     Tag.firstValue + UInt8(typeClass.rawValue) * 4
   }
@@ -114,7 +113,9 @@ package struct KeyEncoder: Sendable {
     }
   }
 
-  /// A number is the double at or below it and, for integers that are not doubles, the distance.
+  /// Encodes an integer as the greatest double at or below it and the distance to that double.
+  ///
+  /// The distance is zero for integers that a double can represent.
   private mutating func encode(integer: Int64) {
     var double = Double(integer)
     if double >= 0x1p63 || Int64(double) > integer { double = double.nextDown }
@@ -127,7 +128,7 @@ package struct KeyEncoder: Sendable {
     bytes.append(UInt8(remainder & 0xFF))
   }
 
-  /// The bits of a double as an unsigned number of the same order: NaN 0, then −∞ to ∞.
+  /// Returns the bits of a double as an unsigned number of the same order: NaN is 0, then −∞ to ∞.
   private static func orderedBits(_ double: Double) -> UInt64 {
     if double.isNaN { return 0 }
     let bits = double == 0 ? 0 : double.bitPattern
@@ -139,7 +140,9 @@ package struct KeyEncoder: Sendable {
     append(escaped: data.prefix(Self.truncationBytes))
   }
 
-  /// Zero bytes become `00 FF`; the end is `00 01`, below every continuation.
+  /// Appends bytes with each zero byte escaped as `00 FF`, then the end mark `00 01`.
+  ///
+  /// The end mark sorts below every continuation.
   private mutating func append(escaped data: some Sequence<UInt8>) {
     for byte in data {
       bytes.append(byte)

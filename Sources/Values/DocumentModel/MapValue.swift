@@ -1,31 +1,31 @@
-/// The fields of a document or of a map in it: values by name.
+/// The fields of a document or of a nested map: values by name.
 ///
-/// It reads like a dictionary. Names are told apart by their UTF-8 bytes, as Firestore does, where
-/// Swift's `String` takes `é` as one scalar and as two for the same; and the fields stand in the
-/// order of those bytes, which is the order in which Firestore compares maps. Finding a field
-/// costs O(log n), putting one in up to O(n).
+/// A map is used like a dictionary. Names are compared by their UTF-8 bytes, as in Firestore;
+/// Swift's `String` ignores the difference between `é` as one scalar and as two. Fields are sorted
+/// by those bytes, which is also the order in which Firestore compares maps. Finding a field takes
+/// O(log n), inserting one up to O(n).
 public struct MapValue: Sendable, Hashable {
-  /// A field: its name and value.
+  /// A field's name and value.
   public typealias Element = (key: String, value: FirestoreValue)
 
-  /// Ascending by the bytes of their names, each name once.
+  /// The fields, sorted by the bytes of their names; each name occurs once.
   private var entries: [Entry] = []
 
-  /// No fields.
+  /// Creates a map without fields.
   public init() {}
 
-  /// The given fields; of two with one name the later counts.
+  /// Creates a map of the given fields; for a repeated name the last value is kept.
   public init(_ fields: some Sequence<(String, FirestoreValue)>) {
     entries = fields.map(Entry.init)
     restoreOrder()
   }
 
-  /// The fields of a dictionary, whose names `String` tells apart.
+  /// Creates a map from a dictionary, whose names are distinct as Swift strings.
   public init(_ fields: [String: FirestoreValue]) {
     self.init(fields.lazy.map { ($0.key, $0.value) })
   }
 
-  /// The value of a field; setting nil takes the field away.
+  /// The value of a field; setting nil removes the field.
   public subscript(key: String) -> FirestoreValue? {
     get {
       let (index, isPresent) = position(of: key)
@@ -41,20 +41,20 @@ public struct MapValue: Sendable, Hashable {
     }
   }
 
-  /// Takes a field away; its value, or nil without such a field.
+  /// Removes a field and returns its value; nil if there was no such field.
   @discardableResult
   public mutating func removeValue(forKey key: String) -> FirestoreValue? {
     let (index, isPresent) = position(of: key)
     return isPresent ? entries.remove(at: index).value : nil
   }
 
-  /// The names, in the order of their bytes.
+  /// The names, sorted by their bytes.
   public var keys: [String] { entries.map(\.key) }
 
-  /// The values, in the order of their names.
+  /// The values, in the order of their fields' names.
   public var values: [FirestoreValue] { entries.map(\.value) }
 
-  /// The same names with other values.
+  /// Returns a map with the same names and transformed values.
   public func mapValues<E: Error>(
     _ transform: (FirestoreValue) throws(E) -> FirestoreValue
   ) throws(E) -> MapValue {
@@ -65,14 +65,14 @@ public struct MapValue: Sendable, Hashable {
     return result
   }
 
-  /// The fields that pass a test.
+  /// Returns a map of the fields that satisfy a predicate.
   public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> MapValue {
     var result = MapValue()
     for field in self where try isIncluded(field) { result.append(field.key, field.value) }
     return result
   }
 
-  /// Puts a field in as the subscript does; O(1) when fields come in their order.
+  /// Sets a field, like the subscript; O(1) when fields arrive in sorted order.
   package mutating func append(_ key: String, _ value: FirestoreValue) {
     if let last = entries.last, !last.isBefore(key) {
       self[key] = value
@@ -104,7 +104,7 @@ public struct MapValue: Sendable, Hashable {
     }
   }
 
-  /// Where a field is, or where it would have to be put.
+  /// Returns the index of a field, or the index at which it would be inserted.
   private func position(of key: String) -> (index: Int, isPresent: Bool) {
     var low = 0
     var high = entries.count
@@ -137,26 +137,26 @@ public struct MapValue: Sendable, Hashable {
 }
 
 extension MapValue: RandomAccessCollection {
-  /// The place of the first field.
+  /// The index of the first field.
   public var startIndex: Int { 0 }
-  /// The place after the last field.
+  /// The index after the last field.
   public var endIndex: Int { entries.count }
 
-  /// The field at a place in the order of names.
+  /// The field at an index in the order of names.
   public subscript(position: Int) -> Element {
     (entries[position].key, entries[position].value)
   }
 }
 
 extension MapValue: ExpressibleByDictionaryLiteral {
-  /// The given fields; of two with one name the later counts.
+  /// Creates a map of the given fields; for a repeated name the last value is kept.
   public init(dictionaryLiteral elements: (String, FirestoreValue)...) {
     self.init(elements)
   }
 }
 
 extension MapValue: Codable {
-  /// Reads what JSON can express, as `FirestoreValue` does.
+  /// Decodes the fields that JSON can express, as `FirestoreValue` does.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: ValueCodingKey.self)
     self.init(
@@ -166,7 +166,7 @@ extension MapValue: Codable {
     )
   }
 
-  /// Writes the nearest values that JSON can express.
+  /// Encodes each field as the nearest value that JSON can express.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: ValueCodingKey.self)
     for (key, value) in self {
@@ -176,7 +176,7 @@ extension MapValue: Codable {
 }
 
 extension MapValue {
-  /// The value at a path, or nil where a segment is missing or not a map.
+  /// The value at a path; nil if a segment is missing or its parent is not a map.
   public subscript(path: FieldPath) -> FirestoreValue? {
     var current = self[path.segments[0]]
     for segment in path.segments.dropFirst() {
@@ -186,10 +186,10 @@ extension MapValue {
     return current
   }
 
-  /// Sets or, with nil, deletes the value at a path.
+  /// Sets the value at a path; nil deletes it.
   ///
-  /// Setting makes the maps on the way and replaces what is not a map; deleting below something
-  /// that is not a map changes nothing.
+  /// Setting creates the maps along the path and replaces any value there that is not a map.
+  /// Deleting below a value that is not a map changes nothing.
   public mutating func set(_ value: FirestoreValue?, at path: FieldPath) {
     set(value, at: path.segments[...])
   }

@@ -1,14 +1,14 @@
 /// A structured query over one collection or a collection group, as a client sent it.
 ///
-/// `orders` holds only the orders that the client sent; the query runner adds those implied by
+/// `orders` holds only the orders that the client sent. The query runner adds the orders implied by
 /// inequalities and by the document's name.
 package struct Query: Sendable, Hashable {
   package var database: DatabaseName
-  /// The document below which the query looks; empty for the database's root.
+  /// The document below which the query searches; empty for the database's root.
   package var parent: ResourcePath
-  /// The collections' id; nil stands for every collection and needs `allDescendants`.
+  /// The collection id; nil selects every collection and requires `allDescendants`.
   package var collectionID: String?
-  /// Whether collections at any depth below the parent count, not only its own.
+  /// True if the query covers collections at any depth below `parent`, not only its own.
   package var allDescendants: Bool
   package var filter: Filter?
   package var orders: [Order]
@@ -16,18 +16,19 @@ package struct Query: Sendable, Hashable {
   package var end: Cursor?
   package var offset: Int
   package var limit: Int?
-  /// A search among the documents that filter, orders and cursors leave, before offset and limit.
+  /// A vector search among the documents that match the filter, orders and cursors.
+  ///
+  /// It runs before offset and limit are applied.
   package var findNearest: FindNearest?
-  /// The fields to return; nil for all, `[.documentID]` for the name alone.
+  /// The fields to return; nil for all fields, `[.documentID]` for the name alone.
   package var projection: [FieldPath]?
-  /// The fields of `sum` and `avg`, which an index of the query has to hold.
+  /// The fields of `sum` and `avg`, which an index for the query must contain.
   package var aggregatedFields: [FieldPath] = []
-  /// Whether results must have those fields, and are ordered by them before their names.
+  /// True if results must have the aggregated fields and are ordered by them before their names.
   ///
   /// Production does so when a query has an offset or a limit.
   package var ordersByAggregatedFields = false
 
-  /// A query for everything in a collection.
   package init(
     database: DatabaseName,
     parent: ResourcePath = ResourcePath(),
@@ -56,7 +57,7 @@ package struct Query: Sendable, Hashable {
     self.projection = projection
   }
 
-  /// Whether a filter or an order names the documents' names.
+  /// True if a filter or an order refers to document names.
   package var isByName: Bool {
     orders.contains { $0.path.isDocumentID } || filter?.paths.contains { $0.isDocumentID } == true
   }
@@ -68,7 +69,7 @@ package struct Query: Sendable, Hashable {
     case field(FieldPath, FieldOperator, FirestoreValue)
     case unary(FieldPath, UnaryOperator)
 
-    /// The fields that it compares.
+    /// The fields that the filter compares.
     fileprivate var paths: [FieldPath] {
       switch self {
       case .and(let filters), .or(let filters): filters.flatMap(\.paths)
@@ -77,23 +78,23 @@ package struct Query: Sendable, Hashable {
     }
   }
 
-  /// Operators with an operand, which is an array for `in`, `notIn` and `arrayContainsAny`.
+  /// An operator with an operand: an array for `in`, `notIn` and `arrayContainsAny`.
   package enum FieldOperator: Sendable, Hashable, CaseIterable {
     case lessThan, lessThanOrEqual, greaterThan, greaterThanOrEqual, equal, notEqual
     case arrayContains, `in`, arrayContainsAny, notIn
   }
 
-  /// Operators without an operand.
+  /// An operator without an operand.
   package enum UnaryOperator: Sendable, Hashable, CaseIterable {
     case isNull, isNaN, isNotNull, isNotNaN
   }
 
-  /// One field to order by.
+  /// A field to order by.
   package struct Order: Sendable, Hashable {
     package var path: FieldPath
     package var descending: Bool
 
-    /// An order, ascending unless told otherwise.
+    /// Creates an order, ascending by default.
     package init(_ path: FieldPath, descending: Bool = false) {
       self.path = path
       self.descending = descending
@@ -103,10 +104,10 @@ package struct Query: Sendable, Hashable {
   /// A position in the ordered results: values for a prefix of the final orders.
   package struct Cursor: Sendable, Hashable {
     package var values: [FirestoreValue]
-    /// Whether the position lies before the documents that equal the values, or after them.
+    /// True if the position is before the documents that equal the values, false if after them.
     package var before: Bool
 
-    /// A position before or after the documents that equal `values`.
+    /// Creates a position before or after the documents that equal `values`.
     package init(_ values: [FirestoreValue], before: Bool) {
       self.values = values
       self.before = before

@@ -1,13 +1,13 @@
 /// The rules for the ids of collections and documents, and for reserved names.
 ///
-/// They are from "Constraints on collection IDs / document IDs / field names" in Firestore's
-/// documentation. Rooms differ only in the words of a refusal, which are production's for each
-/// place.
+/// They follow "Constraints on collection IDs / document IDs / field names" in Firestore's
+/// documentation. Each module has its own error message for a refused id: production's message in
+/// that place.
 package enum ResourceID {
-  /// The longest id, in bytes of UTF-8.
+  /// The maximum length of an id in UTF-8 bytes.
   package static let bytesMax = 1500
 
-  /// What is wrong with an id.
+  /// The reason why an id is invalid.
   package enum Flaw: Sendable, Hashable {
     case isEmpty
     /// The id is `.` or `..`.
@@ -17,9 +17,10 @@ package enum ResourceID {
     case isReserved
   }
 
-  /// The first flaw of an id; nil when it may name a collection or a document.
+  /// Returns the first flaw of an id; nil if the id is valid for a collection or a document.
   ///
-  /// An id of exactly four underscores has no flaw, and neither has `__id7__` for a document.
+  /// An id of exactly four underscores is valid. An id of the form `__id7__` is valid for a
+  /// document.
   package static func flaw(of id: String, isCollection: Bool) -> Flaw? {
     if id.isEmpty { return .isEmpty }
     if id == "." || id == ".." { return .isDots }
@@ -29,7 +30,7 @@ package enum ResourceID {
     return !isCollection && ValueOrder.numericID(id) != nil ? nil : .isReserved
   }
 
-  /// Whether a name has the form `__.*__`, which Firestore also reserves in fields.
+  /// Returns true if a name has the form `__.*__`, which Firestore also reserves for fields.
   package static func isReserved(_ name: String) -> Bool {
     let bytes = name.utf8
     return bytes.count >= 4 && bytes.starts(with: underscores)

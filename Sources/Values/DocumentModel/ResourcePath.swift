@@ -1,17 +1,17 @@
-/// Segments below a database's `documents`, alternating collection and document ids.
+/// A path below a database's `documents`: alternating collection and document ids.
 ///
-/// An even count names a document (the empty path is the database's root), an odd one a
-/// collection. The ids are raw: neither percent-encoded nor checked.
+/// An even number of segments names a document, an odd number a collection. The empty path is the
+/// database's root. Ids are raw: neither percent-encoded nor validated.
 public struct ResourcePath: Sendable, Hashable {
-  /// Raw ids, outermost first.
+  /// The raw ids, outermost first.
   public var segments: [String]
 
-  /// A path of raw segments.
+  /// Creates a path from raw segments.
   public init(_ segments: [String] = []) {
     self.segments = segments
   }
 
-  /// Splits `chats/c1/messages` at slashes.
+  /// Creates a path from text such as `chats/c1/messages`, split at slashes.
   ///
   /// Leading, trailing and double slashes are kept as empty segments, for validation to refuse.
   public init(slashSeparated text: String) {
@@ -20,21 +20,21 @@ public struct ResourcePath: Sendable, Hashable {
       ? [] : text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
   }
 
-  /// Whether the path names a document.
+  /// True if the path names a document.
   public var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
-  /// Whether the path names a collection.
+  /// True if the path names a collection.
   public var isCollection: Bool { !segments.count.isMultiple(of: 2) }
 
-  /// The last segment, or nil for the root.
+  /// The last segment; nil for the root.
   public var id: String? { segments.last }
 
   /// The path without its last segment; the root's parent is the root.
   public var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
 
-  /// The path one segment deeper.
+  /// Returns the path with one more segment.
   public func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
 
-  /// Whether this path is `ancestor` or lies below it.
+  /// Returns true if this path equals `ancestor` or lies below it.
   public func isBelowOrEqual(to ancestor: ResourcePath) -> Bool {
     segments.count >= ancestor.segments.count
       && zip(segments, ancestor.segments).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
@@ -42,7 +42,9 @@ public struct ResourcePath: Sendable, Hashable {
 }
 
 extension ResourcePath {
-  /// Whether the segments are the same bytes; equivalent spellings name different documents.
+  /// Returns true if both paths have the same segments, byte for byte.
+  ///
+  /// Canonically equivalent Unicode spellings name different documents.
   public static func == (left: ResourcePath, right: ResourcePath) -> Bool {
     left.segments.areIdentical(to: right.segments)
   }
@@ -57,7 +59,7 @@ extension ResourcePath: CustomStringConvertible {
 }
 
 extension ResourcePath: Comparable {
-  /// Compares segment by segment as ids do; a shorter path comes before those below it.
+  /// Compares segment by segment in the order of ids; a path comes before the paths below it.
   public static func < (left: ResourcePath, right: ResourcePath) -> Bool {
     for (a, b) in zip(left.segments, right.segments) {
       let order = ValueOrder.compareIDs(a, b)
@@ -67,20 +69,22 @@ extension ResourcePath: Comparable {
   }
 }
 
-/// `projects/{project}/databases/{database}`.
+/// The resource name of a database: `projects/{project}/databases/{database}`.
 public struct DatabaseName: Sendable, Hashable {
   /// The project's id.
   public var project: String
   /// The database's id within the project.
   public var database: String
 
-  /// A database by project and id; the id of a project's first database is `(default)`.
+  /// Creates a name from a project id and a database id.
+  ///
+  /// The id of a project's first database is `(default)`.
   public init(project: String, database: String = "(default)") {
     self.project = project
     self.database = database
   }
 
-  /// Reads `projects/P/databases/D`; nil when malformed or when anything follows.
+  /// Parses `projects/P/databases/D`; nil if the text is malformed or continues after the database.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 4, parts[0] == "projects", parts[2] == "databases", !parts[1].isEmpty,
@@ -91,7 +95,7 @@ public struct DatabaseName: Sendable, Hashable {
 }
 
 extension DatabaseName {
-  /// Whether both parts are the same bytes.
+  /// Returns true if project and database are the same, byte for byte.
   public static func == (left: DatabaseName, right: DatabaseName) -> Bool {
     left.project.isIdentical(to: right.project) && left.database.isIdentical(to: right.database)
   }
@@ -104,26 +108,26 @@ extension DatabaseName {
 }
 
 extension DatabaseName: CustomStringConvertible {
-  /// `projects/{project}/databases/{database}`.
+  /// The resource name in the form `projects/{project}/databases/{database}`.
   public var description: String { "projects/\(project)/databases/\(database)" }
 }
 
 /// The full resource name of a document: `projects/P/databases/D/documents/c/d…`.
 public struct DocumentName: Sendable, Hashable {
-  /// Where the document lives.
+  /// The database that holds the document.
   public var database: DatabaseName
   /// The path, with an even, positive number of segments.
   public var path: ResourcePath
 
-  /// A name from parts that the caller has checked.
+  /// Creates a name from parts that the caller has validated.
   public init(database: DatabaseName, path: ResourcePath) {
     self.database = database
     self.path = path
   }
 
-  /// Reads a full resource name; nil unless it has the shape of a document's.
+  /// Parses a full resource name; nil if the text does not have the form of a document name.
   ///
-  /// Ids are not checked beyond being non-empty; reserved ids are refused on write.
+  /// Ids are only checked for being non-empty; reserved ids are refused on write.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count >= 7, parts.count.isMultiple(of: 2) == false, parts[0] == "projects",
@@ -139,7 +143,7 @@ public struct DocumentName: Sendable, Hashable {
   /// The path of the collection that holds the document.
   public var collection: ResourcePath { path.parent }
 
-  /// The last segment of the collection's path.
+  /// The id of the collection that holds the document.
   public var collectionID: String { path.parent.id ?? "" }
 }
 
@@ -149,7 +153,7 @@ extension DocumentName: CustomStringConvertible {
 }
 
 extension DocumentName: Comparable {
-  /// Orders names by project, database, then path.
+  /// Orders names by project, then database, then path.
   public static func < (left: DocumentName, right: DocumentName) -> Bool {
     let project = ValueOrder.compareText(left.database.project, right.database.project)
     if project != .equal { return project == .less }

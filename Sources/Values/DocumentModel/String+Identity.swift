@@ -1,8 +1,9 @@
 extension String {
-  /// Whether both are the same UTF-8 bytes.
+  /// Returns true if both strings have the same UTF-8 bytes.
   ///
-  /// Swift's own equality folds canonically equivalent scalars (`é` as one scalar or as two), which
-  /// Firestore keeps apart. Strings that Swift finds different also differ in bytes.
+  /// Swift's own equality ignores the difference between canonically equivalent scalars (`é` as one
+  /// scalar or as two), which Firestore keeps apart. Strings that Swift considers unequal always
+  /// differ in bytes.
   package func isIdentical(to other: String) -> Bool {
     utf8.count == other.utf8.count && ValueOrder.compareText(self, other) == .equal
   }
@@ -13,13 +14,13 @@ extension String {
   package func hashBytes(into hasher: inout Hasher) {
     var text = self
     text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-    // No UTF-8 text contains this byte, so neighbors cannot be taken for one text.
+    // This byte never occurs in UTF-8, so adjacent strings cannot hash like one combined string.
     hasher.combine(0xFF as UInt8)
   }
 }
 
 extension [String] {
-  /// Whether both hold the same UTF-8 bytes, segment by segment.
+  /// Returns true if both arrays hold the same UTF-8 bytes, element by element.
   package func areIdentical(to other: [String]) -> Bool {
     count == other.count && zip(self, other).allSatisfy { $0.isIdentical(to: $1) }
   }

@@ -1,17 +1,17 @@
 /// A point in time with microsecond resolution, as Firestore stores it.
 ///
-/// Range 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z; `init(seconds:nanoseconds:)` floors
-/// to the microsecond, as production does on write.
+/// The range is 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z. `init(seconds:nanoseconds:)`
+/// rounds down to the microsecond, as production does on write.
 public struct Timestamp: Sendable, Hashable, Comparable {
-  /// Microseconds since 1970-01-01T00:00:00Z; negative before.
+  /// The number of microseconds since 1970-01-01T00:00:00Z; negative before that time.
   public var microseconds: Int64
 
-  /// A time given in microseconds since 1970.
+  /// Creates a time from microseconds since 1970.
   public init(microseconds: Int64) {
     self.microseconds = microseconds
   }
 
-  /// A time given as protobuf does: seconds since 1970 and 0 to 999 999 999 nanoseconds.
+  /// Creates a time from seconds since 1970 and nanoseconds from 0 to 999 999 999, as in protobuf.
   ///
   /// Nil outside the range that Firestore accepts.
   public init?(seconds: Int64, nanoseconds: Int32) {
@@ -30,7 +30,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
   /// Nanoseconds after `seconds`, a multiple of 1000.
   public var nanoseconds: Int32 { Int32(Self.floorMod(microseconds, 1_000_000) * 1000) }
 
-  /// This time rounded down to the millisecond, the resolution of server timestamps.
+  /// The time rounded down to the millisecond, the resolution of server timestamps.
   public var flooredToMillisecond: Timestamp {
     let remainder = microseconds % 1000
     return Timestamp(microseconds: microseconds - (remainder < 0 ? remainder + 1000 : remainder))
@@ -41,12 +41,12 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     left.microseconds < right.microseconds
   }
 
-  /// The seconds of year 1 to year 9999.
+  /// The range of seconds since 1970 that covers the years 1 to 9999.
   public static let secondsRange: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
 }
 
 extension Timestamp: CustomStringConvertible {
-  /// RFC 3339 in UTC with 0, 3 or 6 fractional digits, as protobuf's JSON writes it.
+  /// The time as RFC 3339 in UTC with 0, 3 or 6 fractional digits, as in protobuf's JSON.
   public var description: String {
     let days = (seconds - Self.floorMod(seconds, 86_400)) / 86_400
     let secondOfDay = Self.floorMod(seconds, 86_400)
@@ -60,7 +60,7 @@ extension Timestamp: CustomStringConvertible {
       + "\(Self.pad(secondOfDay % 60, 2))\(fraction)Z"
   }
 
-  /// Reads RFC 3339 with `Z` or an offset and any number of fractional digits; nil when malformed.
+  /// Parses RFC 3339 with `Z` or an offset and any number of fractional digits; nil if malformed.
   public init?(_ text: String) {
     let bytes = Array(text.utf8)
     func number(_ range: Range<Int>) -> Int64? {
@@ -121,7 +121,7 @@ extension Timestamp: CustomStringConvertible {
     return remainder < 0 ? remainder + modulus : remainder
   }
 
-  /// How many days the month has, 28 to 31.
+  /// Returns the number of days in a month, 28 to 31.
   package static func daysIn(month: Int64, year: Int64) -> Int64 {
     switch month {
     case 4, 6, 9, 11: 30
@@ -130,7 +130,7 @@ extension Timestamp: CustomStringConvertible {
     }
   }
 
-  /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+  /// Returns the number of days from 1970-01-01 to a date of the proleptic Gregorian calendar.
   package static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
     // Years begin in March, so that the leap day comes last.
     let shifted = month <= 2 ? year - 1 : year
@@ -140,7 +140,7 @@ extension Timestamp: CustomStringConvertible {
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
   }
 
-  /// The date of the proleptic Gregorian calendar that is this many days after 1970-01-01.
+  /// Returns the proleptic Gregorian date that is a number of days after 1970-01-01.
   package static func civil(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = daysSince1970 + 719_468
     let era = (shifted - floorMod(shifted, 146_097)) / 146_097

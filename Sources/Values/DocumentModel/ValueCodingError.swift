@@ -1,17 +1,19 @@
-/// Why a Swift value could not be made from fields, or fields from a Swift value.
+/// An error in converting between a Swift value and Firestore fields.
 public struct ValueCodingError: Error, Sendable, Hashable {
-  /// The place of the error, such as `members[2].name`; empty for the whole value.
+  /// The path of the value that could not be converted, such as `members[2].name`.
+  ///
+  /// Empty for the whole value.
   public var path: String
-  /// What is wrong there, without the value itself: documents do not belong in logs.
+  /// The reason, without the value itself: document contents do not belong in logs.
   public var reason: String
 
-  /// An error at a path.
+  /// Creates an error at a path.
   public init(path: String, reason: String) {
     self.path = path
     self.reason = reason
   }
 
-  /// The error that Swift's own `Codable` machinery threw, in Hearth's form.
+  /// Converts an error thrown by Swift's own `Codable` implementation.
   public init(_ error: DecodingError) {
     switch error {
     case .keyNotFound(let key, let context):
@@ -24,7 +26,7 @@ public struct ValueCodingError: Error, Sendable, Hashable {
     }
   }
 
-  /// The error that an `encode(to:)` threw, in Hearth's form.
+  /// Converts an error thrown by a type's `encode(to:)`.
   public init(_ error: EncodingError) {
     switch error {
     case .invalidValue(_, let context):
@@ -46,7 +48,7 @@ public struct ValueCodingError: Error, Sendable, Hashable {
     self.init(path: path, reason: reason)
   }
 
-  /// The same error with `name` in front of its path.
+  /// Returns a copy of the error with `name` prepended to its path.
   public func below(_ name: String) -> ValueCodingError {
     let separator = path.isEmpty || path.hasPrefix("[") ? "" : "."
     return ValueCodingError(path: name + separator + path, reason: reason)
@@ -54,7 +56,7 @@ public struct ValueCodingError: Error, Sendable, Hashable {
 }
 
 extension ValueCodingError: CustomStringConvertible {
-  /// The path in quotes and the reason.
+  /// The path in single quotes, then the reason.
   public var description: String { path.isEmpty ? reason : "'\(path)' \(reason)" }
 }
 
@@ -63,17 +65,18 @@ struct ValueCodingOptions: Sendable {
   var dialect = ValueDialect.firestore
 }
 
-/// Which forms of a value stand for dates, bytes and large numbers.
+/// The representation of dates, bytes and large numbers in encoded values.
 package enum ValueDialect: Sendable, Hashable {
   /// Firestore's own types.
   case firestore
   /// The types of JSON, for callables.
   ///
-  /// Bytes are base64, dates text or numbers, and integers above `Int64.max` a map with `@type`.
+  /// Bytes are base64, dates are text or numbers, and an integer above `Int64.max` is a map with
+  /// `@type`.
   case json(dates: JSONDates)
 }
 
-/// How dates are written in JSON.
+/// The representation of dates in JSON.
 public enum JSONDates: Sendable, Hashable {
   /// A number of seconds since 2001-01-01, the default of the Firebase client for Swift.
   case secondsSince2001
@@ -83,7 +86,7 @@ public enum JSONDates: Sendable, Hashable {
   case rfc3339
 }
 
-/// A key made at run time: an index, or a string.
+/// A key created at run time: an index or a string.
 struct ValueCodingKey: CodingKey {
   var stringValue: String
   var intValue: Int?

@@ -1,18 +1,18 @@
-/// Makes a `Decodable` Swift value from a document's fields.
+/// A decoder of `Decodable` Swift values from a document's fields.
 ///
-/// - `Timestamp`, `GeoPoint`, `DocumentName` and `FirestoreValue` are taken as they are; `Date`
-///   comes from a timestamp, `Data` from bytes, `URL` from a string, `[Double]` also from a vector.
-/// - Numbers are exact: an integer is read from a double only when it is whole and fits; a `Double`
-///   is read from either.
-/// - Fields without a property are ignored; a null or missing field is nil for an optional property
-///   and an error for any other.
+/// - `Timestamp`, `GeoPoint`, `DocumentName` and `FirestoreValue` are read directly. `Date` is read
+///   from a timestamp, `Data` from bytes, `URL` from a string, and `[Double]` also from a vector.
+/// - Numbers are exact: an integer is read from a double only if the double is whole and fits. A
+///   `Double` is read from an integer or a double.
+/// - Fields without a matching property are ignored. A null or missing field is nil for an optional
+///   property and an error for any other.
 public struct ValueDecoder: Sendable {
   private var options = ValueCodingOptions()
 
-  /// A decoder of Firestore's types.
+  /// Creates a decoder of Firestore's own types.
   public init() {}
 
-  /// A decoder of values that came in another form.
+  /// Creates a decoder for another representation of values.
   package init(dialect: ValueDialect) {
     self.options.dialect = dialect
   }
@@ -40,7 +40,7 @@ public struct ValueDecoder: Sendable {
   }
 }
 
-/// One value with its place, offered to a type's `init(from:)`.
+/// A value and its path, passed to a type's `init(from:)`.
 struct ValueReader: Decoder {
   let value: FirestoreValue
   let codingPath: [any CodingKey]
@@ -48,8 +48,8 @@ struct ValueReader: Decoder {
 
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  // Documents nest 20 deep and the parser bounds the JSON of callables, so anything deeper is a
-  // type whose `init(from:)` never ends.
+  // Documents are at most 20 levels deep, and the parser bounds the JSON of callables. Anything
+  // deeper comes from a type whose `init(from:)` recurses endlessly.
   private static let depthMax = 200
 
   func read<T: Decodable>(_ type: T.Type) throws -> T {

@@ -1,22 +1,22 @@
-/// Makes a document's fields from an `Encodable` Swift value.
+/// An encoder of `Encodable` Swift values as a document's fields.
 ///
-/// It mirrors `ValueDecoder`: `Date` becomes a timestamp, `Data` bytes, `URL` a string, every
-/// integer type an integer, and a nil property no field at all. `FirestoreValue` can hold what
-/// Swift has no type for, such as a vector.
+/// It is the counterpart of `ValueDecoder`: `Date` becomes a timestamp, `Data` bytes, `URL` a
+/// string, and every integer type an integer. A nil property becomes no field at all. Use
+/// `FirestoreValue` for types that Swift lacks, such as a vector.
 public struct ValueEncoder: Sendable {
   private var options = ValueCodingOptions()
 
-  /// An encoder to Firestore's types.
+  /// Creates an encoder to Firestore's own types.
   public init() {}
 
-  /// An encoder to values of another form.
+  /// Creates an encoder to another representation of values.
   package init(dialect: ValueDialect) {
     self.options.dialect = dialect
   }
 
-  /// Encodes the fields of a document.
+  /// Encodes a value as the fields of a document.
   ///
-  /// Throws `ValueCodingError`, also when the value is not a container of named fields.
+  /// Throws `ValueCodingError`, also if the value is not a container of named fields.
   public func encodeFields(_ value: some Encodable) throws -> MapValue {
     guard case .map(let fields) = try encode(value) else {
       throw ValueCodingError(path: "", reason: "a document needs named fields")
@@ -26,7 +26,7 @@ public struct ValueEncoder: Sendable {
 
   /// Encodes one value.
   ///
-  /// Throws `ValueCodingError`, which names the path of the property at fault.
+  /// Throws `ValueCodingError` with the path of the invalid property.
   public func encode(_ value: some Encodable) throws -> FirestoreValue {
     do {
       let writer = ValueWriter(codingPath: [], options: options)
@@ -38,7 +38,9 @@ public struct ValueEncoder: Sendable {
   }
 }
 
-/// A place that a value is being written to; containers fill it while their type encodes itself.
+/// A slot for a value that is being encoded.
+///
+/// Containers fill it while their type encodes itself.
 private final class ValueSlot {
   enum Content {
     case single(FirestoreValue)
@@ -48,7 +50,7 @@ private final class ValueSlot {
 
   var content: Content?
 
-  /// The written value; a type that writes nothing at all counts as an empty map.
+  /// The encoded value; an empty map if the type encoded nothing.
   var value: FirestoreValue {
     switch content {
     case nil: .map([:])
@@ -66,7 +68,8 @@ private struct ValueWriter: Encoder {
 
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  // Documents nest 20 deep, so anything deeper is a type whose `encode(to:)` never ends.
+  // Documents are at most 20 levels deep. Anything deeper comes from a type whose `encode(to:)`
+  // recurses endlessly.
   private static let depthMax = 200
 
   func write<T: Encodable>(_ value: T) throws {
@@ -87,7 +90,8 @@ private struct ValueWriter: Encoder {
   }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    // A second container of the same kind adds to the first, as a class and its superclass do.
+    // A second container of the same kind adds to the first, because a class and its superclass
+    // each ask for a container.
     if case .map = slot.content {} else { slot.content = .map([]) }
     return KeyedEncodingContainer(ValueKeyedWriter<Key>(writer: self))
   }

@@ -4,7 +4,7 @@ package enum Ordering: Int, Sendable, Hashable {
   case equal = 0
   case greater = 1
 
-  /// The order seen from the other side.
+  /// The result of comparing the same operands in reverse order.
   package var reversed: Ordering {
     switch self {
     case .less: .greater
@@ -14,11 +14,11 @@ package enum Ordering: Int, Sendable, Hashable {
   }
 }
 
-/// The total order of Firestore values, ascending across types.
+/// The total order of Firestore values across all types.
 ///
 /// null < boolean < number < timestamp < string < bytes < reference < geo point < array < vector <
-/// map. Numbers compare by exact value across integer and double, NaN lowest, `-0.0` equal to `0`;
-/// strings compare by UTF-8 bytes. See "Value type ordering" in Firestore's documentation.
+/// map. Numbers compare by exact value across integer and double; NaN is lowest and `-0.0` equals
+/// `0`. Strings compare by UTF-8 bytes. See "Value type ordering" in Firestore's documentation.
 package enum ValueOrder {
   /// Compares two values of any type.
   package static func compare(_ left: FirestoreValue, _ right: FirestoreValue) -> Ordering {
@@ -35,7 +35,8 @@ package enum ValueOrder {
     case (.string(let a), .string(let b)): return compareText(a, b)
     case (.bytes(let a), .bytes(let b)): return compareBytes(a, b)
     case (.reference(let a), .reference(let b)):
-      // Compares by order, not by equality: ids that order alike never differ, see `numericID`.
+      // Compares by order rather than equality; ids that compare as equal are always identical, see
+      // `numericID`.
       return a < b ? .less : b < a ? .greater : .equal
     case (.geoPoint(let a), .geoPoint(let b)):
       let latitude = compareDoubles(a.latitude, b.latitude)
@@ -58,19 +59,21 @@ package enum ValueOrder {
     }
   }
 
-  /// Whether a query's `==` or an array transform treats the two as the same value.
+  /// Returns true if a query's `==` or an array transform treats two values as the same.
   ///
   /// `3` equals `3.0` and `0` equals `-0.0`, at any depth.
   package static func areEqual(_ left: FirestoreValue, _ right: FirestoreValue) -> Bool {
     compare(left, right) == .equal
   }
 
-  /// The types that are ordered as one; ranges of a query never leave their operand's class.
+  /// A group of types that are ordered together.
+  ///
+  /// A range in a query stays within its operand's class.
   package enum TypeClass: Int, Sendable {
     case null, boolean, number, timestamp, string, bytes, reference, geoPoint, array, vector, map
   }
 
-  /// The class of a value.
+  /// Returns the type class of a value.
   package static func typeClass(_ value: FirestoreValue) -> TypeClass {
     switch value {
     case .null: .null
@@ -87,7 +90,7 @@ package enum ValueOrder {
     }
   }
 
-  /// Compares collection or document ids; `__id<number>__` comes first, ordered by number.
+  /// Compares collection or document ids; `__id<number>__` sorts first, by number.
   package static func compareIDs(_ left: String, _ right: String) -> Ordering {
     switch (numericID(left), numericID(right)) {
     case (let a?, let b?): compare(a, b)
@@ -97,7 +100,7 @@ package enum ValueOrder {
     }
   }
 
-  /// The number of an id spelled `__id<int64>__`, or nil.
+  /// Returns the number in an id of the form `__id<int64>__`; nil for any other id.
   package static func numericID(_ id: String) -> Int64? {
     guard id.utf8.count > 6, id.hasPrefix("__id"), id.hasSuffix("__") else { return nil }
     let digits = id.dropFirst(4).dropLast(2)
@@ -113,7 +116,7 @@ package enum ValueOrder {
     return (fast ?? nil) ?? compareBytes(left.utf8, right.utf8)
   }
 
-  /// Compares unsigned bytes; a prefix comes before longer bytes.
+  /// Compares unsigned bytes; a prefix sorts before any longer sequence.
   package static func compareBytes(
     _ left: some Sequence<UInt8>,
     _ right: some Sequence<UInt8>

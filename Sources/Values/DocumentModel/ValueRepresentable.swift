@@ -4,20 +4,20 @@
   import Foundation
 #endif
 
-/// A type that is one value by itself, rather than a container of others.
+/// A type that is encoded as one value rather than as a container of values.
 protocol ValueRepresentable {
-  /// Reads the value; nil when it is of another type or does not fit.
+  /// Reads the value; nil if its type does not match or the value does not fit.
   static func read(_ value: FirestoreValue, _ dialect: ValueDialect) -> Self?
 
-  /// Writes the value; nil when the dialect cannot express it.
+  /// Returns the encoded value; nil if the dialect cannot express it.
   func written(_ dialect: ValueDialect) -> FirestoreValue?
 
-  /// The expected kind of value, with its article, for messages.
+  /// The expected kind of value with its article, for error messages.
   static var expectation: String { get }
 }
 
 extension FirestoreValue {
-  /// The type of the value, with its article, for messages.
+  /// The type of the value with its article, for error messages.
   var kindDescription: String {
     switch self {
     case .null: "null"
@@ -54,17 +54,17 @@ extension String: ValueRepresentable {
   static var expectation: String { "a string" }
 }
 
-/// The map by which Google's JSON wraps an integer that JavaScript cannot hold.
+/// The map that wraps an integer too large for JavaScript, as in Google's JSON.
 package enum WrappedInteger {
   package static let signed = "type.googleapis.com/google.protobuf.Int64Value"
   package static let unsigned = "type.googleapis.com/google.protobuf.UInt64Value"
 
-  /// The map that stands for an integer.
+  /// Returns the map that wraps an integer with the given type and decimal digits.
   package static func map(_ type: String, _ digits: String) -> FirestoreValue {
     .map(["@type": .string(type), "value": .string(digits)])
   }
 
-  /// The digits in a map that stands for an integer; nil for any other map.
+  /// Returns the digits of a wrapped unsigned integer; nil for any other map.
   package static func digits(of fields: MapValue) -> String? {
     guard fields.count == 2, fields["@type"] == .string(unsigned),
       case .string(let digits)? = fields["value"]
@@ -77,7 +77,7 @@ extension FixedWidthInteger {
   static func read(_ value: FirestoreValue, _ dialect: ValueDialect) -> Self? {
     switch value {
     case .integer(let integer): Self(exactly: integer)
-    // JavaScript has one number type, so whole doubles are integers too.
+    // JavaScript has only one number type, so whole doubles count as integers too.
     case .double(let double): Self(exactly: double)
     case .map(let fields) where dialect != .firestore:
       if case .string(WrappedInteger.unsigned) = fields["@type"],

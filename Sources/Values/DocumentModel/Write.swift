@@ -1,20 +1,21 @@
-/// One write of a commit, as `google.firestore.v1.Write` describes it.
+/// One write of a commit, as defined by `google.firestore.v1.Write`.
 package struct Write: Sendable, Hashable {
   package var operation: Operation
   package var precondition: Precondition
 
-  /// A write; without a precondition it always applies.
+  /// Creates a write; without a precondition it always applies.
   package init(_ operation: Operation, precondition: Precondition = .none) {
     self.operation = operation
     self.precondition = precondition
   }
 
-  /// What a write does.
+  /// The effect of a write.
   package enum Operation: Sendable, Hashable {
     /// Replaces the document or, with a mask, the masked fields; then applies the transforms.
     ///
-    /// A masked path that is absent from `fields` is deleted. An empty mask touches no field but
-    /// makes the document exist. A legacy top-level transform is an update with an empty mask.
+    /// A masked path that is absent from `fields` is deleted. An empty mask changes no field but
+    /// creates the document if it is missing. A legacy top-level transform is an update with an
+    /// empty mask.
     case update(
       DocumentName,
       fields: MapValue,
@@ -26,7 +27,7 @@ package struct Write: Sendable, Hashable {
     case verify(DocumentName)
   }
 
-  /// The document concerned.
+  /// The document that the write applies to.
   package var name: DocumentName {
     switch operation {
     case .update(let name, _, _, _), .delete(let name), .verify(let name): name
@@ -34,25 +35,25 @@ package struct Write: Sendable, Hashable {
   }
 }
 
-/// What must hold for the stored document before a write applies.
+/// The condition on the stored document under which a write applies.
 package enum Precondition: Sendable, Hashable {
   case none
   case exists(Bool)
   case updateTime(Timestamp)
 }
 
-/// A change computed from the stored value.
+/// A change of a field that is computed from its stored value.
 package struct FieldTransform: Sendable, Hashable {
   package var path: FieldPath
   package var kind: Kind
 
-  /// A transform of the field at `path`.
+  /// Creates a transform of the field at `path`.
   package init(_ path: FieldPath, _ kind: Kind) {
     self.path = path
     self.kind = kind
   }
 
-  /// What a transform computes.
+  /// The computation of a transform.
   package enum Kind: Sendable, Hashable {
     case requestTime
     /// The operand must be a number; the store refuses any other value with `INVALID_ARGUMENT`.

@@ -8,11 +8,11 @@ package struct CloudEvent: Sendable, Hashable {
   package var time: String?
   package var dataContentType: String?
   package var dataSchema: String?
-  /// Extension attributes by lower-case name, such as `document` and `database`.
+  /// The extension attributes by lower-case name, such as `document` and `database`.
   package var extensions: [String: String]
   package var data: [UInt8]
 
-  /// An event; `specversion` is 1.0.
+  /// Creates an event of `specversion` 1.0.
   package init(
     id: String,
     source: String,
@@ -35,7 +35,7 @@ package struct CloudEvent: Sendable, Hashable {
     self.data = data
   }
 
-  /// An attribute by its name, extensions included; nil when the event has none.
+  /// Returns an attribute or extension by name; nil if the event lacks it.
   package func attribute(_ name: String) -> String? {
     switch name {
     case "id": id

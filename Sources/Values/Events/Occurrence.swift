@@ -1,9 +1,9 @@
 package import DocumentModel
 package import RuntimeSupport
 
-/// What makes functions run, other than a document's change.
+/// A cause other than a document change that makes functions run.
 package enum Occurrence: Sendable, Hashable {
-  /// An event of another service, for every function whose trigger fits.
+  /// An event of another service, for every function with a matching trigger.
   case event(CloudEvent)
   /// A run of a scheduled function that was due at `time`.
   case schedule(function: String, time: Timestamp)
@@ -11,24 +11,23 @@ package enum Occurrence: Sendable, Hashable {
   case task(EnqueuedTask)
 }
 
-/// A task as it was put into a queue.
+/// A task as it was added to a queue.
 package struct EnqueuedTask: Sendable, Hashable {
-  /// The last part of its resource name, unique in its queue.
+  /// The last part of the task's resource name, unique in its queue.
   package var id: String
-  /// The queue, which has its function's name.
+  /// The name of the queue, which is also the name of its function.
   package var queue: String
-  /// What the function gets as its request's body.
+  /// The body of the request to the function.
   package var body: [UInt8]
-  /// Headers that the sender adds to the request, by name.
+  /// The headers that the sender adds to the request, by name.
   package var headers: [String: String]
-  /// The time before which the task is not tried.
+  /// The earliest time of the first attempt.
   package var scheduleTime: Timestamp
-  /// How long one try may take, in seconds.
+  /// The maximum duration of one attempt, in seconds.
   package var dispatchDeadline: Double
-  /// Where the task goes; nil for the function of its queue.
+  /// The destination of the task; nil for the function of its queue.
   package var target: TaskTarget?
 
-  /// A task of a queue.
   package init(
     id: String,
     queue: String,
@@ -47,6 +46,6 @@ package struct EnqueuedTask: Sendable, Hashable {
     self.target = target
   }
 
-  /// Firebase's own default, in seconds.
+  /// The default deadline in seconds, the same as Firebase's.
   package static let dispatchDeadlineDefault = 60.0
 }

@@ -1,11 +1,12 @@
 package import DocumentModel
 package import RuntimeSupport
 
-/// A pattern over document paths: `chats/{chatId}/messages/{messageId}`.
+/// A pattern over document paths, such as `chats/{chatId}/messages/{messageId}`.
 ///
-/// `{name}` and `{name=*}` capture one segment, `{name=**}` any number of them, including none. A
-/// bare `*` or `**` matches the same without capturing. At most one segment is a `**`. Slashes at
-/// either end are ignored. The syntax is that of Eventarc's path patterns.
+/// `{name}` and `{name=*}` capture one segment; `{name=**}` captures any number of segments,
+/// including none. A bare `*` or `**` matches the same segments without capturing them. At most one
+/// segment is a `**`. Slashes at either end are ignored. The syntax is that of Eventarc's path
+/// patterns.
 package struct PathPattern: Sendable, Hashable {
   fileprivate var segments: [Segment]
 
@@ -15,10 +16,10 @@ package struct PathPattern: Sendable, Hashable {
     case many(capture: String?)
   }
 
-  /// Reads a pattern; throws `INVALID_ARGUMENT` with what to change.
+  /// Parses a pattern; throws `INVALID_ARGUMENT` with a message that says what to change.
   ///
-  /// Empty segments, malformed captures, two captures of one name and a second `**` are refused. A
-  /// pattern of documents is also refused when it names a collection and so could match no
+  /// Empty segments, malformed captures, duplicate capture names and a second `**` are refused. A
+  /// document pattern is also refused if it names a collection, because it could not match any
   /// document.
   package init(_ text: String, ofDocuments: Bool = true) throws(StatusError) {
     func refuse(_ reason: String) -> StatusError {
@@ -48,7 +49,7 @@ package struct PathPattern: Sendable, Hashable {
     }
   }
 
-  /// The names that a match captures, in order.
+  /// The names of the captures, in order.
   package var captureNames: [String] {
     segments.compactMap { segment in
       switch segment {
@@ -58,12 +59,12 @@ package struct PathPattern: Sendable, Hashable {
     }
   }
 
-  /// Whether the pattern has a wildcard; without one it names exactly one document.
+  /// True if the pattern has a wildcard; otherwise it names exactly one document.
   package var hasWildcards: Bool {
     segments.contains { if case .literal = $0 { false } else { true } }
   }
 
-  /// The id of the collection in which every matching document is; nil when that is left open.
+  /// The id of the collection that holds every matching document; nil if it varies.
   package var collectionID: String? {
     guard segments.count >= 2, segments.last?.isMany == false,
       case .literal(let id) = segments[segments.count - 2]
@@ -71,7 +72,7 @@ package struct PathPattern: Sendable, Hashable {
     return id
   }
 
-  /// The captured segments by name, or nil when the path does not match.
+  /// Returns the captured segments by name; nil if the path does not match.
   ///
   /// A `**` capture joins its segments with slashes.
   package func match(_ path: ResourcePath) -> [String: String]? {

@@ -1,6 +1,8 @@
-/// The caller's identity: what a door made of a request's credentials.
+/// The caller's identity, derived from a request's credentials.
 package enum AuthContext: Sendable, Hashable {
-  /// The administrator: `Bearer owner` and the servers' own clients; access rules do not apply.
+  /// The administrator, who is not subject to access rules.
+  ///
+  /// This is `Bearer owner` and the servers' own clients.
   case admin
   case unauthenticated
   case user(UserIdentity)
@@ -12,7 +14,6 @@ package struct UserIdentity: Sendable, Hashable {
   /// All claims of the token, as the JSON text of its payload.
   package var claimsJSON: String
 
-  /// A user as a token describes them.
   package init(uid: String, claimsJSON: String) {
     self.uid = uid
     self.claimsJSON = claimsJSON

@@ -4,7 +4,7 @@ enum Base64URL {
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8
   )
 
-  /// The text of some bytes, unpadded.
+  /// Encodes bytes as text without padding.
   static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     var buffer = 0
@@ -22,9 +22,9 @@ enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of a text, or nil when it has a foreign character or an impossible length.
+  /// Decodes text; nil if it has a character outside the alphabet or an impossible length.
   ///
-  /// Bits left over at the end are ignored: some clients do not clear them.
+  /// Leftover bits at the end are ignored because some clients do not clear them.
   static func decode(_ text: some StringProtocol) -> [UInt8]? {
     guard text.utf8.count % 4 != 1 else { return nil }
     var bytes: [UInt8] = []
@@ -44,7 +44,7 @@ enum Base64URL {
     return bytes
   }
 
-  /// Whether a byte belongs to the alphabet.
+  /// Returns true if a byte belongs to the alphabet.
   static func isDigit(_ byte: UInt8) -> Bool { value(of: byte) != nil }
 
   private static func value(of byte: UInt8) -> Int? {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Remembers the tokens used last.
+/// A bounded memory of the most recently used tokens.
 final class ConsumedTokens: Sendable {
   private struct State {
     var known: Set<Int> = []
@@ -8,12 +8,12 @@ final class ConsumedTokens: Sendable {
     var next = 0
   }
 
-  // Tokens live for an hour at most, and a worker on a developer's machine sees fewer in that time.
+  // Tokens live for at most an hour, and a worker on a developer's machine sees fewer in that time.
   private static let countMax = 10_000
 
   private let state = Mutex(State())
 
-  /// Notes that a token is used; true when it had been used before.
+  /// Records the use of a token; returns true if it had been used before.
   func consume(_ token: String) -> Bool {
     let mark = token.hashValue
     return state.withLock { state in

@@ -1,40 +1,40 @@
 package import RuntimeSupport
 
-/// Turns the `Authorization` header of a request into an `AuthContext`.
+/// A reader that turns a request's `Authorization` header into an `AuthContext`.
 ///
-/// Every door that speaks for a user (Firestore, callables, storage) uses this one reader, so that
-/// a credential means the same everywhere.
+/// Every service that acts for a user (Firestore, callables, storage) uses this reader, so that a
+/// credential means the same everywhere.
 package struct CredentialReader: Sendable {
-  /// The kind of place where the process runs, which decides what a credential is worth.
+  /// The environment in which the process runs, which decides how credentials are checked.
   package enum Mode: Sendable, Hashable {
-    /// `owner` is the administrator; tokens are decoded and believed.
+    /// `owner` is the administrator; tokens are decoded and trusted.
     case emulator
-    /// Nothing is believed without a verified signature.
+    /// Only tokens with a verified signature are trusted.
     case production
   }
 
-  /// Decides which credentials are accepted.
+  /// The mode that decides which credentials are accepted.
   package let mode: Mode
   private let idTokens: TokenVerifier?
   private let appTokens: TokenVerifier?
   private let consumed = ConsumedTokens()
   private let knownUsers = KnownUsers()
 
-  /// A reader for one mode; the caller learns the mode from its configuration.
+  /// Creates a reader for one mode, which the caller takes from its configuration.
   ///
-  /// In `production` mode, all tokens of a kind without a verifier are refused.
+  /// In `production` mode, a kind of token that has no verifier is always refused.
   package init(mode: Mode, idTokens: TokenVerifier? = nil, appTokens: TokenVerifier? = nil) {
     self.mode = mode
     self.idTokens = idTokens
     self.appTokens = appTokens
   }
 
-  /// The caller's identity by the `Authorization` header's value; nil when the request has none.
+  /// Returns the caller's identity for an `Authorization` header; without one, unauthenticated.
   ///
   /// In `emulator` mode `Bearer owner` is the administrator. A JWT of three parts (the third may be
-  /// empty) is believed when header and payload are JSON objects and the payload has a non-empty
-  /// `sub` or `user_id`; its `exp` and its signature are not checked. In `production` mode this
-  /// refuses every credential: use `verify` there.
+  /// empty) is trusted if its header and payload are JSON objects and the payload has a non-empty
+  /// `sub` or `user_id`. Its `exp` and its signature are not checked. In `production` mode this
+  /// method refuses every credential: use `verify` there.
   ///
   /// Throws `UNAUTHENTICATED` for everything else; the message never repeats the token.
   package func authenticate(authorization header: String?) throws(StatusError) -> AuthContext {
@@ -42,9 +42,10 @@ package struct CredentialReader: Sendable {
     return try authenticate(token: Self.bearerToken(in: header))
   }
 
-  /// The caller's identity by a token without the word `Bearer` before it.
+  /// Returns the caller's identity for a token without the `Bearer` prefix.
   ///
-  /// For the few places where a token does not travel in a header; the rules are the same.
+  /// For the few places where a token does not arrive in a header. The rules are those of
+  /// `authenticate(authorization:)`.
   package func authenticate(token: String) throws(StatusError) -> AuthContext {
     guard mode == .emulator else {
       throw DecodedToken.refused("Unsigned credentials are accepted by the emulator only.")
@@ -64,9 +65,9 @@ package struct CredentialReader: Sendable {
     return UserIdentity(uid: uid, claimsJSON: decoded.claimsJSON)
   }
 
-  /// The caller's identity in either mode; `production` verifies the token's signature and claims.
+  /// Returns the caller's identity in either mode; `production` verifies the signature and claims.
   ///
-  /// Waits only when keys must be fetched first. Throws as `authenticate` does.
+  /// Suspends only if keys must be fetched first. Throws as `authenticate(authorization:)` does.
   package func verify(authorization header: String?) async throws(StatusError) -> AuthContext {
     guard mode == .production, let header else { return try authenticate(authorization: header) }
     let token = try Self.bearerToken(in: header)
@@ -76,7 +77,9 @@ package struct CredentialReader: Sendable {
     return .user(UserIdentity(uid: decoded.claims.sub ?? "", claimsJSON: decoded.claimsJSON))
   }
 
-  /// The calling app by its App Check token; believed on the emulator, verified in production.
+  /// Returns the calling app for its App Check token.
+  ///
+  /// The token is trusted on the emulator and verified in production.
   package func verifyApp(token: String) async throws(StatusError) -> AppIdentity {
     let decoded: DecodedToken
     if mode == .emulator {
@@ -92,13 +95,13 @@ package struct CredentialReader: Sendable {
     return AppIdentity(appID: appID, claimsJSON: decoded.claimsJSON)
   }
 
-  /// Notes that a call used this App Check token; true when this process has seen it before.
+  /// Records the use of an App Check token; returns true if this process has seen it before.
   package func consume(appToken: String) -> Bool {
     consumed.consume(appToken)
   }
 
   private static func bearerToken(in header: String) throws(StatusError) -> String {
-    // By bytes: to find the characters of a token takes longer than to look up its user.
+    // Splits bytes because finding the characters of a token takes longer than looking up its user.
     let parts = header.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: true)
     guard parts.count == 2, Substring(parts[0]).lowercased() == "bearer" else {
       throw DecodedToken.refused("The Authorization header must be 'Bearer' followed by one token.")

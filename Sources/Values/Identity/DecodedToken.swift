@@ -5,19 +5,19 @@
 #endif
 import RuntimeSupport
 
-/// A JWT in its parts, with its signature unchecked.
+/// A JWT split into its parts, with its signature unchecked.
 struct DecodedToken: Sendable {
-  /// The longest token that is read; the longest real ones have about 2 kB.
+  /// The maximum length of a token; the longest real tokens have about 2 kB.
   static let bytesMax = 16 * 1024
 
   var header: Header
   var claims: Claims
   /// The payload as JSON text.
   var claimsJSON: String
-  /// The third part, in base64url; empty when the token is not signed.
+  /// The third part, in base64url; empty if the token is not signed.
   var signature: Substring
 
-  /// Reads a token of three parts; throws `UNAUTHENTICATED`, never repeating the token.
+  /// Parses a token of three parts; throws `UNAUTHENTICATED` without repeating the token.
   init(_ token: String) throws(StatusError) {
     guard token.utf8.count <= Self.bytesMax else {
       throw Self.refused("The token is longer than \(Self.bytesMax) bytes.")
@@ -38,7 +38,7 @@ struct DecodedToken: Sendable {
     claimsJSON = text
   }
 
-  /// The refusal of a credential.
+  /// Returns the error for a refused credential.
   static func refused(_ message: String) -> StatusError {
     StatusError(.unauthenticated, message)
   }
@@ -70,7 +70,7 @@ struct DecodedToken: Sendable {
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
-      // A value that is not text counts as absent, because the emulator checks neither.
+      // A value that is not text counts as absent because the emulator checks neither.
       alg = try? container.decode(String.self, forKey: .alg)
       kid = try? container.decode(String.self, forKey: .kid)
     }
@@ -97,7 +97,7 @@ struct DecodedToken: Sendable {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       sub = try container.decodeIfPresent(String.self, forKey: .sub)
       userID = try container.decodeIfPresent(String.self, forKey: .userID)
-      // A value of another type counts as absent, because the emulator does not check it.
+      // A value of another type counts as absent because the emulator does not check it.
       iss = try? container.decode(String.self, forKey: .iss)
       appID = try? container.decode(String.self, forKey: .appID)
       exp = try? container.decode(Double.self, forKey: .exp)

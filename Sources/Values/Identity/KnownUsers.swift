@@ -1,19 +1,23 @@
 import RuntimeSupport
 import Synchronization
 
-/// Users by the tokens that a process was shown, for decoding one costs more than most requests.
+/// A cache of users by token, because decoding a token costs more than most requests.
 ///
-/// Only for tokens that mean the same at all times, as those that the emulator believes do.
+/// It is only for tokens whose meaning never changes, such as those that the emulator trusts.
 final class KnownUsers: Sendable {
-  /// Those of a test run fit; then the next one begins anew.
+  /// The maximum number of users kept, enough for one test run.
+  ///
+  /// A full cache is emptied.
   private static let countMax = 1000
-  /// Longer tokens are decoded each time, so that all together stay below a few megabytes.
+  /// The length up to which tokens are cached, so that the cache stays below a few megabytes.
+  ///
+  /// Longer tokens are decoded each time.
   private static let bytesMax = 4096
 
-  /// By bytes, because texts that only look alike are equal as strings.
+  /// The users by the bytes of their tokens; as strings, texts that only look alike would be equal.
   private let users = Mutex<[[UInt8]: UserIdentity]>([:])
 
-  /// The user of a token; `decode` finds out whose it is when it is new, and throws when it is none.
+  /// Returns the user of a token; calls `decode` for a new token and rethrows its error.
   func user(
     of token: String,
     decode: () throws(StatusError) -> UserIdentity

@@ -7,34 +7,34 @@ import JWTKit
 
 /// The public keys that verify an issuer's tokens.
 ///
-/// They are fetched when needed and kept for as long as their server allows. Callers that need keys
-/// at the same time share one fetch. A token that names an unknown key causes one more fetch,
-/// because keys are rotated, but at most one every minute.
+/// Keys are fetched on demand and kept as long as their server allows. Callers that need keys at
+/// the same time share one fetch. A token that names an unknown key causes another fetch, because
+/// keys are rotated, but at most once a minute.
 package actor SigningKeys {
-  /// What a server answered when asked for its keys.
+  /// A key server's response.
   package struct Answer: Sendable {
     /// The body, a JSON Web Key Set.
     package var body: [UInt8]
-    /// The header `Cache-Control`, or nil.
+    /// The `Cache-Control` header; nil if there is none.
     package var cacheControl: String?
 
-    /// An answer whose status was 200.
+    /// Creates a response with status 200.
     package init(body: [UInt8], cacheControl: String?) {
       self.body = body
       self.cacheControl = cacheControl
     }
   }
 
-  /// Gets the keys at an address; throws when they cannot be had.
+  /// A function that fetches the keys at a URL; throws if it cannot get them.
   package typealias Fetch = @Sendable (_ url: String) async throws -> Answer
 
-  /// The address of the keys of Firebase's ID tokens.
+  /// The URL of the keys for Firebase ID tokens.
   package static let idTokensURL =
     "https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com"
-  /// The address of the keys of App Check's tokens.
+  /// The URL of the keys for App Check tokens.
   package static let appCheckURL = "https://firebaseappcheck.googleapis.com/v1/jwks"
 
-  // Google's servers grant hours; the bounds are for servers that say nothing or nonsense.
+  // Google's servers allow hours. The bounds are for servers that send no age or an absurd one.
   private static let ageDefault = 3600.0
   private static let ageRange = 60.0...86_400.0
 
@@ -50,14 +50,16 @@ package actor SigningKeys {
   private var kept: Kept?
   private var fetching: Task<Kept, any Error>?
 
-  /// The keys at an address, none fetched yet; `now` is in seconds since 1970.
+  /// Creates a key set that has not been fetched yet; `now` returns seconds since 1970.
   package init(url: String, now: @escaping @Sendable () -> Double, fetch: @escaping Fetch) {
     self.url = url
     self.now = now
     self.fetch = fetch
   }
 
-  /// The key of this name alone, or nil when there is none; throws when keys cannot be fetched.
+  /// Returns a collection with only the key of this name; nil if there is no such key.
+  ///
+  /// Throws if keys cannot be fetched.
   func key(named name: String) async throws -> JWTKeyCollection? {
     let time = now()
     if let kept, time < kept.goodUntil {
@@ -69,16 +71,16 @@ package actor SigningKeys {
 
   private func refreshed() async throws -> Kept {
     if let fetching { return try await fetching.value }
-    // All tasks that wait own the fetch, so that one of them leaving does not fail the others; the
-    // duration of the fetch bounds the task.
+    // The waiting callers share the fetch, so cancelling one of them does not fail the others. The
+    // task ends with the fetch.
     let task = Task { [url, fetch, now] in
       let answer = try await fetch(url)
       let set = try JSONDecoder().decode(JWKS.self, from: Data(answer.body))
       var keys: [String: JWTKeyCollection] = [:]
       for key in set.keys where key.keyType == .rsa {
         guard let name = key.keyIdentifier?.string else { continue }
-        // Each collection has one key, because a collection falls back to another key for unknown
-        // names.
+        // Each collection holds one key, because for an unknown name a collection falls back to
+        // another key.
         keys[name] = try await JWTKeyCollection().add(jwk: key)
       }
       let age = Self.maxAge(in: answer.cacheControl) ?? Self.ageDefault
@@ -92,7 +94,7 @@ package actor SigningKeys {
     return fresh
   }
 
-  /// The seconds of `max-age` in a `Cache-Control` header.
+  /// Returns the number of seconds of `max-age` in a `Cache-Control` header.
   static func maxAge(in header: String?) -> Double? {
     for part in header?.split(separator: ",") ?? [] {
       let directive = part.filter { $0 != " " }.lowercased()

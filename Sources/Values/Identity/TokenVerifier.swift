@@ -6,15 +6,15 @@
 import JWTKit
 import RuntimeSupport
 
-/// Verifies the signed tokens of one issuer for one project, as Firebase's Admin SDK does.
+/// A verifier of one issuer's signed tokens for one project, as in Firebase's Admin SDK.
 ///
-/// A token must be signed by RS256 with a key that its issuer publishes, and its claims must be in
-/// order. When the keys cannot be fetched, a token is refused like a bad one, with 401, as by
-/// `firebase-functions`, which turns every verification error into `UNAUTHENTICATED`.
+/// A token must be signed with RS256 by a key that its issuer publishes, and its claims must be
+/// valid. If the keys cannot be fetched, the token is refused with 401 like an invalid token.
+/// `firebase-functions` does the same: it turns every verification error into `UNAUTHENTICATED`.
 package struct TokenVerifier: Sendable {
   private enum Issuer: Sendable {
     case exactly(String)
-    /// App Check's tokens name the project's number, which a worker does not know.
+    /// A prefix, because App Check's issuer ends with the project number, unknown to a worker.
     case below(String)
   }
 
@@ -24,12 +24,12 @@ package struct TokenVerifier: Sendable {
   private let keys: SigningKeys
   private let now: @Sendable () -> Double
 
-  /// How far the clocks of issuer and server may be apart, in seconds.
+  /// The tolerated difference between the clocks of issuer and server, in seconds.
   private static let clockSkewMax = 10.0
-  /// The longest subject, in characters.
+  /// The maximum length of a subject, in UTF-16 code units.
   private static let subjectLengthMax = 128
 
-  /// A verifier of the ID tokens of a project's users; `now` is in seconds since 1970.
+  /// Creates a verifier for ID tokens of a project's users; `now` returns seconds since 1970.
   package static func idTokens(
     project: String,
     keys: SigningKeys,
@@ -44,7 +44,7 @@ package struct TokenVerifier: Sendable {
     )
   }
 
-  /// A verifier of the App Check tokens of a project's apps.
+  /// Creates a verifier for App Check tokens of a project's apps; `now` returns seconds since 1970.
   package static func appCheck(
     project: String,
     keys: SigningKeys,
@@ -59,7 +59,9 @@ package struct TokenVerifier: Sendable {
     )
   }
 
-  /// The subject and all claims of a token; throws `UNAUTHENTICATED`, never repeating the token.
+  /// Verifies a token and returns it decoded.
+  ///
+  /// Throws `UNAUTHENTICATED` with a message that never repeats the token.
   func verify(_ token: String) async throws(StatusError) -> DecodedToken {
     let decoded = try DecodedToken(token)
     guard decoded.header.alg == "RS256" else {
@@ -116,7 +118,9 @@ package struct TokenVerifier: Sendable {
     }
   }
 
-  /// The library checks only the signature; the claims are checked here, by Hearth's own clock.
+  /// A payload type without checks: the library verifies only the signature.
+  ///
+  /// The claims are checked by `check(_:)` against Hearth's own clock.
   private struct AnyClaims: JWTPayload {
     func verify(using algorithm: some JWTAlgorithm) {}
   }

@@ -4,13 +4,13 @@
   import Foundation
 #endif
 
-/// Mints the tokens that emulators accept: the unsigned mock tokens of Firebase's clients.
+/// A generator of tokens that emulators accept: the unsigned mock tokens of Firebase clients.
 package enum UnsignedToken {
-  /// A token that signs `uid` in, in the form `header.payload.`.
+  /// Creates a token that signs in `uid`, in the form `header.payload.`.
   ///
-  /// The payload is what a client's `mockUserToken` makes: `iss`, `aud`, `iat`, `exp`, `auth_time`,
-  /// `sub`, `user_id` and `firebase`. The members of `claims`, which must encode as an object, are
-  /// added and replace those of the same name. `issuedAt` is in seconds since 1970.
+  /// The payload is the same as that of a client's `mockUserToken`: `iss`, `aud`, `iat`, `exp`,
+  /// `auth_time`, `sub`, `user_id` and `firebase`. `claims` must encode as an object; its members
+  /// are added and replace standard members of the same name. `issuedAt` is in seconds since 1970.
   package static func mint(
     uid: String,
     project: String = "demo-project",
@@ -24,9 +24,8 @@ package enum UnsignedToken {
     return "\(header).\(Base64URL.encode(try encoder.encode(payload)))."
   }
 
-  /// Claims that add nothing to the standard ones.
+  /// An empty set of claims.
   package struct NoClaims: Encodable {
-    /// An empty set of claims.
     package init() {}
   }
 

@@ -1,9 +1,9 @@
 import JSONText
 package import RuntimeSupport
 
-/// The body in which a callable's client is told of an error.
+/// The response body that reports an error to a callable's client.
 package enum CallableErrorEnvelope {
-  /// The text `{"error": {"details"?, "message", "status"}}`; `details` is JSON text.
+  /// Returns the text `{"error": {"details"?, "message", "status"}}`; `details` is JSON text.
   package static func json(
     _ code: StatusCode,
     _ message: String,

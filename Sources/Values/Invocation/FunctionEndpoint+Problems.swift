@@ -1,8 +1,9 @@
 extension FunctionEndpoint {
-  /// What keeps the function from being served, as ends of sentences that begin with its name.
+  /// The reasons why the function cannot be served.
   ///
-  /// A manifest comes from another program, so every reader checks it before using it. Schedules
-  /// and patterns are not read here.
+  /// Each is the end of a sentence that begins with the function's name. A manifest comes from
+  /// another program, so every reader checks this property before using the endpoint. Schedules and
+  /// path patterns are not checked here.
   package var problems: [String] {
     let triggers = [
       callableTrigger != nil, httpsTrigger != nil, eventTrigger != nil, scheduleTrigger != nil,
@@ -80,7 +81,7 @@ extension FunctionEndpoint {
           + "\(InvocationLimits.textBytesMax)."
       )
     }
-    // A longer text is not repeated in further messages.
+    // The messages below repeat texts, so a text that is too long must not reach them.
     guard problems.isEmpty else { return problems }
     problems += region.filter { !Self.isRegion($0) }.map {
       "has the region \"\($0)\"; give one such as europe-west1."
@@ -105,7 +106,7 @@ extension FunctionEndpoint {
       "has a \(option) of \(number)\(unit); give \(range.lowerBound) to \(range.upperBound)."
   }
 
-  /// Whether a text can stand for a region in the path of an address.
+  /// Returns true if a text can be a region in the path of a URL.
   private static func isRegion(_ text: String) -> Bool {
     !text.isEmpty
       && text.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }

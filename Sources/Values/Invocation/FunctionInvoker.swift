@@ -3,29 +3,34 @@ package import NIOCore
 package import RuntimeSupport
 import Synchronization
 
-/// Runs functions: the contract between senders of work and owners of workers.
+/// The contract for running functions, between senders of requests and owners of workers.
 ///
 /// The senders are the gateway and trigger delivery.
 package protocol FunctionInvoker: Sendable {
   /// Sends one request to a worker of the function and returns its reply.
   ///
-  /// Waits for a free worker, starting one if necessary. The function's `timeoutSeconds`, or a
-  /// shorter `request.timeout`, bounds the run from the moment a worker is given the request, and
-  /// past it the error is `.timedOut`. A wait that lasts as long ends in the same way; but what the
-  /// server itself sends for events, schedules and tasks waits for as long as the owner of the
-  /// workers sees fit, and then ends as `.overloaded`: it never ran, and may come again. When no
-  /// place for a worker is left the wait is shorter, and the error is `.placesTaken`. Returns once
-  /// the head of the reply has arrived; the deadline also bounds the body. Cancelling the task, or
-  /// dropping the body unread, ends the invocation.
+  /// Waits for a free worker and starts one if necessary. The function's `timeoutSeconds`, or a
+  /// shorter `request.timeout`, limits the run from the moment a worker receives the request. When
+  /// the limit is exceeded, the error is `.timedOut`. A wait of that length for a worker also ends
+  /// with `.timedOut`.
   ///
-  /// Throws `InvocationError`; any status that the function itself answers is a reply, not an
+  /// Requests that the server itself sends for events, schedules and tasks wait as long as the
+  /// owner of the workers decides. Their wait ends with `.overloaded`: the request never ran and
+  /// may be sent again. If there is no place for another worker, the wait is shorter and the error
+  /// is `.placesTaken`.
+  ///
+  /// Returns once the head of the reply has arrived; the deadline also applies to the body.
+  /// Cancelling the task, or dropping the body unread, ends the invocation.
+  ///
+  /// Throws `InvocationError`. Any status that the function itself responds with is a reply, not an
   /// error.
   func invoke(_ request: InvocationRequest) async throws -> InvocationReply
 
-  /// Like `invoke`, but without a task: `completion` is called once, on any thread, even at once.
+  /// Starts an invocation as `invoke` does, but without a task.
   ///
-  /// `eventLoop` is where the caller wants `completion` to run. Returns a closure that ends the
-  /// invocation when the caller leaves. The call itself must not block.
+  /// `completion` is called once, on any thread, possibly before this method returns. `eventLoop`
+  /// is the event loop on which the caller would like `completion` to run. Returns a closure that
+  /// ends the invocation, for use when the caller disconnects. The call itself must not block.
   func begin(
     _ request: InvocationRequest,
     near eventLoop: any EventLoop,
@@ -39,7 +44,7 @@ extension FunctionInvoker {
     near eventLoop: any EventLoop,
     completion: @escaping @Sendable (Result<InvocationReply, any Error>) -> Void
   ) -> @Sendable () -> Void {
-    // The caller owns the task: it cancels it or waits for its completion.
+    // The caller controls the task: it either cancels it or waits for its completion.
     let task = Task {
       do {
         completion(.success(try await invoke(request)))
@@ -53,19 +58,18 @@ extension FunctionInvoker {
 
 /// One request to a function.
 package struct InvocationRequest: Sendable {
-  /// The id, 20 characters, that marks the invocation in the logs of server, worker and function.
+  /// The 20-character id that marks the invocation in the logs of server, worker and function.
   package var id: String
-  /// The function's name.
   package var function: String
-  /// Path and headers as the function shall see them.
+  /// The path and headers as the function will see them.
   package var head: HTTPRequest
   package var body: Body
-  /// A bound of the run shorter than the function's own, or nil.
+  /// A limit on the run that is shorter than the function's own timeout; nil for none.
   package var timeout: Duration?
-  /// Whether the request must have a worker for itself, because it may be what crashed another one.
+  /// True if the request needs a worker to itself, because it may have crashed another worker.
   package var runsApart = false
 
-  /// A request with its id and all of its body.
+  /// Creates a request whose body has arrived in full.
   package init(
     id: String,
     function: String,
@@ -76,7 +80,7 @@ package struct InvocationRequest: Sendable {
     self.init(id: id, function: function, head: head, body: .whole(body), timeout: timeout)
   }
 
-  /// A request with its id, whose body may still be arriving.
+  /// Creates a request whose body may still be arriving.
   package init(
     id: String,
     function: String,
@@ -91,31 +95,31 @@ package struct InvocationRequest: Sendable {
     self.timeout = timeout
   }
 
-  /// The body: whole for callables and events, and as it arrives for a plain HTTP function.
+  /// The body: whole for callables and events, streamed for a plain HTTP function.
   package enum Body: Sendable {
     case whole(ByteBuffer)
-    /// Read by one reader, once; throws when the client leaves or sends too much.
+    /// A body for one reader, once; throws if the client disconnects or sends too much.
     case stream(AsyncThrowingStream<ByteBuffer, any Error>)
   }
 
-  /// The body of a request that has arrived whole; empty while it is still arriving.
+  /// The body of a request that has arrived in full; empty if it is still arriving.
   package var wholeBody: ByteBuffer {
     if case .whole(let buffer) = body { buffer } else { ByteBuffer() }
   }
 
-  /// The request header by which a worker learns the invocation's id.
+  /// The request header that carries the invocation's id to a worker.
   package static let idHeader = fieldName("function-execution-id")
 
-  /// The request header that tells a process of many functions which of them is meant.
+  /// The request header that selects the function in a process that runs several functions.
   package static let functionHeader = fieldName("x-hearth-function")
 
-  /// The request header with the number of an event's attempt, from 1.
+  /// The request header with the attempt number of an event, starting at 1.
   package static let attemptHeader = fieldName("x-hearth-attempt")
 
-  /// The W3C's header with the request's place in a trace.
+  /// The W3C trace context header, which places the request in a trace.
   package static let traceHeader = fieldName("traceparent")
 
-  /// The header that names the delivery which makes the function run; see `EventCause`.
+  /// The header that names the delivery that causes the invocation; see `EventCause`.
   package static let causeHeader = fieldName("x-hearth-cause")
 }
 
@@ -124,24 +128,23 @@ package struct InvocationReply: Sendable {
   package var head: HTTPResponse
   package var body: Body
 
-  /// A reply with its body.
   package init(head: HTTPResponse, body: Body) {
     self.head = head
     self.body = body
   }
 
-  /// The body: whole if it is small and its length was announced, otherwise as it arrives.
+  /// The body: whole if it is small and its length was announced, streamed otherwise.
   package enum Body: Sendable {
     case whole(ByteBuffer)
     /// A body that arrives in pieces; throws `InvocationError` if the worker dies or time runs out.
     case stream(AsyncThrowingStream<ByteBuffer, any Error>)
-    /// A body made while it is written: the function runs within the closure, in the writer's task.
+    /// A body produced while it is written: the closure runs the function in the writer's task.
     case produced(@Sendable (_ write: @escaping Write) async throws -> Void)
 
-    /// Takes the next piece of a body; returns when there is room for more of it.
+    /// A function that accepts the next piece of a body and returns when there is room for more.
     package typealias Write = @Sendable (ByteBuffer) async throws -> Void
 
-    /// The whole body; throws `InvocationError` with kind `.failed` past `bytesMax`.
+    /// Returns the whole body; throws an `InvocationError` of kind `.failed` beyond `bytesMax`.
     package func collect(upTo bytesMax: Int) async throws -> ByteBuffer {
       switch self {
       case .whole(let buffer): return buffer
@@ -178,38 +181,45 @@ package struct InvocationReply: Sendable {
   }
 }
 
-/// Why an invocation has no reply.
+/// The reason why an invocation has no reply.
 package struct InvocationError: StatusConvertible, CustomStringConvertible {
   package var kind: Kind
   package var message: String
-  /// Whether the worker that died ran other invocations, too; then none of them is known to be at
-  /// fault.
+  /// True if the worker that died was also running other invocations.
+  ///
+  /// In that case it is unknown which invocation is at fault.
   package var isShared: Bool
 
-  /// An error with a sentence for the log; a door decides how much of it a client sees.
+  /// Creates an error with a sentence for the log.
+  ///
+  /// Each endpoint decides how much of it clients see.
   package init(_ kind: Kind, _ message: String, isShared: Bool = false) {
     self.kind = kind
     self.message = message
     self.isShared = isShared
   }
 
-  /// What happened.
+  /// The kind of failure.
   package enum Kind: Sendable, Hashable {
     /// No deployed function has this name.
     case notFound
-    /// Too many invocations wait already, or this one, which comes from the log, did for too long.
+    /// Too many invocations are waiting, or this one, sent by the server itself, waited too long.
     case overloaded
-    /// The time ran out, in a worker, which was told to stop, or before a worker was free.
+    /// The time ran out, in a worker or while waiting for a worker.
+    ///
+    /// A worker that was running the invocation was asked to stop.
     case timedOut
     /// The worker died while it ran this invocation.
     case crashed
     /// No worker could be started.
     case cannotStart
-    /// No place for a worker was left in time; the message says which functions hold them.
+    /// No place for another worker became free in time.
+    ///
+    /// The message lists the functions whose workers hold the places.
     case placesTaken
-    /// The server is stopping or the deployment was replaced; the caller should try again.
+    /// The server is stopping or the deployment was replaced; the caller should retry.
     case drained
-    /// The exchange with the worker went wrong in another way.
+    /// The communication with the worker failed in another way.
     case failed
   }
 
@@ -227,21 +237,21 @@ package struct InvocationError: StatusConvertible, CustomStringConvertible {
   package var description: String { "invocation: \(message)" }
 }
 
-/// How a failing event handler says whether to try again.
+/// The advice of a failing event handler on retrying the event.
 ///
 /// `FunctionsRuntime` sets it on its reply, and trigger delivery reads it.
 package enum RetryAdvice: Sendable, Hashable {
-  /// Never again: the event can only fail.
+  /// Do not retry: the event can only fail.
   case never
-  /// Again, after the growing wait, and after this many seconds at the earliest.
+  /// Retry after the back-off delay, but no earlier than after this many seconds.
   case after(seconds: Double)
-  /// Again, after this many seconds in place of the growing wait.
+  /// Retry after this many seconds instead of the back-off delay.
   case exactlyAfter(seconds: Double)
 
   /// The reply header that carries the advice: `never`, `after=SECONDS` or `exactly-after=SECONDS`.
   package static let header = fieldName("x-hearth-retry")
 
-  /// The header's text.
+  /// The advice as header text.
   package var headerValue: String {
     switch self {
     case .never: "never"
@@ -250,7 +260,7 @@ package enum RetryAdvice: Sendable, Hashable {
     }
   }
 
-  /// Reads the header's text; nil when it has none of the forms.
+  /// Parses the header text; nil if it has none of the forms.
   package init?(headerValue: String) {
     if headerValue == "never" {
       self = .never
@@ -268,7 +278,7 @@ package enum RetryAdvice: Sendable, Hashable {
   }
 }
 
-/// A header name written in this source; a malformed one is a bug.
+/// Returns the header name of a literal; a malformed literal is a programming error.
 package func fieldName(_ literal: StaticString) -> HTTPField.Name {
   guard let name = HTTPField.Name(literal.description) else {
     preconditionFailure("\(literal) is not a header name")

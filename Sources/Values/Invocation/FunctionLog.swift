@@ -1,4 +1,4 @@
-/// One line that a function or its worker wrote.
+/// One log line from a function or its worker.
 package struct FunctionLogEntry: Sendable, Codable, Hashable {
   /// The time at which the server read the line, in RFC 3339.
   package var time: String
@@ -6,13 +6,12 @@ package struct FunctionLogEntry: Sendable, Codable, Hashable {
   /// The name of a log level, such as `info` or `error`.
   package var level: String
   package var message: String
-  /// The invocation that the line belongs to, if the line says so.
+  /// The id of the invocation that the line belongs to, if the line contains one.
   package var invocation: String?
-  /// The id of the trace that the invocation belongs to, if the line says so.
+  /// The id of the invocation's trace, if the line contains one.
   package var trace: String?
   package var metadata: [String: String]
 
-  /// A line as the log keeps it.
   package init(
     time: String,
     function: String,
@@ -32,20 +31,20 @@ package struct FunctionLogEntry: Sendable, Codable, Hashable {
   }
 }
 
-/// The JSON line by which a worker's `FunctionsRuntime` reports to the server on stdout.
+/// The JSON line that a worker's `FunctionsRuntime` writes to stdout as a log entry for the server.
 ///
-/// A line without this form is the function's own output and is logged as it stands.
+/// A line in any other form is the function's own output and is logged unchanged.
 package struct WorkerLogLine: Codable, Sendable, Hashable {
   /// Google Cloud's severity: `DEBUG`, `INFO`, `NOTICE`, `WARNING`, `ERROR`, `CRITICAL`.
   package var severity: String
   package var message: String
-  /// The invocation's id, under the label that Cloud Logging shows.
+  /// The invocation's id, under the label that Cloud Logging displays.
   package var executionID: String?
-  /// The id of the trace that the invocation belongs to, for Hearth's server.
+  /// The id of the invocation's trace, for Hearth's server.
   package var trace: String?
   package var metadata: [String: String]?
 
-  /// A line to be encoded with `JSONEncoder` and followed by a newline.
+  /// Creates a line, to be encoded with `JSONEncoder` and followed by a newline.
   package init(
     severity: String,
     message: String,

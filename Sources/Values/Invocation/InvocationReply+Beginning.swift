@@ -2,11 +2,12 @@ package import NIOCore
 import Synchronization
 
 extension InvocationReply.Body {
-  /// The first bytes of the body, at most `bytesMax`.
+  /// Returns the first bytes of the body, at most `bytesMax`.
   ///
-  /// A longer body is read on and dropped, so that the function can finish; after `restTime` it is
-  /// given up, which ends the invocation. Throws what interrupts the body before `bytesMax`; after
-  /// that nothing is thrown, because the reply's status is known.
+  /// The rest of a longer body is read and discarded, so that the function can finish. After
+  /// `restTime` reading stops, which ends the invocation. An error that interrupts the first
+  /// `bytesMax` bytes is thrown; a later error is ignored, because the reply's status is already
+  /// known.
   package func beginning(
     upTo bytesMax: Int,
     restFor restTime: Duration,
@@ -59,7 +60,7 @@ extension InvocationReply.Body {
 
     var bytes: ByteBuffer { state.withLock { $0.bytes } }
 
-    /// Whether there was more than the beginning.
+    /// True if the body is longer than the kept bytes.
     var isOver: Bool { state.withLock { $0.isOver } }
 
     func append(_ piece: ByteBuffer) {

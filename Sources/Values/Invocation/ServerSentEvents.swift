@@ -3,19 +3,22 @@ package import NIOCore
 
 /// The event stream in which a callable sends its chunks, its result and its error.
 ///
-/// The worker writes it, and the gateway where no worker can.
+/// Usually the worker writes the stream; the gateway writes it if no worker can.
 package enum ServerSentEvents {
-  /// The type that a client accepts when it reads a stream, and the type of the stream.
+  /// The media type of the stream, also in the `Accept` header of a client that reads it.
   package static let mediaType = "text/event-stream"
 
-  /// Whether the caller reads a stream: only this exact text says so, as in Firebase's own servers.
+  /// Returns true if the caller wants a stream.
+  ///
+  /// The `Accept` header must be exactly `mediaType`, as in Firebase's own servers.
   package static func areWanted(by head: HTTPRequest) -> Bool {
     head.headerFields[.accept] == mediaType
   }
 
-  /// One event: a line `data: {…}` and a blank line.
+  /// Returns one event: a line `data: {…}` and a blank line.
   ///
-  /// It has no other lines, because the iOS client takes them for damage. `json` has no line ends.
+  /// There are no other lines, because the iOS client treats them as corruption. `json` must not
+  /// contain line breaks.
   package static func frame(_ json: [UInt8]) -> ByteBuffer {
     var frame = ByteBuffer()
     frame.reserveCapacity(json.count + 8)

@@ -1,29 +1,29 @@
 package import DocumentModel
 package import RuntimeSupport
 
-/// What the doors of task queues require of the room that keeps and runs the tasks.
+/// The interface of the module that stores and runs tasks, as used by the task queue endpoints.
 ///
-/// A queue is a function with a `taskQueueTrigger`, under the function's name. Methods that name a
-/// queue are called for queues that ``queues()`` lists; for a queue that has gone meanwhile they
-/// throw `NOT_FOUND`. All errors are `StatusConvertible`.
+/// A queue is a function with a `taskQueueTrigger`, and has the function's name. Methods that take
+/// a queue name expect a queue listed by ``queues()``; they throw `NOT_FOUND` if the queue has been
+/// removed since. All errors are `StatusConvertible`.
 package protocol TaskQueueBackend: Sendable {
-  /// The queues of the deployed functions, by name.
+  /// Returns the queues of the deployed functions, ordered by name.
   func queues() async throws -> [TaskQueue]
 
-  /// Keeps a task durably and runs it at its time.
+  /// Stores a task durably and runs it at its scheduled time.
   ///
-  /// Throws `ALREADY_EXISTS` when the queue has a task of this id, or had one that ran or was
-  /// deleted in the last hour, as production does. Without an id the backend makes one: random,
+  /// Throws `ALREADY_EXISTS` if the queue has a task with this id, or had one that ran or was
+  /// deleted in the last hour, as production does. Without an id the backend generates a random id
   /// without slashes.
   func enqueue(_ task: NewTask, in queue: String) async throws -> QueuedTask
 
-  /// A task that is still to run, for the first time or again; nil when there is none of this id.
+  /// Returns a task that has yet to run or to be retried; nil if there is no task with this id.
   func task(_ id: String, in queue: String) async throws -> QueuedTask?
 
-  /// Tasks still to run that come after an id, ordered by id; at most `limit`, and fewer if they
-  /// would take much memory.
+  /// Returns pending tasks after an id, ordered by id.
   ///
-  /// Without bodies those are empty.
+  /// At most `limit` tasks are returned, and fewer if they would take too much memory. If
+  /// `withBodies` is false, their bodies are empty.
   func tasks(
     in queue: String,
     after id: String?,
@@ -31,21 +31,23 @@ package protocol TaskQueueBackend: Sendable {
     withBodies: Bool
   ) async throws -> TaskPage
 
-  /// Removes a task that is still to run; a try in progress goes on. False when there is no task.
+  /// Removes a pending task and returns true; false if there is no such task.
+  ///
+  /// An attempt in progress is not interrupted.
   func deleteTask(_ id: String, in queue: String) async throws -> Bool
 
-  /// Starts a task now, whatever its time, its back-off and whether the queue is paused.
+  /// Starts a task now, regardless of its scheduled time, its back-off and a paused queue.
   ///
-  /// Does not wait for the task to end. Nil when there is no task of this id.
+  /// Does not wait for the task to end. Nil if there is no task with this id.
   func runTask(_ id: String, in queue: String) async throws -> QueuedTask?
 
-  /// Holds a queue's tasks back, or lets them go on; the setting is durable.
+  /// Pauses or resumes a queue; the setting is durable.
   func setPaused(_ isPaused: Bool, queue: String) async throws -> TaskQueue
 
-  /// Removes all tasks that are still to run.
+  /// Removes all pending tasks.
   func purge(_ queue: String) async throws
 
-  /// Figures of every queue, by name.
+  /// Returns the statistics of every queue, by name.
   func taskQueueStatistics() async throws -> [String: TaskQueueStatistics]
 }
 
@@ -53,14 +55,14 @@ package protocol TaskQueueBackend: Sendable {
 package struct TaskQueue: Sendable, Hashable {
   /// The function's name.
   package var id: String
-  /// The regions of the function, at least one.
+  /// The regions of the function; never empty.
   package var locations: [String]
   package var isPaused: Bool
   /// The limits that the function declares; nil members have Cloud Tasks' defaults.
   package var rateLimits: FunctionEndpoint.RateLimits
   package var retryConfig: FunctionEndpoint.RetryConfig
 
-  /// A queue as its function declares it.
+  /// Creates a queue from its function's declaration.
   package init(
     id: String,
     locations: [String],
@@ -76,35 +78,33 @@ package struct TaskQueue: Sendable, Hashable {
   }
 }
 
-/// Some of a queue's tasks.
+/// A page of a queue's tasks.
 package struct TaskPage: Sendable, Hashable {
   package var tasks: [QueuedTask]
-  /// Whether there are, or may be, more tasks after these.
+  /// True if there are, or may be, more tasks after this page.
   package var hasMore: Bool
 
-  /// A page.
   package init(_ tasks: [QueuedTask], hasMore: Bool) {
     self.tasks = tasks
     self.hasMore = hasMore
   }
 }
 
-/// A task as its sender describes it, checked.
+/// A new task as its sender described it, after validation.
 package struct NewTask: Sendable, Hashable {
-  /// The sender's name for the task, `[A-Za-z0-9_-]{1,500}`; nil lets the backend make one.
+  /// The sender's id for the task, `[A-Za-z0-9_-]{1,500}`; nil lets the backend generate an id.
   package var id: String?
-  /// The body of the request to the function: JSON, `{"data": …}`.
+  /// The body of the request to the function: JSON of the form `{"data": …}`.
   package var body: [UInt8]
   /// The sender's header fields, without those that Cloud Tasks sets itself.
   package var headers: [String: String]
-  /// When to run the task first; nil means at once.
+  /// The time of the first attempt; nil means immediately.
   package var scheduleTime: Timestamp?
-  /// How long one try may take.
+  /// The maximum duration of one attempt.
   package var dispatchDeadline: Duration
-  /// Where the task goes; nil for the function of its queue.
+  /// The destination of the task; nil for the function of its queue.
   package var target: TaskTarget?
 
-  /// A task to be kept.
   package init(
     id: String? = nil,
     body: [UInt8],
@@ -122,33 +122,33 @@ package struct NewTask: Sendable, Hashable {
   }
 }
 
-/// A task that is still to run, or to run again.
+/// A task that has yet to run or to be retried.
 package struct QueuedTask: Sendable, Hashable {
   package var id: String
   package var body: [UInt8]
   package var headers: [String: String]
-  /// When it is tried next.
+  /// The time of the next attempt.
   package var scheduleTime: Timestamp
   package var createTime: Timestamp
   package var dispatchDeadline: Duration
-  /// Where the task goes; nil for the function of its queue.
+  /// The destination of the task; nil for the function of its queue.
   package var target: TaskTarget?
-  /// How often the task was tried, the try in progress included.
+  /// The number of attempts, including an attempt in progress.
   package var dispatchCount: Int
-  /// How many of the tries were answered.
+  /// The number of attempts that received a response.
   package var responseCount: Int
   package var firstAttempt: Attempt?
   package var lastAttempt: Attempt?
 
-  /// One try of a task.
+  /// One attempt at a task.
   package struct Attempt: Sendable, Hashable {
     package var scheduleTime: Timestamp
     package var dispatchTime: Timestamp?
     package var responseTime: Timestamp?
-    /// What the function answered; nil while it runs.
+    /// The status of the function's response; nil while it runs.
     package var code: StatusCode?
 
-    /// A try that has started.
+    /// Creates an attempt that has started.
     package init(
       scheduleTime: Timestamp,
       dispatchTime: Timestamp?,
@@ -162,7 +162,7 @@ package struct QueuedTask: Sendable, Hashable {
     }
   }
 
-  /// A task that has not been tried yet.
+  /// Creates a task that has not been attempted yet.
   package init(id: String, task: NewTask, createTime: Timestamp) {
     self.id = id
     self.body = task.body
@@ -176,16 +176,15 @@ package struct QueuedTask: Sendable, Hashable {
   }
 }
 
-/// How busy a queue is.
+/// The load of a queue.
 package struct TaskQueueStatistics: Sendable, Hashable, Codable {
-  /// Tasks still to run, including those in progress.
+  /// The number of pending tasks, including those in progress.
   package var tasksCount: Int
-  /// Tries in progress.
+  /// The number of attempts in progress.
   package var concurrentDispatchesCount: Int
-  /// Tries that ended in the last minute.
+  /// The number of attempts that ended in the last minute.
   package var executedLastMinuteCount: Int
 
-  /// The figures at one moment.
   package init(tasksCount: Int, concurrentDispatchesCount: Int, executedLastMinuteCount: Int) {
     self.tasksCount = tasksCount
     self.concurrentDispatchesCount = concurrentDispatchesCount

@@ -1,23 +1,22 @@
-/// Reads JSON (RFC 8259); its builder makes the values.
+/// A JSON parser (RFC 8259) whose builder creates the values.
 ///
 /// A text is one value, nested at most `JSONScanner.depthMax` levels deep.
 @usableFromInline
 package struct JSONParser<Builder: JSONBuilder> {
-  // Inlinable, so that each room gets code made for its own values. The compiler ignores that in
-  // silence unless every type in sight is `@usableFromInline`.
+  // Inlinable so that each module gets code specialized for its own values. The compiler silently
+  // skips the specialization unless every type involved is `@usableFromInline`.
 
-  /// The builder that makes the values, with its own notes.
+  /// The builder that creates the values, with any state of its own.
   @usableFromInline package var builder: Builder
   @usableFromInline let loneSurrogates: LoneSurrogates
 
-  /// A parser that makes values with a builder.
   @inlinable
   package init(_ builder: Builder, loneSurrogates: LoneSurrogates = .refused) {
     self.builder = builder
     self.loneSurrogates = loneSurrogates
   }
 
-  /// Reads one value that fills the whole text.
+  /// Parses one value that must span the whole text.
   @inlinable
   package mutating func parse(
     _ text: some Sequence<UInt8>
@@ -29,7 +28,7 @@ package struct JSONParser<Builder: JSONBuilder> {
     return try Array(text).withUnsafeBytes { document($0) }.get()
   }
 
-  /// A `Result`, because closures of the standard library's buffers lose the type of their errors.
+  /// Parses one value as a `Result`, because the buffer closures lose the type of thrown errors.
   @inlinable
   mutating func document(_ bytes: UnsafeRawBufferPointer) -> Result<Builder.Value, JSONSyntaxError>
   {

@@ -1,7 +1,7 @@
-/// The members of a text that is one object, each as written; nil for other JSON.
+/// Returns the members of a text that is one object, each as written; nil for other JSON.
 ///
-/// For members that are passed on unchanged: no number loses a digit and no key its place. The
-/// whole text is checked; of equal names the last one counts.
+/// It is meant for members that are passed on unchanged: numbers keep every digit and keys their
+/// order. The whole text is validated. Of members with the same name, the last one counts.
 package func jsonMembers(
   of text: [UInt8],
   loneSurrogates: LoneSurrogates = .refused
@@ -14,9 +14,9 @@ package func jsonMembers(
   return isObject ? members : nil
 }
 
-/// The elements of a text that is one array, each as written; nil for other JSON.
+/// Returns the elements of a text that is one array, each as written; nil for other JSON.
 ///
-/// The whole text is checked.
+/// The whole text is validated.
 package func jsonElements(
   of text: [UInt8],
   loneSurrogates: LoneSurrogates = .refused
@@ -32,9 +32,9 @@ package func jsonElements(
   return isArray ? elements : nil
 }
 
-/// Checks a text, and lets `take` have the parts of one that begins with `opening`.
+/// Validates a text and passes its parts to `take` if it begins with `opening`.
 ///
-/// Returns whether it does. `take` gets a function that returns where the next value stands.
+/// Returns true if it does. `take` receives a function that returns the range of the next value.
 private func parts(
   of text: [UInt8],
   in opening: Unicode.Scalar,
@@ -70,7 +70,7 @@ private func parts(
   return try result.get()
 }
 
-/// Checks a text and keeps none of its values.
+/// A builder that validates a text and keeps no values.
 private struct NoValues: JSONBuilder {
   func null() {}
   func boolean(_ flag: Bool) {}

@@ -1,7 +1,7 @@
-/// A string as JSON writes it, with its quotes.
+/// Returns a string as a quoted JSON string.
 ///
-/// Only quotes, backslashes and control characters are escaped: slashes and characters beyond ASCII
-/// stay as they are.
+/// Only quotes, backslashes and control characters are escaped. Slashes and characters beyond ASCII
+/// are unchanged.
 package func jsonQuoted(_ text: String) -> String {
   var bytes: [UInt8] = []
   bytes.reserveCapacity(text.utf8.count + 2)
@@ -10,7 +10,7 @@ package func jsonQuoted(_ text: String) -> String {
 }
 
 extension [UInt8] {
-  /// Appends a string as `jsonQuoted` writes it.
+  /// Appends a string in the form that `jsonQuoted` returns.
   package mutating func appendJSONQuoted(_ text: String) {
     append(UInt8(ascii: "\""))
     var text = text

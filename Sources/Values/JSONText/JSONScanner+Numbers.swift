@@ -1,10 +1,10 @@
 extension JSONScanner {
-  /// Whether the next token can only be a number.
+  /// True if the next token can only be a number.
   @inline(__always) var isAtNumber: Bool { isAtDigit || byte == UInt8(ascii: "-") }
 
   @inline(__always) private var isAtDigit: Bool { byte &- UInt8(ascii: "0") < 10 }
 
-  /// Takes the number that starts here.
+  /// Consumes the number that starts at `index`.
   mutating func number() throws(JSONSyntaxError) -> JSONNumber {
     let start = index
     let isNegative = take("-")
@@ -29,7 +29,8 @@ extension JSONScanner {
     return .double(rounded(start..<index))
   }
 
-  // Most of an upsert of vectors is read here: the index is kept in a register, not in `self`.
+  // Most of the time of a vector upsert is spent here, so the index is in a register, not in
+  // `self`.
   @inline(__always)
   private mutating func takeDigits(into digits: inout Digits) throws(JSONSyntaxError) {
     guard isAtDigit else { throw unexpected() }
@@ -49,26 +50,26 @@ extension JSONScanner {
     guard isAtDigit else { throw unexpected() }
     var exponent = 0
     repeat {
-      // The bound is far beyond what `Digits` scales by; more digits would overflow.
+      // The limit is far beyond the range of `Digits.scaled`; more digits would overflow.
       if exponent < 100_000 { exponent = exponent * 10 + Int(byte &- UInt8(ascii: "0")) }
       index += 1
     } while isAtDigit
     return isNegative ? -exponent : exponent
   }
 
-  /// The double nearest to a number's text; infinite beyond the range.
+  /// Returns the double nearest to a number's text; infinite beyond the range.
   ///
-  /// Not by `strtod`, for which the process's locale decides what separates the decimals.
+  /// It does not use `strtod`, whose decimal separator depends on the process's locale.
   private func rounded(_ text: Range<Int>) -> Double {
-    // A number has been scanned, so the text is one.
+    // The text has been scanned as a number, so the conversion does not fail.
     Double(String(decoding: bytes[text], as: UTF8.self)) ?? 0
   }
 }
 
-/// The digits of a number, without their point.
+/// The digits of a number, without its decimal point.
 private struct Digits {
   private var value: UInt64 = 0
-  // Whether there were too many digits for the value to hold.
+  // True if the number has more digits than the value can hold.
   private var isCut = false
 
   @inline(__always)
@@ -82,7 +83,7 @@ private struct Digits {
     }
   }
 
-  /// The integer; nil for -0 and for one that 64 bits do not hold.
+  /// Returns the integer; nil for -0 and for an integer beyond 64 bits.
   func integer(isNegative: Bool) -> JSONNumber? {
     guard !isCut else { return nil }
     guard isNegative else {
@@ -92,9 +93,10 @@ private struct Digits {
     return .integer(Int64(truncatingIfNeeded: 0 &- value))
   }
 
-  /// The digits times a power of ten; nil unless the double is sure to be the nearest.
+  /// Returns the digits times a power of ten; nil if the double may not be the nearest.
   ///
-  /// It is sure when both factors are exact doubles, so that only their product is rounded.
+  /// The result is the nearest double if both factors are exact doubles, because then only their
+  /// product is rounded.
   func scaled(by exponent: Int) -> Double? {
     guard !isCut, value <= 1 << 53, Self.powers.indices.contains(abs(exponent)) else { return nil }
     let power = Self.powers[abs(exponent)]
@@ -107,7 +109,7 @@ private struct Digits {
     return overflow || carry ? nil : sum
   }
 
-  /// The powers of ten that are exact doubles.
+  /// The powers of ten that a double represents exactly.
   private static let powers: [Double] = [
     1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
     1e18, 1e19, 1e20, 1e21, 1e22,

@@ -1,5 +1,5 @@
 extension JSONScanner {
-  /// Takes the string that starts here.
+  /// Consumes the string that starts at `index`.
   mutating func string() throws(JSONSyntaxError) -> String {
     let start = index
     index += 1
@@ -31,7 +31,7 @@ extension JSONScanner {
     throw JSONSyntaxError(offset: start, reason: "a string without an end")
   }
 
-  /// Skips characters that stand for themselves.
+  /// Skips characters that need no unescaping.
   private mutating func skipPlain() {
     while byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { index += 1 }
   }
@@ -61,7 +61,7 @@ extension JSONScanner {
     index += 1
   }
 
-  /// One scalar from `XXXX`, or from a pair of surrogates, `XXXX\uXXXX`.
+  /// Consumes one scalar: `XXXX`, or a surrogate pair `XXXX\uXXXX`.
   private mutating func scalar() throws(JSONSyntaxError) -> Unicode.Scalar {
     let start = index
     let unit = try hexUnit()

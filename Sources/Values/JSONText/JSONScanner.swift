@@ -1,44 +1,45 @@
-/// The next token of a text; the contents of a list or object follow as tokens of their own.
+/// A token of a text; the contents of a list or object follow as separate tokens.
 @usableFromInline
 package enum JSONToken {
   case null
   case boolean(Bool)
-  /// A number, and where it starts.
+  /// A number and the offset at which it starts.
   case number(JSONNumber, Int)
   case string(String)
   case arrayStart
   case objectStart
 }
 
-/// How to treat half a surrogate pair, which JavaScript can send but Swift's strings cannot hold.
+/// The treatment of a lone surrogate, which JavaScript can send but a Swift string cannot hold.
 @usableFromInline
 package enum LoneSurrogates: Sendable {
-  /// The half becomes U+FFFD.
+  /// The surrogate becomes U+FFFD.
   case replaced
   /// The text is refused.
   case refused
 }
 
-/// Takes a text (RFC 8259) apart into tokens.
+/// A scanner that splits a text (RFC 8259) into tokens.
 ///
-/// It holds the place, never the values, which `JSONParser` makes; other rooms need only the
-/// parser.
+/// It keeps only its position; `JSONParser` creates the values. Other modules need only the parser.
 @usableFromInline
 package struct JSONScanner {
-  /// The deepest nesting, beyond which a client is probing; it also bounds readers' recursion.
+  /// The maximum nesting depth, which also limits the recursion of readers.
+  ///
+  /// Only a client that is probing the server exceeds it.
   package static let depthMax = 128
 
   let bytes: UnsafeRawBufferPointer
-  // A copy, because a buffer's own count costs a test in each step of the loops.
+  // A copy, because reading a buffer's own count costs a check in each step of the loops.
   let count: Int
   let loneSurrogates: LoneSurrogates
-  /// The place of the next byte.
+  /// The index of the next byte.
   package internal(set) var index = 0
   private var depth = 0
-  // Whether a list or object was opened and nothing in it was taken yet.
+  // True if a list or object was opened and nothing in it has been consumed yet.
   private var isAtOpening = false
 
-  /// A scanner at the start of a text, which must outlive it.
+  /// Creates a scanner at the start of a text, which must outlive the scanner.
   @usableFromInline
   package init(_ bytes: UnsafeRawBufferPointer, loneSurrogates: LoneSurrogates) {
     self.bytes = bytes
@@ -46,7 +47,7 @@ package struct JSONScanner {
     self.loneSurrogates = loneSurrogates
   }
 
-  /// Takes the next token.
+  /// Consumes the next token.
   @usableFromInline
   package mutating func token() throws(JSONSyntaxError) -> JSONToken {
     skipSpace()
@@ -67,13 +68,13 @@ package struct JSONScanner {
     }
   }
 
-  /// Whether the list has another element, which then comes next; false once its end was taken.
+  /// Returns true if the list has another element, which is next; false after consuming its end.
   @usableFromInline
   package mutating func hasElement() throws(JSONSyntaxError) -> Bool {
     try hasPart(before: UInt8(ascii: "]"))
   }
 
-  /// The name of the object's next member, whose value then comes next; nil after its end.
+  /// Consumes the name of the object's next member, whose value is next; nil after its end.
   @usableFromInline
   package mutating func name() throws(JSONSyntaxError) -> String? {
     guard try hasPart(before: UInt8(ascii: "}")) else { return nil }
@@ -86,9 +87,9 @@ package struct JSONScanner {
     return name
   }
 
-  /// The rest of a list that was just opened, if it holds only numbers and at least one.
+  /// Consumes the rest of a list that was just opened, if it is not empty and has only numbers.
   ///
-  /// Takes the end of the list as well; takes nothing of any other list.
+  /// The end of the list is consumed as well. For any other list, returns nil and consumes nothing.
   @usableFromInline
   package mutating func numbers() throws(JSONSyntaxError) -> [Double]? {
     let start = index
@@ -107,7 +108,7 @@ package struct JSONScanner {
     return numbers
   }
 
-  /// Throws unless the text ends here.
+  /// Throws if the text does not end at `index`.
   @usableFromInline
   package mutating func finish() throws(JSONSyntaxError) {
     skipSpace()
@@ -128,7 +129,7 @@ package struct JSONScanner {
     isAtOpening = false
   }
 
-  /// Takes what precedes the next element or member; false once the end was taken.
+  /// Consumes the separator before the next element or member; false after consuming the end.
   private mutating func hasPart(before end: UInt8) throws(JSONSyntaxError) -> Bool {
     skipSpace()
     if byte == end {
@@ -152,7 +153,7 @@ package struct JSONScanner {
     return token
   }
 
-  /// The next byte; 0, which occurs nowhere in JSON, at the end.
+  /// The next byte; at the end it is 0, which is never valid in JSON.
   @inline(__always) var byte: UInt8 { index < count ? bytes[index] : 0 }
 
   @inline(__always)

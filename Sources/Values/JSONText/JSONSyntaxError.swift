@@ -1,12 +1,11 @@
-/// Why a text is not JSON.
+/// An error in a text that is not valid JSON.
 @usableFromInline
 package struct JSONSyntaxError: Error, Equatable {
-  /// The place of the error, in bytes from the start.
+  /// The position of the error, in bytes from the start.
   package var offset: Int
-  /// What is there instead, as the continuation of "is not JSON:".
+  /// The problem, as the continuation of "is not JSON:".
   package var reason: String
 
-  /// An error at a place.
   @usableFromInline
   package init(offset: Int, reason: String) {
     self.offset = offset

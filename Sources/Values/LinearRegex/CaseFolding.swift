@@ -1,6 +1,6 @@
-/// Which scalars differ by case alone, by Unicode's simple folding.
+/// The scalars that differ by case alone, by Unicode's simple case folding.
 enum CaseFolding {
-  /// Calls `body` for `scalar` and all its other cases until one is `true`; tells whether one was.
+  /// Returns true if `scalar` or any of its other cases satisfies `body`.
   static func anyCase(of scalar: UInt32, satisfies body: (UInt32) -> Bool) -> Bool {
     if body(scalar) { return true }
     if scalar < 0x80 {
@@ -32,7 +32,7 @@ enum CaseFolding {
     return first.value
   }
 
-  /// The scalars with three cases or more, and those whose mappings do not lead back.
+  /// The scalars with three or more cases, and those whose case mappings are not symmetric.
   ///
   /// The dotted and the dotless i have no other case in simple folding.
   private static let irregularOrbits: [UInt32: [UInt32]] = {

@@ -1,40 +1,41 @@
-/// A regular expression in the syntax of RE2, matched in time linear in the text.
+/// A regular expression in the syntax of RE2, matched in time linear in the length of the text.
 ///
-/// It stands behind `matches`, `replace` and `split` of security rules, whose patterns are hostile
-/// input: nothing backtracks or recurses, and a program has at most
-/// 100 000 steps. One match costs at most the product of the steps and the length of the text, in
-/// Unicode scalars; replacing and splitting search anew after each match.
+/// Security rules use it for `matches`, `replace` and `split`, whose patterns are hostile input.
+/// Nothing backtracks or recurses, and a program has at most 100 000 steps. One match costs at most
+/// the number of steps times the length of the text in Unicode scalars. Replacing and splitting
+/// start a new search after each match.
 ///
-/// As that can still be much, each search is given how much work it may do. The unit is roughly
-/// what one step of the program costs at one place of the text, some nanoseconds.
+/// Because that can still be a lot, each search has a limit on its work. A unit of work is roughly
+/// the cost of one program step at one position of the text, some nanoseconds.
 package struct LinearPattern: Sendable {
-  /// Why a search has no result.
+  /// The reason why a search has no result.
   package enum SearchError: Error {
-    /// There was more to do than was allowed.
+    /// The search needed more work than allowed.
     case tooMuchWork
-    /// The template is malformed, names an unknown group, or refers so far into a large pattern's
-    /// groups that a search would take too much memory.
+    /// The template is malformed, names an unknown group, or would need too much memory.
+    ///
+    /// The memory depends on the size of the pattern and the highest group in the template.
     case invalidTemplate
-    /// The new text would be longer than it may be.
+    /// The new text would exceed the length limit.
     case tooLong
   }
 
   private let program: Program
   private let automaton: PositionAutomaton?
 
-  /// Compiles `pattern`.
+  /// Compiles a pattern.
   ///
   /// - Parameter pattern: A pattern in the syntax of RE2.
-  /// - Throws: What is wrong with the pattern, in the words of RE2.
+  /// - Throws: A `PatternError` with RE2's own error message.
   package init(_ pattern: String) throws(PatternError) {
     program = try PatternParser.compile(pattern)
     automaton = PositionAutomaton(program)
   }
 
-  /// How many steps the compiled program has.
+  /// The number of steps of the compiled program.
   package var stepCount: Int { program.instructions.count }
 
-  /// Whether the pattern matches `text` from its start to its end; takes the work from `work`.
+  /// Returns true if the pattern matches the whole of `text`; subtracts the work done from `work`.
   package func matchesWhole(_ text: String, work: inout Int) throws(SearchError) -> Bool {
     if let automaton { return try automaton.matchesWhole(text, in: program, work: &work) }
     let scalars = text.unicodeScalars.map(\.value)
@@ -45,10 +46,10 @@ package struct LinearPattern: Sendable {
 
   /// Replaces all matches in `text` by `template`.
   ///
-  /// In the template `$1` and `${name}` stand for groups, `$0` for the match, and a backslash makes
-  /// the next character a literal one. As in the official emulator, an empty match may follow
-  /// another match at once, and a template is not looked at where nothing matches. The new text may
-  /// take `bytesMax` bytes of UTF-8. Takes the work from `work`.
+  /// In the template, `$1` and `${name}` stand for groups, `$0` stands for the match, and a
+  /// backslash makes the next character literal. As in the official emulator, an empty match may
+  /// directly follow another match, and the template is not checked if nothing matches. The new
+  /// text may have at most `bytesMax` bytes of UTF-8. Subtracts the work done from `work`.
   package func replacingAll(
     in text: String,
     with template: String,
@@ -71,7 +72,7 @@ package struct LinearPattern: Sendable {
     var output = ""
     var last = 0
     func append(_ part: ArraySlice<UInt32>) throws(SearchError) {
-      // A scalar takes at least one byte, so that nothing much longer is made first.
+      // A scalar takes at least one byte, so this check keeps the output close to the limit.
       guard output.utf8.count + part.count <= bytesMax else { throw .tooLong }
       output.unicodeScalars.append(values: part)
     }
@@ -86,10 +87,11 @@ package struct LinearPattern: Sendable {
     return output
   }
 
-  /// The parts of `text` between the matches, without empty ones at the end.
+  /// Returns the parts of `text` between the matches, without empty parts at the end.
   ///
-  /// As in the official emulator, an empty match at the start gives an empty first part, groups add
-  /// no parts, and where no part would be left there is one empty part. Takes the work from `work`.
+  /// As in the official emulator, an empty match at the start produces an empty first part, and
+  /// groups add no parts. If no part would be left, the result is one empty part. Subtracts the
+  /// work done from `work`.
   package func split(_ text: String, work: inout Int) throws(SearchError) -> [String] {
     let scalars = text.unicodeScalars.map(\.value)
     var parts: [String] = []
@@ -125,7 +127,7 @@ package struct LinearPattern: Sendable {
 }
 
 extension String.UnicodeScalarView {
-  /// Appends the scalars with these values, which all are scalars'.
+  /// Appends the scalars with the given values, all of which are valid.
   fileprivate mutating func append(values: ArraySlice<UInt32>) {
     for value in values {
       if let scalar = Unicode.Scalar(value) { append(scalar) }

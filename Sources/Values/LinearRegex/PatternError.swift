@@ -1,10 +1,10 @@
-/// What is wrong with a pattern, and where.
+/// An error in a pattern, with its position.
 ///
-/// The words are those of RE2, so that an author finds them in its documentation.
+/// The messages are those of RE2, so that an author finds them in RE2's documentation.
 package struct PatternError: Error, Equatable, CustomStringConvertible {
-  /// What is wrong, in the words of RE2.
+  /// The error message of RE2.
   package let message: String
-  /// Where the faulty part starts, counted in Unicode scalars from the pattern's start.
+  /// The start of the invalid part, in Unicode scalars from the start of the pattern.
   package let offset: Int
 
   package var description: String { "\(message) (at offset \(offset))" }

@@ -1,12 +1,13 @@
-/// Reads a pattern and writes its program in one pass.
+/// A parser that reads a pattern and writes its program in one pass.
 ///
-/// Nothing recurses: open groups wait on a stack of their own, and a block of steps has relative
-/// targets, so that a counted repetition copies it. Each group has a spare step in front of it,
-/// which a repetition turns into its fork, and each branch one that a further `|` does.
+/// Nothing recurses: open groups are kept on an explicit stack. A block of steps has relative
+/// targets, so that a counted repetition can copy it. Each group starts with a spare step that a
+/// repetition turns into its fork. Each branch starts with a spare step that the next `|` turns
+/// into a fork.
 struct PatternParser {
-  /// The most groups inside one another, as in RE2.
+  /// The maximum nesting depth of groups, as in RE2.
   static let nestingMax = 1_000
-  /// The most times that a part may be asked for, nested counts multiplied, as in RE2.
+  /// The maximum number of repetitions of a part, with nested counts multiplied, as in RE2.
   static let repetitionsMax = 1_000
 
   struct Flags {
@@ -16,7 +17,7 @@ struct PatternParser {
     var swapsGreed = false
   }
 
-  /// A group that is not closed yet; the first stands for the whole pattern.
+  /// An open group; the first frame stands for the whole pattern.
   private struct Frame {
     var start: Int
     var offset: Int
@@ -27,7 +28,7 @@ struct PatternParser {
     var repetitions = 1
   }
 
-  /// The part that a repetition operator would apply to.
+  /// The part that a following repetition operator applies to.
   private struct Atom {
     var start: Int
     var repetitions: Int
@@ -44,7 +45,7 @@ struct PatternParser {
   private var groupCount = 0
   private var groupNumbers: [String: Int] = [:]
 
-  /// Compiles `pattern`, or throws what is wrong with it.
+  /// Compiles a pattern; throws the first error in it.
   static func compile(_ pattern: String) throws(PatternError) -> Program {
     var parser = PatternParser(reader: PatternReader(pattern))
     return try parser.run()
@@ -242,7 +243,7 @@ struct PatternParser {
     try emit(.jump(1))
   }
 
-  /// Leads the ends of all branches of the innermost group to the next step.
+  /// Makes the ends of all branches of the innermost group jump to the next step.
   private mutating func endBranches() {
     for end in frames.last?.branchEnds ?? [] {
       code[end] = .jump(Int32(code.count - end))
@@ -279,7 +280,7 @@ struct PatternParser {
     try repeatAtom(count.min, count.max, from: start)
   }
 
-  /// Repeats the last part `least` to `most` times; without `most`, any number from `least` on.
+  /// Repeats the last part `least` to `most` times; without `most`, at least `least` times.
   private mutating func repeatAtom(
     _ least: Int,
     _ most: Int?,
@@ -292,7 +293,7 @@ struct PatternParser {
     guard !atom.isRepeated else {
       throw PatternError(message: "bad repetition operator", offset: start)
     }
-    // Refused before anything is copied, for nested counts grow fast.
+    // Refused before anything is copied, because nested counts multiply.
     let copies = max(most ?? least, 1)
     let repetitions = atom.repetitions * copies
     guard copies < 2 || repetitions <= Self.repetitionsMax else {
@@ -309,7 +310,7 @@ struct PatternParser {
     }
   }
 
-  /// Makes a part optional, or a loop, where it stands: nesting groups costs no copies.
+  /// Makes a part optional or a loop in place, so that nested groups need no copies.
   private mutating func repeatInPlace(
     _ start: Int,
     _ least: Int,
@@ -319,8 +320,8 @@ struct PatternParser {
     if code[start] != .jump(1) { code.insert(.jump(1), at: start) }
     let end = code.count
     if most == nil {
-      // A loop without a least is an optional one or more, so that a round that consumed nothing
-      // ends it as in RE2.
+      // `x*` is compiled as an optional `x+`, so that an iteration that consumes nothing ends the
+      // loop, as in RE2.
       try emit(Self.fork(more: start + 1 - end, done: 1, prefersMore: prefersMore))
     }
     if least == 0 {

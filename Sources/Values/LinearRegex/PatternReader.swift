@@ -1,7 +1,7 @@
-/// The place in a pattern, and the small grammars that start there.
+/// A reader at a position in a pattern, with parsers for small pieces of syntax.
 struct PatternReader {
   private let scalars: [UInt32]
-  /// How many scalars were read.
+  /// The number of scalars that have been read.
   private(set) var offset = 0
 
   init(_ pattern: String) {
@@ -16,7 +16,7 @@ struct PatternReader {
     offset = min(offset + count, scalars.count)
   }
 
-  /// Steps over `text` if it comes next.
+  /// Consumes `text` if it comes next; returns true if it did.
   mutating func skip(_ text: StaticString) -> Bool {
     let matches = text.withUTF8Buffer { bytes in
       bytes.indices.allSatisfy { peek($0) == UInt32(bytes[$0]) }
@@ -27,7 +27,7 @@ struct PatternReader {
 
   // MARK: - Escapes
 
-  /// Reads the escape of one scalar, such as `\n`, `\x{61}` or `\.`.
+  /// Consumes an escape of one scalar, such as `\n`, `\x{61}` or `\.`.
   mutating func escapedScalar(from start: Int) throws(PatternError) -> UInt32 {
     guard let scalar = peek(1) else {
       throw PatternError(message: "trailing \\ at end of expression", offset: start)
@@ -42,7 +42,7 @@ struct PatternReader {
     case "v": return 0x0B
     case "x": return try hexadecimal(from: start)
     case 0x31...0x37:
-      // One digit alone would refer back to a group, which RE2 does not do.
+      // A single digit would be a back reference, which RE2 does not support.
       guard let next = peek(), Self.isOctal(next) else { throw invalidEscape(start) }
       return octal(from: scalar - 0x30)
     case 0x30: return octal(from: 0)
@@ -100,7 +100,9 @@ struct PatternReader {
 
   // MARK: - Classes
 
-  /// Reads `\d` and its like or `\p` with a name; `nil`, with nothing read, where neither comes.
+  /// Consumes a class such as `\d`, or `\p` with a name.
+  ///
+  /// Returns nil and consumes nothing for other input.
   mutating func namedClass() throws(PatternError) -> ScalarSet.Group? {
     guard peek() == "\\", let letter = peek(1) else { return nil }
     if let ranges = UnicodeNames.perlClass(letter | 0x20) {
@@ -129,7 +131,7 @@ struct PatternReader {
     return ScalarSet.Group(members: members, isNegated: isNegated)
   }
 
-  /// Reads a class in brackets.
+  /// Consumes a class in brackets.
   mutating func characterClass(ignoringCase: Bool) throws(PatternError) -> ScalarSet {
     let start = offset
     advance()
@@ -177,11 +179,12 @@ struct PatternReader {
     return scalar
   }
 
-  /// Reads `[:name:]`; without the closing half the bracket is a literal one.
+  /// Consumes `[:name:]`; nil, with nothing consumed, for a literal bracket.
   private mutating func posixClass() throws(PatternError) -> ScalarSet.Group? {
     let start = offset
     guard peek() == "[", peek(1) == ":" else { return nil }
-    // No name is as long, so that a row of brackets costs no walk to the end for each.
+    // No name is longer, and the limit keeps a row of brackets from being searched to the end each
+    // time.
     let lengthMax = 16
     guard
       let length = (2..<2 + lengthMax).first(where: { peek($0) == ":" && peek($0 + 1) == "]" })
@@ -199,7 +202,7 @@ struct PatternReader {
 
   // MARK: - Counts and group heads
 
-  /// Reads `{n}`, `{n,}` or `{n,m}`; `nil`, with nothing read, where the brace is a literal one.
+  /// Consumes `{n}`, `{n,}` or `{n,m}`; nil, with nothing consumed, for a literal brace.
   mutating func repetitionCount() -> (min: Int, max: Int?)? {
     let start = offset
     advance()
@@ -214,7 +217,9 @@ struct PatternReader {
     return nil
   }
 
-  /// Reads a number without leading zeros; one too large stays just too large.
+  /// Consumes a number without leading zeros.
+  ///
+  /// A number that is too large becomes `PatternParser.repetitionsMax` plus one.
   private mutating func number() -> Int? {
     guard let first = peek(), Self.isDigit(first) else { return nil }
     if first == "0", let next = peek(1), Self.isDigit(next) { return nil }
@@ -230,7 +235,7 @@ struct PatternReader {
     (0x30...0x39).contains(scalar)
   }
 
-  /// Reads `(?P<name>` or `(?<name>`; `nil`, with nothing read, where neither comes.
+  /// Consumes `(?P<name>` or `(?<name>`; nil, with nothing consumed, for other input.
   mutating func groupName() throws(PatternError) -> String? {
     let start = offset
     guard !isLookBehind, skip("(?P<") || skip("(?<") else { return nil }
@@ -251,7 +256,7 @@ struct PatternReader {
     }
   }
 
-  /// Reads `(?flags)` or the head `(?flags:`; tells whether a group opened.
+  /// Consumes `(?flags)` or `(?flags:`; returns true if it opens a group.
   mutating func groupFlags(into flags: inout PatternParser.Flags) throws(PatternError) -> Bool {
     let start = offset
     advance(2)
@@ -277,9 +282,9 @@ struct PatternReader {
     throw PatternError(message: "missing )", offset: start)
   }
 
-  /// Reads up to `end` and steps over it; `nil` where it does not come.
+  /// Consumes the text up to and including `end`; nil, with nothing consumed, if it does not occur.
   private mutating func text(until end: Unicode.Scalar) -> String? {
-    // Names are short; the bound keeps a row of unclosed ones linear.
+    // Names are short, and the limit keeps a row of unclosed names linear.
     let lengthMax = 256
     let limit = min(offset + lengthMax, scalars.count)
     guard let index = scalars[offset..<limit].firstIndex(of: end.value) else { return nil }
@@ -295,22 +300,22 @@ struct PatternReader {
   }
 }
 
-/// Lets a scalar's value be compared with a letter written as such.
+/// Matches a scalar's value against a letter in a `switch`.
 func ~= (pattern: Unicode.Scalar, value: UInt32) -> Bool {
   pattern.value == value
 }
 
-/// Lets a scalar's value, if there is one, be compared with a letter written as such.
+/// Matches a scalar's value, if there is one, against a letter in a `switch`.
 func ~= (pattern: Unicode.Scalar, value: UInt32?) -> Bool {
   pattern.value == value
 }
 
-/// Whether there is a scalar, and it is the letter written as such.
+/// Returns true if there is a scalar and it equals a letter.
 func == (value: UInt32?, letter: Unicode.Scalar) -> Bool {
   value == letter.value
 }
 
-/// Whether there is no scalar, or it is not the letter written as such.
+/// Returns true if there is no scalar or it differs from a letter.
 func != (value: UInt32?, letter: Unicode.Scalar) -> Bool {
   value != letter.value
 }

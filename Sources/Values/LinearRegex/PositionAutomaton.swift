@@ -1,9 +1,9 @@
-/// A small program as bit sets: which consuming steps may follow which, one bit for each.
+/// A small program as bit sets: each consuming step has a bit and a set of possible next steps.
 ///
-/// It tells whether a text matches as a whole without allocating. A program that asks for lines or
-/// words, or has more than 64 consuming steps, has none.
+/// It determines whether a text matches as a whole, without allocating memory. A program that tests
+/// lines or words, or has more than 64 consuming steps, has no automaton.
 struct PositionAutomaton {
-  /// The steps in reach of a place, and whether the program may end there.
+  /// The consuming steps that can be reached; `accepts` is true if the program may end.
   private struct Reach {
     var steps: UInt64 = 0
     var accepts = false
@@ -45,7 +45,7 @@ struct PositionAutomaton {
     ascii = (UInt32(0)..<128).map { Self.consuming($0, in: program, positions: positions) }
   }
 
-  /// Whether the program that this was made of matches `text` as a whole.
+  /// Returns true if `text` as a whole matches the program that the automaton was created from.
   func matchesWhole(
     _ text: String,
     in program: Program,

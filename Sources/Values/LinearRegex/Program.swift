@@ -1,7 +1,7 @@
-/// One step of a compiled pattern.
+/// A step of a compiled pattern.
 ///
-/// Targets are relative to the step itself while the pattern is parsed, so that a block can be
-/// copied for a counted repetition, and absolute in a finished ``Program``.
+/// While a pattern is parsed, targets are relative to the step itself, so that a block can be
+/// copied for a counted repetition. In a finished ``Program`` they are absolute.
 enum Instruction: Equatable {
   case scalar(UInt32)
   case anyScalar
@@ -14,7 +14,7 @@ enum Instruction: Equatable {
   case match
 }
 
-/// A condition on a place in the text that consumes nothing.
+/// A condition on a position in the text that consumes nothing.
 enum Assertion: UInt8 {
   case textStart
   case textEnd
@@ -23,7 +23,7 @@ enum Assertion: UInt8 {
   case wordBoundary
   case noWordBoundary
 
-  /// Whether the condition holds in front of the scalar at `position`.
+  /// Returns true if the condition holds before the scalar at `position`.
   func holds(in text: [UInt32], at position: Int) -> Bool {
     switch self {
     case .textStart: position == 0
@@ -49,27 +49,27 @@ enum Assertion: UInt8 {
   }
 }
 
-/// A compiled pattern: its steps, the sets they test, and its groups.
+/// A compiled pattern: its steps, the sets that they test, and its groups.
 struct Program {
-  /// The most steps of a program, near what RE2's budget of 8 MB allows.
+  /// The maximum number of steps of a program, close to what RE2's budget of 8 MB allows.
   static let instructionsMax = 100_000
-  /// The most capture slots that a search over all steps may hold; it bounds the memory of one.
+  /// The maximum number of capture slots of a search over all steps, which limits its memory.
   static let captureSlotsMax = 2_000_000
 
   let instructions: [Instruction]
   let sets: [ScalarSet]
   let groupCount: Int
   let groupNumbers: [String: Int]
-  /// The scalar with which each match begins; nil where there is no single one.
+  /// The scalar with which every match begins; nil if there is no single one.
   let firstScalar: UInt32?
 
-  /// Finishes a parsed pattern: makes its targets absolute and leads them past mere jumps.
+  /// Finishes a parsed pattern: makes its targets absolute and skips chains of jumps.
   init(relative: [Instruction], sets: [ScalarSet], groupCount: Int, groupNumbers: [String: Int]) {
     self.sets = sets
     self.groupCount = groupCount
     self.groupNumbers = groupNumbers
 
-    // Jumps only lead forward, so walking backward finds each target already resolved.
+    // Jumps only lead forward, so a backward walk finds each target already resolved.
     var landing = Array(relative.indices)
     for index in relative.indices.reversed() {
       guard case .jump(let distance) = relative[index] else { continue }
@@ -102,7 +102,7 @@ struct Program {
     return nil
   }
 
-  /// Whether the step at `index` consumes `scalar`.
+  /// Returns true if the step at `index` consumes `scalar`.
   func consumes(_ scalar: UInt32, at index: Int) -> Bool {
     switch instructions[index] {
     case .scalar(let wanted): wanted == scalar

@@ -1,7 +1,7 @@
-/// What a match is replaced with: literal text and references to groups.
+/// The replacement of a match: literal text and references to groups.
 ///
-/// `$1` and `${name}` stand for groups, and a backslash makes the next character a literal one, as
-/// in RE2/J, on which the official emulator is built.
+/// `$1` and `${name}` stand for groups, and a backslash makes the next character literal, as in
+/// RE2/J, which the official emulator uses.
 struct ReplacementTemplate {
   private enum Part {
     case literal([UInt32])
@@ -9,10 +9,10 @@ struct ReplacementTemplate {
   }
 
   private var parts: [Part] = []
-  /// The highest group referred to; zero stands for the whole match.
+  /// The highest group that the template refers to; zero is the whole match.
   private(set) var groupMax = 0
 
-  /// Reads a template; `nil` where it is malformed or names a group that `program` has not.
+  /// Parses a template; nil if it is malformed or names a group that `program` does not have.
   init?(_ template: String, for program: Program) {
     let scalars = template.unicodeScalars.map(\.value)
     var literal: [UInt32] = []
@@ -60,7 +60,7 @@ struct ReplacementTemplate {
     parts.append(.literal(literal))
   }
 
-  /// Reads the longest number that is a group's, at least one digit long.
+  /// Consumes the longest number that is a valid group, with at least one digit.
   private static func number(in scalars: [UInt32], at index: inout Int, max: Int) -> Int? {
     var value = Int(scalars[index] - 0x30)
     index += 1
@@ -73,7 +73,7 @@ struct ReplacementTemplate {
     return value <= max ? value : nil
   }
 
-  /// What one match is replaced with.
+  /// Returns the parts that replace one match.
   func parts(for captures: [Int], of text: [UInt32]) -> [ArraySlice<UInt32>] {
     parts.map { part in
       switch part {
@@ -82,7 +82,7 @@ struct ReplacementTemplate {
         let start = captures[2 * number]
         let end = captures[2 * number + 1]
         if start >= 0, end >= 0 { return text[start..<end] }
-        // RE2/J appends Java's null for a named group that took no part.
+        // RE2/J appends Java's null for a named group that did not take part in the match.
         return isNamed ? Self.null[...] : []
       }
     }

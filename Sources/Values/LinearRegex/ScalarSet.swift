@@ -1,7 +1,7 @@
-/// The scalars that one character class stands for.
+/// The set of scalars of one character class.
 ///
-/// Categories stay questions to the standard library instead of tables, and other cases are asked
-/// for at the time of matching; a bitmap answers for ASCII.
+/// Unicode categories are looked up in the standard library rather than in tables, and other cases
+/// of a letter are determined during matching. A bitmap is used for ASCII.
 struct ScalarSet {
   /// A named part of a class, such as `\d` or `\p{Lu}`.
   struct Group {
@@ -9,7 +9,7 @@ struct ScalarSet {
     var isNegated: Bool
   }
 
-  /// What a named part holds.
+  /// The contents of a named part.
   enum Members {
     case ranges([ClosedRange<UInt32>])
     case categories(UInt32)
@@ -31,7 +31,7 @@ struct ScalarSet {
     for scalar in UInt32(64)..<128 where evaluate(scalar) { asciiHigh |= 1 << UInt64(scalar - 64) }
   }
 
-  /// Whether the class holds `scalar`.
+  /// Returns true if the class contains `scalar`.
   func contains(_ scalar: UInt32) -> Bool {
     if scalar < 64 { return asciiLow >> UInt64(scalar) & 1 == 1 }
     if scalar < 128 { return asciiHigh >> UInt64(scalar - 64) & 1 == 1 }
@@ -46,7 +46,7 @@ struct ScalarSet {
         })
   }
 
-  /// Whether `body` is true of `scalar`, or of another case of it where case does not count.
+  /// Returns true if `body` holds for `scalar` or, when case is ignored, for another case of it.
   private func holds(_ scalar: UInt32, _ body: (UInt32) -> Bool) -> Bool {
     ignoresCase ? CaseFolding.anyCase(of: scalar, satisfies: body) : body(scalar)
   }

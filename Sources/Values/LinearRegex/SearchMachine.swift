@@ -1,9 +1,10 @@
-/// Runs a program over a text, all alternatives in step, so that time is bounded by their product.
+/// A machine that runs all alternatives of a program over a text in lockstep.
 ///
-/// The threads of a step stand in the order in which a backtracking matcher would try them; the
-/// first to match wins, as in Perl. This is the machine of Pike, as in RE2 and RE2/J.
+/// Its time is bounded by the product of program and text. The threads at a position are in the
+/// order in which a backtracking matcher would try them, and the first one to match wins, as in
+/// Perl. This is Pike's machine, as in RE2 and RE2/J.
 struct SearchMachine {
-  /// The threads of one place in the text: program steps in order of preference, each once.
+  /// The threads at one position of the text: program steps in order of preference, each once.
   private struct Threads {
     var steps: [Int32]
     var places: [Int32]
@@ -16,7 +17,7 @@ struct SearchMachine {
       captures = Array(repeating: -1, count: stepCount * captureCount)
     }
 
-    /// Adds a step unless it is there.
+    /// Adds a step unless it is already present; returns true if it was added.
     mutating func insert(_ step: Int) -> Bool {
       let place = Int(places[step])
       if place < count, Int(steps[place]) == step { return false }
@@ -27,7 +28,7 @@ struct SearchMachine {
     }
   }
 
-  /// What is left to follow from a step: another step, or a capture to put back.
+  /// A task that remains when following a step: another step, or a capture to restore.
   private enum Pending {
     case step(Int)
     case restore(slot: Int, value: Int)
@@ -40,10 +41,10 @@ struct SearchMachine {
   private var next: Threads
   private var captures: [Int]
   private var pending: [Pending] = []
-  /// The work that may still be done.
+  /// The remaining work; negative if the limit was exceeded.
   private(set) var work: Int
 
-  /// Makes a machine that notes the first `captureCount` ends of groups, two for each.
+  /// Creates a machine that records the first `captureCount` bounds of groups, two for each group.
   init(program: Program, text: [UInt32], captureCount: Int, work: Int) {
     self.program = program
     self.text = text
@@ -54,7 +55,7 @@ struct SearchMachine {
     captures = Array(repeating: -1, count: captureCount)
   }
 
-  /// Whether the program matches the text as a whole.
+  /// Returns true if the program matches the text as a whole.
   mutating func matchesWhole() throws(LinearPattern.SearchError) -> Bool {
     current.count = 0
     reach(0, at: 0, isNext: false)
@@ -73,7 +74,7 @@ struct SearchMachine {
     return current.steps[..<current.count].contains { program.instructions[Int($0)] == .match }
   }
 
-  /// The ends of the groups of the first match from `start` on, two for each, -1 where unset.
+  /// Returns the group bounds of the first match from `start` on, two per group, -1 where unset.
   mutating func firstMatch(from start: Int) throws(LinearPattern.SearchError) -> [Int]? {
     var result: [Int]?
     current.count = 0
@@ -143,7 +144,7 @@ struct SearchMachine {
     }
   }
 
-  /// Adds all that is reached from `first` without consuming, the preferred ways first.
+  /// Adds all steps that are reached from `first` without consuming, in order of preference.
   private static func follow(
     _ first: Int,
     at position: Int,

@@ -1,6 +1,6 @@
-/// The classes that a pattern calls by name: Perl's, POSIX's, and Unicode's.
+/// The classes with names in a pattern: those of Perl, POSIX and Unicode.
 enum UnicodeNames {
-  /// The scalars of `\d`, `\s` and `\w`, by the lower-case letter; ASCII alone, as in RE2.
+  /// Returns the scalars of `\d`, `\s` and `\w`, by lower-case letter; only ASCII, as in RE2.
   static func perlClass(_ letter: UInt32) -> [ClosedRange<UInt32>]? {
     switch letter {
     case 0x64: [0x30...0x39]
@@ -10,7 +10,7 @@ enum UnicodeNames {
     }
   }
 
-  /// The scalars of `[:name:]`, in order; ASCII alone.
+  /// The scalars of `[:name:]`, in order; only ASCII.
   static let posixClasses: [String: [ClosedRange<UInt32>]] = [
     "alnum": [0x30...0x39, 0x41...0x5A, 0x61...0x7A],
     "alpha": [0x41...0x5A, 0x61...0x7A],
@@ -28,14 +28,14 @@ enum UnicodeNames {
     "xdigit": [0x30...0x39, 0x41...0x46, 0x61...0x66],
   ]
 
-  /// What `\p{name}` stands for: a general category, a script of those listed here, or `Any`.
+  /// Returns the members of `\p{name}`: a general category, a script in `scripts`, or `Any`.
   static func members(named name: String) -> ScalarSet.Members? {
     if name == "Any" { return .ranges([0...0x10FFFF]) }
     if let ranges = scripts[name] { return .ranges(ranges) }
     return categories[name].map { .categories($0) }
   }
 
-  /// The bit of one general category; unassigned scalars belong to none, as in RE2.
+  /// Returns the bit of a general category; unassigned scalars belong to no category, as in RE2.
   static func mask(of category: Unicode.GeneralCategory) -> UInt32 {
     switch category {
     case .uppercaseLetter: 1 << 0
@@ -83,7 +83,7 @@ enum UnicodeNames {
     "C": 0x1E00_0000, "Cc": 0x2000000, "Cf": 0x4000000, "Cs": 0x8000000, "Co": 0x10000000,
   ]
 
-  /// The scalars of each script, in order; listed by `Character.UnicodeScript` of Java.
+  /// The scalars of each script, in order, as listed by Java's `Character.UnicodeScript`.
   private static let scripts: [String: [ClosedRange<UInt32>]] = [
     "Arabic": [
       0x600...0x604, 0x606...0x60B, 0x60D...0x61A, 0x61C...0x61C, 0x61E...0x61E, 0x620...0x63F,

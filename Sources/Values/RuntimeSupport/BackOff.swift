@@ -1,20 +1,21 @@
-/// An exponential back-off: how long to wait after each failure before the next try.
+/// An exponential back-off: the delays between failures and the next attempts.
 ///
-/// The wait doubles with each failure, at most `doublings` times; then it grows by equal steps, and
-/// never beyond `maximum`. Cloud Tasks and Cloud Scheduler describe their back-off in the same way.
+/// The delay doubles with each failure, at most `doublings` times. After that it grows in equal
+/// steps. It never exceeds `maximum`. Cloud Tasks and Cloud Scheduler define back-off in the same
+/// way.
 public struct BackOff: Sendable, Hashable {
-  /// The wait after the first failure.
+  /// The delay after the first failure.
   public var initial: Duration
-  /// The longest wait.
+  /// The longest delay.
   public var maximum: Duration
-  /// How often the wait doubles before it grows by equal steps.
+  /// The number of times the delay doubles before it grows in equal steps.
   public var doublings: Int
-  /// The part of a wait, from 0 to 1, by which chance may shorten it.
+  /// The largest fraction of a delay, from 0 to 1, by which it may be shortened at random.
   ///
-  /// Jitter separates clients that failed together.
+  /// Jitter keeps clients that failed together from retrying together.
   public var jitter: Double
 
-  /// A back-off; without `doublings` it doubles until it reaches the maximum.
+  /// Creates a back-off; without `doublings` the delay doubles until it reaches the maximum.
   public init(
     initial: Duration,
     maximum: Duration,
@@ -27,9 +28,9 @@ public struct BackOff: Sendable, Hashable {
     self.jitter = jitter
   }
 
-  /// The wait after failure number `failures`, counted from 1, before chance shortens it.
+  /// Returns the delay after failure number `failures`, counted from 1, without jitter.
   ///
-  /// A wait that no number can hold is the maximum.
+  /// If the calculation overflows, the delay is the maximum.
   public func delay(afterFailures failures: Int) -> Duration {
     let steps = max(failures, 1) - 1
     let doubled = min(steps, max(doublings, 0), Self.doublingsMax)
@@ -41,15 +42,16 @@ public struct BackOff: Sendable, Hashable {
     return isTooLongGrown ? maximum : min(Duration(attoseconds: grown), maximum)
   }
 
-  /// The wait after failure number `failures`, shortened by chance: `random` is from 0 up to 1.
+  /// Returns the delay after failure number `failures` with jitter; `random` is from 0 up to 1.
   public func delay(afterFailures failures: Int, random: Double) -> Duration {
     let wait = delay(afterFailures: failures)
     let part = random * jitter
-    // Without this, a wait that is not shortened could be rounded beyond what a duration holds.
+    // Without this check, rounding could push a delay that is not shortened beyond a duration's
+    // range.
     guard part > 0, 1 - part < 1 else { return wait }
     return wait * (1 - min(part, 1))
   }
 
-  /// The largest number of doublings, by which any wait has reached its maximum.
+  /// The largest number of doublings that is used; after so many, any delay is at its maximum.
   private static let doublingsMax = 30
 }

@@ -1,36 +1,35 @@
 import DequeModule
 
-/// A queue with a bound on its bytes, whose oldest elements make room for new ones.
+/// A queue with a limit on its bytes that drops its oldest elements to make room for new ones.
 ///
-/// An element that does not fit drops the oldest until the queue is half empty, so that a slow
-/// reader finds a few long gaps and not one after each element. The newest element always stays,
-/// even when it alone is beyond the bound.
+/// An element that does not fit drops the oldest elements until the queue is at most half full. A
+/// slow reader therefore finds a few long gaps rather than one after each element. The newest
+/// element is always kept, even if it alone exceeds the limit.
 package struct BoundedQueue<Element> {
-  /// The next thing that a reader gets.
+  /// The next item for a reader: an element or a gap.
   package enum Item {
     case element(Element)
-    /// So many elements were dropped here.
+    /// The number of elements dropped at this point.
     case gap(Int)
   }
 
-  /// An element's share of the bound beside its own bytes: the queue's entry and an allocation.
+  /// The overhead counted for each element: the queue's entry and an allocation.
   package static var entryBytes: Int { 64 }
 
   private let bytesMax: Int
   private var entries = Deque<(element: Element, bytes: Int)>()
   private var dropped = 0
-  /// The bytes that count against the bound.
+  /// The number of bytes that count toward the limit.
   package private(set) var bytes = 0
 
-  /// An empty queue for at most `bytesMax` bytes.
   package init(bytesMax: Int) {
     self.bytesMax = bytesMax
   }
 
-  /// Whether there is neither an element nor a gap to report.
+  /// True if there is neither an element nor a gap to report.
   package var isEmpty: Bool { entries.isEmpty && dropped == 0 }
 
-  /// Adds an element that has so many bytes.
+  /// Adds an element of `count` bytes.
   package mutating func append(_ element: Element, bytes count: Int) {
     entries.append((element, count + Self.entryBytes))
     bytes += count + Self.entryBytes
@@ -41,7 +40,7 @@ package struct BoundedQueue<Element> {
     }
   }
 
-  /// Takes the oldest element, or the gap before it.
+  /// Removes and returns the oldest element, or the gap before it.
   package mutating func popFirst() -> Item? {
     if dropped > 0 {
       defer { dropped = 0 }

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Elements for one reader, bounded by their bytes: a reader that is slow loses the oldest.
+/// A stream with one reader and a limit on unread bytes: a slow reader loses the oldest elements.
 ///
-/// The stream ends when its source is finished and everything has been read, or at once when the
-/// reading task is cancelled.
+/// The stream ends once its source is finished, or the reading task is cancelled, and the reader
+/// has read everything that was sent.
 package struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
-  /// Where the elements come from; sending never waits.
+  /// The sending side of the stream; sending never waits.
   package final class Source: Sendable {
     private let queue: Mutex<BoundedQueue<Element>>
     private let wake: AsyncStream<Void>.Continuation
@@ -15,16 +15,16 @@ package struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
       self.wake = wake
     }
 
-    /// Adds an element that has so many bytes.
+    /// Adds an element of `bytes` bytes.
     package func send(_ element: Element, bytes: Int) {
       queue.withLock { $0.append(element, bytes: bytes) }
       wake.yield()
     }
 
-    /// Ends the stream after what has been sent.
+    /// Ends the stream after the elements that have been sent.
     package func finish() { wake.finish() }
 
-    /// Calls `body` once the reader has left or the source is finished.
+    /// Sets a closure to call once the reader has left or the source is finished.
     package func onEnd(_ body: @escaping @Sendable () -> Void) {
       wake.onTermination = { _ in body() }
     }
@@ -36,14 +36,14 @@ package struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
   private let wakes: AsyncStream<Void>
   private let gap: @Sendable (Int) -> Element?
 
-  /// A stream of at most `bytesMax` unread bytes, and its source.
+  /// Creates a stream of at most `bytesMax` unread bytes, and its source.
   ///
-  /// `gap` makes the element that stands for a number of dropped ones, if they are to be reported.
+  /// `gap` returns an element that reports a number of dropped elements, or nil to skip the report.
   package static func make(
     bytesMax: Int,
     gap: @escaping @Sendable (Int) -> Element? = { _ in nil }
   ) -> (stream: Self, source: Source) {
-    // One wake-up is enough: the reader takes everything that there is.
+    // One pending wake-up is enough because the reader takes everything that is queued.
     let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let source = Source(bytesMax: bytesMax, wake: wake)
     return (Self(source: source, wakes: wakes, gap: gap), source)
@@ -53,7 +53,7 @@ package struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     Iterator(source: source, wakes: wakes.makeAsyncIterator(), gap: gap)
   }
 
-  /// Reads the stream; there is one iterator at a time.
+  /// An iterator over the stream; only one may be in use at a time.
   package struct Iterator: AsyncIteratorProtocol {
     fileprivate let source: Source
     fileprivate var wakes: AsyncStream<Void>.Iterator

@@ -1,19 +1,19 @@
-/// Writes out the characters by which foreign text could steer a terminal or reorder its line.
+/// An escaper for characters with which foreign text could control a terminal or reorder a line.
 ///
 /// These are the controls of ASCII and Latin-1 (C0, DEL, C1), the bidirectional controls, and
-/// Unicode's line and paragraph separators. All other text stays as it is.
+/// Unicode's line and paragraph separators. All other text is unchanged.
 package enum ControlCharacters {
-  /// The text on one line: line ends and tabs are written out, too, as `\n`, `\r` and `\t`.
+  /// Returns the text as one line: `\n`, `\r` and `\t` are escaped too.
   package static func escapedLine(_ text: String) -> String {
     escaped(text, keeping: []) { named[$0] ?? code($0) }
   }
 
-  /// The text with its line feeds and tabs.
+  /// Returns the escaped text with line feeds and tabs kept.
   package static func escapedLines(_ text: String) -> String {
     escaped(text, keeping: ["\n", "\t"]) { named[$0] ?? code($0) }
   }
 
-  /// JSON that means the same; in valid JSON such characters are only inside strings.
+  /// Returns equivalent JSON; in valid JSON the escaped characters occur only inside strings.
   package static func escapedJSON(_ json: String) -> String {
     escaped(json, keeping: ["\n", "\r", "\t"]) { scalar in
       let digits = String(scalar.value, radix: 16)

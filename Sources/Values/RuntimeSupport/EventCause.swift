@@ -1,10 +1,11 @@
-/// The cause of the present work: the delivery that made a function run.
+/// The cause of the current work: the delivery that made a function run.
 ///
-/// A worker sets it around a handler from the header of the invocation, the Firestore client
-/// repeats it on what the handler sends, Firestore's doors set it again, and the event log keeps it
-/// with the commit. That is how an event knows the event behind it, and belongs to its trace.
+/// A worker sets the cause around a handler, from the invocation's header. The Firestore client
+/// repeats it in the requests that the handler sends. Firestore's endpoints set it again, and the
+/// event log stores it with the commit. In this way an event knows the event that caused it and
+/// belongs to its trace.
 package enum EventCause {
-  /// `{delivery's id};{depth};{traceparent}`, of which each part may be missing.
+  /// The current cause: `{delivery's id};{depth};{traceparent}`, of which each part may be missing.
   ///
   /// Nil for work that no event caused and that belongs to no trace, and in detached tasks.
   @TaskLocal package static var current: String?
@@ -12,12 +13,13 @@ package enum EventCause {
   /// The header that carries the cause between processes, in lower case.
   package static let headerName = "x-hearth-cause"
 
-  /// The longest id; longer texts are not Hearth's ids.
+  /// The maximum length of a cause; longer texts are not from Hearth.
   private static let bytesMax = 200
 
-  /// Runs `body` on behalf of the cause that a header names; nil and malformed text name none.
+  /// Runs `body` with the cause from a header; missing or malformed text sets no cause.
   ///
-  /// `traceParent` is the W3C's header of the same request, whose trace the cause then belongs to.
+  /// `traceParent` is the W3C `traceparent` header of the same request. A valid one becomes the
+  /// trace of the cause.
   package static func with<Result>(
     header: String?,
     traceParent: String? = nil,
@@ -35,7 +37,7 @@ package enum EventCause {
     return "\(parts.first ?? "");\(parts.dropFirst().first ?? "");\(traceParent)"
   }
 
-  /// The trace that a cause belongs to, as the W3C's header `traceparent` has it.
+  /// Returns the trace of a cause, in the form of the W3C header `traceparent`.
   package static func traceParent(of cause: String) -> String? {
     cause.split(separator: ";", omittingEmptySubsequences: false).dropFirst(2).first.map(
       String.init

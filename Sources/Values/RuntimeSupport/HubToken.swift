@@ -4,16 +4,16 @@
   package import Foundation
 #endif
 
-/// How processes of one user find the token that a suite's control API asks for.
+/// A lookup of the token for a suite's control API, for processes of the same user.
 ///
-/// The token is in the suite's `server.json`, which only its user can read. A pointer in the
-/// temporary folder, named after the hub's address, says where that file is. Anybody can write a
-/// pointer, so the token goes only to the hub that `server.json` itself names.
+/// The token is in the suite's `server.json`, which only its user can read. A pointer file in the
+/// temporary folder, named after the hub's address, contains the path of `server.json`. Any user
+/// can write a pointer file, so the token is sent only to the hub that `server.json` itself names.
 package enum HubToken {
-  /// The environment variable with the token of a hub to which no file here points.
+  /// The environment variable for the token of a hub that has no pointer file on this machine.
   package static let variable = "HEARTH_TOKEN"
 
-  /// The token of the hub at `host:port`, or nil.
+  /// Returns the token of the hub at `host:port`; nil if none is found.
   package static func find(hub: String, environment: [String: String]) -> String? {
     if let hub = Address(hub) {
       for host in [hub.host, "0.0.0.0", "::"] {
@@ -28,12 +28,12 @@ package enum HubToken {
     return environment[variable].flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// What the pointer of a hub must hold.
+  /// Returns the contents of a hub's pointer file.
   package static func pointer(serverFile: String) throws -> Data {
     try JSONEncoder().encode(Pointer(serverFile: serverFile))
   }
 
-  /// Where the pointer of the hub at an address is.
+  /// Returns the path of the pointer file for the hub at an address.
   package static func pointerPath(host: String, port: Int) -> String {
     let name = Address.canonical(host).replacing(":", with: "_")
     return FileManager.default.temporaryDirectory.appending(path: "hearth-hub-\(name)-\(port).json")
@@ -44,7 +44,7 @@ package enum HubToken {
     var serverFile: String
   }
 
-  /// Where a hub listens, in one spelling.
+  /// A hub's address in a canonical form.
   private struct Address {
     var host: String
     var port: Int
@@ -56,7 +56,7 @@ package enum HubToken {
       self.port = port
     }
 
-    /// The names of this machine are one; a suite on all addresses has each of them.
+    /// Returns the canonical form of a host: all names of this machine become `127.0.0.1`.
     static func canonical(_ host: String) -> String {
       let bare = host.lowercased().filter { $0 != "[" && $0 != "]" }
       return bare == "localhost" || bare == "::1" ? "127.0.0.1" : bare
@@ -72,7 +72,7 @@ package enum HubToken {
       var token: String?
       var services: [String: Service]
     }
-    // What is damaged is as good as absent: the hub then says where its token is.
+    // A damaged file is treated as absent; the hub's error then says where its token is.
     guard let data = FileManager.default.contents(atPath: path),
       let contents = try? JSONDecoder().decode(Contents.self, from: data),
       let service = contents.services["hub"], service.port == hub.port

@@ -1,7 +1,7 @@
-/// When the function that the present work belongs to must have ended.
+/// The time by which the function that the current work belongs to must have ended.
 ///
-/// A worker sets it around a handler; a client below it does not try again beyond it.
+/// A worker sets it around a handler. Clients that the handler uses do not retry beyond it.
 package enum InvocationDeadline {
-  /// The time; nil outside of invocations, and in tasks that a function detached from its own.
+  /// The deadline; nil outside invocations and in detached tasks.
   @TaskLocal package static var current: ContinuousClock.Instant?
 }

@@ -8,7 +8,7 @@ import Synchronization
   import Musl
 #endif
 
-/// Random identifiers of the shape that Firestore clients make.
+/// A generator of random ids in the form that Firestore clients use.
 package enum RandomID {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8
@@ -17,10 +17,10 @@ package enum RandomID {
   /// The length of an automatic document id.
   package static let lengthOfDocumentID = 20
 
-  /// Whether a byte is one of `[A-Za-z0-9]`.
+  /// Returns true if a byte is one of `[A-Za-z0-9]`.
   package static func isCharacter(_ byte: UInt8) -> Bool { alphabet.contains(byte) }
 
-  /// `length` characters of `[A-Za-z0-9]`.
+  /// Returns `length` random characters of `[A-Za-z0-9]`.
   package static func make(
     length: Int = lengthOfDocumentID,
     using generator: inout some RandomNumberGenerator
@@ -28,28 +28,28 @@ package enum RandomID {
     var characters: [UInt8] = []
     characters.reserveCapacity(length)
     while characters.count < length {
-      // All bits are used: ten pieces of six, as large as an index.
+      // Each number yields ten pieces of six bits, the size of an index.
       var bits = generator.next()
       for _ in 0..<10 where characters.count < length {
         let index = Int(bits & 0x3f)
         bits >>= 6
-        // Indexes past the alphabet's end are dropped, which keeps the characters equally likely.
+        // Indexes beyond the alphabet are dropped so that all characters are equally likely.
         if index < alphabet.count { characters.append(alphabet[index]) }
       }
     }
     return String(decoding: characters, as: UTF8.self)
   }
 
-  /// `length` characters of `[A-Za-z0-9]` from the system's generator.
+  /// Returns `length` random characters of `[A-Za-z0-9]` from the system's generator.
   package static func make(length: Int = lengthOfDocumentID) -> String {
     stock.withLock { make(length: length, using: &$0) }
   }
 
   private static let stock = Mutex(Stock())
 
-  /// The system's random numbers, fetched many at once because each fetch is a system call.
+  /// A buffer of the system's random numbers, fetched in bulk because each fetch is a system call.
   private struct Stock: RandomNumberGenerator {
-    /// How many numbers `getentropy` gives at once.
+    /// The count of 64-bit numbers in 256 bytes, the most that one `getentropy` call returns.
     private static let size = 32
     private var numbers: [UInt64] = []
 

@@ -1,7 +1,7 @@
-/// A canonical status code, as gRPC numbers it and as Google's JSON APIs spell it.
+/// A canonical status code with its gRPC number and its name in Google's JSON APIs.
 ///
-/// The HTTP statuses are those of `google.rpc.Code`; Firestore REST, callables and the control API
-/// all use this one table.
+/// The HTTP statuses are those of `google.rpc.Code`. Firestore REST, callables and the control API
+/// all use this table.
 public enum StatusCode: Int, Sendable, Hashable, CaseIterable, Codable {
   case ok = 0
   case cancelled = 1
@@ -21,13 +21,13 @@ public enum StatusCode: Int, Sendable, Hashable, CaseIterable, Codable {
   case dataLoss = 15
   case unauthenticated = 16
 
-  /// The spelling of Google's JSON error bodies, such as `INVALID_ARGUMENT`.
+  /// The name in Google's JSON error bodies, such as `INVALID_ARGUMENT`.
   public var name: String { Self.table[rawValue].name }
 
-  /// The HTTP status that carries this code.
+  /// The HTTP status for this code.
   public var httpStatus: Int { Self.table[rawValue].http }
 
-  /// The code with this JSON spelling, or nil.
+  /// Returns the code with this name in JSON; nil if there is none.
   public init?(name: String) {
     guard let index = Self.table.firstIndex(where: { $0.name == name }) else { return nil }
     self.init(rawValue: index)

@@ -1,27 +1,25 @@
-/// An error that knows which status a client should see.
+/// An error with a status to send to the client.
 package protocol StatusConvertible: Error {
-  /// The code sent to the client.
   var statusCode: StatusCode { get }
 
-  /// The text sent to the client; never holds secrets or document contents.
+  /// The message sent to the client; never contains secrets or document contents.
   var statusMessage: String { get }
 
-  /// What programs are told besides; nothing unless an error says so.
+  /// Further details for programs; empty by default.
   var statusDetails: [StatusDetail] { get }
 }
 
 extension StatusConvertible {
-  /// Nothing.
   package var statusDetails: [StatusDetail] { [] }
 }
 
-/// The plain status error, for rooms that need only a code and a sentence.
+/// A plain status error, for modules that need only a code and a sentence.
 package struct StatusError: StatusConvertible, CustomStringConvertible, Equatable {
   package var statusCode: StatusCode
   package var statusMessage: String
   package var statusDetails: [StatusDetail]
 
-  /// An error that a door sends to the client as it stands.
+  /// Creates an error that an endpoint sends to the client unchanged.
   package init(_ code: StatusCode, _ message: String, details: [StatusDetail] = []) {
     self.statusCode = code
     self.statusMessage = message
@@ -30,7 +28,7 @@ package struct StatusError: StatusConvertible, CustomStringConvertible, Equatabl
 
   package var description: String { "\(statusCode.name): \(statusMessage)" }
 
-  /// An `INVALID_ARGUMENT`, the commonest answer to bad input.
+  /// Returns an `INVALID_ARGUMENT` error, the most common response to bad input.
   package static func invalidArgument(_ message: String) -> StatusError {
     StatusError(.invalidArgument, message)
   }

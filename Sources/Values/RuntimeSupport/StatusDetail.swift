@@ -1,18 +1,17 @@
-/// A part of an error for programs, as `google.rpc` defines such parts.
+/// A machine-readable part of an error, as defined in `google.rpc`.
 package enum StatusDetail: Sendable, Hashable {
   /// `google.rpc.BadRequest`.
   case badRequest([FieldViolation])
-  /// `google.rpc.ErrorInfo`, in the domain of Firestore.
+  /// `google.rpc.ErrorInfo` in Firestore's domain.
   case errorInfo(reason: String, metadata: [String: String] = [:])
 }
 
-/// What is wrong with one field of a request.
+/// A problem with one field of a request.
 package struct FieldViolation: Sendable, Hashable {
-  /// The place of the field, such as `structured_query.limit`; nil at the root.
+  /// The path of the field, such as `structured_query.limit`; nil at the root.
   package var field: String?
   package var description: String
 
-  /// A complaint about a place.
   package init(field: String?, description: String) {
     self.field = field
     self.description = description

@@ -1,18 +1,17 @@
-/// Where a task goes whose sender names an address other than its queue's function.
+/// The destination of a task whose sender gave an address other than the queue's function.
 package struct TaskTarget: Sendable, Hashable {
-  /// The request's method, such as `POST`.
+  /// The HTTP method of the request, such as `POST`.
   package var method: String
   package var place: Place
 
-  /// What takes the request.
+  /// The receiver of the request.
   package enum Place: Sendable, Hashable {
-    /// Another function of the same suite, and the path with the query that it sees.
+    /// Another function of the same suite, and the path and query that it receives.
     case function(String, path: String)
-    /// A server on this machine; an absolute `http` or `https` address.
+    /// A server on this machine, as an absolute `http` or `https` URL.
     case url(String)
   }
 
-  /// A target.
   package init(method: String, place: Place) {
     self.method = method
     self.place = place

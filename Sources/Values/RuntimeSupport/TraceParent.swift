@@ -1,8 +1,8 @@
-/// A request's place in a trace, as the W3C's header `traceparent` has it.
+/// A request's position in a trace, as in the W3C header `traceparent`.
 package enum TraceParent {
-  /// Whether a text is `VERSION-TRACE-SPAN-FLAGS` with ids that are not zero.
+  /// Returns true if a text has the form `VERSION-TRACE-SPAN-FLAGS` with nonzero ids.
   ///
-  /// Who gets another text begins a trace of its own (W3C Trace Context, section 3.2).
+  /// The receiver of any other text starts its own trace (W3C Trace Context, section 3.2).
   package static func isValid(_ text: String) -> Bool {
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard text.utf8.count == 55, parts.map(\.count) == [2, 32, 16, 2] else { return false }

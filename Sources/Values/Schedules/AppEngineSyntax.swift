@@ -1,18 +1,21 @@
-/// App Engine's sentences, which Cloud Scheduler and Firebase accept as well.
+/// The schedule syntax of App Engine, which Cloud Scheduler and Firebase accept as well.
 ///
 ///     every N (hours | mins | minutes) [from HH:MM to HH:MM | synchronized]
 ///     (every | ORDINALS) (day | WEEKDAYS) [of MONTHS] HH:MM
 ///     DAYS of MONTHS HH:MM
 ///
-/// ORDINALS are `1st` or `first` to the fifth, DAYS are numbers, both with commas; MONTHS are
-/// `month`, names, `quarter` or `first,second month of quarter`. Names may be cut to three letters.
+/// ORDINALS are `1st` or `first` up to the fifth, and DAYS are numbers; both are comma-separated.
+/// MONTHS are `month`, names, `quarter` or `first,second month of quarter`. Names may be shortened
+/// to three letters.
 enum AppEngineSyntax {
-  /// Whether a text is a sentence rather than cron's fields, which have neither word nor colon.
+  /// Returns true if a text is in App Engine's syntax rather than cron's.
+  ///
+  /// A schedule in cron's syntax has neither a colon nor the word `every`.
   static func isMeant(by text: String) -> Bool {
     text.contains(":") || text.split(whereSeparator: \.isWhitespace).first?.lowercased() == "every"
   }
 
-  /// The pattern that a sentence describes.
+  /// Parses the pattern that a text describes.
   static func pattern(_ text: String) throws(ScheduleFault) -> Schedule.Pattern {
     var words = Words(text)
     if words.next == "every", let count = words.number(at: 1) {
@@ -61,7 +64,7 @@ enum AppEngineSyntax {
         ? NumberSet(1...5)
         : try words.list("\"every\" or an ordinal such as 1st or second", ordinal)
       if words.take("day") {
-        // The 2nd day is a day of the month, not each day of a second week.
+        // "2nd day" is a day of the month, not every day of the second week.
         let isEvery = ordinals == NumberSet(1...5)
         days = .both(monthDays: isEvery ? NumberSet(1...31) : ordinals, weekdays: allWeekdays)
       } else {
@@ -128,7 +131,7 @@ enum AppEngineSyntax {
   }
 }
 
-/// The words of a sentence, in lower case; a comma is a word.
+/// The words of a schedule in lower case; a comma is a word of its own.
 private struct Words {
   private var rest: ArraySlice<String>
 
@@ -140,7 +143,7 @@ private struct Words {
 
   var next: String? { rest.first }
 
-  /// The number at a distance from the next word; nil for any other word.
+  /// Returns the number at a distance from the next word; nil for any other word.
   func number(at distance: Int) -> Int? {
     let word = rest.dropFirst(distance).first ?? ""
     return word.utf8.count <= 5 && word.utf8.allSatisfy { (48...57).contains($0) } ? Int(word) : nil
@@ -154,7 +157,7 @@ private struct Words {
     return true
   }
 
-  /// Reads words with commas between them, each of which `value` must know.
+  /// Consumes comma-separated words, each of which `value` must recognize.
   mutating func list(
     _ expectation: String,
     _ value: (String) -> Int?
@@ -168,7 +171,7 @@ private struct Words {
     return numbers
   }
 
-  /// Reads a time such as `9:30` or `09:30`, in minutes.
+  /// Consumes a time such as `9:30` or `09:30` and returns it in minutes.
   mutating func time() throws(ScheduleFault) -> Int64 {
     let parts = (next ?? "").split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,

@@ -1,6 +1,8 @@
-/// Unix cron: minute, hour, day of month, month and day of week, or an alias such as `@daily`.
+/// The syntax of Unix cron: minute, hour, day of month, month and day of week.
+///
+/// An alias such as `@daily` may replace the five fields.
 enum CronSyntax {
-  /// The times that five fields or an alias name.
+  /// Parses the times that five fields or an alias specify.
   static func pattern(_ text: String) throws(ScheduleFault) -> TimePattern {
     let words = text.split(whereSeparator: \.isWhitespace)
     if let word = words.first, word.hasPrefix("@") {
@@ -44,7 +46,7 @@ enum CronSyntax {
   private struct Field {
     var name: String
     var range: ClosedRange<Int>
-    /// Names of three letters each, for the numbers from the range's start.
+    /// The three-letter names of the numbers, from the start of the range.
     var names: [String] = []
 
     static let minute = Field(name: "minute", range: 0...59)
@@ -55,7 +57,7 @@ enum CronSyntax {
       range: 1...12,
       names: CalendarNames.months.map { String($0.prefix(3)) }
     )
-    /// Days of the week; both 0 and 7 are Sunday.
+    /// The days of the week; both 0 and 7 are Sunday.
     static let dayOfWeek = Field(
       name: "day of week",
       range: 0...7,
@@ -70,7 +72,7 @@ enum CronSyntax {
       return numbers
     }
 
-    /// One element of a list: `*`, a number, a range, and a step behind the first or the last.
+    /// Parses one list element: `*`, a number or a range; `*` and a range may have a step.
     private func values(_ part: Substring) throws(ScheduleFault) -> StrideThrough<Int> {
       let pieces = part.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
       let bounds = try self.bounds(pieces[0])
@@ -92,7 +94,7 @@ enum CronSyntax {
     }
 
     private func bounds(_ text: Substring) throws(ScheduleFault) -> ClosedRange<Int> {
-      // As a wildcard, the days of the week are seven, not eight.
+      // A wildcard stands for the seven days 0 to 6, without a second Sunday.
       if text == "*" { return names.count == 7 ? 0...6 : range }
       let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
       let first = try value(ends[0])
@@ -122,14 +124,13 @@ enum CronSyntax {
       return number
     }
 
-    /// Reads digits only, because `Int` would also take a sign.
+    /// Parses digits only, because `Int` would also accept a sign.
     private func number(_ text: Substring) -> Int? {
       text.utf8.allSatisfy { (48...57).contains($0) } ? Int(text) : nil
     }
   }
 }
 
-/// The names of months and weekdays.
 enum CalendarNames {
   static let months = [
     "january", "february", "march", "april", "may", "june", "july", "august", "september",

@@ -1,15 +1,15 @@
 import DocumentModel
 
-/// The days of a month that a schedule names; weekdays count from Sunday, 0.
+/// The days of a month that a schedule selects; weekdays count from Sunday as 0.
 enum DayRule: Sendable, Hashable {
-  /// Days that are in both sets.
+  /// The days that are in both sets.
   case both(monthDays: NumberSet, weekdays: NumberSet)
-  /// Days that are in one of the sets, which is how cron reads two restricted fields.
+  /// The days that are in at least one of the sets, as in cron when both fields are restricted.
   case either(monthDays: NumberSet, weekdays: NumberSet)
-  /// The first, second … of these weekdays in a month, counted from 1.
+  /// The first, second and so on of the given weekdays in a month, counted from 1.
   case ordinals(NumberSet, weekdays: NumberSet)
 
-  /// The first matching day of a month that is not before `day`.
+  /// Returns the first matching day of a month on or after `day`.
   func first(inMonth month: Int64, year: Int64, from day: Int) -> Int? {
     let count = Int(Timestamp.daysIn(month: month, year: year))
     // 1970-01-01 was a Thursday.

@@ -1,4 +1,4 @@
-/// Every so many seconds, all the time or in a window of each day.
+/// A run at a fixed interval in seconds, either always or within a daily window.
 struct IntervalPattern: Sendable, Hashable {
   var seconds: Int64
   /// The window in minutes of the day, end included; an end before the start is on the next day.
@@ -9,13 +9,13 @@ struct IntervalPattern: Sendable, Hashable {
     var end: Int64
   }
 
-  /// The first run that is not before `earliest`, in seconds since 1970.
+  /// Returns the first run at or after `earliest`, in seconds since 1970.
   func first(from earliest: Int64, in zone: Zone) -> Int64 {
     guard let window else {
       return Floor.quotient(earliest + seconds - 1, seconds) * seconds
     }
     let today = Floor.quotient(earliest + zone.offset(at: earliest), 86_400)
-    // An earlier day's window may last until today.
+    // The window of an earlier day may extend into today.
     var day = today - 2
     while true {
       let start = zone.moment(ofLocal: day * 86_400 + window.start * 60)

@@ -1,8 +1,7 @@
-/// A set of numbers from 0 to 63, for the fields of a time.
+/// A set of numbers from 0 to 63, for the fields of a schedule.
 struct NumberSet: Sendable, Hashable {
   private var bits: UInt64 = 0
 
-  /// The numbers of a sequence.
   init(_ numbers: some Sequence<Int> = []) {
     for number in numbers { insert(number) }
   }
@@ -13,7 +12,7 @@ struct NumberSet: Sendable, Hashable {
 
   mutating func insert(_ number: Int) { bits |= 1 << UInt64(number) }
 
-  /// The least number that is not below `bound`.
+  /// Returns the smallest number that is at least `bound`.
   func first(from bound: Int) -> Int? {
     guard bound < 64 else { return nil }
     let rest = bits >> UInt64(bound)

@@ -1,22 +1,22 @@
 package import DocumentModel
 package import RuntimeSupport
 
-/// When a scheduled function runs: cron's five fields or App Engine's sentences, in a zone.
+/// The schedule of a function in a time zone, in the syntax of cron or App Engine.
 ///
-/// Times are those of the zone's wall clock. Where the clock is changed, Cloud Scheduler promises
-/// nothing ("jobs run or do not run unexpectedly"), so this does what vixie cron documents:
+/// Times are those of the zone's wall clock. For clock changes Cloud Scheduler promises nothing
+/// ("jobs run or do not run unexpectedly"), so this type follows the documentation of Vixie cron:
 ///
-/// - A job that names its minute and hour runs exactly once for each time it names. A skipped time
-///   runs at the moment the gap ends (several in one gap run together), and of a time that comes
-///   twice only the first counts.
+/// - A job with a fixed minute and hour runs exactly once for each of its times. A skipped time
+///   runs at the moment the gap ends; several times in one gap run together. Of a repeated time
+///   only the first occurrence counts.
 /// - A job whose minute or hour field begins with `*` follows the clock: it misses the skipped
-///   times, and runs both times at the repeated ones.
+///   times and runs at both occurrences of a repeated time.
 ///
-/// Sentences of App Engine that name a time are of the first sort. `every N minutes` and `every N
+/// App Engine schedules with a time of day are of the first kind. `every N minutes` and `every N
 /// hours` are measured in elapsed time. Without a window they count from 1970-01-01T00:00Z, so that
 /// the times do not depend on when the server was started. With `from … to …` they count from the
-/// start of each day's window, whose end is included; `synchronized` is the window of the whole
-/// local day.
+/// start of each day's window, whose end is included. `synchronized` is a window of the whole local
+/// day.
 package struct Schedule: Sendable, Hashable {
   /// The schedule as the author wrote it.
   package let text: String
@@ -28,10 +28,10 @@ package struct Schedule: Sendable, Hashable {
     case interval(IntervalPattern)
   }
 
-  /// Reads a schedule; throws `INVALID_ARGUMENT` with what to change.
+  /// Parses a schedule; throws `INVALID_ARGUMENT` with a message that says what to change.
   ///
-  /// A well-formed schedule that could never run, such as the 30th of February, is refused too.
-  /// `timeZone` is a name of the IANA database; nil is UTC.
+  /// A well-formed schedule that could never run, such as February 30, is refused too. `timeZone`
+  /// is a name in the IANA database; nil is UTC.
   package init(_ text: String, timeZone: String?) throws(StatusError) {
     self.text = text
     zone = try Zone(timeZone)
@@ -50,7 +50,7 @@ package struct Schedule: Sendable, Hashable {
     }
   }
 
-  /// The first run later than `time`; nil only past the year 9999.
+  /// Returns the first run later than `time`; nil only after the year 9999.
   package func next(after time: Timestamp) -> Timestamp? {
     let earliest = time.seconds + 1
     let second: Int64? =
@@ -61,7 +61,7 @@ package struct Schedule: Sendable, Hashable {
     return second.flatMap { Timestamp(seconds: $0, nanoseconds: 0) }
   }
 
-  /// The last run that is not later than `time`; nil when there was none for sixty years.
+  /// Returns the last run at or before `time`; nil if there was none for almost sixty years.
   package func previous(atOrBefore time: Timestamp) -> Timestamp? {
     var span: Int64 = 60_000_000
     while span < Self.spanMax {
@@ -73,7 +73,7 @@ package struct Schedule: Sendable, Hashable {
     return nil
   }
 
-  /// The last run up to `time`, given one such run; halves the remaining span repeatedly.
+  /// Returns the last run up to `time`, starting from an earlier run, by bisection.
   private func last(from run: Timestamp, to time: Timestamp) -> Timestamp {
     var run = run
     var end = time.microseconds
@@ -82,7 +82,7 @@ package struct Schedule: Sendable, Hashable {
       if let later = next(after: middle), later <= time {
         run = later
       } else {
-        // No run lies between the middle and the end, but one may be at the middle or before it.
+        // No run is between the middle and the end, but there may be one at or before the middle.
         guard let later = next(after: run), later <= time else { return run }
         run = later
         end = middle.microseconds
@@ -91,13 +91,13 @@ package struct Schedule: Sendable, Hashable {
     return run
   }
 
-  /// The longest schedule; far beyond what a person would read.
+  /// The maximum length of a schedule, far more than a readable schedule needs.
   private static let textBytesMax = 500
-  /// Sixty years in microseconds, longer than the gap between two runs of any schedule.
+  /// Sixty years in microseconds, which is longer than the gap between two runs of any schedule.
   private static let spanMax: Int64 = 60 * 366 * 86_400_000_000
 }
 
-/// Why a text is not a schedule, as the rest of a sentence about it.
+/// The reason why a text is not a schedule, as the end of a sentence about it.
 struct ScheduleFault: Error {
   var reason: String
 

@@ -1,21 +1,21 @@
 import DocumentModel
 
-/// Times of the wall clock: minutes of hours of days of months.
+/// A set of wall-clock times: minutes of hours on days of months.
 struct TimePattern: Sendable, Hashable {
   var minutes: NumberSet
   var hours: NumberSet
   var days: DayRule
   /// The months, from 1 to 12.
   var months: NumberSet
-  /// Whether minute or hour is a wildcard, so that the job follows the clock through its changes.
+  /// True if minute or hour is a wildcard, so that the job follows clock changes.
   ///
-  /// Other jobs name times, each of which comes exactly once.
+  /// Any other job has fixed times, each of which occurs exactly once.
   var followsClock: Bool
 
-  /// The first match that is not before `earliest`, in seconds since 1970.
+  /// Returns the first match at or after `earliest`, in seconds since 1970.
   ///
-  /// Between two changes of the clock the local time grows evenly, so the match is found in the
-  /// local calendar; only changes shortly before the result or right after `earliest` matter.
+  /// Between two clock changes local time advances evenly, so the match is found in the local
+  /// calendar. Only clock changes right after `earliest` or shortly before the result matter.
   func first(from earliest: Int64, in zone: Zone) -> Int64? {
     var cursor = earliest
     var local = cursor + zone.offset(at: cursor)
@@ -31,7 +31,7 @@ struct TimePattern: Sendable, Hashable {
       if change.second - cursor > Zone.changeSecondsMax,
         instant - change.second > 2 * Zone.changeSecondsMax
       {
-        // Nothing matches until long after this change and any others that follow.
+        // There is no match until long after this change and any changes that follow it.
         cursor = instant - 2 * Zone.changeSecondsMax
         local = cursor + zone.offset(at: cursor)
         continue
@@ -46,7 +46,7 @@ struct TimePattern: Sendable, Hashable {
     }
   }
 
-  /// The first match in local time that is not before `local`; both are in seconds.
+  /// Returns the first match at or after `local`; both are local times in seconds.
   private func first(fromLocal local: Int64) -> Int64? {
     let minute = Floor.quotient(local + 59, 60)
     let day = Floor.quotient(minute, 1440)
@@ -59,7 +59,7 @@ struct TimePattern: Sendable, Hashable {
     return firstTime(from: 0).map { found.day * 86_400 + $0 }
   }
 
-  /// The first time of a day, in seconds, that is not before `minute` of the day.
+  /// Returns the first time of a day, in seconds, at or after a minute of the day.
   private func firstTime(from minute: Int) -> Int64? {
     let hour = minute / 60
     if hours.contains(hour), let match = minutes.first(from: minute % 60) {
@@ -71,7 +71,7 @@ struct TimePattern: Sendable, Hashable {
     return Int64(later * 3600 + match * 60)
   }
 
-  /// The first matching day since 1970 that is not before `day`, and how many months were tried.
+  /// Returns the first matching day since 1970 at or after `day`, and the number of months tried.
   func firstDay(from day: Int64) -> (day: Int64, monthsTried: Int)? {
     var (year, month, dayOfMonth) = Timestamp.civil(daysSince1970: day)
     for tried in 1...Self.monthsMax {
@@ -92,8 +92,8 @@ struct TimePattern: Sendable, Hashable {
     return nil
   }
 
-  /// The months searched, for the rarest day: a fifth weekday of February.
+  /// The number of months searched, enough for the rarest day: a fifth weekday of February.
   ///
-  /// It comes every 28 years, or 40 around 2100.
+  /// That day occurs every 28 years, or after 40 years around 2100.
   private static let monthsMax = 41 * 12
 }

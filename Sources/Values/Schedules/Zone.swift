@@ -2,11 +2,11 @@ import DocumentModel
 import Foundation
 import RuntimeSupport
 
-/// A time zone, queried in whole seconds since 1970.
+/// A time zone whose times are in whole seconds since 1970.
 struct Zone: Sendable, Hashable {
   private let zone: TimeZone
 
-  /// The zone of this name in the IANA database; nil is UTC.
+  /// Creates the zone with a name in the IANA database; nil is UTC.
   init(_ name: String?) throws(StatusError) {
     guard let name else {
       zone = .gmt
@@ -28,26 +28,26 @@ struct Zone: Sendable, Hashable {
     return known == wanted || known.hasSuffix("/" + wanted)
   }
 
-  /// A moment at which the clock is put forward or back.
+  /// A change of the clock forward or backward.
   struct Change {
     var second: Int64
-    /// The offsets from UTC before and after the change, in seconds.
+    /// The offset from UTC before the change and, in `after`, the offset after it, in seconds.
     var before: Int64
     var after: Int64
 
-    /// Whether the clock is put back, so that local times come twice.
+    /// True if the clock is set back, so that local times are repeated.
     var repeatsTimes: Bool { after < before }
   }
 
-  /// Local time minus UTC.
+  /// Returns local time minus UTC, in seconds.
   func offset(at second: Int64) -> Int64 {
     Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(second))))
   }
 
-  /// The first change that is later than `second`.
+  /// Returns the first clock change later than `second`.
   func change(after second: Int64) -> Change? {
     var date = Date(timeIntervalSince1970: Double(second))
-    // A zone may change its name or its rule but keep its offset.
+    // A transition may change the zone's name or rule but keep its offset.
     while let next = zone.nextDaylightSavingTimeTransition(after: date), next > date {
       let at = Int64(next.timeIntervalSince1970)
       let change = Change(second: at, before: offset(at: at - 1), after: offset(at: at))
@@ -57,7 +57,7 @@ struct Zone: Sendable, Hashable {
     return nil
   }
 
-  /// The latest change that may still make local times at `second` come twice.
+  /// Returns the latest clock change that may cause local times to be repeated at `second`.
   func lastChange(upTo second: Int64) -> Change? {
     var last: Change?
     var from = second - Self.changeSecondsMax
@@ -68,7 +68,9 @@ struct Zone: Sendable, Hashable {
     return last
   }
 
-  /// The moment of a local time: the gap's end for a skipped one, the first of a repeated one.
+  /// Returns the moment of a local time.
+  ///
+  /// For a skipped time it is the end of the gap; for a repeated time, the first occurrence.
   func moment(ofLocal local: Int64) -> Int64 {
     var cursor = local - Self.changeSecondsMax
     while true {
@@ -79,11 +81,11 @@ struct Zone: Sendable, Hashable {
     }
   }
 
-  /// The largest clock change, made by islands that cross the date line.
+  /// The largest clock change; islands that switch sides of the date line make such changes.
   static let changeSecondsMax: Int64 = 26 * 3600
 }
 
-/// Division that rounds down, for times before 1970.
+/// Division that rounds down, as needed for times before 1970.
 enum Floor {
   static func quotient(_ value: Int64, _ divisor: Int64) -> Int64 {
     value / divisor - (value % divisor < 0 ? 1 : 0)

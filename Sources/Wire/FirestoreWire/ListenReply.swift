@@ -9,9 +9,9 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// A reply of Listen.
+/// A response message of Listen.
 package enum ListenReply: WireReply {
-  /// What has become of targets; no ids stand for all of them.
+  /// A change in the state of targets; an empty list of ids means all targets.
   case target(
     Google_Firestore_V1_TargetChange.TargetChangeType,
     [Int32],
@@ -19,14 +19,14 @@ package enum ListenReply: WireReply {
     token: [UInt8] = [],
     readTime: Timestamp? = nil
   )
-  /// A document with what `encode` made of it.
+  /// A changed document, together with the result of `encode`.
   case document(FirestoreDocument, encoded: [UInt8], targets: [Int32], removedTargets: [Int32])
   case deleted(DocumentName, removedTargets: [Int32], readTime: Timestamp)
   case removed(DocumentName, removedTargets: [Int32], readTime: Timestamp)
-  /// How many documents a target has, and the bloom filter of their names.
+  /// The number of a target's documents and a bloom filter of their names.
   case filter(Int32, count: Int, bitmap: [UInt8], padding: Int, hashCount: Int)
 
-  /// A document's message.
+  /// Returns the encoded message of a document.
   package static func encode(_ document: FirestoreDocument) -> [UInt8] {
     DocumentReply(document).bytes
   }

@@ -1,17 +1,17 @@
 import DocumentModel
 import FirestoreProtos
 
-/// Writes messages in protobuf's binary form straight from values, without making them.
+/// An encoder that writes protobuf messages directly from values, without creating message objects.
 ///
-/// Documents are most of what a server sends; this costs about a third of making their messages
-/// and having them serialized. Field numbers are those of `document.proto` and `firestore.proto`.
+/// Documents are most of what a server sends, and this takes about a third of the time of creating
+/// and serializing message objects. Field numbers are those of `document.proto` and
+/// `firestore.proto`.
 struct MessageEncoder {
   private(set) var bytes: [UInt8] = []
 
-  /// The encoder of an empty message.
   init() {}
 
-  /// Adds the fields of a document's message.
+  /// Appends the fields of a document's message.
   mutating func append(_ document: FirestoreDocument) {
     append(1, document.name)
     append(2, document.fields)
@@ -19,12 +19,12 @@ struct MessageEncoder {
     append(4, document.updateTime)
   }
 
-  /// Adds a whole document.
+  /// Appends a document as a nested message.
   mutating func append(_ field: Int, _ document: FirestoreDocument) {
     delimited(field) { $0.append(document) }
   }
 
-  /// Adds a time.
+  /// Appends a time as a `Timestamp` message.
   mutating func append(_ field: Int, _ time: Timestamp) {
     delimited(field) { encoder in
       encoder.append(1, unlessZero: time.seconds)
@@ -32,7 +32,7 @@ struct MessageEncoder {
     }
   }
 
-  /// Adds a document's resource name.
+  /// Appends a document's resource name.
   mutating func append(_ field: Int, _ name: DocumentName) {
     delimited(field) { encoder in
       encoder.raw("projects/")
@@ -47,17 +47,16 @@ struct MessageEncoder {
     }
   }
 
-  /// Adds a number that is left out when it is zero.
+  /// Appends a number unless it is zero.
   mutating func append(_ field: Int, unlessZero number: Int64) {
     if number != 0 { append(field, integer: number) }
   }
 
-  /// Adds bytes.
   mutating func append(_ field: Int, bytes content: some Collection<UInt8>) {
     delimited(field) { $0.bytes.append(contentsOf: content) }
   }
 
-  /// Adds numbers in packed form; nothing when there are none.
+  /// Appends numbers in packed form, or nothing if there are none.
   mutating func append(_ field: Int, packed numbers: [Int32]) {
     guard !numbers.isEmpty else { return }
     delimited(field) { encoder in
@@ -127,12 +126,12 @@ struct MessageEncoder {
     withUnsafeBytes(of: number.withOneNaN.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
   }
 
-  /// Adds a number that is left out when it is the default, which −0 is not.
+  /// Appends a number unless it is the default 0; −0 is not the default.
   private mutating func append(_ field: Int, doubleUnlessZero number: Double) {
     if number.bitPattern != 0 { append(field, double: number) }
   }
 
-  /// Adds what `body` writes, behind its length, which takes one byte in nearly all cases.
+  /// Appends the output of `body` with a length prefix, which nearly always takes one byte.
   mutating func delimited(_ field: Int, _ body: (inout MessageEncoder) -> Void) {
     key(field, wireType: 2)
     let start = bytes.count

@@ -1,25 +1,27 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Reads resource names and, as production does, says where a bad name goes wrong.
+/// A parser of resource names with production's error messages about the place of an error.
 struct ResourceNameParser {
   private let label: String
   private let collectionLabel: String
   private let text: String
   private let parts: [Substring]
 
-  /// A parser of one name; `label` begins the error messages, `collectionLabel` that of a
-  /// collection's name.
+  /// Creates a parser of one name.
+  ///
+  /// `label` begins the error messages; `collectionLabel` begins the message about a collection's
+  /// name.
   init(_ text: String, label: String, collectionLabel: String? = nil) {
     self.label = label
     self.collectionLabel = collectionLabel ?? label
     self.text = text
-    // By bytes, as the ids below are checked; whole characters would cost several times as much.
+    // Split by bytes; splitting by characters would take several times as long.
     self.parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
       .map(Substring.init)
   }
 
-  /// Reads `projects/P/databases/D` with nothing after it.
+  /// Parses `projects/P/databases/D` with nothing after it.
   func database() throws(StatusError) -> DatabaseName {
     let database = try databasePrefix()
     guard parts.count == 4 else {
@@ -28,14 +30,14 @@ struct ResourceNameParser {
     return database
   }
 
-  /// Reads a document's name.
+  /// Parses the name of a document.
   func document() throws(StatusError) -> DocumentName {
     let (database, path) = try parent()
     guard !path.segments.isEmpty else { throw lacksSlash(label) }
     return DocumentName(database: database, path: path)
   }
 
-  /// Reads a document's name or a database's root, `…/documents`.
+  /// Parses the name of a document or of a database's root, `…/documents`.
   func parent() throws(StatusError) -> (DatabaseName, ResourcePath) {
     let database = try databasePrefix()
     try literal("documents", at: 4)
@@ -53,12 +55,12 @@ struct ResourceNameParser {
     return (database, ResourcePath(segments))
   }
 
-  /// Refuses an id that may not name a collection.
+  /// Throws if an id is not valid for a collection.
   static func checkCollectionID(_ id: String) throws(StatusError) {
     try check(id, isCollection: true, label: "Collection id")
   }
 
-  /// Refuses an id that may not name a document; a numeric id such as `__id7__` is allowed.
+  /// Throws if an id is not valid for a document; a numeric id such as `__id7__` is valid.
   static func checkDocumentID(_ id: String) throws(StatusError) {
     try check(id, isCollection: false, label: "Resource id")
   }
@@ -69,7 +71,7 @@ struct ResourceNameParser {
     label: String
   ) throws(StatusError) {
     switch ResourceID.flaw(of: id, isCollection: isCollection) {
-    // The caller decides what an empty id means: here it ends a name, elsewhere it is missing.
+    // The caller handles an empty id: here it ends a name, elsewhere it is missing.
     case nil, .isEmpty: return
     case .containsSlash:
       throw .invalidArgument("\(label) \"\(id)\" is invalid because it contains \"/\".")
@@ -115,7 +117,7 @@ struct ResourceNameParser {
     .invalidArgument("\(label) \"\(text)\" \(complaint)")
   }
 
-  /// Where a part begins, in UTF-16 units as the official servers count.
+  /// Returns the index at which a part begins, in UTF-16 code units as in the official servers.
   private func offset(of index: Int) -> Int {
     parts.prefix(index).reduce(0) { $0 + $1.utf16.count + 1 }
   }

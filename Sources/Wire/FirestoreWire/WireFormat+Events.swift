@@ -5,9 +5,9 @@ package import RuntimeSupport
 import SwiftProtobuf
 
 extension WireFormat {
-  /// The data of the CloudEvent for a document's change.
+  /// Returns the CloudEvent data for a document's change.
   ///
-  /// Only updates have the mask: the deepest paths whose values differ, in order.
+  /// Only updates have a mask: the deepest paths whose values differ, in order.
   package static func eventData(
     for change: DocumentChange
   ) -> Google_Events_Cloud_Firestore_V1_DocumentEventData {
@@ -20,13 +20,13 @@ extension WireFormat {
     }
   }
 
-  /// Reads an event's data; at least one of the documents must be present.
+  /// Decodes an event's data; at least one of the two documents must be present.
   package static func change(
     from data: Google_Events_Cloud_Firestore_V1_DocumentEventData
   ) throws(StatusError) -> (
     before: FirestoreDocument?, after: FirestoreDocument?, updateMask: [FieldPath]
   ) {
-    // A present but empty document stands for an absent one, as some senders write it.
+    // Some senders write a present but empty document instead of an absent one.
     let after = isAbsent(data.value) ? nil : try document(data.value)
     let before = isAbsent(data.oldValue) ? nil : try document(data.oldValue)
     guard before != nil || after != nil else {
@@ -35,7 +35,7 @@ extension WireFormat {
     return (before, after, try mask(data.updateMask))
   }
 
-  /// The deepest paths at which two maps differ, in order.
+  /// Returns the deepest paths at which two maps differ, in order.
   package static func changedPaths(
     from before: MapValue,
     to after: MapValue
@@ -49,7 +49,7 @@ extension WireFormat {
     proto.name.isEmpty && proto.fields.isEmpty
   }
 
-  /// Bounded recursion: documents nest only so deep.
+  /// Appends the changed paths recursively; the nesting limit of documents bounds the recursion.
   private static func appendChangedPaths(
     from before: MapValue,
     to after: MapValue,

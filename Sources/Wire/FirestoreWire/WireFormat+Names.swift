@@ -4,39 +4,39 @@ package import RuntimeSupport
 import SwiftProtobuf
 
 extension WireFormat {
-  /// Reads `projects/P/databases/D`.
+  /// Parses `projects/P/databases/D`.
   package static func database(_ text: String) throws(StatusError) -> DatabaseName {
     try ResourceNameParser(text, label: "Database name").database()
   }
 
-  /// Reads the full name of a document.
+  /// Parses the full name of a document.
   package static func documentName(_ text: String) throws(StatusError) -> DocumentName {
     try ResourceNameParser(text, label: "Document name").document()
   }
 
-  /// Reads the name of a document or of a database's root, `…/documents`, whose path is empty.
+  /// Parses the name of a document or of a database's root, `…/documents`, whose path is empty.
   package static func parent(
     _ text: String
   ) throws(StatusError) -> (database: DatabaseName, path: ResourcePath) {
     try ResourceNameParser(text, label: "Document parent name").parent()
   }
 
-  /// The name of a document or of a database's root, as `parent(_:)` reads it.
+  /// Returns the name of a document or of a database's root, the inverse of `parent(_:)`.
   package static func parent(database: DatabaseName, path: ResourcePath) -> String {
     path.segments.isEmpty ? "\(database)/documents" : "\(database)/documents/\(path)"
   }
 
-  /// Refuses a collection id with a slash, of the form `__x__`, or too long.
+  /// Throws for a collection id that contains a slash, has the form `__x__` or is too long.
   package static func checkCollectionID(_ id: String) throws(StatusError) {
     try ResourceNameParser.checkCollectionID(id)
   }
 
-  /// Refuses a document id with a slash, of the form `__x__` unless numeric, or too long.
+  /// Throws for a document id with a slash, of the form `__x__` unless numeric, or too long.
   package static func checkDocumentID(_ id: String) throws(StatusError) {
     try ResourceNameParser.checkDocumentID(id)
   }
 
-  /// Reads a field path.
+  /// Parses a field path.
   package static func fieldPath(_ text: String) throws(StatusError) -> FieldPath {
     guard !text.isEmpty else { throw .invalidArgument("Invalid empty property path string.") }
     guard let path = FieldPath(text) else {
@@ -52,7 +52,7 @@ extension WireFormat {
     return path
   }
 
-  /// Reads a mask's paths.
+  /// Parses the paths of a mask.
   package static func mask(
     _ proto: Google_Firestore_V1_DocumentMask
   ) throws(StatusError) -> [FieldPath] {
@@ -61,7 +61,7 @@ extension WireFormat {
     return paths
   }
 
-  /// A mask of these paths.
+  /// Returns a mask of the given paths.
   package static func proto(mask: [FieldPath]) -> Google_Firestore_V1_DocumentMask {
     .with { $0.fieldPaths = mask.map(\.description) }
   }

@@ -6,9 +6,9 @@ import SwiftProtobuf
 extension WireFormat {
   private typealias Structured = Google_Firestore_V1_StructuredQuery
 
-  /// Reads a structured query below a parent, `…/documents` or a document's name.
+  /// Decodes a structured query below a parent, which is `…/documents` or a document's name.
   ///
-  /// Checks the message's shape; the query runner checks what its parts mean together.
+  /// It checks the form of the message; the query runner checks how its parts fit together.
   package static func query(
     _ proto: Google_Firestore_V1_StructuredQuery,
     parent: String
@@ -19,7 +19,7 @@ extension WireFormat {
     guard !proto.hasLimit || proto.limit.value >= 0 else {
       throw .invalidArgument("limit is negative")
     }
-    // A selection of nothing is one of the names alone.
+    // An empty selection selects the names alone.
     var projection: [FieldPath] = []
     for field in proto.select.fields { projection.append(try fieldPath(field.fieldPath)) }
     if projection.isEmpty { projection = [.documentID] }
@@ -68,7 +68,7 @@ extension WireFormat {
     )
   }
 
-  /// Reads the orders of ListDocuments, such as `age desc, name`.
+  /// Parses the `order_by` clause of ListDocuments, such as `age desc, name`.
   package static func orders(clause: String) throws(StatusError) -> [Query.Order] {
     guard !clause.isEmpty else { return [] }
     var orders: [Query.Order] = []
@@ -84,7 +84,7 @@ extension WireFormat {
     return orders
   }
 
-  /// The message of a query; its parent's name is `parent(of:)`.
+  /// Returns the message of a query; use `parent(of:)` for the name of its parent.
   package static func proto(_ query: Query) -> Google_Firestore_V1_StructuredQuery {
     .with { proto in
       proto.from = [
@@ -125,7 +125,7 @@ extension WireFormat {
     }
   }
 
-  /// The name below which a query looks, for the request's `parent`.
+  /// Returns the name of a query's parent, for the request's `parent`.
   package static func parent(of query: Query) -> String {
     parent(database: query.database, path: query.parent)
   }
@@ -134,12 +134,12 @@ extension WireFormat {
     .invalidArgument("Invalid order by clause \"\(clause)\".")
   }
 
-  /// An AND of nothing, which everything fulfils.
+  /// Returns true for an AND of no filters, which every document satisfies.
   private static func isEmptyAnd(_ filter: Structured.Filter) -> Bool {
     filter.compositeFilter.op == .and && filter.compositeFilter.filters.isEmpty
   }
 
-  /// The collections to look in; without a selector, all below the parent.
+  /// Returns the only selector, or one for all collections below the parent if there is none.
   private static func selector(
     _ selectors: [Structured.CollectionSelector]
   ) throws(StatusError) -> Structured.CollectionSelector {
@@ -182,7 +182,7 @@ extension WireFormat {
     return Query.Cursor(values, before: proto.before)
   }
 
-  /// Bounded recursion: messages are decoded only so deep.
+  /// Decodes a filter recursively; the depth limit of message decoding bounds the recursion.
   private static func filter(_ proto: Structured.Filter) throws(StatusError) -> Query.Filter {
     switch proto.filterType {
     case .compositeFilter(let composite): try filter(composite)
@@ -220,7 +220,7 @@ extension WireFormat {
     guard !array.values.isEmpty else {
       throw .invalidArgument("'\(listName)' requires an non-empty ArrayValue.")
     }
-    // Each member is an operand of its own, so a member may be an array.
+    // Each member is a separate operand, so a member may be an array.
     var operands: [FirestoreValue] = []
     for member in array.values { operands.append(try value(member)) }
     return .field(path, fieldOperator.model, .array(operands))
@@ -243,7 +243,7 @@ extension WireFormat {
   private struct FieldOperator {
     var proto: Structured.FieldFilter.Operator
     var model: Query.FieldOperator
-    /// An operator's name in messages, if its operand is a list.
+    /// The operator's name in error messages, if its operand is a list.
     var listName: String?
   }
 

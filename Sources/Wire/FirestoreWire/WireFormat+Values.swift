@@ -10,7 +10,7 @@ package import SwiftProtobuf
 #endif
 
 extension WireFormat {
-  /// The message of a failure.
+  /// Returns the message of an error.
   package static func proto(_ error: any StatusConvertible) -> Google_Rpc_Status {
     .with {
       $0.code = Int32(error.statusCode.rawValue)
@@ -18,16 +18,16 @@ extension WireFormat {
     }
   }
 
-  /// The most dimensions a vector may have.
+  /// The maximum number of dimensions of a vector.
   package static let vectorDimensionsMax = 2048
 
   static let typeKey: FieldName = "__type__"
   static let vectorType = "__vector__"
   static let vectorKey: FieldName = "value"
 
-  /// Reads a value of a document, filter or cursor.
+  /// Decodes a value of a document, filter or cursor.
   ///
-  /// Refuses members that only pipelines know, and a value without a member.
+  /// Refuses kinds of values that only pipelines support, and a value whose kind is not set.
   package static func value(
     _ proto: Google_Firestore_V1_Value
   ) throws(StatusError) -> FirestoreValue {
@@ -58,7 +58,7 @@ extension WireFormat {
     }
   }
 
-  /// Reads a document's fields; the store checks their names.
+  /// Decodes the fields of a document; the store checks their names.
   package static func fields(
     _ protos: [FieldName: Google_Firestore_V1_Value]
   ) throws(StatusError) -> MapValue {
@@ -68,7 +68,7 @@ extension WireFormat {
     return MapValue(fields)
   }
 
-  /// Reads an array's elements, none of which may be an array itself.
+  /// Decodes the elements of an array; an element must not be an array itself.
   package static func elements(
     _ proto: Google_Firestore_V1_ArrayValue
   ) throws(StatusError) -> [FirestoreValue] {
@@ -83,7 +83,7 @@ extension WireFormat {
     return elements
   }
 
-  /// Reads a whole document; a time that is not set reads as 1970.
+  /// Decodes a document; an unset time becomes 1970-01-01.
   package static func document(
     _ proto: Google_Firestore_V1_Document
   ) throws(StatusError) -> FirestoreDocument {
@@ -95,7 +95,7 @@ extension WireFormat {
     )
   }
 
-  /// Reads a time and rounds it down to the microsecond.
+  /// Decodes a time and rounds it down to the microsecond.
   package static func timestamp(
     _ proto: Google_Protobuf_Timestamp
   ) throws(StatusError) -> Timestamp {
@@ -108,7 +108,7 @@ extension WireFormat {
     return time
   }
 
-  /// Reads a time that refers to a commit and so must not be finer than a microsecond.
+  /// Decodes the time of a commit, which must not be more precise than a microsecond.
   package static func commitTimestamp(
     _ proto: Google_Protobuf_Timestamp
   ) throws(StatusError) -> Timestamp {
@@ -119,7 +119,7 @@ extension WireFormat {
     return time
   }
 
-  /// The message of a value.
+  /// Returns the message of a value.
   package static func proto(_ value: FirestoreValue) -> Google_Firestore_V1_Value {
     .with { proto in
       switch value {
@@ -149,17 +149,17 @@ extension WireFormat {
     }
   }
 
-  /// The messages of a map's or document's fields.
+  /// Returns the messages of the fields of a map or document.
   package static func proto(_ fields: MapValue) -> [FieldName: Google_Firestore_V1_Value] {
     Dictionary(uniqueKeysWithValues: fields.lazy.map { (FieldName($0.key), proto($0.value)) })
   }
 
-  /// The message of an array.
+  /// Returns the message of an array.
   package static func proto(elements: [FirestoreValue]) -> Google_Firestore_V1_ArrayValue {
     .with { $0.values = elements.map { proto($0) } }
   }
 
-  /// The message of a document.
+  /// Returns the message of a document.
   package static func proto(_ document: FirestoreDocument) -> Google_Firestore_V1_Document {
     .with {
       $0.name = document.name.description
@@ -169,7 +169,7 @@ extension WireFormat {
     }
   }
 
-  /// The message of a time.
+  /// Returns the message of a time.
   package static func proto(_ time: Timestamp) -> Google_Protobuf_Timestamp {
     .with {
       $0.seconds = time.seconds
@@ -192,7 +192,7 @@ extension WireFormat {
     _ degrees: Double,
     limit: Double
   ) throws(StatusError) {
-    // NaN is in no range.
+    // The range contains no NaN, so NaN is refused too.
     guard (-limit...limit).contains(degrees) else {
       let text = degrees.isNaN ? "NaN" : "\(degrees)"
       throw .invalidArgument(
@@ -201,7 +201,7 @@ extension WireFormat {
     }
   }
 
-  /// A map, or the vector that a map with `__type__` stands for.
+  /// Decodes a map, or a vector from a map with `__type__`.
   private static func mapOrVector(
     _ protos: [FieldName: Google_Firestore_V1_Value]
   ) throws(StatusError) -> FirestoreValue {

@@ -4,9 +4,9 @@ package import RuntimeSupport
 import SwiftProtobuf
 
 extension WireFormat {
-  /// Reads a write.
+  /// Decodes a write.
   ///
-  /// A legacy top-level transform becomes an update with an empty mask, which does the same.
+  /// A legacy top-level transform becomes an update with an empty mask, which has the same effect.
   package static func write(_ proto: Google_Firestore_V1_Write) throws(StatusError) -> Write {
     let precondition =
       proto.hasCurrentDocument ? try Self.precondition(proto.currentDocument) : .none
@@ -42,7 +42,7 @@ extension WireFormat {
     return Write(operation, precondition: precondition)
   }
 
-  /// Reads a precondition; a message without a condition gives none.
+  /// Decodes a precondition; a message without a condition becomes `.none`.
   package static func precondition(
     _ proto: Google_Firestore_V1_Precondition
   ) throws(StatusError) -> Precondition {
@@ -53,7 +53,7 @@ extension WireFormat {
     }
   }
 
-  /// The message of a write.
+  /// Returns the message of a write.
   package static func proto(_ write: Write) -> Google_Firestore_V1_Write {
     .with { proto in
       switch write.operation {
@@ -71,7 +71,7 @@ extension WireFormat {
     }
   }
 
-  /// The message of a precondition, or nil for none.
+  /// Returns the message of a precondition; nil for `.none`.
   package static func proto(_ precondition: Precondition) -> Google_Firestore_V1_Precondition? {
     switch precondition {
     case .none: nil

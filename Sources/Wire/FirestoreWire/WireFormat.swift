@@ -1,5 +1,5 @@
-/// Conversions between Firestore's messages and the values of `DocumentModel`.
+/// The conversions between Firestore's messages and the values of `DocumentModel`.
 ///
-/// `value(_:)`, `write(_:)`, `query(_:parent:)` and their kin read a message and throw
-/// `INVALID_ARGUMENT` in production's words; `proto(_:)` makes one and cannot fail.
+/// Functions such as `value(_:)`, `write(_:)` and `query(_:parent:)` decode a message and throw
+/// `INVALID_ARGUMENT` with production's error text. `proto(_:)` creates a message and cannot fail.
 package enum WireFormat {}

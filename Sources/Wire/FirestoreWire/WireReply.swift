@@ -8,13 +8,13 @@ package import SwiftProtobuf
   import Foundation
 #endif
 
-/// A reply that carries a document, as its message or, cheaper, as the message's bytes.
+/// A reply that carries a document, available as a message or, faster, as encoded bytes.
 package protocol WireReply: Sendable {
   associatedtype Proto: SwiftProtobuf.Message
 
-  /// The message.
+  /// The reply as a message.
   var proto: Proto { get }
-  /// What the message serializes to.
+  /// The encoded bytes of the reply's message.
   var bytes: [UInt8] { get }
 }
 
@@ -22,7 +22,6 @@ package protocol WireReply: Sendable {
 package struct DocumentReply: WireReply {
   package var document: FirestoreDocument
 
-  /// A reply with a document.
   package init(_ document: FirestoreDocument) { self.document = document }
 
   package var proto: Google_Firestore_V1_Document { WireFormat.proto(document) }
@@ -34,7 +33,7 @@ package struct DocumentReply: WireReply {
   }
 }
 
-/// A reply of RunQuery: a result, or what the call tells besides.
+/// A reply of RunQuery: a result, or other information about the call.
 package struct QueryReply: WireReply {
   package var document: FirestoreDocument?
   package var transaction: [UInt8] = []
@@ -42,7 +41,7 @@ package struct QueryReply: WireReply {
   package var skippedResults: Int32 = 0
   package var explainMetrics: Google_Firestore_V1_ExplainMetrics?
 
-  /// A reply without anything.
+  /// Creates an empty reply.
   package init() {}
 
   package var proto: Google_Firestore_V1_RunQueryResponse {
@@ -61,7 +60,7 @@ package struct QueryReply: WireReply {
     if !transaction.isEmpty { encoder.append(2, bytes: transaction) }
     if let readTime { encoder.append(3, readTime) }
     encoder.append(4, unlessZero: Int64(skippedResults))
-    // A message without required fields can always be written.
+    // A message without required fields can always be serialized.
     if let metrics: [UInt8] = try? explainMetrics?.serializedBytes() {
       encoder.append(11, bytes: metrics)
     }
@@ -71,7 +70,7 @@ package struct QueryReply: WireReply {
 
 /// A reply of BatchGetDocuments: a document, the name of a missing one, or a new transaction.
 package struct LookUpReply: WireReply {
-  /// What the look-up found under a name.
+  /// The result of looking up a name.
   package enum Result: Sendable {
     case found(FirestoreDocument)
     case missing(DocumentName)
@@ -81,7 +80,7 @@ package struct LookUpReply: WireReply {
   package var transaction: [UInt8] = []
   package var readTime: Timestamp?
 
-  /// A reply without anything.
+  /// Creates an empty reply.
   package init() {}
 
   package var proto: Google_Firestore_V1_BatchGetDocumentsResponse {

@@ -1,11 +1,11 @@
-/// Gives the tokens that calls to Google's services carry as `Authorization: Bearer …`.
+/// A source of the tokens that calls to Google's services carry as `Authorization: Bearer …`.
 package protocol AccessTokenSource: Sendable {
-  /// A token that is valid now; throws a `StatusConvertible` when there is none to be had.
+  /// Returns a token that is valid now; throws a `StatusConvertible` if none is available.
   func token() async throws -> String
 
-  /// Says that a service answered 401 to a token, so that the next token is a new one.
+  /// Reports that a service responded to a token with 401, so that the next token is a new one.
   func reject(_ token: String) async
 
-  /// The e-mail address of the service account that the tokens belong to.
+  /// Returns the e-mail address of the service account that the tokens belong to.
   func serviceAccountEmail() async throws -> String
 }

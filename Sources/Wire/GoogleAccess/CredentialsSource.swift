@@ -6,21 +6,21 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// Where credentials for Google's services come from.
+/// The source of credentials for Google's services.
 package enum CredentialsSource: Sendable, Hashable {
   /// A JSON file with a service account's key or a user's refresh token.
   case file(String)
-  /// The machine's metadata server, by `host` or `host:port`.
+  /// The machine's metadata server, as `host` or `host:port`.
   case metadataServer(String)
 
-  /// The metadata server of Google's machines.
+  /// The host name of the metadata server on Google's machines.
   package static let metadataHost = "metadata.google.internal"
 
-  /// The source that an environment names; nil when it names none.
+  /// Determines the source from environment variables; nil if they specify none.
   ///
-  /// Looks at `GOOGLE_APPLICATION_CREDENTIALS`, then `GCE_METADATA_HOST`, and on Cloud Run,
-  /// recognised by `K_SERVICE`, at the metadata server. Nothing is guessed beyond that: a user who
-  /// once logged in with `gcloud` does not mean every program to act on production.
+  /// It uses `GOOGLE_APPLICATION_CREDENTIALS`, then `GCE_METADATA_HOST`. On Cloud Run, recognized
+  /// by `K_SERVICE`, it uses the metadata server. It does not look elsewhere: a past login with
+  /// `gcloud` does not mean that every program may act on production.
   package init?(environment: [String: String]) {
     func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
     if let path = value("GOOGLE_APPLICATION_CREDENTIALS") {
@@ -34,15 +34,15 @@ package enum CredentialsSource: Sendable, Hashable {
     }
   }
 
-  /// The project that a service account's key file belongs to, or nil.
+  /// The project that a service account's key file belongs to; nil if unknown.
   package var project: String? {
     guard case .file(let path) = self else { return nil }
-    // Callers can learn the project in other ways, and a broken file is reported when it is used.
+    // Callers have other ways to find the project, and a broken file is reported when it is used.
     return try? CredentialsFile(path: path).project
   }
 }
 
-/// The contents of a credentials file, as `gcloud` and the Cloud console write it.
+/// The contents of a credentials file, as written by `gcloud` and the Cloud console.
 struct CredentialsFile: Sendable, CustomStringConvertible, CustomReflectable {
   var project: String?
   var content: Content
@@ -52,7 +52,7 @@ struct CredentialsFile: Sendable, CustomStringConvertible, CustomReflectable {
     case user(clientID: String, clientSecret: String, refreshToken: String)
   }
 
-  /// Reads a file; throws `FAILED_PRECONDITION` with its path and what is wrong with it.
+  /// Reads a file; throws `FAILED_PRECONDITION` with its path and the problem.
   init(path: String) throws(StatusError) {
     func fault(_ reason: String) -> StatusError {
       StatusError(.failedPrecondition, "The credentials file \(path) \(reason).")
@@ -102,7 +102,7 @@ struct CredentialsFile: Sendable, CustomStringConvertible, CustomReflectable {
   /// Google's token endpoint.
   static let tokenAddress = "https://oauth2.googleapis.com/token"
 
-  // These names are the file's own.
+  // These names are defined by the file format.
   private struct Fields: Decodable {
     var type: String?
     var project_id: String?

@@ -8,24 +8,25 @@ import Synchronization
   package import Foundation
 #endif
 
-/// The access token of one source of credentials, kept and renewed.
+/// The access token for one source of credentials, cached and renewed.
 ///
-/// However many callers wait, one of them fetches and the others share its result. A token is
-/// renewed some minutes before its end; while that fails, the old token is still used. A fetch that
-/// fails for a temporary reason is tried again with growing waits, within `Configuration`'s bounds.
+/// If several callers wait, one of them fetches and the others share its result. A token is renewed
+/// some minutes before it expires; if that fails, the old token is used until it expires. A fetch
+/// that fails for a temporary reason is retried with growing delays, within the limits of
+/// `Configuration`.
 package final class GoogleCredentials: AccessTokenSource {
-  /// The bounds of fetching.
+  /// The limits of fetching.
   package struct Configuration: Sendable {
-    /// Requests for one token, the first included.
+    /// The maximum number of requests for one token, including the first.
     package var attemptsMax: Int
-    /// The waits between requests.
+    /// The delays between requests.
     package var backOff: BackOff
-    /// How long one request may take.
+    /// The time limit of one request.
     package var timeout: Duration
-    /// How long before its end a token is renewed; Google's libraries use 3 min 45 s.
+    /// The seconds before expiry at which a token is renewed; Google's libraries use 3 min 45 s.
     package var renewalSeconds: Double
 
-    /// The bounds, with every default visible.
+    /// Creates limits; each has a default.
     package init(
       attemptsMax: Int = 4,
       backOff: BackOff = BackOff(initial: .milliseconds(200), maximum: .seconds(5)),
@@ -47,7 +48,7 @@ package final class GoogleCredentials: AccessTokenSource {
 
   private struct Shared {
     var held: FetchedToken?
-    /// The time until which a failed renewal is not tried again while the old token serves.
+    /// The time until which a failed renewal is not retried while the old token is valid.
     var renewsFrom = Date.distantPast
     var isFetching = false
     var email: String?
@@ -61,7 +62,7 @@ package final class GoogleCredentials: AccessTokenSource {
     case wait(UInt64)
   }
 
-  /// Credentials that fetch their first token when it is asked for.
+  /// Creates credentials that fetch the first token on demand.
   package init(
     source: CredentialsSource,
     http: any HTTPTransport,
@@ -112,7 +113,7 @@ package final class GoogleCredentials: AccessTokenSource {
     }
   }
 
-  /// Waits until the fetch in progress has ended; throws what it threw.
+  /// Waits until the fetch in progress has ended; rethrows its error.
   private func wait(as id: UInt64) async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<Void, any Error>) in
@@ -121,7 +122,7 @@ package final class GoogleCredentials: AccessTokenSource {
           shared.waiters[id] = waiter
           return true
         }
-        // The fetch has ended meanwhile: look again.
+        // The fetch has ended in the meantime, so the caller checks again.
         if !isFetching { waiter.resume() }
       }
     } onCancel: {
@@ -136,7 +137,8 @@ package final class GoogleCredentials: AccessTokenSource {
       finish(.success(()), held: token)
       return token.token
     } catch {
-      // When the fetching caller gives up, the waiting callers look again, and one of them fetches.
+      // If the fetching caller is cancelled, the waiting callers check again and one of them
+      // fetches.
       let isGivenUp = Task.isCancelled
       let valid = finish(isGivenUp ? .success(()) : .failure(error), held: nil)
       guard !isGivenUp, let valid else { throw error }
@@ -162,7 +164,7 @@ package final class GoogleCredentials: AccessTokenSource {
     return valid
   }
 
-  /// Asks again and again while the failure may be temporary.
+  /// Repeats a request while its failure may be temporary.
   private func patiently<Answer>(_ ask: () async throws -> Answer) async throws -> Answer {
     var failures = 0
     while true {
@@ -181,7 +183,7 @@ package final class GoogleCredentials: AccessTokenSource {
   private static let renewalPauseSeconds = 10.0
 }
 
-/// A token and the time until which it is good.
+/// A token and its expiration time.
 struct FetchedToken: Sendable, CustomStringConvertible, CustomReflectable {
   var token: String
   var end: Date
@@ -192,7 +194,7 @@ struct FetchedToken: Sendable, CustomStringConvertible, CustomReflectable {
   var customMirror: Mirror { Mirror(self, children: ["end": end]) }
 }
 
-/// Why there is no token, and whether another try may help.
+/// A failure to get a token; `mayPass` is true if a retry may succeed.
 struct TokenFailure: Error {
   var error: StatusError
   var mayPass: Bool

@@ -7,15 +7,15 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// The key of a service account, and the assertions that it signs.
+/// The key of a service account, which signs assertions.
 struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
   var email: String
   var keyID: String?
-  /// The key in PKCS #8, as PEM.
+  /// The private key in PKCS #8, as PEM.
   var privateKey: String
   var tokenAddress: String
 
-  /// The statement of identity, signed with RS256, that is exchanged for an access token.
+  /// Returns the RS256-signed assertion of identity that is exchanged for an access token.
   func assertion(at time: Date) async throws(StatusError) -> String {
     do {
       let keys = JWTKeyCollection()
@@ -34,7 +34,7 @@ struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
       )
       return try await keys.sign(claims, kid: keyID.map(JWKIdentifier.init(string:)))
     } catch {
-      // The library's message may quote the key.
+      // The library's message may quote the key, so it is not used.
       throw StatusError(
         .failedPrecondition,
         "The private_key of \(email) is not an RSA key in PEM."
@@ -45,9 +45,9 @@ struct ServiceAccountKey: Sendable, CustomStringConvertible, CustomReflectable {
   var description: String { email }
   var customMirror: Mirror { Mirror(self, children: ["email": email]) }
 
-  /// Access to all of Google Cloud that the account is allowed.
+  /// The scope for everything in Google Cloud that the account may access.
   static let scope = "https://www.googleapis.com/auth/cloud-platform"
-  /// The longest lifetime that Google accepts.
+  /// The longest lifetime that Google accepts for an assertion.
   private static let lifetimeSeconds = 3600.0
 
   private struct Claims: JWTPayload {

@@ -7,13 +7,13 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// Asks the metadata server or Google's token endpoint once for a token.
+/// A single request for a token, to the metadata server or Google's token endpoint.
 struct TokenExchange: Sendable {
   let source: CredentialsSource
   let http: any HTTPTransport
   let timeout: Duration
 
-  /// Fetches a token; throws `TokenFailure`, or a `StatusError` for credentials that are wrong.
+  /// Fetches a token; throws `TokenFailure`, or a `StatusError` for invalid credentials.
   func fetch(at time: Date) async throws -> FetchedToken {
     let (request, place) = try await request(at: time)
     let response = try await send(request, to: place)
@@ -31,7 +31,9 @@ struct TokenExchange: Sendable {
     )
   }
 
-  /// The service account's address; throws like `fetch(at:)`, and for a user's credentials.
+  /// Returns the service account's e-mail address.
+  ///
+  /// Throws like `fetch(at:)`, and also for a user's credentials.
   func serviceAccountEmail() async throws -> String {
     switch source {
     case .metadataServer(let host):
@@ -60,7 +62,7 @@ struct TokenExchange: Sendable {
       let isCancelled = failure.map { $0.kind == .cancelled } ?? (error is CancellationError)
       throw TokenFailure(
         error: StatusError(
-          // Callers must not retry on this status, because enough tries were made here.
+          // With this status callers do not retry, because enough attempts were made here.
           isCancelled ? .cancelled : .failedPrecondition,
           "No access token: \(place) does not answer (\(failure?.message ?? "\(error)")).\(advice)"
         ),
@@ -142,7 +144,7 @@ struct TokenExchange: Sendable {
     return " Away from Google's machines set GOOGLE_APPLICATION_CREDENTIALS to a key file."
   }
 
-  // These names are OAuth's.
+  // These names are defined by OAuth.
   private struct Answer: Decodable {
     var access_token: String
     var expires_in: Double?
@@ -153,6 +155,6 @@ struct TokenExchange: Sendable {
     var error_description: String?
   }
 
-  /// Google's own lifetime, for an answer that does not state one.
+  /// Google's usual lifetime, for a response that does not state one.
   private static let lifetimeSeconds = 3600.0
 }

@@ -4,15 +4,15 @@ import NIOCore
 import NIOHPACK
 import RuntimeSupport
 
-/// One gRPC call: reads its stream, runs its method's handler in a task and writes the replies.
+/// A gRPC call: it reads its stream, runs its method's handler in a task and writes the replies.
 ///
-/// `@unchecked Sendable`: all properties are touched on the connection's event loop only; the
-/// call's task holds a reference just to come back to it.
+/// It is `@unchecked Sendable` because all properties are accessed on the connection's event loop
+/// only. The call's task holds a reference to it only to return to the event loop.
 final class GRPCCall: HTTP2Call, @unchecked Sendable {
-  /// The longest timeout, as good as none, which keeps the clock's arithmetic from overflowing.
+  /// The longest timeout, in effect unlimited, which keeps the clock's arithmetic from overflowing.
   private static let timeoutMax = Duration.seconds(30 * 24 * 3600)
 
-  /// The length of a quick request; such a request names about ten documents.
+  /// The maximum size of a quick request, which names about ten documents.
   private static let quickBytesMax = 1024
 
   private let server: GRPCConnection
@@ -27,7 +27,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
   private var isPaused = false
   private var deadlineTimer: Scheduled<Void>?
 
-  /// Begins a call whose head was accepted.
+  /// Creates a call whose head was accepted.
   init(
     _ head: GRPCRequestHead,
     headers: HPACKHeaders,
@@ -110,7 +110,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
   private func deadlinePassed() {
     deadlineTimer = nil
     if state.isEnded {
-      // The end is written, but the client does not take it, and its time is over.
+      // The end was written, but the client does not read it, and its time is over.
       stream.reset(.cancel)
     } else {
       fail(StatusError(.deadlineExceeded, "The deadline of the call has passed."))
@@ -138,7 +138,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
       let budget = server.budget
       start(on: self.place(place, for: request)) {
         let frame = try await handler(request, codec, context)
-        // Counted at once: many replies may be on their way to the connection.
+        // Counted at once, because many replies may be on their way to the connection.
         return Reply(frame: frame, hold: try self.hold(frame, in: budget))
       }
     case .serverStreaming(let place, let handler):
@@ -151,7 +151,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     }
   }
 
-  /// Where the handler runs: only short requests may run on the connection's thread.
+  /// Returns the place where the handler runs; only short requests may use the connection's thread.
   private func place(_ place: GRPCPlace, for request: GRPCMessage) -> GRPCPlace {
     let isShort = request.bytes.readableBytes <= Self.quickBytesMax && !request.isCompressed
     return isShort ? place : .pool
@@ -178,8 +178,8 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
 
   /// Runs the handler in a task owned by this call.
   ///
-  /// The call cancels the task when its stream or its time ends; a handler that heeds cancellation
-  /// ends with it.
+  /// The call cancels the task when its stream or its time ends. A handler that responds to
+  /// cancellation then ends too.
   private func start(
     on place: GRPCPlace,
     _ body: @escaping @Sendable () async throws -> Reply?
@@ -206,13 +206,13 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     }
   }
 
-  /// The one reply of a call, with what counts its memory.
+  /// The only reply of a unary call, with the hold for its memory.
   private struct Reply: Sendable {
     var frame: ByteBuffer
     var hold: TransferHold?
   }
 
-  /// Counts a large reply; throws `RESOURCE_EXHAUSTED` when there is no memory for it.
+  /// Reserves memory for a large reply; throws `RESOURCE_EXHAUSTED` if there is not enough.
   private func hold(
     _ frame: ByteBuffer,
     in budget: TransferBudget?
@@ -286,7 +286,7 @@ final class GRPCCall: HTTP2Call, @unchecked Sendable {
     stream.write(frame)
   }
 
-  /// Ends the call, unless it has already ended; nil means success.
+  /// Ends the call unless it has already ended; a nil status means success.
   private func end(_ status: StatusError?) {
     guard let trailersOnly = state.end() else { return }
     let status = status ?? StatusError(.ok, "")

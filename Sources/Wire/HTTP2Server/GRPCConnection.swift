@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import RuntimeSupport
 
-/// What the streams of a connection share, and the choice of the call for each stream.
+/// The state that a connection's streams share, and the selection of the call for each stream.
 final class GRPCConnection: Sendable {
   let methods: [String: GRPCMethod]
   let services: Set<String>
@@ -45,7 +45,7 @@ final class GRPCConnection: Sendable {
 
   var loop: any EventLoop { channel.eventLoop }
 
-  /// Begins the call that a stream's head asks for; nil when it was refused and answered.
+  /// Creates the call for a stream's head; nil if the call was refused and the response sent.
   func open(_ stream: HTTP2Stream, _ head: HTTP2RequestHead) -> (any HTTP2Call)? {
     guard head.bytes <= headerBytesMax else {
       let error = StatusError(
@@ -74,7 +74,7 @@ final class GRPCConnection: Sendable {
     }
   }
 
-  /// Whether a path names a method, known or not, of a known gRPC service.
+  /// Returns true if a path names a method, known or unknown, of a known gRPC service.
   private func isMethod(_ path: String) -> Bool {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     return parts.count == 3 && services.contains(String(parts[1]))
@@ -108,7 +108,7 @@ final class GRPCConnection: Sendable {
   }
 }
 
-/// Runs tasks on an event loop, among the rest of its work.
+/// An executor that runs tasks on an event loop, together with its other work.
 final class EventLoopTaskExecutor: TaskExecutor {
   private let loop: any EventLoop
 

@@ -2,12 +2,12 @@ import NIOCore
 import RuntimeSupport
 import SwiftProtobuf
 
-/// Converts messages to framed bytes and back, without copying the bytes.
+/// The conversion between messages and framed bytes, without copying the bytes.
 enum GRPCFraming {
-  /// The size of a prefix: a flag byte, 1 for a compressed message, and four bytes of length.
+  /// The size of a frame's prefix: a flag byte, 1 for a compressed message, and a 4-byte length.
   static let prefixBytes = 5
 
-  /// Decodes a message; throws `INVALID_ARGUMENT` when the bytes are not one.
+  /// Decodes a message; throws `INVALID_ARGUMENT` if the bytes are not a valid message.
   static func message<M: Message>(_ bytes: ByteBuffer) throws -> M {
     do {
       return try M(serializedBytes: MessageBytes(received: bytes))
@@ -16,13 +16,13 @@ enum GRPCFraming {
     }
   }
 
-  /// Encodes a message behind its prefix.
+  /// Encodes a message with its prefix.
   static func frame(_ message: some Message) throws -> ByteBuffer {
     let bytes: MessageBytes = try message.serializedBytes()
     return bytes.framed
   }
 
-  /// Puts the prefix before a message's bytes.
+  /// Returns the bytes of an encoded message with their prefix.
   static func frame(encoded message: [UInt8]) -> ByteBuffer {
     var frame = ByteBufferAllocator().buffer(capacity: prefixBytes + message.count)
     frame.writeMultipleIntegers(0 as UInt8, UInt32(message.count))
@@ -31,32 +31,32 @@ enum GRPCFraming {
   }
 }
 
-/// How the messages of one call are written and read.
+/// The encoding and decoding of the messages of one call.
 struct GRPCCodec: Sendable {
-  /// The smallest message to compress; below it, compression costs more than it saves.
+  /// The smallest size at which a message is compressed; below it compression does not pay off.
   private static let compressedBytesMin = 1024
 
   var limit: GRPCMessageLimit
   var compressesReplies = false
 
-  /// Decodes a request; throws what ends the call.
+  /// Decodes a request; a thrown error ends the call.
   func request<M: Message>(_ message: GRPCMessage) throws -> M {
     try GRPCFraming.message(
       message.isCompressed ? try GZip.inflate(message.bytes, limit: limit) : message.bytes
     )
   }
 
-  /// Encodes a reply behind its prefix.
+  /// Encodes a reply with its prefix.
   func frame(_ message: some Message) throws -> ByteBuffer {
     try compressed(GRPCFraming.frame(message))
   }
 
-  /// Puts the prefix before a reply's bytes.
+  /// Returns the bytes of an encoded reply with their prefix.
   func frame(encoded message: [UInt8]) throws -> ByteBuffer {
     try compressed(GRPCFraming.frame(encoded: message))
   }
 
-  /// The frame of a reply, compressed if that is asked for and worth it.
+  /// Returns the frame, compressed if the client accepts that and the frame is large enough.
   private func compressed(_ frame: ByteBuffer) throws -> ByteBuffer {
     guard compressesReplies, frame.readableBytes >= Self.compressedBytesMin else { return frame }
     let compressed = try GZip.deflate(frame.dropPrefix)
@@ -76,29 +76,29 @@ extension ByteBuffer {
   }
 }
 
-/// The longest message, before and after decompression, and the status for a longer one.
+/// The maximum size of a message before and after decompression, and the status when exceeded.
 struct GRPCMessageLimit: Sendable {
   var bytesMax: Int
   var code = StatusCode.resourceExhausted
 
-  /// The error that ends a call whose message is longer.
+  /// The error that ends a call with a message beyond the limit.
   var error: StatusError {
     StatusError(code, "Request payload size exceeds the limit: \(bytesMax) bytes.")
   }
 }
 
-/// A message as received.
+/// A received message.
 struct GRPCMessage: Sendable, Equatable {
   var bytes: ByteBuffer
   var isCompressed = false
 }
 
-/// The bytes of a message in a `ByteBuffer` whose prefix comes before them.
+/// The bytes of a message in a `ByteBuffer`, where a prefix may precede them.
 private struct MessageBytes: SwiftProtobufContiguousBytes {
   private(set) var framed: ByteBuffer
   private let offset: Int
 
-  /// Room for a message of `count` bytes after a prefix that is already written.
+  /// Creates room for a message of `count` bytes after its prefix, which is written.
   init(repeating byte: UInt8, count: Int) {
     framed = ByteBufferAllocator().buffer(capacity: GRPCFraming.prefixBytes + count)
     framed.writeInteger(0 as UInt8)
@@ -113,7 +113,7 @@ private struct MessageBytes: SwiftProtobufContiguousBytes {
     framed.setBuffer(bytes, at: framed.readerIndex + offset)
   }
 
-  /// A message as received, without its prefix.
+  /// Creates a received message, which has no prefix.
   init(received bytes: ByteBuffer) {
     framed = bytes
     offset = 0
@@ -135,22 +135,22 @@ private struct MessageBytes: SwiftProtobufContiguousBytes {
   }
 }
 
-/// Splits the bytes of a stream into messages, wherever the frames of HTTP/2 cut them.
+/// A decoder that splits a stream's bytes into messages, regardless of HTTP/2 frame boundaries.
 struct GRPCMessageDecoder {
   private let limit: GRPCMessageLimit
   private let takesCompressed: Bool
   private var buffer = ByteBuffer()
 
-  /// A decoder that refuses messages beyond `limit` before it has buffered them.
+  /// Creates a decoder that refuses messages beyond `limit` before it buffers them.
   init(limit: GRPCMessageLimit, takesCompressed: Bool) {
     self.limit = limit
     self.takesCompressed = takesCompressed
   }
 
-  /// The size of the incomplete messages held.
+  /// The number of buffered bytes of incomplete messages.
   var heldBytes: Int { buffer.readableBytes }
 
-  /// Takes the next bytes of the stream.
+  /// Appends the next bytes of the stream.
   mutating func append(_ bytes: ByteBuffer) {
     if buffer.readableBytes == 0 {
       buffer = bytes
@@ -160,7 +160,7 @@ struct GRPCMessageDecoder {
     }
   }
 
-  /// The next whole message, or nil while it is incomplete; throws what ends the call.
+  /// Returns the next complete message, or nil if it is incomplete; a thrown error ends the call.
   mutating func next() throws(StatusError) -> GRPCMessage? {
     guard let flag = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else { return nil }
     guard flag == 0 || flag == 1 && takesCompressed else {
@@ -178,7 +178,7 @@ struct GRPCMessageDecoder {
     return GRPCMessage(bytes: bytes, isCompressed: flag == 1)
   }
 
-  /// Drops the held bytes.
+  /// Discards the buffered bytes.
   mutating func clear() {
     buffer = ByteBuffer()
   }

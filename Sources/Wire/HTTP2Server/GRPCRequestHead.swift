@@ -1,28 +1,28 @@
 import NIOCore
 import RuntimeSupport
 
-/// The head of a call, checked.
+/// The validated head of a gRPC call.
 struct GRPCRequestHead: Equatable {
-  /// The encodings that Hearth understands, as `grpc-accept-encoding` lists them.
+  /// The supported encodings, as listed in `grpc-accept-encoding`.
   static let encodings = "identity,gzip"
 
   var path: String
   var timeout: Duration?
-  /// Whether the client compresses its requests.
+  /// True if the client compresses its requests.
   var isCompressed = false
-  /// Whether replies may be compressed: the client compresses too and says that it can decompress.
+  /// True if replies may be compressed: the client compresses its requests and accepts gzip.
   var acceptsCompressed = false
 
-  /// Why a stream is not a call that can be run.
+  /// The reason why a stream is not a valid call.
   enum Refusal: Error, Equatable {
-    /// The request is not gRPC at all: it is answered with a plain HTTP status.
+    /// The request is not gRPC; the response is a plain HTTP status.
     case http(_ status: Int)
     case status(StatusError)
-    /// The status, plus a header that lists the understood encodings.
+    /// The status, with a header that lists the supported encodings.
     case compression(StatusError)
   }
 
-  /// Reads the head of a request with a gRPC content type.
+  /// Validates the head of a request with a gRPC content type.
   init(_ head: HTTP2RequestHead) throws(Refusal) {
     guard let contentType = head.contentType, Self.isProtobuf(contentType) else {
       throw .http(415)
@@ -56,12 +56,12 @@ struct GRPCRequestHead: Equatable {
     }
   }
 
-  /// Whether a request is meant for any form of gRPC.
+  /// Returns true if a content type is any form of gRPC.
   static func isGRPC(_ contentType: String?) -> Bool {
     contentType?.hasPrefix("application/grpc") ?? false
   }
 
-  /// Plain gRPC with protobuf messages; not gRPC-Web, not JSON.
+  /// Returns true for plain gRPC with protobuf messages, as opposed to gRPC-Web or JSON.
   private static func isProtobuf(_ contentType: String) -> Bool {
     if contentType == "application/grpc" { return true }
     guard isGRPC(contentType) else { return false }
@@ -69,7 +69,7 @@ struct GRPCRequestHead: Equatable {
     return rest.hasPrefix(";") || rest == "+proto" || rest.hasPrefix("+proto;")
   }
 
-  /// Reads one to eight digits and a unit: `H`, `M`, `S`, `m`, `u` or `n`.
+  /// Parses one to eight digits and a unit: `H`, `M`, `S`, `m`, `u` or `n`.
   static func timeout(_ text: String) -> Duration? {
     let digits = text.utf8.dropLast()
     guard let unit = text.utf8.last, (1...8).contains(digits.count) else { return nil }
@@ -90,15 +90,17 @@ struct GRPCRequestHead: Equatable {
   }
 }
 
-/// The header blocks of a call, encoded.
+/// The encoded header blocks of a call.
 enum GRPCTrailers {
-  /// The longest message; clients refuse header lists beyond 8 KiB, so a longer one is cut.
+  /// The maximum size of a status message; longer ones are cut.
+  ///
+  /// Clients refuse header lists beyond 8 KiB.
   private static let messageBytesMax = 6 * 1024
 
-  /// The head of every reply with messages.
+  /// The head of a response with messages.
   static let head = makeHead { _ in }
 
-  /// The head of every reply whose messages may be compressed.
+  /// The head of a response whose messages may be compressed.
   static let compressedHead = makeHead { $0.writeHeaderField("grpc-encoding", "gzip") }
 
   /// The trailers of a successful call.
@@ -108,7 +110,9 @@ enum GRPCTrailers {
     return block
   }()
 
-  /// Trailers for a status, after messages or, with the head's fields, without any.
+  /// Returns the trailers for a status.
+  ///
+  /// With `trailersOnly` they include the head, for a response without messages.
   static func make(_ status: StatusError, trailersOnly: Bool) -> ByteBuffer {
     if status.statusCode == .ok && !trailersOnly { return ok }
     var block = trailersOnly ? head : ByteBuffer()
@@ -127,7 +131,7 @@ enum GRPCTrailers {
     return block
   }
 
-  /// Encodes the UTF-8 bytes as `%XX`, except printable ASCII other than `%`.
+  /// Percent-encodes the UTF-8 bytes as `%XX`, except printable ASCII other than `%`.
   static func percentEncoded(_ message: String) -> String {
     var encoded: [UInt8] = []
     encoded.reserveCapacity(message.utf8.count)

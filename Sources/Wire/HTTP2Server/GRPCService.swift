@@ -9,19 +9,19 @@ package import SwiftProtobuf
   import Foundation
 #endif
 
-/// What a handler may know of its call besides the request.
+/// The properties of a call that are available to its handler besides the request.
 package struct GRPCContext: Sendable {
   /// The method's path, `/package.Service/Method`.
   package let path: String
-  /// All headers of the call, pseudo-headers too; `metadata.first(name:)` takes lower case.
+  /// All headers of the call, including pseudo-headers; `metadata.first(name:)` takes lower case.
   package let metadata: HPACKHeaders
-  /// When the client stops waiting and the handler's task is cancelled, or nil for never.
+  /// The time at which the client stops waiting and the handler's task is cancelled; nil for none.
   package let deadline: ContinuousClock.Instant?
   package let remoteAddress: SocketAddress?
-  /// The connection that carries the call, while it is open; nil in tests of handlers.
+  /// The connection that carries the call, valid while it is open; nil in tests of handlers.
   package let connection: ObjectIdentifier?
 
-  /// A context; tests of handlers make their own.
+  /// Creates a context; tests of handlers create their own.
   package init(
     path: String,
     metadata: HPACKHeaders = [:],
@@ -36,7 +36,7 @@ package struct GRPCContext: Sendable {
     self.connection = connection
   }
 
-  /// The values of a header whose name ends in `-bin`; values that are not Base64 are left out.
+  /// Returns the values of a header whose name ends in `-bin`, without those that are not Base64.
   package func binaryMetadata(_ name: String) -> [[UInt8]] {
     metadata[canonicalForm: name].compactMap { value in
       let digits = value.prefix { $0 != "=" }
@@ -46,17 +46,16 @@ package struct GRPCContext: Sendable {
   }
 }
 
-/// A gRPC service: its methods and the functions that answer them.
+/// A gRPC service: its methods and their handlers.
 ///
-/// A handler runs in its call's own task, which is cancelled when the client resets the call, its
-/// connection closes or its deadline passes. An error that it throws becomes the call's status: a
-/// `StatusConvertible` as it says, any other error `INTERNAL`.
+/// A handler runs in the call's own task. The task is cancelled when the client resets the call,
+/// the connection closes or the deadline passes. A thrown error becomes the call's status: a
+/// `StatusConvertible` determines its own, any other error becomes `INTERNAL`.
 package struct GRPCService: Sendable {
   /// The full name, such as `google.firestore.v1.Firestore`.
   package let name: String
   private(set) var methods: [String: GRPCMethod] = [:]
 
-  /// A service without methods.
   package init(name: String) {
     self.name = name
   }
@@ -72,7 +71,7 @@ package struct GRPCService: Sendable {
     }
   }
 
-  /// Adds a method with one request and one reply, which the handler gives as its message's bytes.
+  /// Adds a method with one request and one reply that the handler returns as encoded bytes.
   package mutating func unary<Request: Message>(
     encoded method: String,
     on place: GRPCPlace = .pool,
@@ -96,9 +95,9 @@ package struct GRPCService: Sendable {
     }
   }
 
-  /// Adds a method whose two streams run side by side.
+  /// Adds a method whose request and reply streams run concurrently.
   ///
-  /// The handler may return before the requests have ended; the remaining ones are not read.
+  /// The handler may return before the requests have ended; the remaining requests are not read.
   package mutating func bidirectional<Request: Message, Reply: Message>(
     _ method: String,
     _ handler:
@@ -116,22 +115,22 @@ package struct GRPCService: Sendable {
   }
 }
 
-/// Where a handler runs between its suspensions.
+/// The threads on which a handler runs between its suspensions.
 package enum GRPCPlace: Sendable {
-  /// The handler runs on the shared threads of all tasks.
+  /// The handler runs on the threads shared by all tasks.
   case pool
-  /// The handler runs on the connection's own thread, which saves a call two changes of threads.
+  /// The handler runs on the connection's own thread, which saves two thread switches per call.
   ///
-  /// For handlers that need microseconds for a short request, because the other calls of the
-  /// thread's connections wait meanwhile. Long requests go to the pool.
+  /// It is meant for handlers that need microseconds for a short request, because the other calls
+  /// of the thread's connections wait in the meantime. Long requests run on the pool.
   case connection
 }
 
-/// A method with its message types erased.
+/// A method with erased message types.
 enum GRPCMethod: Sendable {
   typealias Requests = InboundQueue<GRPCMessage>
 
-  /// Takes the request and returns the framed reply.
+  /// Handles the request and returns the framed reply.
   case unary(
     GRPCPlace,
     @Sendable (GRPCMessage, GRPCCodec, GRPCContext) async throws -> ByteBuffer
@@ -144,7 +143,7 @@ enum GRPCMethod: Sendable {
     @Sendable (Requests, GRPCCodec, GRPCStreamWriter, GRPCContext) async throws -> Void
   )
 
-  /// Whether the call starts with its first request rather than with its head.
+  /// True if the handler starts with the first request rather than with the call's head.
   var takesOneRequest: Bool {
     switch self {
     case .unary, .serverStreaming: true
@@ -153,33 +152,33 @@ enum GRPCMethod: Sendable {
   }
 }
 
-/// Sends the replies of a streaming call.
+/// The stream of replies of a streaming call.
 package struct GRPCResponseStream<Reply: Message>: Sendable {
   let writer: GRPCStreamWriter
   let codec: GRPCCodec
 
-  /// Holds exactly so many bytes, from now on, which the handler keeps for replies that it has not
-  /// queued yet.
+  /// Sets the number of bytes that the handler holds for replies it has not queued yet.
   ///
-  /// They are counted with what all slow clients have not read. Throws `RESOURCE_EXHAUSTED` when there
-  /// are too few; a call whose client has stalled ends with it when others need its bytes.
+  /// They count toward the memory of everything that slow clients have not read. Throws
+  /// `RESOURCE_EXHAUSTED` if there is not enough. If the client has stalled and other transfers
+  /// need the memory, the call ends with the same status.
   package func hold(_ bytes: Int) throws { try writer.hold(bytes) }
 
   /// Queues a reply, then waits until the client has room for more.
   ///
-  /// Throws `CancellationError` when the call is over or the task is cancelled.
+  /// Throws `CancellationError` if the call is over or the task is cancelled.
   package func send(_ reply: Reply) async throws {
     try await writer.send(try codec.frame(reply))
   }
 
-  /// Queues replies that are all there, several at a time, and waits as `send` does.
+  /// Queues replies that are already available, in batches, and waits as `send` does.
   ///
-  /// Throws as `send` does; some replies may then have been sent.
+  /// Throws as `send` does; some replies may already have been sent.
   package func send(contentsOf replies: some Sequence<Reply>) async throws {
     try await send(replies) { try codec.frame($0) }
   }
 
-  /// Queues replies given as the bytes of their messages, as `send(contentsOf:)` does.
+  /// Queues replies given as encoded bytes, as `send(contentsOf:)` does.
   package func send(encoded replies: some Sequence<[UInt8]>) async throws {
     try await send(replies) { try codec.frame(encoded: $0) }
   }
@@ -199,36 +198,36 @@ package struct GRPCResponseStream<Reply: Message>: Sendable {
     if batch.readableBytes > 0 { try await writer.send(batch) }
   }
 
-  /// The size of an HTTP/2 frame, unless the client allows a larger one.
+  /// The size of an HTTP/2 frame, unless the client allows larger ones.
   private static var batchBytes: Int { 16 << 10 }
 }
 
-/// The requests of a bidirectional call, in order; at most one task may iterate, once.
+/// The requests of a bidirectional call, in order, for one iteration by one task.
 ///
-/// A client that sends faster than the handler reads is held back. Ends when the client has
-/// finished sending; throws `INVALID_ARGUMENT` for bytes that are not a message.
+/// A client that sends faster than the handler reads is held back. The stream ends when the client
+/// has finished sending. It throws `INVALID_ARGUMENT` for bytes that are not a valid message.
 package struct GRPCRequestStream<Request: Message>: AsyncSequence, Sendable {
   package typealias Element = Request
   let queue: InboundQueue<GRPCMessage>
   let codec: GRPCCodec
 
-  /// The next request, or nil after the last; for who does not iterate.
+  /// Returns the next request, or nil after the last one, for callers that do not iterate.
   package func next() async throws -> Request? {
     var iterator = makeAsyncIterator()
     return try await iterator.next()
   }
 
-  /// The iterator; make only one.
+  /// Returns the iterator; create only one.
   package func makeAsyncIterator() -> Iterator {
     Iterator(queue: queue, codec: codec)
   }
 
-  /// Decodes one request after the other.
+  /// An iterator that decodes one request at a time.
   package struct Iterator: AsyncIteratorProtocol {
     fileprivate let queue: InboundQueue<GRPCMessage>
     fileprivate let codec: GRPCCodec
 
-    /// The next request, or nil after the last.
+    /// Returns the next request; nil after the last one.
     package mutating func next() async throws -> Request? {
       guard let message = try await queue.next() else { return nil }
       return try codec.request(message)

@@ -1,15 +1,15 @@
 import NIOCore
 import RuntimeSupport
 
-/// What one stream has received and sent, and what to do next.
+/// The state of one stream's requests and replies, which determines the next action.
 ///
-/// The owner reports what happens, then acts on `next()` until it is nil.
+/// The owner reports each event, then acts on `next()` until it returns nil.
 struct GRPCStreamState {
   private enum Inbound {
-    /// The call's one request, once it has arrived.
+    /// The call takes one request, which is set once it has arrived.
     case one(GRPCMessage?)
     case many
-    /// The client has finished, or what it sends no longer matters.
+    /// The client has finished, or its further input no longer matters.
     case over
   }
 
@@ -24,13 +24,13 @@ struct GRPCStreamState {
   private var decoder: GRPCMessageDecoder
   private var clientFinished = false
 
-  /// The state of a call whose head was accepted.
+  /// Creates the state of a call whose head was accepted.
   init(takesOneRequest: Bool, decoder: GRPCMessageDecoder) {
     inbound = takesOneRequest ? .one(nil) : .many
     self.decoder = decoder
   }
 
-  /// The bytes that no action has handed out.
+  /// The number of received bytes that no action has passed on yet.
   var heldBytes: Int {
     if case .one(let request?) = inbound {
       request.bytes.readableBytes + decoder.heldBytes
@@ -39,19 +39,19 @@ struct GRPCStreamState {
     }
   }
 
-  /// What the owner must do.
+  /// An action for the owner of the stream.
   enum Action: Equatable {
-    /// Run the call with its one request.
+    /// Run the call with its only request.
     case call(GRPCMessage)
-    /// Hand the request to the running call.
+    /// Pass the request to the running call.
     case deliver(GRPCMessage)
-    /// Tell the running call that no request follows.
+    /// Notify the running call that there are no more requests.
     case finishRequests
     /// End the call with this status.
     case fail(StatusError)
   }
 
-  /// Bytes of the request stream arrived.
+  /// Records bytes of the request stream.
   mutating func received(_ bytes: ByteBuffer) {
     switch inbound {
     case .one, .many: decoder.append(bytes)
@@ -59,12 +59,12 @@ struct GRPCStreamState {
     }
   }
 
-  /// The client has finished sending.
+  /// Records that the client has finished sending.
   mutating func receivedEnd() {
     clientFinished = true
   }
 
-  /// The next thing to do, or nil until more arrives.
+  /// Returns the next action; nil until more input arrives.
   mutating func next() -> Action? {
     switch inbound {
     case .over:
@@ -108,7 +108,7 @@ struct GRPCStreamState {
     return .fail(error)
   }
 
-  /// Whether the head goes before the reply about to be written; nil when it is too late.
+  /// Records a reply about to be written; true if the head must precede it, nil if it is too late.
   mutating func sending() -> Bool? {
     switch outbound {
     case .idle:
@@ -119,9 +119,9 @@ struct GRPCStreamState {
     }
   }
 
-  /// Whether the trailers stand alone, without a head before them, at the call's end.
+  /// Ends the call; true if the trailers are sent alone, without a head before them.
   ///
-  /// Nil when the call has already ended.
+  /// Nil if the call has already ended.
   mutating func end() -> Bool? {
     guard outbound != .ended else { return nil }
     let trailersOnly = outbound == .idle
@@ -129,10 +129,10 @@ struct GRPCStreamState {
     return trailersOnly
   }
 
-  /// Whether the call's end has been written.
+  /// True if the end of the call has been written.
   var isEnded: Bool { outbound == .ended }
 
-  /// The stream is gone; nothing can be written any more.
+  /// Records that the stream is closed and nothing more can be written.
   mutating func closed() {
     outbound = .ended
     inbound = .over
@@ -143,7 +143,7 @@ struct GRPCStreamState {
     "The request stream ended within a message."
   )
 
-  /// The status that gRPC lists for a wrong number of requests.
+  /// The status that gRPC specifies for a wrong number of requests.
   private static let wrongCount = StatusError(
     .unimplemented,
     "The method takes exactly one request message."

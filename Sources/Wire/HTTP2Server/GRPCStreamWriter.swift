@@ -3,34 +3,34 @@ import NIOCore
 import RuntimeSupport
 import Synchronization
 
-/// The path of framed replies from a handler's task to its stream, which a slow client blocks.
+/// The path of framed replies from a handler's task to its stream; a slow client makes it block.
 ///
-/// Replies are queued under a lock and written by the event loop in one go, so a quick handler
+/// Replies are queued under a lock and written together by the event loop. A fast handler therefore
 /// costs one wake-up for many replies.
 final class GRPCStreamWriter: Sendable {
-  /// The bytes of replies that wait here before `send` waits.
+  /// The number of queued bytes at which `send` begins to wait.
   ///
-  /// A few HTTP/2 frames: more would only delay replies, without raising the throughput.
+  /// It equals a few HTTP/2 frames; more would only delay replies without increasing throughput.
   private static let queuedBytesMax = 64 * 1024
 
   private let queue = Mutex(GRPCSendQueue(bytesMax: queuedBytesMax))
   private let wake: @Sendable () -> Void
   private let budget: TransferBudget?
-  /// Counts what the handler keeps for further replies.
+  /// The hold for the memory that the handler keeps for further replies.
   private let hold = Mutex<TransferHold?>(nil)
 
-  /// A writer that calls `wake` when there is something to take.
+  /// Creates a writer that calls `wake` when replies are available to `take`.
   ///
-  /// What handlers keep is counted in `budget`; nil does not bound it.
+  /// `budget` counts the memory that handlers hold; nil does not limit it.
   init(budget: TransferBudget? = nil, wake: @escaping @Sendable () -> Void) {
     self.wake = wake
     self.budget = budget
   }
 
-  /// Holds exactly so many bytes that the handler keeps while the client is slow.
+  /// Sets the number of bytes that the handler holds while the client is slow.
   ///
-  /// Throws `RESOURCE_EXHAUSTED` when the budget has too few. A call whose client takes nothing
-  /// while others need its memory ends with the same.
+  /// Throws `RESOURCE_EXHAUSTED` if the budget does not have enough. If the client reads nothing
+  /// and other transfers need the memory, the call ends with the same status.
   func hold(_ bytes: Int) throws(StatusError) {
     guard let budget else { return }
     guard bytes > 0 else { return hold.withLock { $0 = nil } }
@@ -44,7 +44,7 @@ final class GRPCStreamWriter: Sendable {
 
   private func makeHold(_ budget: TransferBudget) -> TransferHold {
     let hold = TransferHold(budget) { [weak self] in self?.close(budget.error.exhausted) }
-    // The handler works; only a wait for room is the client's.
+    // The handler is working; the client has to act only while the handler waits for room.
     hold.clientIsDone()
     return hold
   }
@@ -67,7 +67,7 @@ final class GRPCStreamWriter: Sendable {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let outcome = queue.withLock { $0.wait(ticket, continuation) }
-        // The task was cancelled before the ticket was in the queue: nobody else will resume it.
+        // The task was cancelled before the ticket was queued, so `onCancel` did not resume it.
         if outcome == .waiting {
           if Task.isCancelled { cancel(ticket) }
         } else if outcome == .hasRoom {
@@ -85,18 +85,18 @@ final class GRPCStreamWriter: Sendable {
     queue.withLock { $0.cancel(ticket) }?.resume(throwing: CancellationError())
   }
 
-  /// Takes all queued replies; call it on the event loop.
+  /// Takes all queued replies; must be called on the event loop.
   func take() -> [ByteBuffer] {
     queue.withLock { $0.take() }
   }
 
-  /// Says whether the stream has room, and resumes the waiting senders when it has.
+  /// Records whether the stream has room; if so, resumes the waiting senders.
   func setWritable(_ isWritable: Bool) {
     let waiting = queue.withLock { $0.setWritable(isWritable) }
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Ends the writer with its call: queued replies are dropped and waiting senders are told.
+  /// Closes the writer at the end of its call: drops queued replies and fails waiting senders.
   func close(_ reason: any Error = CancellationError()) {
     let waiting = queue.withLock { $0.close(reason) }
     for continuation in waiting { continuation.resume(throwing: reason) }
@@ -104,7 +104,7 @@ final class GRPCStreamWriter: Sendable {
   }
 }
 
-/// The queue of a writer, without its lock.
+/// The state of a writer's queue, without its lock.
 struct GRPCSendQueue {
   typealias Continuation = CheckedContinuation<Void, any Error>
 
@@ -113,24 +113,26 @@ struct GRPCSendQueue {
   private var bytes = 0
   private var isWritable = true
   private var isClosed = false
-  /// The error that senders get after the end.
+  /// The error for senders after the queue is closed.
   private(set) var closure: any Error = CancellationError()
   private var waiting: [Int: Continuation] = [:]
   private var ticketLast = 0
 
-  /// An empty queue of a writable stream.
+  /// Creates an empty queue for a writable stream.
   init(bytesMax: Int) {
     self.bytesMax = bytesMax
   }
 
-  /// The outcome of an attempt to wait.
+  /// The result of an attempt to wait.
   enum Outcome {
     case waiting
     case hasRoom
     case closed
   }
 
-  /// Queues a frame and says whether it is the first since the last `take`; throws when closed.
+  /// Queues a frame and returns true if it is the first since the last `take`.
+  ///
+  /// Throws if the queue is closed.
   mutating func append(_ frame: ByteBuffer) throws -> Bool {
     guard !isClosed else { throw closure }
     frames.append(frame)
@@ -138,16 +140,16 @@ struct GRPCSendQueue {
     return frames.count == 1
   }
 
-  /// Whether a sender has to wait now.
+  /// True if a sender has to wait at present.
   var mustWait: Bool { !isClosed && (!isWritable || bytes >= bytesMax) }
 
-  /// A name for one wait.
+  /// Returns a new id for a wait.
   mutating func makeTicket() -> Int {
     ticketLast += 1
     return ticketLast
   }
 
-  /// Puts a continuation into the queue, unless there is nothing to wait for.
+  /// Adds a waiting continuation, unless there is no need to wait.
   mutating func wait(_ ticket: Int, _ continuation: Continuation) -> Outcome {
     if isClosed { return .closed }
     guard mustWait else { return .hasRoom }
@@ -155,12 +157,12 @@ struct GRPCSendQueue {
     return .waiting
   }
 
-  /// Takes a continuation out, if it is still there.
+  /// Removes and returns a continuation that is still waiting.
   mutating func cancel(_ ticket: Int) -> Continuation? {
     waiting.removeValue(forKey: ticket)
   }
 
-  /// All frames, in order.
+  /// Removes and returns all frames, in order.
   mutating func take() -> [ByteBuffer] {
     defer {
       frames.removeAll(keepingCapacity: true)
@@ -169,14 +171,14 @@ struct GRPCSendQueue {
     return frames
   }
 
-  /// Notes whether the stream has room; returns the senders that may go on.
+  /// Records whether the stream has room; returns the senders that may continue.
   mutating func setWritable(_ isWritable: Bool) -> [Continuation] {
     self.isWritable = isWritable
     guard !mustWait else { return [] }
     return removeWaiting()
   }
 
-  /// Drops everything; returns the senders to tell.
+  /// Drops all frames and closes the queue; returns the senders to fail.
   mutating func close(_ reason: any Error = CancellationError()) -> [Continuation] {
     if !isClosed { closure = reason }
     isClosed = true

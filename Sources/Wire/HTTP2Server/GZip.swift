@@ -2,16 +2,17 @@ import CZlib
 import NIOCore
 import RuntimeSupport
 
-/// The one compression of messages that Hearth supports.
+/// The gzip compression of messages, the only one that Hearth supports.
 enum GZip {
-  /// The room made at a time; most messages need it once.
+  /// The size by which output grows; one step is enough for most messages.
   private static let pieceBytes = 16 * 1024
-  /// Quick rather than small: compressed messages cross a loopback or a local network.
+  /// The compression level: fast rather than small, for loopback and local networks.
   private static let level: Int32 = 1
 
-  /// Decompresses the bytes; throws what ends the call.
+  /// Decompresses a message; a thrown error ends the call.
   ///
-  /// Stops as soon as there are more than the limit, so a small message cannot fill the memory.
+  /// It stops as soon as the output exceeds the limit, so that a small message cannot fill the
+  /// memory.
   static func inflate(
     _ compressed: ByteBuffer,
     limit: GRPCMessageLimit
@@ -32,7 +33,6 @@ enum GZip {
     }
   }
 
-  /// Compresses the bytes.
   static func deflate(_ plain: ByteBuffer) throws(StatusError) -> ByteBuffer {
     let stream = makeStream()
     defer { stream.deallocate() }
@@ -49,14 +49,14 @@ enum GZip {
     }
   }
 
-  /// A stream at a fixed address, which zlib requires.
+  /// Allocates a stream at a fixed address, which zlib requires.
   private static func makeStream() -> UnsafeMutablePointer<z_stream> {
     let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     stream.initialize(to: z_stream())
     return stream
   }
 
-  /// Takes as much as possible of `input` and writes a piece of `output`.
+  /// Consumes as much of `input` as possible and writes one piece of `output`.
   private static func step(
     _ stream: UnsafeMutablePointer<z_stream>,
     _ input: inout ByteBuffer,

@@ -3,11 +3,11 @@ package import Logging
 package import NIOCore
 package import RuntimeSupport
 
-/// gRPC over HTTP/2, on connections that somebody else accepts.
+/// A server for gRPC over HTTP/2, on connections that another component accepts.
 ///
-/// Give `configure` to `HTTPService` as its `http2`. When the connection is told to quiesce, the
-/// client gets GOAWAY, running calls finish, and the connection closes; the acceptor bounds the
-/// time.
+/// Pass `configure` to `HTTPService` as its `http2`. When the connection is asked to quiesce, the
+/// client receives GOAWAY, running calls finish, and the connection closes. The component that
+/// accepted the connection limits the time for this.
 package struct HTTP2Router: Sendable {
   private let methods: [String: GRPCMethod]
   private let services: Set<String>
@@ -17,12 +17,13 @@ package struct HTTP2Router: Sendable {
   private let budget: TransferBudget?
   private let logger: Logger
 
-  /// A server for these services; the last one wins when several have the same method.
+  /// Creates a server for the given services; for a repeated method the last service is used.
   ///
-  /// `rest` answers the streams that are not gRPC's; without it they get 415. For a method that
-  /// none of the services has, `elsewhere` may say where it is served; the `UNIMPLEMENTED` message
-  /// repeats that. `budget` bounds the memory for requests that are arriving and replies that are
-  /// unread; without it only each connection has its bounds.
+  /// - `rest` handles streams that are not gRPC; without it they receive 415.
+  /// - `budget` limits the memory for incoming requests and unread replies; without it only the
+  ///   limits per connection apply.
+  /// - `elsewhere` may return a hint about the server of a method that no service has. The hint is
+  ///   added to the `UNIMPLEMENTED` message.
   package init(
     services: [GRPCService],
     rest: HTTP2Responder? = nil,
@@ -44,64 +45,69 @@ package struct HTTP2Router: Sendable {
     self.logger = logger
   }
 
-  /// The bounds of a connection and its calls.
+  /// The limits of a connection and its calls.
   package struct Configuration: Sendable {
-    /// The longest request message, before and after decompression; production's limit.
+    /// The maximum size of a request message, before and after decompression; production's limit.
     package var requestBytesMax: Int
-    /// The status for a longer message; gRPC's own libraries use `RESOURCE_EXHAUSTED`.
+    /// The status for a message that is too long; gRPC's own libraries use `RESOURCE_EXHAUSTED`.
     package var requestTooLargeCode: StatusCode
-    /// The bytes of incomplete requests that all calls of a connection hold.
+    /// The maximum number of bytes of incomplete requests that all calls of a connection hold.
     ///
-    /// It is several times the largest request; the call that exceeds it ends with
+    /// It is several times the largest request. The call that exceeds it ends with
     /// `RESOURCE_EXHAUSTED`.
     package var heldBytesMax: Int
-    /// The calls open at once on one connection.
+    /// The maximum number of open calls on one connection.
     ///
-    /// Each listener of a client is a call, and clients with hundreds exist. NIO's 100 would make
-    /// further calls wait silently.
+    /// Each listener of a client is a call, and some clients have hundreds. NIO's limit of 100
+    /// would make further calls wait silently.
     package var streamsMax: Int
-    /// The running handlers of one connection, including those of cancelled calls.
+    /// The maximum number of running handlers of one connection.
     ///
-    /// Beyond it a new call is refused in a way that clients retry, so that quick resets do not
-    /// start more handlers than there may be open calls.
+    /// Handlers of cancelled calls count as well. Beyond the maximum, a new call is refused in a
+    /// way that clients retry. Quick resets therefore cannot start an unlimited number of handlers.
     package var runningCallsMax: Int
-    /// The size of all headers of one call together.
+    /// The maximum size of all headers of one call.
     ///
-    /// It holds an ID token, an App Check token and the routing headers several times.
+    /// It has room for several times the size of an ID token, an App Check token and the routing
+    /// headers.
     package var headerBytesMax: Int
-    /// The client's resets within `floodWindow`.
+    /// The maximum number of resets by the client within `floodWindow`.
     ///
     /// A closing client resets all its calls at once, and tests open and close clients all day.
     package var resetsMax: Int
-    /// The PING, SETTINGS and PRIORITY frames within `floodWindow`.
+    /// The maximum number of PING, SETTINGS and PRIORITY frames within `floodWindow`.
     ///
-    /// The common gRPC clients measure bandwidth by a PING for every burst of data; on loopback
+    /// Common gRPC clients measure bandwidth with a PING for each burst of data, and on loopback
     /// bursts are short.
     package var controlFramesMax: Int
-    /// The shortest time between PINGs of a client that gets no data.
+    /// The minimum time between PINGs of a client that receives no data.
     ///
-    /// gRPC's clients send keep-alives every 10 seconds at most. gRPC's servers require 5 minutes
-    /// by default, Google's less, and the mobile Firestore clients send one every 30 s.
+    /// gRPC clients send keep-alives at most every 10 seconds. gRPC servers require 5 minutes by
+    /// default, Google's servers less, and the mobile Firestore clients send one every 30 seconds.
     package var pingIntervalMin: Duration
-    /// The time over which resets, control frames and odd events are counted.
+    /// The time window for counting resets, control frames and glitches.
     package var floodWindow: Duration
-    /// The odd events within `floodWindow`, such as data for a call that has just ended.
+    /// The maximum number of glitches within `floodWindow`.
     ///
-    /// Every call that ends while its client still sends can cause as many as its window has
-    /// frames.
+    /// Data for a call that has just ended is an example of a glitch. A call that ends while its
+    /// client is still sending can cause as many glitches as its window has frames.
     package var glitchesMax: Int
-    /// The bytes a client may send ahead on one call; a fraction of the largest request.
+    /// The number of bytes that a client may send ahead on one call.
+    ///
+    /// The default is a fraction of the largest request.
     package var streamWindowBytes: Int
-    /// The bytes a client may send ahead on all calls together.
+    /// The number of bytes that a client may send ahead on all calls together.
     package var connectionWindowBytes: Int
-    /// The silence after which the client is asked for a sign of life.
+    /// The time without input after which the server sends a keep-alive PING.
     package var keepAliveInterval: Duration
-    /// The time for the sign of life, after which the connection is closed.
+    /// The time for the reply to a keep-alive PING, after which the connection is closed.
     package var keepAliveTimeMax: Duration
-    /// The time after which an idle connection is told to go; clients open another when needed.
+    /// The idle time after which the server sends GOAWAY.
+    ///
+    /// Clients open a new connection when they need one.
     package var idleTimeMax: Duration
 
-    /// The bounds; each default's reason stands beside its property.
+    /// Creates limits; the reason for each default is in the comment of its property.
     package init(
       requestBytesMax: Int = 11 * 1024 * 1024,
       requestTooLargeCode: StatusCode = .resourceExhausted,
@@ -139,7 +145,7 @@ package struct HTTP2Router: Sendable {
     }
   }
 
-  /// Builds the HTTP/2 pipeline of a connection; call it on the connection's event loop.
+  /// Builds the HTTP/2 pipeline of a connection; must be called on the connection's event loop.
   @Sendable package func configure(_ channel: any Channel) -> EventLoopFuture<Void> {
     let connection = GRPCConnection(
       methods: methods,

@@ -5,26 +5,28 @@ package import NIOCore
 import NIOHPACK
 import RuntimeSupport
 
-/// Answers a request that is not gRPC's, with a response even for errors.
+/// A function that handles a request other than gRPC and returns a response even for errors.
 ///
-/// Runs in the stream's own task, which is cancelled when the stream ends.
+/// It runs in the stream's own task, which is cancelled when the stream ends.
 package typealias HTTP2Responder = @Sendable (Request, any Channel) async -> Response
 
-/// One plain HTTP request on a stream.
+/// A plain HTTP request on a stream.
 ///
-/// `@unchecked Sendable`: all properties are touched on the connection's event loop only; the
-/// task holds a reference just to come back to it.
+/// It is `@unchecked Sendable` because all properties are accessed on the connection's event loop
+/// only. The task holds a reference to it only to return to the event loop.
 final class HTTPCall: HTTP2Call, @unchecked Sendable {
   private let server: GRPCConnection
   private let stream: HTTP2Stream
   private var task: Task<Void, Never>?
   private var writer: GRPCStreamWriter?
   private let body: InboundQueue<ByteBuffer>
-  /// Keeps the call alive for its queue; emptied at the stream's end, which breaks the cycle.
+  /// A reference that keeps the call alive for its queue; cleared when the stream closes.
+  ///
+  /// Clearing it breaks the reference cycle.
   private let own: NIOLoopBoundBox<HTTPCall?>
   private var isPaused = false
 
-  /// Begins the responder's task.
+  /// Creates the call and starts the responder's task.
   init(
     _ head: HTTP2RequestHead,
     stream: HTTP2Stream,
@@ -61,14 +63,14 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
     stream.connection.runningCalls += 1
     // The call owns the task and cancels it when its stream ends.
     task = Task {
-      // The body counts as held until it is worked on no more.
+      // Holds the memory reserved for the body until the responder is done with it.
       defer { withExtendedLifetime(hold) {} }
       let response = await responder(request, channel)
       let isBodiless = request.method == .head
       let head = ByteBuffer(response)
       loop.execute {
         self.stream.writeHead(head, end: isBodiless)
-        // The first bytes of the body may take long to come.
+        // The first bytes of the body may take a long time to arrive.
         self.stream.flush()
       }
       var isWhole = true
@@ -97,7 +99,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
   }
 
   var wantsMore: Bool { !isPaused }
-  /// What has come while the reader is busy; the stream's window bounds it.
+  /// The number of bytes received while the reader is busy; the stream's window limits it.
   private(set) var heldBytes = 0
 
   func received(_ bytes: ByteBuffer) {
@@ -143,7 +145,7 @@ final class HTTPCall: HTTP2Call, @unchecked Sendable {
 }
 
 extension HTTPRequest {
-  /// The request's head for a stream's head, which has been checked.
+  /// Creates a request head from a stream's head, which has been validated.
   fileprivate init(_ head: HTTP2RequestHead) {
     self.init(
       method: Method(head.method) ?? .get,
@@ -159,12 +161,12 @@ extension HTTPRequest {
 }
 
 extension ByteBuffer {
-  /// Fields that HTTP/2 does not use.
+  /// The connection-specific header fields, which HTTP/2 does not allow.
   private static let connectionFields: Set<String> = [
     "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
   ]
 
-  /// The header block for a response's head.
+  /// Creates the header block of a response's head.
   fileprivate init(_ response: Response) {
     self.init()
     writeStatusField(response.head.status.code)

@@ -12,15 +12,15 @@ import ServiceLifecycle
   import Musl
 #endif
 
-/// Answers requests whose body is whole without a task.
+/// A responder that handles requests with a whole body without a task.
 ///
-/// Most of a small request's cost is the way from the event loop to a task and back.
+/// Most of the cost of a small request is the switch from the event loop to a task and back.
 package protocol ImmediateResponder: Sendable {
-  /// Begins to answer a request on its connection's event loop, or leaves it to the service's
-  /// responder by returning nil; must not block.
+  /// Starts handling a request on its connection's event loop; must not block.
   ///
-  /// Calls `reply` once, on any thread, even after it was told to stop. Returns a closure that
-  /// stops the answer when the client leaves.
+  /// Returns nil to leave the request to the service's responder. Otherwise calls `reply` once, on
+  /// any thread, even after it was asked to stop, and returns a closure that stops the work when
+  /// the client leaves.
   func begin(
     _ request: Request,
     on eventLoop: any EventLoop,
@@ -28,21 +28,23 @@ package protocol ImmediateResponder: Sendable {
   ) -> (@Sendable () -> Void)?
 }
 
-/// One listening socket: HTTP/1.1, and HTTP/2 if a pipeline for it is given.
+/// A listening socket for HTTP/1.1, and for HTTP/2 if a pipeline for it is given.
 ///
-/// `run()` throws `ListenError` when it cannot have the address. On graceful shutdown it stops
-/// accepting, lets running requests finish for `drainTimeMax`, then cancels their tasks and closes
-/// their connections; a task that ignores that is waited for `abortTimeMax` more. Cancelling
-/// `run()` does the latter at once.
+/// `run()` throws `ListenError` if it cannot listen at the address. On graceful shutdown it stops
+/// accepting and lets running requests finish for `drainTimeMax`. Then it cancels their tasks and
+/// closes their connections, and waits at most `abortTimeMax` for tasks that ignore cancellation.
+/// Cancelling `run()` cancels and closes at once.
 package struct HTTPService: Service {
-  /// Answers one request; a thrown error becomes a Google JSON error body.
+  /// A function that handles one request; a thrown error becomes a Google JSON error body.
   ///
-  /// Runs in a task of its own, one at a time for a connection; the task is cancelled when its
+  /// It runs in a task of its own, one at a time per connection. The task is cancelled when its
   /// client leaves and when the drain time is over. The rest of an unread body is skipped if it is
-  /// short, and else ends the connection.
+  /// short; otherwise the connection is closed.
   package typealias Responder = @Sendable (Request, HTTPContext) async throws -> Response
 
-  /// Looks at the head of an HTTP/1.1 request before the responder; a response settles the request.
+  /// A function that sees the head of an HTTP/1.1 request before the responder.
+  ///
+  /// If it returns a response, the responder is not called.
   package typealias Screen = @Sendable (Request) -> Response?
 
   private var address: ServerAddress
@@ -59,16 +61,20 @@ package struct HTTPService: Service {
   private let outlivesClient: @Sendable (Request) -> Bool
   private let responder: Responder
 
-  /// A server that does nothing before `run()`.
+  /// Creates a server that does nothing before `run()`.
   ///
-  /// `http2` builds the pipeline of a connection that begins with the HTTP/2 preface; without it
-  /// such a connection is a malformed request. `roster` bounds the connections of all services that
-  /// share it; without it the service has one of its own. `budget` bounds their memory for bodies
-  /// and responses; without it there is no bound. `immediate` is asked before the responder.
-  /// `onListening` gets the address with the real port; connections made while it runs wait until
-  /// it returns. `onQuiesce` is called when shutdown begins: end there what would outlast the drain
-  /// time. A request whose client has left is finished all the same if `outlivesClient` returns
-  /// true for its head; then only a stop cancels the responder's task.
+  /// - `http2` builds the pipeline of a connection that begins with the HTTP/2 preface. Without it,
+  ///   such a connection is a malformed request.
+  /// - `roster` limits the connections of all services that share it; by default the service has
+  ///   its own roster.
+  /// - `budget` limits the memory for bodies and responses; without it there is no limit.
+  /// - `onListening` receives the address with the actual port. Connections that arrive while it
+  ///   runs wait until it returns.
+  /// - `onQuiesce` is called when shutdown begins: end any work there that would outlast the drain
+  ///   time.
+  /// - `immediate` is asked before the responder.
+  /// - `outlivesClient` returns true for the head of a request that must finish although its client
+  ///   has left. Only a stop of the service then cancels the responder's task.
   package init(
     address: ServerAddress,
     http2: (@Sendable (any Channel) -> EventLoopFuture<Void>)? = nil,
@@ -99,47 +105,50 @@ package struct HTTPService: Service {
     self.responder = responder
   }
 
-  /// The same service at another address.
+  /// Returns a copy of the service with another address.
   package func listening(at address: ServerAddress) -> HTTPService {
     var service = self
     service.address = address
     return service
   }
 
-  /// The bounds of one listening socket.
+  /// The limits of one listening socket.
   package struct Configuration: Sendable {
-    /// The connections that the system completes before they are accepted here; Linux's usual cap.
+    /// The number of connections that the system completes before they are accepted.
+    ///
+    /// The default is Linux's usual maximum.
     package var backlog: Int
-    /// How long a connection may be silent between requests, or leave its responses unread.
+    /// The time that a connection may be idle between requests, or leave its responses unread.
     ///
-    /// Longer than the 600 s of Google's front ends, so that a client which pools connections as it
-    /// does for them never writes to a connection that is just being closed.
+    /// It is longer than the 600 s of Google's front ends. A client that pools connections for
+    /// those front ends therefore never writes to a connection that is just being closed.
     package var idleTimeMax: Duration
-    /// How long a new connection may leave its protocol undecided.
+    /// The time that a new connection may leave its protocol undecided.
     package var sniffTimeMax: Duration
-    /// How long the head of a request may take to come, once it has begun.
+    /// The time in which the head of a request must arrive once it has begun.
     package var headTimeMax: Duration
-    /// How long a body may take to come that is so short that nobody hears of it before its end.
+    /// The time in which a short body must arrive; the responder is called only after its end.
     package var shortBodyTimeMax: Duration
-    /// How long a longer body may pause.
+    /// The longest pause within a longer body.
     package var bodyPauseMax: Duration
-    /// How long a longer body may take at any rate; as Apache's and nginx's usual limits.
+    /// The minimum time allowed for a longer body; the default follows Apache and nginx.
     package var bodyTimeMin: Duration
-    /// The bytes a second that it must have come at on average after that time; 0 for any.
+    /// The average number of bytes per second required of a body after `bodyTimeMin`.
     ///
-    /// Slower than any network, and enough that a body of a byte now and then does not stay for
-    /// hours. Does not count while the reader is busy, nor once the response has begun.
+    /// Zero means that there is no minimum. The default is slower than any network, but keeps a
+    /// client from sending a body for hours byte by byte. The minimum does not apply while the
+    /// reader is busy or once the response has begun.
     package var bodyRateMin: Int
-    /// How long a client that sends no more is believed to wait for its answer before it is asked.
+    /// The time before the server probes whether a client that has stopped sending still waits.
     ///
-    /// Nil for servers whose clients mean by it that they have left.
+    /// Nil for servers whose clients stop sending only when they have left.
     package var halfCloseTimeMax: Duration?
-    /// How long requests may still run after graceful shutdown has begun.
+    /// The time that requests may still run after graceful shutdown has begun.
     package var drainTimeMax: Duration
-    /// The size of all header fields of a request together; tokens and cookies fit many times.
+    /// The maximum size of all header fields of a request; far more than tokens and cookies need.
     package var headerBytesMax: Int
 
-    /// The bounds; each has a default that suits a development machine.
+    /// Creates limits; each has a default that suits a development machine.
     package init(
       backlog: Int = 1024,
       idleTimeMax: Duration = .seconds(620),
@@ -180,7 +189,7 @@ package struct HTTPService: Service {
     roster.enter(door: listener)
     await onListening(address.bound(to: listener.localAddress))
     await withTaskCancellationOrGracefulShutdownHandler {
-      // It fails when the socket is closed already; then there is nothing to wait for.
+      // This fails if the socket is already closed; then there is nothing to wait for.
       try? await listener.setOption(.autoRead, value: true).get()
       try? await listener.closeFuture.get()
     } onCancelOrGracefulShutdown: {
@@ -190,7 +199,7 @@ package struct HTTPService: Service {
     connections.quiesce()
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await connections.ended() }
-      // Cancelled when the server has drained.
+      // Cancelled once all connections have ended.
       group.addTask { try? await Task.sleep(for: configuration.drainTimeMax) }
       await group.next()
       connections.abort()
@@ -199,10 +208,11 @@ package struct HTTPService: Service {
     }
   }
 
-  /// Waits a little for the tasks that `abort` has cancelled.
+  /// Waits briefly for the tasks that `abort` has cancelled.
   private func endWait(for connections: OpenConnections) async {
     let bound = Task.isCancelled ? Duration.zero : Self.abortTimeMax
-    // Owned by this call, which awaits it; of its own, because this task may be cancelled.
+    // This call owns and awaits the timer, which is unstructured because this task may be
+    // cancelled.
     let timer = Task {
       try? await Task.sleep(for: bound)
       let left = connections.endWait()
@@ -213,7 +223,7 @@ package struct HTTPService: Service {
     timer.cancel()
   }
 
-  /// How long cancelled requests may still run before the service ends without them.
+  /// The time that cancelled requests may still run before the service ends without them.
   private static let abortTimeMax = Duration.milliseconds(200)
 
   private func listen(_ connections: OpenConnections) async throws -> any Channel {
@@ -255,7 +265,7 @@ package struct HTTPService: Service {
     }
   }
 
-  /// Prepares an accepted connection; NIO lets no bytes in before this has returned.
+  /// Prepares an accepted connection; NIO delivers no bytes before this method has returned.
   private func setUp(_ channel: any Channel, _ exchanges: HTTPExchanges) throws {
     guard let http2 else { return try setUpHTTP1(channel, exchanges) }
     try channel.pipeline.syncOperations.addHandler(
@@ -292,12 +302,11 @@ package struct HTTPService: Service {
 }
 
 extension HTTPService: CustomStringConvertible {
-  /// A description for the log.
   package var description: String { "HTTP at \(address)" }
 }
 
 extension ServerAddress {
-  /// The same address with the port that the system chose.
+  /// Returns the address with the port that the system chose.
   fileprivate func bound(to socket: SocketAddress?) -> ServerAddress {
     guard case .tcp(let host, let port) = self else { return self }
     return .tcp(host: host, port: socket?.port ?? port)

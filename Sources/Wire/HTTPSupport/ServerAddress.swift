@@ -9,14 +9,16 @@ package import RuntimeSupport
   import Musl
 #endif
 
-/// Where a server listens.
+/// The address at which a server listens.
 package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
-  /// A host name or IP address and a port; port 0 takes a free one.
+  /// A host name or IP address and a port; port 0 selects a free port.
   case tcp(host: String, port: Int)
-  /// A socket file; an old file at the path is replaced, and the new one is removed at the end.
+  /// A socket file.
+  ///
+  /// An existing file at the path is replaced, and the new file is removed at the end.
   case unixSocket(path: String)
 
-  /// The port, or nil for a socket file.
+  /// The port; nil for a socket file.
   package var port: Int? {
     switch self {
     case .tcp(_, let port): port
@@ -24,7 +26,7 @@ package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// `host:port`, IPv6 addresses in brackets, or the path of the socket file.
+  /// The address as `host:port`, with IPv6 addresses in brackets, or the path of the socket file.
   package var description: String {
     switch self {
     case .tcp(let host, let port):
@@ -35,14 +37,13 @@ package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// Why a server cannot listen at its address, and what to do about it.
+/// An error for a server that cannot listen at its address, with a suggested remedy.
 package struct ListenError: StatusConvertible, CustomStringConvertible {
   package var address: ServerAddress
   package var reason: Reason
-  /// The system's error, for the log.
   package var cause: any Error
 
-  /// What is wrong with the address.
+  /// The reason why the address cannot be used.
   package enum Reason: Sendable, Hashable {
     case inUse
     case notPermitted
@@ -71,7 +72,7 @@ package struct ListenError: StatusConvertible, CustomStringConvertible {
 
   package var description: String { statusMessage }
 
-  /// Names what a failed bind means.
+  /// Derives the reason from the error of a failed bind.
   init(_ address: ServerAddress, cause: any Error) {
     self.address = address
     self.cause = cause

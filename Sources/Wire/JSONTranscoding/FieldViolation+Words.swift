@@ -1,7 +1,7 @@
 package import RuntimeSupport
 
 extension FieldViolation {
-  /// A value that its field cannot hold.
+  /// Returns a violation for a value that its field cannot hold.
   package static func invalidValue(at place: String?, _ type: String, _ words: String)
     -> FieldViolation
   {
@@ -9,7 +9,7 @@ extension FieldViolation {
     return FieldViolation(field: place, description: "Invalid value\(at) (\(type)), \(words)")
   }
 
-  /// A name that cannot be where it stands.
+  /// Returns a violation for a name that is not allowed in its place.
   package static func unknownName(_ name: String, at place: String?, _ words: String)
     -> FieldViolation
   {

@@ -1,25 +1,25 @@
 import RuntimeSupport
 
-/// Walks JSON as leniently as Google's front ends do, and complains as they do.
+/// A JSON reader that is as lenient as Google's front ends and reports the same errors.
 ///
-/// Single quotes, bare keys, commas before a closing bracket and control characters in strings are
-/// let through. The source of what is accepted and said is protobuf's `JsonStreamParser`, whose
-/// answers are recorded.
+/// It accepts single quotes, bare keys, commas before a closing bracket and control characters in
+/// strings. The accepted input and the error messages follow protobuf's `JsonStreamParser`, whose
+/// responses were recorded.
 struct JSONCursor {
   private let bytes: [UInt8]
   private var index = 0
   private var depth = 0
 
-  /// Objects and arrays inside each other.
+  /// The maximum nesting depth of objects and arrays.
   static let depthMax = 100
   private static let contextBytes = 20
 
-  /// What stands next.
+  /// The kind of the next value.
   enum Token {
     case object, array, string, number, `true`, `false`, null
   }
 
-  /// A cursor at the beginning; throws when the bytes are no UTF-8.
+  /// Creates a cursor at the beginning; throws if the bytes are not UTF-8.
   init(_ bytes: [UInt8]) throws(StatusError) {
     self.bytes = bytes
     guard bytes.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) }) != nil else {
@@ -31,7 +31,7 @@ struct JSONCursor {
 
   // MARK: Structure
 
-  /// The kind of the value that stands next.
+  /// Returns the kind of the next value without consuming it.
   mutating func peek() throws(StatusError) -> Token {
     skipSpace()
     guard index < bytes.count else { throw failure("Unexpected end of string. Expected a value.") }
@@ -51,10 +51,10 @@ struct JSONCursor {
     }
   }
 
-  /// Passes over an object's opening bracket.
+  /// Consumes the opening bracket of an object.
   mutating func beginObject() throws(StatusError) { try begin() }
 
-  /// Passes over an array's opening bracket.
+  /// Consumes the opening bracket of an array.
   mutating func beginArray() throws(StatusError) { try begin() }
 
   private mutating func begin() throws(StatusError) {
@@ -65,7 +65,7 @@ struct JSONCursor {
     index += 1
   }
 
-  /// The next key of an object, whose value follows; nil at the object's end.
+  /// Consumes the next key of an object, whose value follows; nil at the end of the object.
   mutating func key(isFirst: Bool) throws(StatusError) -> ArraySlice<UInt8>? {
     skipSpace()
     if !isFirst {
@@ -94,7 +94,7 @@ struct JSONCursor {
     return key
   }
 
-  /// Whether another value follows in an array, at which the cursor then stands.
+  /// Moves to the next array element and returns true; false after consuming the array's end.
   mutating func element(isFirst: Bool) throws(StatusError) -> Bool {
     skipSpace()
     if !isFirst {
@@ -110,13 +110,13 @@ struct JSONCursor {
     return false
   }
 
-  /// Checks that nothing follows the payload's value.
+  /// Throws if anything follows the payload's value.
   mutating func end() throws(StatusError) {
     skipSpace()
     guard index == bytes.count else { throw failure("Parsing terminated before end of input.") }
   }
 
-  /// Passes over a value of any kind.
+  /// Consumes a value of any kind.
   mutating func skip() throws(StatusError) {
     switch try peek() {
     case .object:
@@ -142,7 +142,7 @@ struct JSONCursor {
 
   // MARK: Scalars
 
-  /// Reads a bare key.
+  /// Consumes a bare key.
   private mutating func word() -> ArraySlice<UInt8> {
     let start = index
     while index < bytes.count, Self.isWord(bytes[index]) || Self.isDigit(bytes[index]) {
@@ -151,7 +151,7 @@ struct JSONCursor {
     return bytes[start..<index]
   }
 
-  /// Reads a number, as it is spelled.
+  /// Consumes a number and returns it as written.
   mutating func number() throws(StatusError) -> String {
     let start = index
     while index < bytes.count, Self.isOfNumber(bytes[index]) { index += 1 }
@@ -174,7 +174,7 @@ struct JSONCursor {
     return spelled
   }
 
-  /// Reads a string's bytes in UTF-8.
+  /// Consumes a string and returns its UTF-8 bytes.
   mutating func string() throws(StatusError) -> ArraySlice<UInt8> {
     let quote = bytes[index]
     let start = index
@@ -202,7 +202,7 @@ struct JSONCursor {
     }
   }
 
-  /// Appends what a backslash stands for together with what follows it.
+  /// Consumes the rest of an escape sequence and appends the character that it represents.
   private mutating func appendEscaped(to text: inout ArraySlice<UInt8>) throws(StatusError) {
     guard index < bytes.count else { return }
     let byte = bytes[index]
@@ -241,7 +241,7 @@ struct JSONCursor {
     return Array(text.utf8)
   }
 
-  /// Four hexadecimal digits.
+  /// Consumes four hexadecimal digits.
   private mutating func unit() -> UInt16? {
     guard index + 4 <= bytes.count else { return nil }
     var unit: UInt16 = 0
@@ -285,11 +285,11 @@ struct JSONCursor {
     failure(index == bytes.count ? "Unexpected end of string. \(words)" : words)
   }
 
-  /// A complaint with what stands around the cursor and a mark below it.
+  /// Returns an error with the text around the cursor and a mark below the cursor's position.
   private func failure(_ words: String) -> StatusError {
     var begin = index
     var end = index
-    // At the end of all, front ends have nothing left to show.
+    // At the end of the input, Google's front ends show no context.
     if index < bytes.count {
       begin = max(0, index - Self.contextBytes)
       end = min(bytes.count, index + Self.contextBytes)

@@ -6,15 +6,15 @@ package import SwiftProtobuf
   import Foundation
 #endif
 
-/// A value in JSON that has no parts.
+/// A JSON value that is neither an object nor an array.
 enum JSONScalar {
   case string(ArraySlice<UInt8>)
-  /// As it is spelled.
+  /// A number as written.
   case number(String)
   case boolean(Bool)
   case null
 
-  /// How complaints show it.
+  /// The value as shown in error messages.
   var spelled: String {
     switch self {
     case .string(let bytes): "\"\(String(decoding: bytes, as: UTF8.self))\""
@@ -24,7 +24,7 @@ enum JSONScalar {
     }
   }
 
-  /// The value as a field of that kind has it on the wire, or nil when the field cannot hold it.
+  /// Returns the wire encoding as a kind of field; nil if the field cannot hold the value.
   func encoded(as kind: MessageField.Kind) -> (wire: Int, bytes: [UInt8])? {
     var bytes: [UInt8] = []
     switch kind {
@@ -77,7 +77,7 @@ enum JSONScalar {
     case .boolean, .null: return nil
     }
     if let number = Number(text) { return number }
-    // Beyond these a double stands for other whole numbers, too.
+    // From 2^53 on, a double also stands for other whole numbers.
     guard let double = Self.decimal(text), abs(double) < 0x1p53 else { return nil }
     return Number(exactly: double)
   }
@@ -97,7 +97,9 @@ enum JSONScalar {
     }
   }
 
-  /// A number in decimals; Swift knows hexadecimal ones and other names of infinity, too.
+  /// Parses a decimal number.
+  ///
+  /// `Double` alone would also accept hexadecimal numbers and other names of infinity.
   private static func decimal(_ text: String) -> Double? {
     text.utf8.allSatisfy { "0123456789+-.eE".utf8.contains($0) } ? Double(text) : nil
   }
@@ -115,7 +117,7 @@ enum JSONScalar {
     }
   }
 
-  /// The number of an enumeration's value; any number is one.
+  /// Returns the number of an enumeration value, given by name or by any number.
   private func number(in numbers: [String: Int32]) -> Int32? {
     guard case .string(let bytes) = self else {
       if case .null = self { return 0 }
@@ -127,17 +129,17 @@ enum JSONScalar {
   }
 }
 
-/// What is wrong with the text of a time.
+/// The reason why a text is not a valid time.
 package enum TimestampFlaw: String, Error {
   case format =
     "Illegal timestamp format; timestamps must end with 'Z' or have a valid timezone offset."
   case range = "Timestamp value exceeds limits"
 }
 
-/// Seconds of the years 0001 to 9999.
+/// The seconds since 1970 of the years 0001 to 9999.
 private let secondsOfYears: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
 
-/// Reads a time in RFC 3339.
+/// Parses a time in RFC 3339.
 package func timestamp(_ text: String) throws(TimestampFlaw) -> Google_Protobuf_Timestamp {
   let isPlain = !text.contains { $0 == "\"" || $0 == "\\" }
   if isPlain, let time = try? Google_Protobuf_Timestamp(jsonString: "\"\(text)\"") { return time }
@@ -145,7 +147,7 @@ package func timestamp(_ text: String) throws(TimestampFlaw) -> Google_Protobuf_
     let hours = Int(offset.3), let minutes = Int(offset.4), hours < 24, minutes < 60,
     isPlain, var time = try? Google_Protobuf_Timestamp(jsonString: "\"\(offset.1)Z\"")
   {
-    // Offsets that the library does not know, such as that of the Line Islands.
+    // Handles offsets that the library does not support, such as that of the Line Islands.
     time.seconds += Int64((offset.2 == "+" ? -60 : 60) * (hours * 60 + minutes))
     guard secondsOfYears.contains(time.seconds) else { throw .range }
     return time
@@ -155,7 +157,7 @@ package func timestamp(_ text: String) throws(TimestampFlaw) -> Google_Protobuf_
   throw isDated && (year.count > 4 || year == "0000") ? .range : .format
 }
 
-/// The bytes that base64 of either alphabet stands for, padded or not; nil when it is neither.
+/// Decodes base64 in either alphabet, with or without padding; nil if the text is malformed.
 package func base64Decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
   var standard = text.map { byte -> UInt8 in
     switch byte {

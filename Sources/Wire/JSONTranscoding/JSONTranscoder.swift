@@ -7,13 +7,12 @@ package import SwiftProtobuf
   import Foundation
 #endif
 
-/// Turns JSON into messages as Google's front ends do, and says what is wrong in their words.
+/// A converter from JSON to messages with the behavior and the errors of Google's front ends.
 ///
-/// It accepts what they accept: both names of a field, numbers as strings, names of enumerations in
-/// any case, one value for a list, wrapped numbers with and without their object. What is wrong with
-/// the values is told at once, a hundred at most with their places; a mistake of syntax ends the
-/// reading. The
-/// source is protobuf's `ProtoStreamObjectWriter` and recorded answers.
+/// It accepts the same input: both names of a field, numbers as strings, names of enumerations in
+/// any case, a single value for a list, and wrapped numbers with or without their object. Invalid
+/// values are reported together with their places, at most a hundred of them. A syntax error ends
+/// the parsing. The sources are protobuf's `ProtoStreamObjectWriter` and recorded responses.
 package struct JSONTranscoder {
   private let schema: MessageSchema
   private var cursor: JSONCursor
@@ -25,10 +24,10 @@ package struct JSONTranscoder {
     var index: Int?
   }
 
-  /// Reads a message; an empty payload is an empty message.
+  /// Parses a message; an empty payload is an empty message.
   ///
   /// `root` is the place of the message in the whole request. Throws `INVALID_ARGUMENT` with a
-  /// violation for everything that is wrong.
+  /// violation for each error.
   package static func message<M: Message>(
     _ json: [UInt8],
     at root: String? = nil,
@@ -69,7 +68,7 @@ package struct JSONTranscoder {
     try cursor.end()
   }
 
-  /// Reads an object at whose bracket the cursor stands.
+  /// Parses an object; the cursor is at its opening bracket.
   private mutating func message(
     _ type: MessageType,
     into bytes: inout [UInt8]
@@ -102,7 +101,7 @@ package struct JSONTranscoder {
     }
   }
 
-  /// Whether null is a value of the field; otherwise it says that there is none.
+  /// Returns true if null is a value of the field; otherwise null means that the field is absent.
   private static func takesNull(_ field: MessageField) -> Bool {
     if case .enum("google.protobuf.NullValue", _) = field.kind { true } else { false }
   }
@@ -193,7 +192,7 @@ package struct JSONTranscoder {
 
   // MARK: Values
 
-  /// Reads one value, the last step of the path being its own.
+  /// Parses one value; the last step of the path is the value's own.
   private mutating func value(
     _ field: MessageField,
     _ spelled: String,
@@ -233,7 +232,7 @@ package struct JSONTranscoder {
     }
   )
 
-  /// Reads a value that is neither object nor array.
+  /// Parses a value that is neither an object nor an array.
   private mutating func scalar(_ token: JSONCursor.Token) throws(StatusError) -> JSONScalar {
     switch token {
     case .string: return .string(try cursor.string())
@@ -287,11 +286,11 @@ package struct JSONTranscoder {
     }
   }
 
-  // MARK: Complaints
+  // MARK: Violations
 
-  /// Complaints that are told; a payload can have a million.
+  /// The maximum number of reported violations; a payload can have a million.
   private static let violationsMax = 100
-  /// Characters of the payload in one complaint.
+  /// The maximum number of characters quoted from the payload in one violation.
   private static let quotedMax = 2000
 
   private mutating func refuse(_ type: String, _ words: String) {
@@ -305,7 +304,7 @@ package struct JSONTranscoder {
     violations.append(.unknownName(name, at: place, String(words.prefix(Self.quotedMax))))
   }
 
-  /// Where the path leads, such as `writes[0].update`; nil at the root.
+  /// The text of the current path, such as `writes[0].update`; nil at the root.
   private var place: String? {
     path.isEmpty
       ? nil

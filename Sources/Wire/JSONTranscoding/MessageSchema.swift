@@ -1,11 +1,11 @@
 package import Foundation
 import SwiftProtobuf
 
-/// The fields of messages by their names in JSON, as their descriptors tell them.
+/// The fields of messages by their JSON names, taken from protobuf descriptors.
 package final class MessageSchema: Sendable {
   private let types: [String: MessageType]
 
-  /// Reads the bytes of a `google.protobuf.FileDescriptorSet`; throws when they are no such message.
+  /// Parses a `google.protobuf.FileDescriptorSet`; throws if the bytes are not a valid message.
   package init(descriptors: Data) throws {
     let files = try Google_Protobuf_FileDescriptorSet(serializedBytes: descriptors)
     var reading = Reading()
@@ -16,10 +16,10 @@ package final class MessageSchema: Sendable {
     types = reading.messages.mapValues { MessageType($0, enums: reading.enums) }
   }
 
-  /// The type of a full name, such as `google.firestore.v1.Document`.
+  /// Returns the type with a full name, such as `google.firestore.v1.Document`.
   func type(_ name: String) -> MessageType? { types[name] }
 
-  /// Descriptors by their full names.
+  /// The descriptors by their full names.
   private struct Reading {
     var messages: [String: Named<Google_Protobuf_DescriptorProto>] = [:]
     var enums: [String: [String: Int32]] = [:]
@@ -45,13 +45,13 @@ package final class MessageSchema: Sendable {
   }
 }
 
-/// One message's fields.
+/// The fields of one message type.
 struct MessageType: Sendable {
   let name: String
   let isMapEntry: Bool
-  /// The names of the oneofs, by their places.
+  /// The names of the oneofs, by their index.
   let oneofs: [String]
-  /// By each of the two names that a field has in JSON.
+  /// The fields by both of their JSON names.
   private let fields: [String: MessageField]
 
   fileprivate init(
@@ -82,21 +82,21 @@ struct MessageType: Sendable {
 
 /// One field of a message.
 struct MessageField: Sendable {
-  /// As the definition spells it.
+  /// The name as written in the definition.
   let name: String
   let number: Int
   let isRepeated: Bool
-  /// The place of its oneof.
+  /// The index of the field's oneof; nil if it is in none.
   let oneof: Int?
   let kind: Kind
 
-  /// What a field holds.
+  /// The type of a field's values.
   enum Kind: Sendable {
     case message(name: String)
     case `enum`(name: String, numbers: [String: Int32])
     case double, float, int32, int64, uint32, uint64, bool, string, bytes
 
-    /// What messages call it.
+    /// The name of the type in error messages.
     var typeName: String {
       switch self {
       case .message(let name), .enum(let name, _): "type.googleapis.com/\(name)"

@@ -3,9 +3,9 @@ import JSONText
 import RuntimeSupport
 import Synchronization
 
-/// One session: the messages of both directions, and who waits for them.
+/// A session: the messages in both directions and the tasks that wait for them.
 ///
-/// Its handler runs in a task that the session owns and that ends with it.
+/// The handler runs in a task that the session owns and that ends with the session.
 final class WebChannelSession: Sendable {
   private struct Guarded {
     var state = WebChannelState()
@@ -13,11 +13,11 @@ final class WebChannelSession: Sendable {
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var lastWaiter: UInt64 = 0
     var task: Task<Void, Never>?
-    /// Whether a back channel was there since this was last asked.
+    /// True if a back channel was open since the last check of `abandoned()`.
     var hadBackChannel = false
-    /// What of the held length is counted among that of all sessions.
+    /// The part of `state.heldLength` that is counted in the total of all sessions.
     var countedLength = 0
-    /// What of it is held of the budget.
+    /// The part of `state.heldLength` that is held in the budget.
     var budgetedLength = 0
 
     mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
@@ -31,12 +31,14 @@ final class WebChannelSession: Sendable {
   private let clock: any Clock<Duration>
   private let heldLengths: HeldLengths
   private let budget: TransferBudget?
-  /// The session's part of the budget; held while the budget is asked, when `guarded` is not.
+  /// The session's hold in the budget.
+  ///
+  /// Its lock is held while the budget is asked, when `guarded` is not locked.
   private let hold = Mutex<TransferHold?>(nil)
   private let onEnd: @Sendable (_ id: String) -> Void
   private let guarded = Mutex(Guarded())
 
-  /// A session without a handler; `onEnd` is called once, when it is over.
+  /// Creates a session without a handler; `onEnd` is called once, when the session ends.
   init(
     id: String,
     configuration: WebChannels.Configuration,
@@ -53,7 +55,7 @@ final class WebChannelSession: Sendable {
     self.onEnd = onEnd
   }
 
-  /// Runs the handler, and then lets the client have what is left.
+  /// Runs the handler, then waits until the client has received the remaining messages.
   func start(_ handler: @escaping @Sendable () async throws -> Void) {
     // The session cancels the task when it ends.
     let task = Task {
@@ -79,7 +81,7 @@ final class WebChannelSession: Sendable {
     if isOver { task.cancel() }
   }
 
-  /// Ends the session at once; nobody waits for it any longer.
+  /// Ends the session immediately; all waiting tasks stop waiting.
   func end() {
     let (task, waiters, isFirst) = guarded.withLock { guarded in
       defer { guarded.isOver = true }
@@ -93,8 +95,7 @@ final class WebChannelSession: Sendable {
     onEnd(id)
   }
 
-  /// Counts in the budget what the client has not acknowledged; ends the session when there is too
-  /// little for it.
+  /// Counts unacknowledged messages in the budget; ends the session if the budget is full.
   private func holdUnacknowledged() {
     guard let budget else { return }
     let isKept = hold.withLock { hold in
@@ -113,7 +114,8 @@ final class WebChannelSession: Sendable {
       let present =
         hold
         ?? TransferHold(budget) { [weak self] in
-          // The budget is asked under the locks of another session; the task ends by itself, at once.
+          // The budget calls this under the locks of the session that asks it, so this session ends
+          // in a separate, short task.
           Task { [weak self] in self?.end() }
         }
       hold = present
@@ -123,7 +125,7 @@ final class WebChannelSession: Sendable {
     if !isKept { end() }
   }
 
-  /// An error as clients know it.
+  /// Returns an error in the form that clients expect.
   private static func text(of error: any Error) -> String {
     let error = error as? any StatusConvertible ?? StatusError(.internal, "Internal error.")
     return #"{"error":{"code":\#(error.statusCode.httpStatus),"message":"#
@@ -132,9 +134,9 @@ final class WebChannelSession: Sendable {
 
   // MARK: From the client
 
-  /// Waits while too many messages wait for the handler, takes more, and returns the request's answer.
+  /// Accepts messages once the handler's backlog is short enough, and returns the response's text.
   ///
-  /// Returns nil, and takes none, when they are further ahead than any client sends.
+  /// Returns nil and accepts no message if they are further ahead than any client sends.
   func accept(_ texts: [String], from offset: Int, acknowledging id: Int?) async throws -> String? {
     if let id { change { $0.acknowledge(id) } }
     let bytesMax = configuration.waitingBytesMax
@@ -144,7 +146,7 @@ final class WebChannelSession: Sendable {
     }
   }
 
-  /// The next message.
+  /// Returns the next message, once there is one.
   func next() async throws -> String {
     try await wait { $0.popMessage() }
   }
@@ -153,10 +155,10 @@ final class WebChannelSession: Sendable {
 
   /// Returns once there is room for another message to the client.
   ///
-  /// What other clients hold never keeps one from `heldLengthMin`.
+  /// A session below `heldLengthMin` always has room, whatever the other clients hold.
   func waitForRoom() async throws {
     let isHeldUp = guarded.withLock { !hasRoom($0.state) }
-    // The back channel, which may have nothing to do, has to see it.
+    // The back channel must be woken to see the flag; it may have nothing to send.
     if isHeldUp { change { $0.isHeldUp = true } }
     defer { if isHeldUp { change { $0.isHeldUp = false } } }
     try await wait { hasRoom($0) ? () : nil }
@@ -168,16 +170,16 @@ final class WebChannelSession: Sendable {
         && heldLengths.sum < configuration.heldLengthOfAllMax
   }
 
-  /// Adds a message for the client.
   func send(_ message: String) {
     change { $0.append(payload: "[\(message)]") }
   }
 
-  /// Sends what the client has not yet until the channel is replaced, full, or over.
+  /// Sends pending messages until the channel is replaced or full, or the session is over.
   ///
-  /// A client acknowledges what a channel has brought when it opens the next one. So a channel is full
-  /// after `backChannelLengthMax`, and when it has sent everything and the handler waits for room.
-  /// `interval` is the longest silence. A channel that does not stream ends after its first chunk.
+  /// A client acknowledges the messages of a channel when it opens the next one. A channel is
+  /// therefore full after `backChannelLengthMax`, and also when it has sent everything and the
+  /// handler waits for room. `interval` is the longest silence. A channel that does not stream ends
+  /// after its first chunk.
   func backChannel(
     after id: Int,
     streams: Bool,
@@ -216,7 +218,7 @@ final class WebChannelSession: Sendable {
 
   // MARK: Waiting
 
-  /// Returns when no back channel has been open for long, or the task is cancelled.
+  /// Returns when no back channel has been open for a long time or the task is cancelled.
   private func abandoned() async {
     var isUsed = true
     while isUsed {
@@ -232,9 +234,9 @@ final class WebChannelSession: Sendable {
     }
   }
 
-  /// Returns when the client has everything, or has left.
+  /// Returns when the client has received everything or the session is over.
   private func delivered() async {
-    // It is thrown when the session is over, which is what is waited for.
+    // The wait throws if the session ends, which is also a reason to return.
     try? await wait { $0.isComplete && $0.heldLength == 0 ? () : nil }
   }
 
@@ -250,16 +252,16 @@ final class WebChannelSession: Sendable {
     return result
   }
 
-  /// Counts what is held among what all sessions hold.
+  /// Updates the total of all sessions with the session's held length.
   private func count(_ guarded: inout Guarded) {
     guard !guarded.isOver else { return }
     heldLengths.add(guarded.state.heldLength - guarded.countedLength)
     guarded.countedLength = guarded.state.heldLength
   }
 
-  /// Waits until `check` returns something, and then lets the others look again.
+  /// Waits until `check` returns a result, then wakes the other waiters to check again.
   ///
-  /// Throws `CancellationError` when the session is over or the task cancelled.
+  /// Throws `CancellationError` if the session is over or the task is cancelled.
   private func wait<Result: Sendable>(
     _ check: (inout WebChannelState) -> Result?
   ) async throws -> Result {
@@ -293,7 +295,7 @@ final class WebChannelSession: Sendable {
   }
 }
 
-/// What clients of all sessions have not acknowledged, in UTF-16 units.
+/// The total length of unacknowledged messages of all sessions, in UTF-16 code units.
 final class HeldLengths: Sendable {
   private let length = Atomic(0)
 

@@ -1,64 +1,67 @@
 import DequeModule
 
-/// What one session knows of the messages of both directions; no task and no clock.
+/// The state of the messages in both directions of one session, without tasks and clocks.
 ///
-/// The client's messages are numbered from 0 and handed out once, in order, however often and in
-/// whatever order requests bring them. The server's arrays are numbered from 1, the handshake being
-/// 0, and are kept until the client acknowledges them.
+/// The client's messages are numbered from 0. Each is passed on once and in order, however often
+/// and in whatever order requests bring them. The server's arrays are numbered from 1, after the
+/// handshake with number 0, and are kept until the client acknowledges them.
 struct WebChannelState {
-  /// One array for the client.
+  /// An array for the client.
   private struct Outgoing {
     var id: Int
-    /// `[id,payload]`.
+    /// The array as sent: `[id,payload]`.
     var text: String
-    /// In the protocol's unit: UTF-16.
+    /// The length in UTF-16 code units, the protocol's unit.
     var length: Int
   }
 
   /// A chunk of a back channel.
   struct Chunk: Equatable {
-    /// The length, a line end, and the arrays.
+    /// The length, a line feed, and the arrays.
     var text: String
-    /// The last array in it.
+    /// The id of the last array in the chunk.
     var last: Int
     var isLastOfSession: Bool
   }
 
-  /// How far ahead of a missing message later ones are kept, and their bytes.
+  /// The maximum distance from a missing message at which later messages are kept.
+  ///
+  /// `aheadBytesMax` limits their bytes.
   private static let aheadMax = 1000
   private static let aheadBytesMax = 4 << 20
-  /// The length after which a chunk ends, so that a client can begin to read.
+  /// The length beyond which no array is added to a chunk, so that a client can begin to read.
   private static let chunkLength = 64 << 10
 
   private var nextMessage = 0
   private var early: [Int: String] = [:]
   private(set) var earlyBytes = 0
   private var messages = Deque<String>()
-  /// The bytes of messages that wait for the handler.
+  /// The number of bytes of messages that wait for the handler.
   private(set) var waitingBytes = 0
 
   private var arrays = Deque<Outgoing>()
   private var lastArray = 0
-  /// The length of what the client has not acknowledged.
+  /// The length of all arrays that the client has not acknowledged.
   private(set) var heldLength = 0
-  /// The last array that a back channel has sent, and the length of what the client has not
-  /// acknowledged of that.
+  /// The id of the last array that a back channel has sent.
+  ///
+  /// `sentLength` is the length of the sent arrays that the client has not acknowledged.
   private var lastSent = 0
   private var sentLength = 0
-  /// Whether nothing follows what is there.
+  /// True if no further array follows.
   private(set) var isComplete = false
-  /// Whether the handler waits until the client has acknowledged something.
+  /// True while the handler waits for an acknowledgement by the client.
   var isHeldUp = false
 
-  /// The back channel that is open; a later one has a greater number.
+  /// The number of the open back channel; later ones have greater numbers.
   private var backChannel: Int?
   private var backChannels = 0
 
   // MARK: From the client
 
-  /// Takes messages of which the first has number `offset`; those known already are left out.
+  /// Accepts messages, of which the first has number `offset`; known messages are ignored.
   ///
-  /// Returns false, and takes none, when they are further ahead than any client sends.
+  /// Returns false and accepts no message if they are further ahead than any client sends.
   mutating func accept(_ texts: [String], from offset: Int) -> Bool {
     guard (0...nextMessage + Self.aheadMax).contains(offset) else { return false }
     let bytes = texts.reduce(0) { $0 + $1.utf8.count }
@@ -77,7 +80,7 @@ struct WebChannelState {
     return true
   }
 
-  /// The next message; nil while there is none yet.
+  /// Removes and returns the next message; nil if there is none yet.
   mutating func popMessage() -> String? {
     guard let text = messages.popFirst() else { return nil }
     waitingBytes -= text.utf8.count
@@ -86,7 +89,7 @@ struct WebChannelState {
 
   // MARK: To the client
 
-  /// Adds an array with a payload that is JSON.
+  /// Appends an array whose payload is JSON text.
   mutating func append(payload: String) {
     guard !isComplete else { return }
     lastArray += 1
@@ -96,16 +99,16 @@ struct WebChannelState {
     heldLength += length
   }
 
-  /// Ends the session once the client has what is there.
+  /// Appends the message that ends the session after everything before it.
   mutating func complete() {
     append(payload: #"["close"]"#)
     isComplete = true
   }
 
-  /// What a request's answer tells of the other direction.
+  /// The state of the other direction, as reported in the response to a request.
   var report: String { "[\(backChannel == nil ? 0 : 1),\(lastSent),\(sentLength)]" }
 
-  /// Forgets the arrays up to one that the client has.
+  /// Removes the arrays up to an id that the client has acknowledged.
   mutating func acknowledge(_ id: Int) {
     while let first = arrays.first, first.id <= id {
       heldLength -= first.length
@@ -114,10 +117,10 @@ struct WebChannelState {
     }
   }
 
-  /// Opens a back channel in place of the one that is open.
+  /// Opens a back channel, which replaces an open one.
   ///
-  /// Returns its number, and the array after which it begins. Something is there to be sent at once,
-  /// by which clients know that nobody in between holds back what is sent.
+  /// Returns its number and the array after which it begins. There is always an array to send at
+  /// once; it shows the client that no intermediary holds back output.
   mutating func openBackChannel(after id: Int) -> (number: Int, after: Int) {
     let id = min(id, lastArray)
     acknowledge(id)
@@ -127,25 +130,24 @@ struct WebChannelState {
     return (backChannels, id)
   }
 
-  /// Whether a back channel is open.
   var hasBackChannel: Bool { backChannel != nil }
 
-  /// Whether this back channel is the one that is open.
+  /// Returns true if this back channel is still the open one.
   func isOpen(_ number: Int) -> Bool { backChannel == number }
 
-  /// Closes a back channel, unless another has taken its place.
+  /// Closes a back channel unless it has been replaced.
   mutating func closeBackChannel(_ number: Int) {
     if backChannel == number { backChannel = nil }
   }
 
-  /// Adds a sign of life if the back channel is still open and has nothing else to say.
+  /// Adds a keep-alive array if the back channel is still open and everything else has been sent.
   mutating func keepAlive(_ number: Int) {
     if backChannel == number, lastSent == lastArray { append(payload: #"["noop"]"#) }
   }
 
-  /// The next chunk of a back channel that has sent up to `id`; nil while there is none.
+  /// Returns the next chunk of a back channel that has sent up to `id`; nil if there is none.
   ///
-  /// A chunk ends after about 64 Ki units, and holds one array at least.
+  /// A chunk ends after about 64 Ki code units but contains at least one array.
   mutating func chunk(after id: Int) -> Chunk? {
     var body = "["
     var length = 1
@@ -172,7 +174,7 @@ struct WebChannelState {
     )
   }
 
-  /// A chunk as it is sent.
+  /// Returns a chunk as it is sent: its length, a line feed and the body.
   static func framed(_ body: String, length: Int? = nil) -> String {
     "\(length ?? body.utf16.count)\n\(body)"
   }

@@ -5,37 +5,40 @@ import NIOCore
 import RuntimeSupport
 import Synchronization
 
-/// Serves version 8 of the WebChannel protocol, by which web pages have streams in both directions
-/// over plain HTTP requests.
+/// A server for version 8 of the WebChannel protocol: two-way streams over plain HTTP requests.
 ///
-/// A POST without a session opens one, and its handler runs; further POSTs bring the client's
-/// messages, and a GET that stays open, the back channel, brings the server's. What is lost or comes
-/// twice is mended by the numbers that messages have. The source is the client in Google's Closure
-/// library, `goog.labs.net.webChannel`, and what the official emulator answers to it.
+/// Web pages use the protocol. A POST without a session opens a session, whose handler then runs.
+/// Further POSTs carry the client's messages. A GET that stays open, the back channel, carries the
+/// server's messages. Message numbers repair the loss and repetition of messages. The sources are
+/// the client in Google's Closure library, `goog.labs.net.webChannel`, and the official emulator's
+/// responses to it.
 package final class WebChannels: Sendable {
-  /// The bounds of sessions.
+  /// The limits of sessions.
   package struct Configuration: Sendable {
-    /// The sessions at a time; further ones are refused with 503.
+    /// The maximum number of sessions at a time; further ones are refused with 503.
     package var sessionsMax: Int
-    /// The longest body of a request, as a form.
+    /// The maximum size of a request's form body.
     package var bodyBytesMax: Int
-    /// The bytes of messages that wait for their handler before the client waits for its answer.
+    /// The number of bytes waiting for the handler beyond which a client's request has to wait.
     package var waitingBytesMax: Int
-    /// The UTF-16 units that a client may leave unacknowledged before the handler waits.
+    /// The UTF-16 code units that a client may leave unacknowledged before the handler waits.
     package var heldLengthMax: Int
-    /// The same of all clients together; beyond it, each still may hold `heldLengthMin`.
+    /// The UTF-16 code units that all clients together may leave unacknowledged.
+    ///
+    /// Beyond it, each client may still hold `heldLengthMin`.
     package var heldLengthOfAllMax: Int
-    /// The UTF-16 units that a client may leave unacknowledged whatever the others do.
+    /// The UTF-16 code units that a client may always leave unacknowledged, whatever others hold.
     package var heldLengthMin: Int
-    /// The bytes after which a back channel ends, so that the next one acknowledges them.
+    /// The number of bytes after which a back channel ends, so that the next one acknowledges them.
     package var backChannelLengthMax: Int
     /// The longest silence of a back channel; clients give up after 45 s.
     package var silenceMax: Duration
-    /// How long a session lives without a back channel at least; after its first one, twice that at
-    /// most.
+    /// The minimum time that a session lives without a back channel.
+    ///
+    /// After its first back channel it lives at most twice as long.
     package var abandonedAfter: Duration
 
-    /// The bounds; each has a default that suits a development machine.
+    /// Creates limits; each has a default that suits a development machine.
     package init(
       sessionsMax: Int = 20_000,
       bodyBytesMax: Int = 36 << 20,
@@ -59,14 +62,15 @@ package final class WebChannels: Sendable {
     }
   }
 
-  /// What clients are told of the protocol: its version, the server's, and the longest silence in
-  /// milliseconds; they give up after one and a half times that.
+  /// The protocol's version, the server's version, and the longest silence in milliseconds.
+  ///
+  /// Clients give up after one and a half times that silence.
   private static let versions = "8,14,30000"
   private static let headersParameter = "$httpHeaders"
-  /// Header fields that a client sends in a list; the web's library sends about ten.
+  /// The maximum number of header fields in a client's list; the web library sends about ten.
   private static let headersMax = 100
   private static let headerBytesMax = 64 << 10
-  /// The shortest interval of signs of life that a streaming back channel may ask for.
+  /// The shortest keep-alive interval that a streaming back channel may request.
   private static let silenceMin: Duration = .seconds(1)
 
   private let configuration: Configuration
@@ -75,10 +79,10 @@ package final class WebChannels: Sendable {
   private let heldLengths = HeldLengths()
   private let sessions = Mutex<[String: WebChannelSession]>([:])
 
-  /// No sessions yet.
+  /// Creates a server without sessions.
   ///
-  /// What clients leave unacknowledged is counted in `budget`; a session that finds it full ends, and
-  /// so does one that keeps it and has stalled.
+  /// `budget` counts unacknowledged messages. A session that finds the budget full ends. A stalled
+  /// session also ends if others need the memory that it holds.
   package init(
     configuration: Configuration = Configuration(),
     budget: TransferBudget? = nil,
@@ -89,15 +93,15 @@ package final class WebChannels: Sendable {
     self.clock = clock
   }
 
-  /// Ends all sessions; their back channels end with them.
+  /// Ends all sessions and their back channels.
   package func endAll() {
     for session in sessions.withLock({ Array($0.values) }) { session.end() }
   }
 
-  /// Answers a request at a channel's address; `handler` serves the session if it opens one.
+  /// Responds to a request at a channel's URL; `handler` runs the session if the request opens one.
   ///
-  /// An error that the handler throws ends the session and reaches the client as its last message;
-  /// one without a status as `INTERNAL`.
+  /// An error that the handler throws ends the session and is sent to the client as the last
+  /// message. An error without a status is sent as `INTERNAL`.
   package func respond(
     to request: Request,
     handler: @escaping @Sendable (WebChannelStream) async throws -> Void
@@ -111,7 +115,7 @@ package final class WebChannels: Sendable {
         return try await open(request, parameters, handler)
       }
       guard let session = sessions.withLock({ $0[id] }) else {
-        // Clients look for these words.
+        // Clients search for the text "Unknown SID".
         throw StatusError.invalidArgument("The session is over or never was: Unknown SID.")
       }
       if parameters["TYPE"] == "terminate" {
@@ -186,7 +190,7 @@ package final class WebChannels: Sendable {
     )
   }
 
-  /// Lets a session take a form's messages; returns the request's answer.
+  /// Passes a form's messages to a session; returns the text of the response.
   private func accept(
     _ form: Form,
     _ session: WebChannelSession,
@@ -227,7 +231,7 @@ package final class WebChannels: Sendable {
           try await write(ByteBuffer(string: $0))
         }
       } catch is CancellationError where !Task.isCancelled {
-        // The session is over: so is this response, and the client need not ask again.
+        // The session is over, so this response ends as well; the client need not ask again.
       }
     }
     return response
@@ -240,7 +244,7 @@ package final class WebChannels: Sendable {
     return response
   }
 
-  /// The header fields of a list with one in each line; what is none is left out.
+  /// Parses a list of header fields, one per line; malformed lines are skipped.
   private static func fields(_ text: String) throws(StatusError) -> [(HTTPField.Name, String)] {
     guard text.utf8.count <= headerBytesMax else {
       throw .invalidArgument("The header fields have more than \(headerBytesMax) bytes.")
@@ -259,21 +263,21 @@ package final class WebChannels: Sendable {
   }
 }
 
-/// The body of a POST: messages with their numbers.
+/// The body of a POST: messages and their numbers.
 private struct Form {
-  /// Closure's clients send no more in one request.
+  /// The maximum number of messages in a request; Closure's clients send no more.
   private static let countMax = 1000
 
   var offset: Int
   var messages: [String]
   var headers: String?
 
-  /// Throws `INVALID_ARGUMENT` for a body that is no such form.
+  /// Parses a form body; throws `INVALID_ARGUMENT` if it is malformed.
   init(_ body: ByteBuffer) throws(StatusError) {
     guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
       throw .invalidArgument("The body is not UTF-8.")
     }
-    // A message has one field, and a few more are of the form.
+    // Each message is one form field, and a few more fields belong to the form itself.
     guard text.utf8.count(where: { $0 == UInt8(ascii: "&") }) <= Self.countMax + 20 else {
       throw .invalidArgument("The body has more than \(Self.countMax) messages.")
     }

@@ -1,14 +1,14 @@
 import Foundation
 import PackagePlugin
 
-/// `swift package tidy`: holds the sources to the edges and floors that the house declares.
+/// The command `swift package tidy`, which checks the architecture of the package.
 ///
-/// The compiler accepts an import of any module that happens to be built; this does not. It checks
-/// for every target that each import is a declared dependency, that each dependency is imported, and
-/// that each edge leads to a lower floor. It checks that emulator, triggers and functions do not import
-/// one another, that the floors are those that `docs/architecture.md` shows, that no type has the name
-/// of its module or of another type in sight, and that a target owns every Swift file below the house's
-/// folders. Prints one line a finding and fails when there is any.
+/// The compiler accepts an import of any module that happens to be built. This command checks for
+/// every target that each import is a declared dependency, that each dependency is imported, and
+/// that each dependency is in a lower layer. It checks that emulator, triggers and functions do not
+/// import one another, and that the layers are the ones in `docs/architecture.md`. It checks that
+/// no type has the name of its module or of another visible type, and that every Swift file belongs
+/// to a target. It prints one line per finding and fails if there are any.
 @main
 struct Tidy: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) throws {
@@ -43,7 +43,9 @@ struct Tidy: CommandPlugin {
     }
   }
 
-  /// Dependencies that no file imports; tests inherit those of their rooms, which is no fault.
+  /// Returns the dependencies that no file imports.
+  ///
+  /// Tests are exempt because they inherit the dependencies of the modules that they test.
   private func unusedEdges(of source: Sources) -> [String] {
     guard source.target.kind != .test else { return [] }
     let imported = Set(source.files.flatMap { $0.imports.map(\.module) })
@@ -52,7 +54,7 @@ struct Tidy: CommandPlugin {
     }
   }
 
-  /// Types that shadow their module, and types of one name that meet in a file.
+  /// Finds types that have the name of their module, and types with equal names used in one file.
   private func ambiguousNames(in sources: [Sources]) -> [String] {
     let typesOfModules = Dictionary(
       sources.map { ($0.target.name, Set($0.files.flatMap(\.sharedTypes))) }
@@ -78,7 +80,7 @@ struct Tidy: CommandPlugin {
     }
   }
 
-  /// Where the floors that the documentation shows differ from those that are checked here.
+  /// Finds differences between the layers in the documentation and those checked here.
   private func wrongFloors(root: URL) -> [String] {
     let page = "docs/architecture.md"
     guard let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8) else {
@@ -153,7 +155,7 @@ struct Tidy: CommandPlugin {
   }
 }
 
-/// The Swift files of a target, read once.
+/// The Swift files of a target, each read once.
 private struct Sources {
   let target: any SourceModuleTarget
   let folder: String
@@ -173,7 +175,7 @@ private struct Sources {
     }
   }
 
-  /// What `Package.swift` lists, with the modules that each brings.
+  /// The dependencies that `Package.swift` lists, with the modules that each provides.
   var dependencies: [(name: String, modules: Set<String>)] {
     target.dependencies.compactMap { dependency in
       switch dependency {
@@ -185,11 +187,11 @@ private struct Sources {
   }
 }
 
-/// What the checks want to know of a file.
+/// The properties of a file that the checks need.
 private struct SourceFile {
   let path: String
   private(set) var imports: [(module: String, line: Int)] = []
-  /// The types at the top of the file, and those of them that other modules see.
+  /// The top-level types of the file; `sharedTypes` are those visible to other modules.
   private(set) var types: Set<String> = []
   private(set) var sharedTypes: Set<String> = []
   private let text: String
@@ -197,7 +199,7 @@ private struct SourceFile {
   init(path: String, text: String) {
     self.path = path
     self.text = text
-    // What stands in a multi-line string is data, such as a package that a test writes.
+    // The content of a multi-line string is data, such as a package that a test writes.
     var isInString = false
     for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
       .enumerated()
@@ -205,7 +207,7 @@ private struct SourceFile {
       if line.ranges(of: "\"\"\"").count % 2 == 1 { isInString.toggle() }
       guard !isInString else { continue }
       if let module = Self.importedModule(line) { imports.append((module, number + 1)) }
-      // Nested types are indented, and only met through their parents.
+      // Nested types are indented and are used only through their parents.
       if let first = line.first, first != " ", let (type, isShared) = Self.declaredType(line) {
         types.insert(type)
         if isShared { sharedTypes.insert(type) }
@@ -213,7 +215,7 @@ private struct SourceFile {
     }
   }
 
-  /// Whether the file uses a name as a word of its own.
+  /// Returns true if the file uses a name as a word of its own.
   func mentions(_ name: String) -> Bool {
     text.ranges(of: name).contains { range in
       let before =
@@ -224,7 +226,7 @@ private struct SourceFile {
     }
   }
 
-  /// The module of an import line, without attributes, access level, kind and submodule.
+  /// Returns the module of an import line, without attributes, access level, kind and submodule.
   private static func importedModule(_ line: Substring) -> String? {
     var words = line.split(separator: " ").filter { !$0.hasPrefix("@") }
     if let first = words.first, House.accessLevels.contains(String(first)) { words.removeFirst() }
@@ -233,7 +235,7 @@ private struct SourceFile {
     return path.split(separator: ".").first.map(String.init)
   }
 
-  /// The type that a line declares, and whether other modules see it.
+  /// Returns the type that a line declares; `isShared` is true if other modules can see it.
   private static func declaredType(_ line: Substring) -> (name: String, isShared: Bool)? {
     let words = line.split(separator: " ").filter { !$0.hasPrefix("@") && $0 != "final" }
     guard let kind = words.firstIndex(where: { House.typeKinds.contains(String($0)) }), kind < 3,
@@ -247,7 +249,7 @@ private struct SourceFile {
 }
 
 extension URL {
-  /// The path below a folder; the whole one elsewhere.
+  /// Returns the path below a folder, or the whole path of a file elsewhere.
   fileprivate func path(relativeTo root: URL) -> String {
     let path = standardizedFileURL.path
     let prefix = root.standardizedFileURL.path + "/"
@@ -255,9 +257,9 @@ extension URL {
   }
 }
 
-/// The plan of the house; `docs/architecture.md` shows the floors as a table.
+/// The rules of the architecture; `docs/architecture.md` shows the layers as a table.
 private enum House {
-  /// What `hearth init` writes: a stranger's package, which has no floor here.
+  /// The output of `hearth init`, which is an independent package and has no layer here.
   static let templates = "Sources/Server/HearthCLI/Templates"
   static let wings: Set<String> = ["emulator", "triggers", "functions"]
 
@@ -276,7 +278,7 @@ private enum House {
     "FunctionsGateway": 5, "FunctionsRuntime": 5, "Deployment": 5,
     "EmulatorSuite": 6,
     "HearthCLI": 7, "FunctionsTesting": 7,
-    // The application stands beside the house: its floors count from what it imports.
+    // The application is outside the architecture; its layers count from its imports.
     "PsstModels": 5, "PsstServices": 6, "PsstFunctions": 7, "PsstWorker": 8,
   ]
   static let application: Set<String> = [

@@ -5,41 +5,44 @@ import NIOCore
 import NIOHPACK
 import RuntimeSupport
 
-/// The server's side of one HTTP/2 connection (RFC 9113): frames, windows and streams.
+/// The server side of one HTTP/2 connection (RFC 9113): frames, windows and streams.
 ///
-/// One handler serves the whole connection, without a channel for each stream: a point read takes
+/// One handler serves the whole connection, without a channel for each stream. A point read takes
 /// microseconds, and a pipeline and promises for each stream would cost more than the read.
-/// Everything written within a turn of the event loop leaves in one system call.
+/// Everything written within one pass of the event loop is sent in one system call.
 ///
-/// `@unchecked Sendable`: touched on its event loop only; tasks hold it just to come back to it.
+/// It is `@unchecked Sendable` because it is accessed on its event loop only. Tasks hold a
+/// reference to it only to return to the event loop.
 final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// The bytes handed to the socket at a time, while a large reply is cut into frames.
+  /// The number of bytes passed to the socket at a time while a large reply is split into frames.
   private static let writeBytes = 64 * 1024
-  /// How long a client may take to close after it was told the end; then the server closes.
+  /// The time that a client has to close the connection after the server has ended it.
   private static let lingerTime = TimeAmount.seconds(1)
-  /// Too many fields refuse only the call; this many times more end the connection.
+  /// The factor by which header fields must exceed the limit to end the connection.
+  ///
+  /// Below it, too many header fields refuse only the call.
   private static let listBytesFactor = 4
 
   enum Phase {
     case open
-    /// GOAWAY promised to answer everything, until the client acknowledges `ping`.
+    /// A first GOAWAY accepts all streams until the client acknowledges `ping`.
     case announcing(ping: UInt64)
-    /// GOAWAY has named the last stream that is answered.
+    /// A second GOAWAY has named the last stream that is processed.
     case draining
-    /// The last bytes are out; further bytes from the client are not read.
+    /// The last bytes were sent; further bytes from the client are not read.
     case lingering
     case closed
   }
 
   let configuration: HTTP2Router.Configuration
-  /// The memory of all connections together; nil without such a bound.
+  /// The memory budget of all connections together; nil for no limit.
   private let budget: TransferBudget?
   let logger: Logger
-  /// Begins a new stream's call; nil when the stream was refused with an answer.
+  /// Creates a new stream's call; nil if the stream was refused and a response sent.
   private let open: (HTTP2Stream, HTTP2RequestHead) -> (any HTTP2Call)?
   private(set) var context: ChannelHandlerContext?
   private(set) var phase = Phase.open
@@ -52,7 +55,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   private var unreturned = 0
   private var sendWindow = HTTP2Size.windowDefault
   private var streamSendWindow = HTTP2Size.windowDefault
-  /// The streams, in turn, that could send if the connection could.
+  /// The streams that could send if the connection could, in round-robin order.
   private var waiting: Deque<HTTP2Stream> = []
   private var heldBytes = 0
 
@@ -73,7 +76,9 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   private var idleTimer: Scheduled<Void>?
   private var lingerTimer: Scheduled<Void>?
 
-  /// The running tasks of calls, including reset ones: a handler may not heed cancellation.
+  /// The number of running call tasks, including those of reset calls.
+  ///
+  /// A handler may ignore cancellation.
   var runningCalls = 0
 
   init(
@@ -102,7 +107,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     pings = HTTP2PingPolicy(intervalMin: TimeAmount(configuration.pingIntervalMin))
   }
 
-  // MARK: The channel
+  // MARK: Channel
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
@@ -139,7 +144,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
     case is ChannelShouldQuiesceEvent: drain()
-    // A listener that keeps half-closed connections reports a client's leaving only in this way.
+    // With half-closed connections enabled, this event is the only sign that a client has left.
     case ChannelEvent.inputClosed: context.close(promise: nil)
     default: break
     }
@@ -175,7 +180,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     context.fireChannelWritabilityChanged()
   }
 
-  /// Stops reading from a client that does not read its answers: each request costs some bytes.
+  /// Pauses reading while the client does not read responses, since each request adds to them.
   func read(context: ChannelHandlerContext) {
     if context.channel.isWritable { context.read() } else { isReadWanted = true }
   }
@@ -224,7 +229,8 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     _ block: ByteBuffer,
     end: Bool
   ) throws(HTTP2ConnectionError) {
-    // Decoded even for a refused or ended stream: the table of fields belongs to the connection.
+    // Decoded even for a refused or ended stream, because the HPACK table belongs to the
+    // connection.
     let headers = try decode(block)
     if let stream = streams[id] {
       guard !stream.hasClientEnded else {
@@ -241,7 +247,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
       throw HTTP2ConnectionError(.protocolError, "A client's streams have odd numbers.")
     }
     guard id > lastStream else { return try countGlitch() }
-    // The client learns from GOAWAY that this stream was not processed.
+    // GOAWAY informs the client that this stream was not processed.
     if case .draining = phase { return try countGlitch() }
     lastStream = id
     guard streams.count < configuration.streamsMax, runningCalls < configuration.runningCallsMax
@@ -290,7 +296,8 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     guard receiveWindow >= 0 else {
       throw HTTP2ConnectionError(.flowControlError, "The connection's window was overrun.")
     }
-    // Returned at once: a stalled call must not stall the others. The bound on held bytes follows.
+    // Returned at once because a stalled call must not stall others; `heldBytesMax` is checked
+    // below.
     returnConnectionWindow(windowBytes)
     guard let stream = streams[id] else { return try countGlitch() }
     guard !stream.hasClientEnded else {
@@ -355,7 +362,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
       case HTTP2Setting.enablePush:
         guard setting.value <= 1 else { throw Self.badSetting }
       case HTTP2Setting.maxFrameSize:
-        // Frames sent here never exceed what every client accepts.
+        // The value is only validated: the server never sends frames beyond the default limit.
         guard (16_384...16_777_215).contains(setting.value) else { throw Self.badSetting }
       default: break
       }
@@ -373,14 +380,14 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     for stream in Array(streams.values) { resume(stream) }
   }
 
-  /// Refuses a frame on a stream that the client has not begun.
+  /// Throws for a frame on a stream that the client has not opened.
   private func checkOpened(_ id: UInt32) throws(HTTP2ConnectionError) {
     guard id <= lastStream || isIgnored(id), !id.isMultiple(of: 2) else {
       throw HTTP2ConnectionError(.protocolError, "A frame belongs to a stream that is not open.")
     }
   }
 
-  /// Whether a stream was begun after GOAWAY had named the last one.
+  /// Returns true if a stream was opened after GOAWAY had named the last one.
   private func isIgnored(_ id: UInt32) -> Bool {
     if case .draining = phase { id > lastStream } else { false }
   }
@@ -406,7 +413,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     "A setting's value is not one."
   )
 
-  // MARK: What the client may send
+  // MARK: Receive windows
 
   private func returnConnectionWindow(_ bytes: Int) {
     unreturned += bytes
@@ -416,7 +423,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     unreturned = 0
   }
 
-  /// Lets the client of a stream send more, if the call takes it; in few large steps.
+  /// Lets the client send more on a stream if the call accepts more; in few large steps.
   func returnWindow(_ stream: HTTP2Stream) {
     countHeld(stream)
     guard !stream.isClosed, !stream.hasClientEnded, let call = stream.call, call.wantsMore,
@@ -437,9 +444,9 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
 
   // MARK: Memory
 
-  /// Counts a request that is still arriving, and ends its call when the budget is full.
+  /// Reserves memory for an incoming request and ends its call if the budget is full.
   ///
-  /// A request keeps what was counted for it until its call ends, because a handler has it then.
+  /// The memory stays reserved until the call ends, because a handler then has the request.
   private func holdRequest(_ stream: HTTP2Stream, moved bytes: Int) {
     guard let budget, !stream.isClosed, let call = stream.call else { return }
     if stream.requestHold == nil, call.heldBytes > HTTP2Stream.uncountedBytesMax {
@@ -453,8 +460,9 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     call.refuseForSize(StatusError(budget.error.statusCode, budget.error.statusMessage))
   }
 
-  /// Counts the bytes that a stream's client does not take, and ends the stream when the budget is
-  /// full.
+  /// Reserves memory for replies that the client has not read.
+  ///
+  /// Resets the stream if the budget is full.
   private func holdReplies(_ stream: HTTP2Stream, moved bytes: Int) {
     guard let budget, !stream.isClosed else { return }
     guard stream.queuedBytes > HTTP2Stream.uncountedBytesMax else {
@@ -494,13 +502,14 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     "The request stopped half-way, and its memory was needed for others."
   )
 
-  // MARK: What we send
+  // MARK: Sending
 
-  /// Writes an already encoded block of header fields.
+  /// Writes an encoded header block.
   func writeHeaders(_ stream: HTTP2Stream, _ block: ByteBuffer, end: Bool) {
     var block = block
     if !isTableSizeSent {
-      // The blocks sent here use no table; said once, this holds whatever the client allows later.
+      // The blocks sent here use no dynamic table. One table size update of 0 stays valid whatever
+      // size the client allows later.
       var prefixed = ByteBuffer(bytes: [0x20])
       prefixed.writeImmutableBuffer(block)
       block = prefixed
@@ -511,13 +520,13 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     if end { stream.isEndSent = true }
   }
 
-  /// Sends what a stream has queued, as far as the windows and the socket allow.
+  /// Sends the queued data of a stream, as far as the windows and the socket allow.
   func send(_ stream: HTTP2Stream) {
     guard !stream.isClosed else { return }
     var sent = false
     let queuedBytes = stream.queuedBytes
     while stream.queuedBytes > 0, stream.sendWindow > 0 {
-      // Making room may let other streams send, which use the same window.
+      // Making room may let other streams send, and they use the same window.
       guard hasRoom, sendWindow > 0 else {
         if !stream.isWaiting {
           stream.isWaiting = true
@@ -553,13 +562,13 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     scheduleFlush()
   }
 
-  /// Sends more when the client or the socket takes more, and asks the call for more.
+  /// Sends more once the client or the socket has room, and asks the call for more.
   private func resume(_ stream: HTTP2Stream) {
     send(stream)
     if !stream.isOver, !stream.isFull { stream.call?.hasRoom() }
   }
 
-  /// Whether the socket takes more; a large reply goes out in pieces.
+  /// True if the socket accepts more; flushes first if a piece of a large reply is complete.
   private var hasRoom: Bool {
     if output.readableBytes >= Self.writeBytes { flush() }
     return context?.channel.isWritable ?? false
@@ -573,7 +582,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     }
   }
 
-  /// Sends the written bytes once this turn of the event loop is over.
+  /// Schedules a flush of the written bytes at the end of this pass of the event loop.
   private func scheduleFlush() {
     guard !isReading, !isFlushScheduled, let context else { return }
     isFlushScheduled = true
@@ -590,9 +599,9 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
   }
 
-  // MARK: Ends of streams
+  // MARK: Closing streams
 
-  /// Ends a stream at once.
+  /// Resets a stream immediately.
   func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
     guard !stream.isClosed else { return }
     output.writeReset(stream: stream.id, code: code)
@@ -603,7 +612,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
   private func closeIfOver(_ stream: HTTP2Stream) {
     guard stream.isEndSent, !stream.isClosed else { return }
     if !stream.hasClientEnded {
-      // The answer does not need the rest of the request, so the client may stop sending it.
+      // The response does not need the rest of the request, so the client may stop sending it.
       output.writeReset(stream: stream.id, code: .noError)
     }
     close(stream)
@@ -626,12 +635,12 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     if case .draining = phase { linger() }
   }
 
-  // MARK: The end of the connection
+  // MARK: Closing the connection
 
-  /// Tells the client to open no more streams here, lets the running ones end, then closes.
+  /// Asks the client to open no more streams, lets the open streams end, and then closes.
   ///
-  /// This takes two steps, so that a stream already on its way is still answered. A client that
-  /// does not acknowledge the first step gets the second all the same.
+  /// This takes two steps, so that a stream that is already on its way is still processed. A client
+  /// that does not acknowledge the first step gets the second one after `lingerTime`.
   private func drain() {
     guard case .open = phase else { return }
     let ping = UInt64.random(in: .min ... .max)
@@ -660,9 +669,10 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     linger()
   }
 
-  /// Closes the sending side and waits a little for the client to close its own.
+  /// Closes the sending side and waits briefly for the client to close its own.
   ///
-  /// Closing both sides at once would make the system drop what the client has not read yet.
+  /// If both sides were closed at once, the system would drop output that the client has not read
+  /// yet.
   private func linger() {
     guard let context, isServing else { return }
     flush()
@@ -685,7 +695,7 @@ final class HTTP2Connection: ChannelDuplexHandler, @unchecked Sendable {
     waiting = []
   }
 
-  // MARK: Signs of life
+  // MARK: Keep-alive
 
   private func checkAliveLater() {
     guard isServing else { return }

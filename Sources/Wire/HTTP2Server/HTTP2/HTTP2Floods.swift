@@ -1,19 +1,19 @@
 import NIOCore
 
-/// Counts events within a window of time, in constant memory.
+/// A limit on the number of events within a time window, in constant memory.
 struct HTTP2RateLimit {
   private let countMax: Int
   private let window: TimeAmount
   private var start: NIODeadline?
   private var count = 0
 
-  /// A limit of `countMax` events in each `window`.
+  /// Creates a limit of `countMax` events in each `window`.
   init(countMax: Int, window: TimeAmount) {
     self.countMax = countMax
     self.window = window
   }
 
-  /// Counts one event and says whether it is still within the limit.
+  /// Counts an event; returns true if it is still within the limit.
   mutating func admits(at now: NIODeadline) -> Bool {
     if let start, now - start < window {
       count += 1
@@ -25,11 +25,11 @@ struct HTTP2RateLimit {
   }
 }
 
-/// Tells a client that keeps a connection alive from one that only makes work.
+/// A policy that separates keep-alive PINGs from a flood of PINGs.
 ///
-/// gRPC's own servers do the same: a PING too soon after the previous one, with no reply sent in
-/// between, is a strike. After two strikes the connection ends with `too_many_pings`, on which
-/// clients slow down.
+/// It is the policy of gRPC's own servers: a PING too soon after the previous one, with no reply
+/// sent in between, is a strike. After two strikes the connection ends with `too_many_pings`, which
+/// makes clients slow down.
 struct HTTP2PingPolicy {
   static let strikesMax = 2
 
@@ -37,21 +37,21 @@ struct HTTP2PingPolicy {
   private var last: NIODeadline?
   private var strikes = 0
 
-  /// A policy for PINGs at least `intervalMin` apart.
+  /// Creates a policy for PINGs at least `intervalMin` apart.
   init(intervalMin: TimeAmount) {
     self.intervalMin = intervalMin
   }
 
-  /// Counts a PING and says whether the connection may go on.
+  /// Counts a PING; returns true if the connection may continue.
   mutating func admits(at now: NIODeadline) -> Bool {
     if let last, now - last < intervalMin { strikes += 1 }
     last = now
     return strikes <= Self.strikesMax
   }
 
-  /// Notes that headers, data or a window was sent, to which clients may answer with a PING.
+  /// Records that headers, data or a window update was sent, after which clients may send a PING.
   ///
-  /// Clients measure bandwidth by a PING for each burst of data.
+  /// Clients measure bandwidth with a PING for each burst of data.
   mutating func replied() {
     last = nil
     strikes = 0

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// What a client sends on an HTTP/2 connection, whole and well-formed in itself (RFC 9113, 6).
+/// A complete and well-formed frame from a client on an HTTP/2 connection (RFC 9113, 6).
 enum HTTP2Frame: Equatable {
-  /// Data; `windowBytes` counts for flow control and includes the padding.
+  /// Data; `windowBytes` is the size for flow control, including padding.
   case data(stream: UInt32, bytes: ByteBuffer, windowBytes: Int, end: Bool)
-  /// The header block with all its continuations, still compressed.
+  /// A header block with all its continuations, still compressed.
   case headers(stream: UInt32, block: ByteBuffer, end: Bool)
   case reset(stream: UInt32)
   case settings([HTTP2Setting])
@@ -13,11 +13,11 @@ enum HTTP2Frame: Equatable {
   case pingAcknowledged(UInt64)
   case goAway
   case windowUpdate(stream: UInt32, increment: Int)
-  /// A frame without effect here: a priority, or an unknown type.
+  /// A frame that has no effect on this server: a priority frame or an unknown type.
   case ignored
 }
 
-/// One setting of a peer; unknown ids are kept.
+/// A setting of a peer; unknown ids are kept.
 struct HTTP2Setting: Equatable {
   var id: UInt16
   var value: UInt32
@@ -30,7 +30,7 @@ struct HTTP2Setting: Equatable {
   static let maxHeaderListSize: UInt16 = 6
 }
 
-/// The numbers of RFC 9113, section 7.
+/// The error codes of RFC 9113, section 7.
 enum HTTP2ErrorCode: UInt32 {
   case noError = 0
   case protocolError = 1
@@ -44,30 +44,29 @@ enum HTTP2ErrorCode: UInt32 {
   case enhanceYourCalm = 11
 }
 
-/// An error that ends a whole connection: the client is told with GOAWAY.
+/// An error that ends the connection and is reported to the client with GOAWAY.
 struct HTTP2ConnectionError: Error, Equatable {
   var code: HTTP2ErrorCode
-  /// The reason, sent along to help debug the client.
+  /// The reason, which is sent to the client for debugging.
   var reason: String
 
-  /// An error of the connection.
   init(_ code: HTTP2ErrorCode, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 }
 
-/// Sizes that RFC 9113 fixes.
+/// The sizes that RFC 9113 specifies.
 enum HTTP2Size {
   static let frameHeader = 9
-  /// The longest frame that a peer must accept; neither side ever asks for another limit.
+  /// The frame size that every peer must accept; neither side requests a different limit here.
   static let frameMax = 16_384
-  /// The size of every window before the first setting or update.
+  /// The size of every window before the first setting or window update.
   static let windowDefault = 65_535
   static let windowMax = Int(Int32.max)
 }
 
-/// The types of frames.
+/// The frame types of RFC 9113.
 enum HTTP2FrameType {
   static let data: UInt8 = 0
   static let headers: UInt8 = 1
@@ -81,7 +80,7 @@ enum HTTP2FrameType {
   static let continuation: UInt8 = 9
 }
 
-/// The flags of frames.
+/// The frame flags of RFC 9113.
 enum HTTP2Flag {
   static let endStream: UInt8 = 0x1
   static let acknowledgement: UInt8 = 0x1

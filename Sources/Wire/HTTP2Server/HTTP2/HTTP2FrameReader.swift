@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Cuts the bytes of a client into frames and checks what each frame shows by itself.
+/// A reader that splits a client's bytes into frames and checks each frame on its own.
 struct HTTP2FrameReader {
   private static let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-  /// A header block in several frames whose end is yet to come.
+  /// A header block in several frames whose last frame has not arrived yet.
   private struct OpenBlock {
     var stream: UInt32
     var block: ByteBuffer
@@ -27,12 +27,12 @@ struct HTTP2FrameReader {
   private var isFirstFrame = true
   private var openBlock: OpenBlock?
 
-  /// A reader that takes compressed header blocks of up to `blockBytesMax`.
+  /// Creates a reader that accepts compressed header blocks of up to `blockBytesMax` bytes.
   init(blockBytesMax: Int) {
     self.blockBytesMax = blockBytesMax
   }
 
-  /// Takes the next bytes of the connection.
+  /// Appends the next bytes of the connection.
   mutating func append(_ bytes: ByteBuffer) {
     if buffer.readableBytes == 0 {
       buffer = bytes
@@ -42,7 +42,9 @@ struct HTTP2FrameReader {
     }
   }
 
-  /// The next whole frame, or nil while it is incomplete; throws what ends the connection.
+  /// Returns the next complete frame; nil if it is incomplete.
+  ///
+  /// A thrown error ends the connection.
   mutating func next() throws(HTTP2ConnectionError) -> HTTP2Frame? {
     if !isPrefaceRead {
       let length = Self.preface.utf8.count
@@ -80,7 +82,7 @@ struct HTTP2FrameReader {
     return (header, payload)
   }
 
-  /// The frame, or nil when it is part of an unfinished block.
+  /// Returns the frame, or nil if it is part of an unfinished header block.
   private mutating func frame(
     _ header: Header,
     _ payload: ByteBuffer
@@ -164,7 +166,7 @@ struct HTTP2FrameReader {
     }
     open.block.writeImmutableBuffer(payload)
     open.frames += 1
-    // Without this bound, short frames would cost without end and never fill the block.
+    // Without this limit, a client could send short frames forever without filling the block.
     let framesMax = 2 + blockBytesMax / 1024
     guard open.block.readableBytes <= blockBytesMax, open.frames <= framesMax else {
       throw HTTP2ConnectionError(.enhanceYourCalm, "A header block is too long.")

@@ -1,7 +1,7 @@
 import HTTPTypes
 import NIOHPACK
 
-/// The head of a request, checked by RFC 9113, 8.2 and 8.3, with the fields in use here.
+/// The head of a request, validated by RFC 9113, 8.2 and 8.3, with the fields that are used here.
 struct HTTP2RequestHead {
   private(set) var method = ""
   private(set) var scheme = ""
@@ -12,15 +12,15 @@ struct HTTP2RequestHead {
   private(set) var encoding: String?
   private(set) var acceptedEncodings: String?
   private(set) var timeout: String?
-  /// The size as RFC 9113, 6.5.2, counts it, with 32 bytes added for each field.
+  /// The size by the rules of RFC 9113, 6.5.2, which add 32 bytes for each field.
   private(set) var bytes = 0
-  /// All headers, including pseudo headers.
+  /// All headers, including pseudo-headers.
   let headers: HPACKHeaders
 
-  /// The error for a malformed head, whose stream is reset.
+  /// An error for a malformed head; the stream is reset.
   struct Malformed: Error {}
 
-  /// Reads a stream's first header block.
+  /// Parses a stream's first header block.
   init(_ headers: HPACKHeaders) throws(Malformed) {
     self.headers = headers
     var isPastPseudo = false
@@ -41,7 +41,7 @@ struct HTTP2RequestHead {
     }
   }
 
-  /// Whether a block is a valid trailing header block.
+  /// Returns true if a header block is a valid trailer.
   static func areTrailers(_ headers: HPACKHeaders) -> Bool {
     headers.allSatisfy { name, value, _ in
       name.utf8.first != UInt8(ascii: ":") && isLowercase(name) && isClean(value)

@@ -3,36 +3,37 @@ import HTTPSupport
 import NIOCore
 import RuntimeSupport
 
-/// What runs on a stream; its methods are called on the connection's event loop only.
+/// The handler of a stream's request, called on the connection's event loop only.
 protocol HTTP2Call: AnyObject {
-  /// Takes bytes of the request.
+  /// Receives bytes of the request.
   func received(_ bytes: ByteBuffer)
-  /// Notes the end of the request.
+  /// Receives the end of the request.
   func receivedEnd()
-  /// Whether the client may send more; if not, `HTTP2Stream.resumeReading` is called later.
+  /// True if the client may send more; if false, `HTTP2Stream.resumeReading` is called later.
   var wantsMore: Bool { get }
-  /// The bytes of the request that have not been handed on.
+  /// The number of request bytes that have not been passed on yet.
   var heldBytes: Int { get }
-  /// Notes that all or nearly all written bytes have been taken.
+  /// Called when the client has taken all or nearly all written bytes.
   func hasRoom()
-  /// Ends this call, because calls hold more memory than allowed.
+  /// Ends the call because calls hold more memory than allowed.
   func refuseForSize(_ error: StatusError)
-  /// Notes that the stream is gone; nothing more can be written. It is always the last call.
+  /// Called when the stream is closed and nothing more can be written; always the last call.
   func closed()
 }
 
 /// One request and its response on an HTTP/2 connection.
 ///
-/// Belongs to the connection's event loop, like everything that has a reference to it.
+/// A stream belongs to the connection's event loop, as do all objects with a reference to it.
 final class HTTP2Stream {
-  /// The bytes queued for a slow client from which `isFull` is true; four frames.
+  /// The number of queued bytes at which `isFull` becomes true: four frames.
   private static let queuedBytesMax = 64 * 1024
 
-  /// A request or reply up to this size is not counted against the memory of all connections; it is
-  /// little beside what the stream itself takes.
+  /// The size up to which a request or reply is not counted in the common memory budget.
+  ///
+  /// It is small compared with the memory of the stream itself.
   static let uncountedBytesMax = 16 * 1024
 
-  /// How the response ends once all its bytes are out.
+  /// The way in which the response ends once all its bytes have been sent.
   enum End {
     case trailers(ByteBuffer)
     case data
@@ -41,9 +42,9 @@ final class HTTP2Stream {
   let id: UInt32
   let connection: HTTP2Connection
   var call: (any HTTP2Call)?
-  /// The bytes that the client may still send.
+  /// The number of bytes that the client may still send.
   var receiveWindow: Int
-  /// The received bytes for which the client has not been given new window yet.
+  /// The number of received bytes that were not returned to the client's window yet.
   var unreturned = 0
   var sendWindow: Int
   var queue: Deque<ByteBuffer> = []
@@ -52,13 +53,13 @@ final class HTTP2Stream {
   var isEndSent = false
   var hasClientEnded = false
   var isClosed = false
-  /// Whether the stream is in the connection's list of streams that wait to send.
+  /// True if the stream is in the connection's list of streams that wait to send.
   var isWaiting = false
-  /// The share of `call.heldBytes` that the connection has counted.
+  /// The part of `call.heldBytes` that the connection has counted.
   var countedBytes = 0
-  /// Counts a long request against the memory of all connections.
+  /// The hold for a long request in the common memory budget.
   var requestHold: TransferHold?
-  /// Counts the queued bytes in the same way.
+  /// The hold for a reply's unsent bytes in the common memory budget.
   var replyHold: TransferHold?
 
   init(id: UInt32, connection: HTTP2Connection, receiveWindow: Int, sendWindow: Int) {
@@ -68,48 +69,47 @@ final class HTTP2Stream {
     self.sendWindow = sendWindow
   }
 
-  /// Whether replies should wait.
+  /// True if further replies should wait.
   var isFull: Bool { queuedBytes >= Self.queuedBytesMax }
 
-  /// Whether nothing more of the response can be given.
+  /// True if the response accepts no more bytes.
   var isOver: Bool { isClosed || end != nil }
 
-  /// Writes the response's head.
   func writeHead(_ block: ByteBuffer, end: Bool = false) {
     guard !isOver else { return }
     connection.writeHeaders(self, block, end: end)
     if end { self.end = .data }
   }
 
-  /// Writes bytes of the response, as the client's windows allow.
+  /// Queues bytes of the response, which are sent as the client's windows allow.
   func write(_ bytes: ByteBuffer) {
     guard !isOver, bytes.readableBytes > 0 else { return }
     queue.append(bytes)
     queuedBytes += bytes.readableBytes
   }
 
-  /// Ends the response after what was written.
+  /// Ends the response after the queued bytes.
   func end(_ end: End) {
     guard !isOver else { return }
     self.end = end
   }
 
-  /// Sends what was written so far.
+  /// Sends the queued bytes as far as possible.
   func flush() {
     connection.send(self)
   }
 
-  /// Ends the stream at once and drops the queued bytes.
+  /// Resets the stream immediately and drops the queued bytes.
   func reset(_ code: HTTP2ErrorCode) {
     connection.reset(self, code)
   }
 
-  /// Lets the client send again, because the call takes more.
+  /// Lets the client send again after the call has made room.
   func resumeReading() {
     connection.returnWindow(self)
   }
 
-  /// Takes up to `bytesMax` bytes off the queue.
+  /// Removes up to `bytesMax` bytes from the queue.
   func takeQueued(_ bytesMax: Int) -> ByteBuffer? {
     guard var first = queue.popFirst() else { return nil }
     if first.readableBytes <= bytesMax {
@@ -122,7 +122,6 @@ final class HTTP2Stream {
     return part
   }
 
-  /// Drops the queued bytes.
   func drop() {
     queue = []
     queuedBytes = 0

@@ -1,14 +1,14 @@
 import Logging
 import NIOCore
 
-/// Lets a listening socket accept only what the roster has room for.
+/// A handler that stops a listening socket from accepting while the roster has no room.
 final class AcceptGate: ChannelDuplexHandler {
   typealias InboundIn = any Channel
   typealias InboundOut = any Channel
   typealias OutboundIn = Never
   typealias OutboundOut = Never
 
-  /// How long nothing is accepted after the system could not give one connection more.
+  /// The pause in accepting after the system failed to accept a connection.
   private static let pause = TimeAmount.milliseconds(100)
 
   private let roster: ConnectionRoster

@@ -10,41 +10,41 @@ import Synchronization
   import Musl
 #endif
 
-/// The connections of several ports together, of which there is a bound.
+/// The connections of several ports together, limited in number.
 ///
-/// Past the bound the connection that has been idle longest gives way to the new one; while every
-/// connection has a request, new ones wait in the system's backlog. So nobody who merely holds
-/// connections open keeps others out.
+/// Beyond the limit, the connection that has been idle longest is closed for a new one. While every
+/// connection has a request in progress, new connections wait in the system's backlog. Clients that
+/// merely hold connections open therefore cannot keep others out.
 package final class ConnectionRoster: Sendable {
   private struct Entry {
     let channel: any Channel
-    /// Since when no request is under way; nil while one is.
+    /// The time since which no request has been in progress; nil during a request.
     var idleSince: NIODeadline?
-    /// Whether requests may be under way although none is noted.
+    /// True if requests may be in progress that were not reported to the roster.
     var isMultiplexed = false
   }
 
   private struct State {
-    /// Connections that are accepted and not closed, those being closed left out.
+    /// The number of accepted connections that are neither closed nor being closed to make room.
     var count = 0
     var entries: [ObjectIdentifier: Entry] = [:]
     var closing: Set<ObjectIdentifier> = []
-    /// The listening sockets, which read again once there is room.
+    /// The listening sockets, which resume reading once there is room.
     var doors: [any Channel] = []
     var isFull = false
     var toldTime: NIODeadline?
   }
 
-  /// How many connections there may be.
+  /// The maximum number of connections.
   package let max: Int
   private let idleMin: TimeAmount
   private let logger: Logger
   private let state = Mutex(State())
 
-  /// A roster of at most `max` connections.
+  /// Creates a roster of at most `max` connections.
   ///
-  /// `idleMin` is the time in which a new connection may send its first request, and a used one its
-  /// next, before it may have to give way.
+  /// `idleMin` is the time that a connection has to send its first or next request before it may be
+  /// closed to make room.
   package init(
     max: Int = ConnectionRoster.suitableMax(),
     idleMin: Duration = .milliseconds(250),
@@ -55,10 +55,10 @@ package final class ConnectionRoster: Sendable {
     self.logger = logger
   }
 
-  /// How many connections suit the process's limit of open files.
+  /// Returns a suitable maximum number of connections for the process's limit on open files.
   ///
-  /// Half are left for the connections to workers, of which each call may need one, and some for
-  /// files.
+  /// Half of the files are left for connections to workers, because each call may need one, and
+  /// some for other files.
   package static func suitableMax() -> Int {
     var limit = rlimit()
     #if canImport(Glibc)
@@ -74,7 +74,6 @@ package final class ConnectionRoster: Sendable {
   private static let least = 32
   private static let filesKept = 256
 
-  /// How many connections there are.
   package var count: Int { state.withLock { $0.count } }
 
   // MARK: - Connections
@@ -82,7 +81,7 @@ package final class ConnectionRoster: Sendable {
   /// Counts a connection that is being accepted.
   func accepted() { state.withLock { $0.count += 1 } }
 
-  /// Notes an accepted connection, which is idle until its first request.
+  /// Adds an accepted connection, which is idle until its first request.
   func enter(_ channel: any Channel) {
     state.withLock {
       $0.entries[ObjectIdentifier(channel)] = Entry(channel: channel, idleSince: .now())
@@ -91,12 +90,12 @@ package final class ConnectionRoster: Sendable {
     makeRoom(on: channel.eventLoop)
   }
 
-  /// Notes that requests of the connection are not noted one by one.
+  /// Marks a connection whose requests are not reported individually.
   func noteMultiplexed(_ channel: any Channel) {
     state.withLock { $0.entries[ObjectIdentifier(channel)]?.isMultiplexed = true }
   }
 
-  /// Notes whether a request of the connection is under way.
+  /// Records whether a request of the connection is in progress.
   func note(_ channel: any Channel, isBusy: Bool) {
     let waiting = state.withLock { state -> [any Channel] in
       state.entries[ObjectIdentifier(channel)]?.idleSince = isBusy ? nil : .now()
@@ -121,18 +120,19 @@ package final class ConnectionRoster: Sendable {
     return state.doors
   }
 
-  /// Closes all connections, which ends their requests as when clients leave.
+  /// Closes all connections, which ends their requests as if the clients had disconnected.
   ///
-  /// May be called on any thread and needs no task, so it also works while tasks occupy every thread.
+  /// It may be called on any thread and needs no task, so it also works while tasks occupy every
+  /// thread.
   package func closeAll() {
     for channel in state.withLock({ $0.entries.values.map(\.channel) }) {
       channel.close(promise: nil)
     }
   }
 
-  // MARK: - Room
+  // MARK: - Capacity
 
-  /// Notes a listening socket, until it closes.
+  /// Adds a listening socket; it is removed when it closes.
   func enter(door: any Channel) {
     state.withLock { $0.doors.append(door) }
     door.closeFuture.whenComplete { _ in
@@ -140,7 +140,9 @@ package final class ConnectionRoster: Sendable {
     }
   }
 
-  /// Whether a door may accept one connection more, which it asks before there is one.
+  /// Returns true if a listening socket may accept another connection.
+  ///
+  /// The socket asks before a connection has arrived.
   func hasRoom() -> Bool {
     let doors = state.withLock { state -> [any Channel]? in
       if state.count < max || longestIdle(state.entries) != nil { return nil }
@@ -149,7 +151,7 @@ package final class ConnectionRoster: Sendable {
     }
     guard let doors else { return true }
     tell("There are too many connections, all with requests: new ones wait")
-    // What has been idle for too short a time is not by then.
+    // By then, connections that have been idle for too short a time can be closed.
     doors.first?.eventLoop.scheduleTask(in: idleMin) { self.reopen() }
     return false
   }
@@ -158,7 +160,9 @@ package final class ConnectionRoster: Sendable {
     for door in state.withLock({ Self.doorsToOpen(&$0) }) { door.read() }
   }
 
-  /// Closes the connection that has been idle longest, now or once one is, if there are too many.
+  /// Closes the connection that has been idle longest, if there are too many connections.
+  ///
+  /// If none has been idle long enough, it tries again after `idleMin`.
   private func makeRoom(on eventLoop: any EventLoop) {
     let (victim, isLater) = state.withLock { state -> ((any Channel)?, Bool) in
       guard state.count > max else { return (nil, false) }
@@ -189,7 +193,8 @@ package final class ConnectionRoster: Sendable {
       entry.idleSince.flatMap { $0 <= latest ? (key, $0, entry.isMultiplexed) : nil }
     }
     return idle.min { first, second in
-      // What looks idle may have requests under way only where they are not noted one by one.
+      // A multiplexed connection that seems idle may have requests in progress, so it is closed
+      // last.
       first.2 == second.2 ? first.1 < second.1 : !first.2
     }?.0
   }

@@ -1,24 +1,24 @@
 import NIOCore
 
-/// Tells an HTTP/2 connection from any other by its first bytes.
+/// A detector that recognizes an HTTP/2 connection by its first bytes.
 ///
-/// HTTP/2 without negotiation begins with a fixed preface, and no HTTP/1 method begins `PRI `.
+/// HTTP/2 without negotiation begins with a fixed preface. No HTTP/1 request begins with its first
+/// bytes, `PRI `.
 package struct PrefaceSniff: Sendable {
   private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
   private var matched = 0
 
-  /// A sniff that has seen nothing.
   package init() {}
 
-  /// What a connection speaks.
+  /// The protocol of a connection.
   package enum Verdict: Sendable, Hashable {
-    /// All bytes so far match the preface, which is not complete yet.
+    /// All bytes so far match the preface, which is still incomplete.
     case undecided
     case http1
     case http2
   }
 
-  /// Takes the next bytes; must not be called again after a decision.
+  /// Examines the next bytes; must not be called again after a decision.
   package mutating func receive(_ bytes: some Sequence<UInt8>) -> Verdict {
     for byte in bytes {
       guard byte == Self.preface[matched] else { return .http1 }
@@ -29,11 +29,11 @@ package struct PrefaceSniff: Sendable {
   }
 }
 
-/// The first handler of a connection: holds its bytes until the protocol is known, then leaves.
+/// The first handler of a connection, which holds its bytes until the protocol is known.
 ///
-/// `configure` builds the pipeline for the verdict; only then are the bytes passed on. An undecided
-/// connection is closed when the client stops sending, when the server shuts down and when
-/// `timeMax` is over; otherwise it would live for ever.
+/// `configure` builds the pipeline for the verdict; then the handler passes the bytes on and
+/// removes itself. An undecided connection is closed when the client stops sending, when the server
+/// shuts down, and after `timeMax`. Otherwise it would stay open forever.
 final class ConnectionSniffer: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -52,7 +52,7 @@ final class ConnectionSniffer: ChannelInboundHandler, RemovableChannelHandler {
   private var heldEvents: [ChannelEvent] = []
   private var timer: Scheduled<Void>?
 
-  /// A sniffer that calls `configure` at most once, on the channel's loop.
+  /// Creates a sniffer that calls `configure` at most once, on the channel's event loop.
   init(
     timeMax: TimeAmount,
     configure: @escaping (PrefaceSniff.Verdict) -> EventLoopFuture<Void>

@@ -6,86 +6,93 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// A connection that speaks HTTP/1.1 or 1.0: its requests are answered one after the other.
+/// A connection that uses HTTP/1.1 or 1.0 and handles its requests one after the other.
 ///
-/// Sits behind the decoder and writes bytes. Everything happens on the connection's event loop but
-/// the responder, which runs in a task a request, and a body in pieces, which has a task of its
-/// own.
+/// The handler is placed after the decoder and writes bytes. Everything happens on the connection's
+/// event loop, with two exceptions: the responder runs in one task per request, and a streamed
+/// response body has a task of its own.
 final class HTTP1Connection: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// Bodies announced up to this size are read before anybody hears of the request.
+  /// The announced size up to which a body is read in full before the responder sees the request.
   static let wholeBytesMax = 64 << 10
-  /// A body up to this size is copied behind its head, which saves a system call.
+  /// The size up to which a body is copied behind its head, which saves a system call.
   private static let copiedBytesMax = 16 << 10
-  /// How much of a body that nobody reads is skipped for the sake of the next request.
+  /// The number of bytes of an unread body that are skipped to keep the connection usable.
   private static let skippedBytesMax = 1 << 20
-  /// How much is read and dropped before a connection is closed, so that the client finds the
-  /// response.
+  /// The number of bytes that are read and dropped before a connection is closed.
   ///
-  /// Many clients send the whole request before they look at the response, and take the end of a
-  /// connection to which they still write for a failure. Twice the longest body that any service
-  /// takes.
+  /// Many clients send the whole request before they read the response. They report a failure if
+  /// the connection closes while they are still writing. The limit is twice the longest body that
+  /// any service accepts.
   static let lingeringBytesMax = 64 << 20
-  /// How long that may take; such a connection counts as idle, so it keeps nobody out.
+  /// The time limit for lingering before a connection is closed.
+  ///
+  /// A lingering connection counts as idle, so it keeps no other client out.
   private static let lingeringTimeMax = TimeAmount.seconds(30)
-  /// How long the client may pause meanwhile; one that waits for the end sends nothing.
+  /// The longest pause in the client's input while lingering.
+  ///
+  /// A client that waits for the end of the connection sends nothing.
   private static let lingeringPauseMax = TimeAmount.seconds(2)
-  /// The same while the server stops.
+  /// The time limit for lingering while the server is stopping.
   private static let lastLingeringTimeMax = TimeAmount.milliseconds(250)
-  /// A longer response is written in parts of so many bytes, which show how far the client reads.
+  /// The part size in which longer responses are written, to observe how far the client has read.
   private static let unreadPartBytes = 128 << 10
-  /// Counted for a body read as it arrives: what its queue holds for a busy reader.
+  /// The memory counted for a streamed request body: the queue's content while its reader is busy.
   private static let queuedBytes = 64 << 10
-  /// How long a body that nobody reads may take.
+  /// The time limit for skipping a body that is not read.
   private static let skippingTimeMax = TimeAmount.seconds(5)
 
-  /// The pause before the second probe of a client that sends no more is at least this; each
-  /// further pause is twice as long, because some clients count the interim responses.
+  /// The minimum pause before the second probe of a client that has stopped sending.
+  ///
+  /// Each further pause is twice as long, because some clients count the interim responses.
   private static let probePauseMin = TimeAmount.milliseconds(100)
   private static let probePauseMax = TimeAmount.seconds(60)
 
-  /// How much of the current request has arrived.
+  /// The part of the current request that has arrived.
   private enum Input {
     case head
     case collecting(RequestHead, ByteBuffer)
     case streaming(InboundQueue<ByteBuffer>)
-    /// The rest of a body that nobody reads.
+    /// The rest of a body that has no reader is being skipped.
     case skipping
-    /// All of the request that is being answered; what follows waits.
+    /// The request being handled is complete; further input waits.
     case complete
-    /// Nothing that comes is looked at, because the connection is about to end.
+    /// Input is ignored because the connection is about to end.
     case lingering
   }
 
-  /// A request on its way to its response.
+  /// A request and the state of its response.
   private final class Exchange {
     let head: RequestHead
     let number: UInt64
     let client = ClientWatch()
-    /// Stops what answers without a task.
+    /// Stops a response that is produced without a task.
     var stop: (@Sendable () -> Void)?
-    /// The task running the responder.
+    /// The task that runs the responder.
     var task: HTTPExchanges.CountedTask?
-    /// The task writing a body in pieces.
+    /// The task that writes a streamed body.
     var writing: HTTPExchanges.CountedTask?
-    /// Nil until the response has begun.
+    /// The framing of the response; nil until the response has begun.
     var framing: ResponseFraming?
-    /// How much an announced body still lacks.
+    /// The number of bytes still missing from a body of announced length.
     var bytesLeft = 0
-    /// Kept when the piece that was written last is with the system, or nobody waits for it any
-    /// more.
+    /// A promise that completes when the last piece has been passed to the system.
+    ///
+    /// It fails if the client leaves.
     var unwritten: EventLoopPromise<Void>?
-    /// How many pieces were written, and whether the last is on its way to the system.
+    /// The number of pieces that have been written.
+    ///
+    /// `isWriting` is true until the last piece has been passed to the system.
     var pieces: UInt64 = 0
     var isWriting = false
-    /// How long the client is left alone before the next probe; nil before the first.
+    /// The pause before the next probe of the client; nil before the first.
     var probePause: TimeAmount?
-    /// Counts the request's bytes; nil while it is short.
+    /// The memory hold for the request's body; nil while the body is short.
     var hold: TransferHold?
-    /// Whether the body was given up because it came too slowly.
+    /// True if the body was abandoned because it arrived too slowly.
     var isBodyTooSlow = false
     var hasLeft = false
     var closes = false
@@ -95,7 +102,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
       self.number = number
     }
 
-    /// Ends all work for the client, which has left, except work that must finish without it.
+    /// Ends all work for a client that has disconnected, except work that must finish without it.
     func clientLeft(_ service: HTTPExchanges) {
       hasLeft = true
       stop?()
@@ -117,25 +124,25 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private var input = Input.head
   private var exchange: Exchange?
   private var exchanges: UInt64 = 0
-  /// What came behind a request that is being answered.
+  /// The parts that arrived after the request being handled.
   private var waiting: Deque<HTTPServerRequestPart> = []
-  /// What is wrong with what comes after the request that is being answered.
+  /// The error in the input that follows the request being handled.
   private var refusal: RequestHead.Refusal?
   private var bodyBytes = 0
-  /// When the body began to come, moved on by the time for which its reader was busy.
+  /// The time at which the body began to arrive, shifted by the time that its reader was busy.
   private var bodyTime = NIODeadline.now()
   private var pauseTime: NIODeadline?
-  /// Counts the bytes of a short body that did not come at once.
+  /// The memory hold for a short body that did not arrive at once.
   private var collectingHold: TransferHold?
-  /// Where in the body its reader stopped.
+  /// The number of body bytes received when the body's reader stopped.
   private var skippedFrom = 0
   private var requestTime = NIODeadline.now()
-  /// Whether the body's reader has no room.
+  /// True if the body's reader has no room for more.
   private var isPaused = false
   private var isReadHeld = false
   private var isContinueDue = false
   private var hasInputEnded = false
-  /// Whether the last of all answers is with the system.
+  /// True if the last response on the connection has been passed to the system.
   private var isFlushed = false
   private var isQuiescing = false
   private var isTaking = false
@@ -145,13 +152,12 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private var timerDeadline: NIODeadline?
   private var context: ChannelHandlerContext?
 
-  /// A connection whose bytes come through `watch`.
   init(_ service: HTTPExchanges, watch: InputWatch) {
     self.service = service
     self.watch = watch
   }
 
-  // MARK: - Life
+  // MARK: - Life cycle
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
@@ -187,14 +193,14 @@ final class HTTP1Connection: ChannelDuplexHandler {
     context.fireUserInboundEventTriggered(event)
   }
 
-  /// The client sends no more; it may have left, or wait for the answer.
+  /// Handles the end of the client's input; the client may have left or may wait for the response.
   private func inputEnded(_ context: ChannelHandlerContext) {
     hasInputEnded = true
     switch input {
-    // What is being written still goes out.
+    // A response that is being written still goes out.
     case .head where exchange == nil, .complete where exchange == nil: return goOn(context)
     case .lingering: return isFlushed ? context.close(promise: nil) : ()
-    // Half a request.
+    // The request is incomplete.
     case .head, .collecting, .streaming, .skipping: return context.close(promise: nil)
     case .complete: break
     }
@@ -215,13 +221,14 @@ final class HTTP1Connection: ChannelDuplexHandler {
     context.eventLoop.scheduleTask(in: pause) { bound.value.probe(number, pieces: pieces) }
   }
 
-  /// Finds out whether a client that sends no more still reads.
+  /// Finds out whether a client that has stopped sending still reads.
   ///
-  /// Both look the same until something is written, to which a socket that was closed replies by a
-  /// reset. Before the response an interim one may come at any time; who reads skips it. It is
-  /// repeated with growing pauses, because the client may still read the first one and leave after
-  /// it. Within a body nothing may be put in, so that a client counts as gone when nothing is to be
-  /// written, either.
+  /// A client that left and a client that only stopped sending look the same until something is
+  /// written: a closed socket replies to that with a reset. Before the response, an interim
+  /// response may be sent at any time, and a client that still reads skips it. The probe is
+  /// repeated with growing pauses, because the client may receive the first one and leave
+  /// afterward. Nothing can be inserted into a response body, so a client also counts as gone if
+  /// there is nothing to write.
   private func probe(_ number: UInt64, pieces: UInt64) {
     guard let context, let exchange, exchange.number == number else { return }
     if exchange.framing == nil {
@@ -243,7 +250,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
       exchange?.closes = true
       input = .skipping
     case .lingering: break
-    // The request that this is the rest of has its answer.
+    // The request that this input belongs to already has its response.
     case .skipping where exchange == nil: end(context, after: nil)
     case .skipping: exchange?.closes = true
     default: refuse(RequestHead.Refusal(error), context)
@@ -277,18 +284,20 @@ final class HTTP1Connection: ChannelDuplexHandler {
     take(part, context)
   }
 
-  /// Whether the next part belongs to the request that is being read, or begins one.
+  /// Returns true if the next part can be processed now.
+  ///
+  /// The part either belongs to the current request or begins a new one.
   private func takesParts(_ context: ChannelHandlerContext) -> Bool {
     switch input {
     case .complete: false
-    // A client that does not read its responses gets no more of them.
+    // A client that does not read its responses gets no further ones.
     case .head: context.channel.isWritable
     case .streaming: !isPaused
     case .collecting, .skipping, .lingering: true
     }
   }
 
-  /// Takes what has waited, as far as there is a place for it.
+  /// Processes waiting parts for as long as they can be accepted.
   private func takeWaiting(_ context: ChannelHandlerContext) {
     guard !isTaking else { return }
     isTaking = true
@@ -301,7 +310,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   func channelReadComplete(context: ChannelHandlerContext) {
     holdUnfinishedBody(context)
-    // A request that came in one piece needs no time limit.
+    // A request that arrived in one piece needs no timer.
     if let deadline, timerDeadline.map({ deadline < $0 }) ?? true { setTimer(context) }
     context.fireChannelReadComplete()
   }
@@ -310,7 +319,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     switch (input, part) {
     case (.head, .head(let head)): begin(head, context)
     case (.collecting(let head, var body), .body(var piece)):
-      // Moved out of the state first, so that the buffer is not copied.
+      // Moved out of the state first so that the buffer is not copied.
       input = .head
       if body.readableBytes == 0 { body = piece } else { body.writeBuffer(&piece) }
       input = .collecting(head, body)
@@ -392,7 +401,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   // MARK: - Memory
 
-  /// A hold for the next request or its response; nil without a budget.
+  /// Creates a hold for the next request or its response; nil without a budget.
   private func makeHold(
     _ context: ChannelHandlerContext,
     number: UInt64? = nil,
@@ -405,7 +414,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     return TransferHold(budget) { eventLoop.execute { onEnd(bound.value, number) } }
   }
 
-  /// Counts a short body whose end has not come with its beginning, or refuses it.
+  /// Reserves memory for a short body that has not arrived completely, or refuses the request.
   private func holdUnfinishedBody(_ context: ChannelHandlerContext) {
     guard case .collecting(let head, _) = input, collectingHold == nil,
       case .announced(let length) = head.body
@@ -422,7 +431,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     write(.error(hold.budget.error), exchange.number)
   }
 
-  /// Gives up a body that holds memory which others need, because it has stalled.
+  /// Abandons a stalled body, because other requests need its memory.
   private func bodyStalled(_ number: UInt64) {
     guard let context, exchange?.number == number, case .streaming(let queue) = input else {
       return
@@ -559,10 +568,10 @@ final class HTTP1Connection: ChannelDuplexHandler {
     }
   }
 
-  /// Writes a long body in parts, and notes how far the client reads.
+  /// Writes a long body in parts and records how far the client reads.
   ///
-  /// All of it stays in memory until the last part is with the system, because parts share their
-  /// bytes.
+  /// The whole body stays in memory until the last part has been passed to the system, because the
+  /// parts share its storage.
   private func writeParts(
     of body: ByteBuffer,
     _ hold: TransferHold?,
@@ -582,19 +591,21 @@ final class HTTP1Connection: ChannelDuplexHandler {
     }
   }
 
-  /// Whether what is still to come of the request is so little that the next one is worth waiting
-  /// for.
+  /// Returns true if the rest of the request is short enough to be skipped for the next request.
   private func canSkipRest(of head: RequestHead) -> Bool {
     switch (input, head.body) {
     case (.complete, _), (_, .none): true
     case (_, .announced(let length)): !isContinueDue && length - bodyBytes <= Self.skippedBytesMax
-    // How much that is shows when it comes; who waited for a word may send nothing at all.
+    // The length is known only as the body arrives. A client that waits for 100 Continue may send
+    // nothing.
     case (_, .chunked): !isContinueDue
     }
   }
 
-  /// Writes a body in pieces; each piece is with the system before the next is asked for, so that a
-  /// process that dies then has still sent it.
+  /// Starts a task that writes a body piece by piece.
+  ///
+  /// Each piece is handed to the system before the next one is requested. If the process then dies,
+  /// the piece has still been sent.
   private func writing(
     _ body: InvocationReply.Body,
     _ number: UInt64,
@@ -633,7 +644,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
       bytes = context.channel.allocator.buffer(capacity: piece.readableBytes + 16)
       bytes.writeChunk(piece)
     case .length:
-      // More than was announced would be taken for the next response.
+      // Bytes beyond the announced length would be taken for the next response.
       guard piece.readableBytes <= exchange.bytesLeft else {
         context.close(promise: nil)
         return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
@@ -647,7 +658,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
         connection.context?.close(promise: nil)
       }
       if let hold, !hold.add(bytes.readableBytes) {
-        // Only the connection's end tells the client that something is missing.
+        // Only closing the connection shows the client that something is missing.
         context.close(promise: nil)
         return eventLoop.makeFailedFuture(hold.budget.error)
       }
@@ -668,7 +679,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   private func bodyEnded(_ number: UInt64, isWhole: Bool) {
     guard let context, let exchange, exchange.number == number else { return }
-    // Only the connection's end tells the client that something is missing.
+    // Only closing the connection shows the client that something is missing.
     guard isWhole, exchange.bytesLeft == 0 else { return context.close(promise: nil) }
     let end = exchange.framing == .chunked ? "0\r\n\r\n" : ""
     writeLast(ByteBuffer(string: end), context)
@@ -677,7 +688,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
   private func writeLast(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
     guard let exchange else { return }
     self.exchange = nil
-    // A request may go on while a body in pieces is written, and end before it.
+    // A streamed response may end before its request, whose body is then still arriving.
     exchange.closes = exchange.closes || !canSkipRest(of: exchange.head)
     if case .streaming(let queue) = input {
       queue.finish(.failure(CancellationError()))
@@ -692,7 +703,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     end(context, after: bytes)
   }
 
-  /// Looks at what comes after the request that has been answered.
+  /// Continues with the input that follows the last handled request.
   private func goOn(_ context: ChannelHandlerContext) {
     idleTime = .now()
     noteTurn(context)
@@ -701,7 +712,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     if case .complete = input { input = .head }
     takeWaiting(context)
     guard self.context != nil else { return }
-    // The body of the next request may still have to come.
+    // The body of the next request may not have arrived yet.
     guard exchange == nil else { return goOnReading(context) }
     if let refusal { return refuse(refusal, context) }
     if hasInputEnded || isQuiescing, waiting.isEmpty { return end(context, after: nil) }
@@ -714,9 +725,9 @@ final class HTTP1Connection: ChannelDuplexHandler {
     context.fireChannelWritabilityChanged()
   }
 
-  // MARK: - Ends
+  // MARK: - Closing
 
-  /// Answers what is no request, after the requests before it, and ends the connection.
+  /// Responds to malformed input, after the responses to earlier requests, and ends the connection.
   private func refuse(_ refusal: RequestHead.Refusal, _ context: ChannelHandlerContext) {
     guard exchange == nil, waiting.isEmpty else { return self.refusal = refusal }
     self.refusal = nil
@@ -730,11 +741,10 @@ final class HTTP1Connection: ChannelDuplexHandler {
     end(context, after: bytes)
   }
 
-  /// Ends the connection so that the client finds what was written before, also when it still
-  /// sends.
+  /// Ends the connection so that the client receives earlier output, even if it is still sending.
   private func end(_ context: ChannelHandlerContext, after bytes: ByteBuffer?) {
     if case .lingering = input { return }
-    // Who has sent nothing that is unread loses nothing by a plain end.
+    // If the client has sent nothing that is unread, a plain close loses no output.
     let isAllRead =
       if case .head = input { watch.firstRead == nil && waiting.isEmpty } else { hasInputEnded }
     input = .lingering
@@ -761,7 +771,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
 
   // MARK: - Time limits
 
-  /// When the client must have done what it is its turn to do; nil while it is ours.
+  /// The time by which the client must act; nil while the server has to act.
   private var deadline: NIODeadline? {
     let limits = service.configuration
     let idleEnd = idleTime + TimeAmount(limits.idleTimeMax)
@@ -773,7 +783,7 @@ final class HTTP1Connection: ChannelDuplexHandler {
     case .collecting: return requestTime + TimeAmount(limits.shortBodyTimeMax)
     case .streaming:
       if isPaused { return nil }
-      // Who is being answered already may have nothing to say for a while.
+      // A client that is already receiving its response may pause for longer.
       guard exchange?.framing == nil else { return watch.lastRead + TimeAmount(limits.idleTimeMax) }
       let pauseEnd = watch.lastRead + TimeAmount(limits.bodyPauseMax)
       guard limits.bodyRateMin > 0 else { return pauseEnd }
@@ -818,7 +828,9 @@ final class HTTP1Connection: ChannelDuplexHandler {
     )
   }
 
-  /// Tells the roster whose turn it is, for connections that wait for their clients may be closed.
+  /// Reports to the roster whether the server is busy for the client.
+  ///
+  /// A connection that waits for its client may be closed to make room.
   private func noteTurn(_ context: ChannelHandlerContext) {
     let isArrived =
       switch input {

@@ -2,7 +2,7 @@ import Invocation
 import Logging
 import NIOCore
 
-/// What all connections of one listening socket share.
+/// The state that all connections of one listening socket share.
 struct HTTPExchanges: Sendable {
   let configuration: HTTPService.Configuration
   let roster: ConnectionRoster
@@ -14,7 +14,7 @@ struct HTTPExchanges: Sendable {
   let responder: HTTPService.Responder
   let logger: Logger
 
-  /// Asks the responder in a task; `reply` is called once, on any thread.
+  /// Calls the responder in a task; `reply` is called once, on any thread.
   func respond(
     to request: Request,
     _ context: HTTPContext,
@@ -22,7 +22,7 @@ struct HTTPExchanges: Sendable {
   ) -> CountedTask {
     task {
       do {
-        // The body counts as held until it is worked on no more.
+        // Holds the memory reserved for the body until the responder is done with it.
         defer { withExtendedLifetime(request.hold) {} }
         // Many tasks may have waited for a thread while their clients left.
         try Task.checkCancellation()
@@ -34,7 +34,7 @@ struct HTTPExchanges: Sendable {
     }
   }
 
-  /// A task whose end the socket's end waits for.
+  /// Starts a task that the shutdown of the socket waits for.
   func task(_ body: @escaping @Sendable () async -> Void) -> CountedTask {
     let id = connections.taskBegan()
     // The request's `Exchange` owns the task and cancels it when the client leaves.
@@ -45,10 +45,10 @@ struct HTTPExchanges: Sendable {
     return CountedTask(task: task, id: id)
   }
 
-  /// Lets the task of a request go on without its client, until the server stops.
+  /// Lets a request's task continue without its client until the server stops.
   func keep(_ running: CountedTask) { connections.keep(running.task, running.id) }
 
-  /// A running task and the id by which the open connections count it.
+  /// A running task and the id under which `OpenConnections` counts it.
   struct CountedTask {
     var task: Task<Void, Never>
     var id: UInt64

@@ -1,22 +1,24 @@
 import NIOCore
 
-/// Sees a connection's bytes before the decoder does: whether a head is coming in piece by piece, and
-/// how much still comes that nobody wants.
+/// A handler that sees a connection's bytes before the decoder does.
+///
+/// It records when the first bytes of a request arrive, and discards input that is no longer
+/// wanted.
 final class InputWatch: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
-  /// When bytes last came.
+  /// The time at which bytes last arrived.
   private(set) var lastRead = NIODeadline.now()
-  /// When the first bytes came since the last request ended; nil before them.
+  /// The arrival time of the first bytes since the last request ended; nil before them.
   private(set) var firstRead: NIODeadline?
   private var discarded = 0
   private var discardsUpTo: Int?
 
-  /// Notes that a request has ended, or that what came was its beginning.
+  /// Resets `firstRead` after a request has been read.
   func requestRead() { firstRead = nil }
 
-  /// Drops everything from now on, and closes the connection when it is more than so many bytes.
+  /// Discards all further input and closes the connection once it exceeds `bytesMax`.
   func discard(upTo bytesMax: Int) { discardsUpTo = bytesMax }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -27,7 +29,7 @@ final class InputWatch: ChannelInboundHandler {
     if discarded > discardsUpTo { context.close(promise: nil) }
   }
 
-  /// Whether bytes are at most an empty line, of which any number may stand before a request.
+  /// Returns true for at most one empty line; any number of them may precede a request.
   private func isEmptyLine(_ bytes: ByteBuffer) -> Bool {
     bytes.readableBytes <= 2
       && bytes.readableBytesView.allSatisfy { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }

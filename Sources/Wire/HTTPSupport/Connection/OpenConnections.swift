@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The connections that one listening socket has accepted, and the tasks that work for them.
+/// The connections that one listening socket has accepted, and the tasks that serve them.
 final class OpenConnections: Sendable {
   private enum Phase {
     case serving
@@ -14,7 +14,7 @@ final class OpenConnections: Sendable {
     var channels: [ObjectIdentifier: any Channel] = [:]
     var tasks: Set<UInt64> = []
     var lastTask: UInt64 = 0
-    /// Running tasks that finish although their clients have left.
+    /// The running tasks that may finish although their clients have left.
     var outliving: [UInt64: Task<Void, Never>] = [:]
     var isWaitOver = false
     var waiting: [CheckedContinuation<Void, Never>] = []
@@ -39,7 +39,7 @@ final class OpenConnections: Sendable {
     if phase != .serving { channel.close(promise: nil) }
   }
 
-  /// Counts a task that begins, and returns its id.
+  /// Counts a new task and returns its id.
   func taskBegan() -> UInt64 {
     state.withLock { state in
       state.lastTask += 1
@@ -55,7 +55,7 @@ final class OpenConnections: Sendable {
     }
   }
 
-  /// Lets a task finish whose client has left, unless the server stops first.
+  /// Lets a task finish although its client has left, unless the server stops first.
   func keep(_ task: Task<Void, Never>, _ id: UInt64) {
     let isOver = state.withLock { state in
       guard state.phase != .aborted else { return true }
@@ -65,14 +65,14 @@ final class OpenConnections: Sendable {
     if isOver { task.cancel() }
   }
 
-  /// Lets each connection finish what it is doing, and close.
+  /// Asks each connection to finish its current work and then close.
   func quiesce() {
     for channel in entering(.quiescing) {
       channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }
   }
 
-  /// Closes all connections and cancels the tasks that work for them.
+  /// Closes all connections and cancels their tasks, and the tasks whose clients have already left.
   func abort() {
     let channels = entering(.aborted)
     for task in state.withLock({ Array($0.outliving.values) }) { task.cancel() }
@@ -86,16 +86,16 @@ final class OpenConnections: Sendable {
     }
   }
 
-  /// Returns once there is no connection and no task, or once `endWait` was called.
+  /// Returns once there are no connections and tasks, or once `endWait` has been called.
   func ended() async {
     await withCheckedContinuation { continuation in
       change { $0.waiting.append(continuation) }
     }
   }
 
-  /// Ends the wait for tasks, because one that ignores its cancellation must not hold up a stop.
+  /// Ends the wait for tasks, because a task that ignores cancellation must not delay shutdown.
   ///
-  /// Returns how many tasks still run.
+  /// Returns the number of tasks that are still running.
   @discardableResult
   func endWait() -> Int {
     change { $0.isWaitOver = true }

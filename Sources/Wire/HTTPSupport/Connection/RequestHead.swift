@@ -2,31 +2,31 @@ import HTTPTypes
 import NIOHTTP1
 import RuntimeSupport
 
-/// The head of an HTTP/1 request that keeps the rules, RFC 9112.
+/// The head of an HTTP/1 request that conforms to RFC 9112.
 struct RequestHead {
   var request: HTTPRequest
-  /// Whether another request may follow on the connection.
+  /// True if another request may follow on the connection.
   var keepsAlive: Bool
-  /// Whether the client knows responses in chunks and ones that are no answer yet.
+  /// True if the client supports chunked and interim responses.
   var isHTTP11: Bool
   var body: Body
-  /// Whether the client waits for a word before it sends the body.
+  /// True if the client waits for `100 Continue` before it sends the body.
   var expectsContinue: Bool
 
-  /// The length of the body as the head tells it.
+  /// The length of the body as declared by the head.
   enum Body: Equatable {
     case none
     case announced(Int)
     case chunked
   }
 
-  /// Why a request is not looked at any further.
+  /// The reason why a request is refused.
   struct Refusal: Error {
     var status: HTTPResponse.Status
     var message: String
   }
 
-  /// Checks what the decoder leaves to others: version, host, target and the framing of the body.
+  /// Checks what the decoder does not: version, host, target and the framing of the body.
   init(_ head: HTTPRequestHead) throws(Refusal) {
     guard head.version == .http1_1 || head.version == .http1_0 else {
       throw Refusal(
@@ -78,7 +78,7 @@ struct RequestHead {
     )
   }
 
-  /// The parts of the request's target; a target in absolute form names the host itself.
+  /// Returns the parts of the request's target; a target in absolute form includes the host.
   private static func target(
     _ head: HTTPRequestHead
   ) throws(Refusal) -> (authority: String?, path: String) {
@@ -100,7 +100,7 @@ struct RequestHead {
     return (String(authority), path.hasPrefix("/") ? String(path) : "/\(path)")
   }
 
-  /// How the body ends; anything that two readers could understand differently is refused.
+  /// Returns the framing of the body; refuses anything that is ambiguous.
   private static func body(_ fields: HTTPFields, isHTTP11: Bool) throws(Refusal) -> Body {
     let codings = fields[values: .transferEncoding]
     let lengths = fields[values: .contentLength]
@@ -130,7 +130,7 @@ struct RequestHead {
 }
 
 extension HTTPFields {
-  /// What the `Connection` fields list, in lower case.
+  /// The options in the `Connection` fields, in lower case.
   var connectionOptions: Set<Substring> {
     guard let list = self[.connection]?.lowercased() else { return [] }
     func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" }
@@ -141,7 +141,7 @@ extension HTTPFields {
 }
 
 extension RequestHead.Refusal {
-  /// The refusal for what the decoder could not read.
+  /// Creates the refusal for an error of the decoder.
   init(_ error: HTTPParserError) {
     switch error {
     case .headerOverflow:

@@ -3,16 +3,16 @@ import Invocation
 import NIOCore
 import NIOHTTP1
 
-/// How the end of a response's body is told, RFC 9112, section 6.
+/// The way a client detects the end of a response's body, RFC 9112, section 6.
 enum ResponseFraming: Equatable {
-  /// There is no body, whatever the head says of one.
+  /// There is no body, even if the head announces one.
   case none
   case length(Int)
   case chunked
-  /// The connection's end is the body's; the only way for HTTP/1.0 if the length is not known.
+  /// The body ends with the connection: the only way for HTTP/1.0 if the length is unknown.
   case untilClose
 
-  /// The framing of a response; `isHead` tells of an answer to a HEAD request.
+  /// Determines the framing of a response; `isHead` marks the response to a HEAD request.
   init(_ response: Response, isHead: Bool, isHTTP11: Bool) {
     let code = response.head.status.code
     if isHead || code == 204 || code == 304 || (100..<200).contains(code) {
@@ -28,7 +28,7 @@ enum ResponseFraming: Equatable {
 }
 
 extension ByteBuffer {
-  /// Writes the head of a response, with its own fields of the connection in the place of those given.
+  /// Writes the head of a response and replaces its connection-related fields.
   mutating func writeHead(
     _ head: HTTPResponse,
     _ framing: ResponseFraming,
@@ -50,7 +50,7 @@ extension ByteBuffer {
     case .chunked: writeField("Transfer-Encoding", "chunked")
     case .untilClose: break
     case .none:
-      // An answer to HEAD, or 304, tells the length that the body would have.
+      // The response to HEAD, and a 304, declare the length that the body would have.
       let mayHaveLength = head.status.code >= 200 && head.status.code != 204
       let known = bodyBytes.flatMap { $0 > 0 ? String($0) : nil }
       if mayHaveLength,

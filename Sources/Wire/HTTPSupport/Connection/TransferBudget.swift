@@ -3,15 +3,17 @@ import NIOCore
 package import RuntimeSupport
 import Synchronization
 
-/// The memory for requests that are still arriving and responses that are still unread, of all
-/// connections together.
+/// A budget for the memory of incoming requests and unread responses on all connections together.
 ///
-/// What would exceed it is refused. Before that, transfers that have not moved for a second are
-/// ended, slowest first, so that nobody keeps the memory by sending or reading nothing.
+/// A request or response that would exceed the budget is refused. Before that, transfers that have
+/// not progressed for a second are ended, longest stalled first. Clients therefore cannot hold the
+/// memory by sending or reading nothing.
 package final class TransferBudget: Sendable {
-  /// Enough for 25 of the largest bodies at a time, and little beside the functions' own memory.
+  /// The default budget: enough for 25 of the largest bodies at a time.
+  ///
+  /// It is small compared with the memory of the functions.
   package static let bytesDefault = 256 << 20
-  /// A transfer has moved when so many bytes have passed.
+  /// The number of bytes after which a transfer counts as having progressed.
   static let movedBytesMin = 16 << 10
 
   private struct Entry {
@@ -29,9 +31,10 @@ package final class TransferBudget: Sendable {
   private let held = Atomic(0)
   private let state = Mutex(State())
 
-  /// A budget of `bytesMax` bytes.
+  /// Creates a budget of `bytesMax` bytes.
   ///
-  /// A transfer that has not moved for `stallMin` is ended when others need its memory.
+  /// A transfer that has not progressed for `stallMin` is ended when another transfer needs its
+  /// memory.
   package init(
     bytesMax: Int = TransferBudget.bytesDefault,
     stallMin: Duration = .seconds(1),
@@ -42,10 +45,10 @@ package final class TransferBudget: Sendable {
     self.logger = logger
   }
 
-  /// The bytes that are held now.
+  /// The number of bytes held at present.
   package var heldBytes: Int { held.load(ordering: .relaxed) }
 
-  /// The error for a request or response that does not fit.
+  /// The error for a request or response that does not fit in the budget.
   package var error: TransferBudgetError { TransferBudgetError(bytesMax: bytesMax) }
 
   fileprivate func enter(_ hold: TransferHold) {
@@ -58,7 +61,9 @@ package final class TransferBudget: Sendable {
 
   fileprivate func release(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
 
-  /// Takes bytes of the budget, if need be from stalled transfers; false when there are too few.
+  /// Takes bytes from the budget and ends stalled transfers if needed.
+  ///
+  /// Returns false if there are still not enough bytes.
   fileprivate func take(_ bytes: Int) -> Bool {
     if tryTake(bytes) { return true }
     endStalled(for: bytes)
@@ -81,7 +86,7 @@ package final class TransferBudget: Sendable {
     return false
   }
 
-  /// Ends the transfers that have stalled longest, until so many bytes are free.
+  /// Ends the transfers that have stalled longest, until `bytes` bytes are free.
   private func endStalled(for bytes: Int) {
     guard bytes <= bytesMax else { return }
     let latest = NIODeadline.now() - stallMin
@@ -108,12 +113,12 @@ package final class TransferBudget: Sendable {
   private static let reportInterval = TimeAmount.seconds(30)
 }
 
-/// The bytes of a budget that one request or response holds; they are given back with the object.
+/// The bytes that one request or response holds of a budget; they are returned on deinit.
 package final class TransferHold: Sendable {
   private struct State {
     var bytes = 0
     var moved = 0
-    /// When the client last moved a noticeable part; nil while nothing is the client's to do.
+    /// The time of the client's last noticeable progress; nil while the client has nothing to do.
     var movedTime: NIODeadline? = .now()
     var isEnded = false
   }
@@ -122,8 +127,9 @@ package final class TransferHold: Sendable {
   private let state = Mutex(State())
   private let onEnd: @Sendable () -> Void
 
-  /// A hold of no bytes; `onEnd` is called on any thread, at most once, when the budget ends the
-  /// transfer.
+  /// Creates a hold of no bytes.
+  ///
+  /// `onEnd` is called on any thread, at most once, if the budget ends the transfer.
   package init(_ budget: TransferBudget, onEnd: @escaping @Sendable () -> Void) {
     self.budget = budget
     self.onEnd = onEnd
@@ -135,10 +141,10 @@ package final class TransferHold: Sendable {
     budget.release(state.withLock { $0.bytes })
   }
 
-  /// Whether the budget has ended the transfer, because it had stalled.
+  /// True if the budget has ended the transfer because it had stalled.
   package var isEnded: Bool { state.withLock { $0.isEnded } }
 
-  /// Holds more bytes; false when the budget is full or has ended the transfer.
+  /// Holds more bytes; false if the budget is full or has ended the transfer.
   package func add(_ bytes: Int) -> Bool {
     guard !isEnded, budget.take(bytes) else { return false }
     let isKept = state.withLock { state in
@@ -150,7 +156,7 @@ package final class TransferHold: Sendable {
     return isKept
   }
 
-  /// Gives bytes back.
+  /// Returns bytes to the budget.
   package func remove(_ bytes: Int) {
     let given = state.withLock { state in
       let given = min(bytes, state.bytes)
@@ -160,7 +166,7 @@ package final class TransferHold: Sendable {
     budget.release(given)
   }
 
-  /// Holds exactly so many bytes from now on; false when the budget has too few.
+  /// Sets the number of bytes held; false if the budget does not have enough.
   package func set(_ bytes: Int) -> Bool {
     let present = state.withLock { $0.bytes }
     if bytes > present { return add(bytes - present) }
@@ -168,7 +174,7 @@ package final class TransferHold: Sendable {
     return true
   }
 
-  /// Notes that the client has sent or read so many bytes.
+  /// Records that the client has sent or read a number of bytes.
   package func moved(_ bytes: Int) {
     state.withLock { state in
       state.moved += bytes
@@ -178,18 +184,18 @@ package final class TransferHold: Sendable {
     }
   }
 
-  /// Notes that the client has done its part, so the transfer cannot stall any more.
+  /// Records that the client has done its part, so that the transfer no longer counts as stalled.
   package func clientIsDone() { state.withLock { $0.movedTime = nil } }
 
-  /// Notes that the client has to do its part from now on, as at the start.
+  /// Records that the client has to act from now on, as it does at the start.
   package func clientIsDue() { state.withLock { $0.movedTime = .now() } }
 
-  /// When the transfer last moved; nil when it holds nothing or is not the client's to move.
+  /// The time of the last progress; nil if nothing is held or the client has nothing to do.
   fileprivate var stalledSince: NIODeadline? {
     state.withLock { $0.bytes > 0 ? $0.movedTime : nil }
   }
 
-  /// Gives everything back and ends the transfer.
+  /// Returns all bytes to the budget and ends the transfer.
   fileprivate func end() {
     let given: Int? = state.withLock { state in
       guard !state.isEnded else { return nil }
@@ -203,12 +209,12 @@ package final class TransferHold: Sendable {
   }
 }
 
-/// The memory for requests and responses under way is full.
+/// An error for a transfer that does not fit in the memory for requests and responses.
 package struct TransferBudgetError: StatusConvertible, CustomStringConvertible, Equatable {
   package var bytesMax: Int
 
   package var statusCode: StatusCode { .unavailable }
-  /// The same for gRPC, whose libraries wait longer before they try again than for `UNAVAILABLE`.
+  /// The error for gRPC, whose clients wait longer to retry it than they do for `UNAVAILABLE`.
   package var exhausted: StatusError { StatusError(.resourceExhausted, statusMessage) }
   package var statusMessage: String {
     "The suite's memory for requests and responses under way is full (\(bytesMax >> 20) MiB on all "

@@ -1,17 +1,16 @@
 import Synchronization
 
-/// Watches whether the client of a request leaves before it is answered.
+/// A watch that reports when the client of a request leaves before the response.
 package final class ClientWatch: Sendable {
   private let isGone = Atomic(false)
   private let task = Mutex<CancellableTask?>(nil)
 
-  /// A watch on a client that is there.
   package init() {}
 
-  /// Runs `operation`; cancels the calling task when the client leaves meanwhile or has left.
+  /// Runs `operation` and cancels the calling task if the client leaves or has left.
   ///
-  /// For one operation at a time. What the task does afterwards can only be for its own sake: nobody
-  /// reads an answer.
+  /// Only one operation may run at a time. After a cancellation no client reads a response, so any
+  /// further work of the task is for its own purposes.
   package func whileConnected<Value>(
     _ operation: () async throws -> Value
   ) async rethrows -> Value {
@@ -22,7 +21,7 @@ package final class ClientWatch: Sendable {
     }
   }
 
-  /// Whether the client has gone away.
+  /// True if the client has disconnected.
   package var hasLeft: Bool { isGone.load(ordering: .acquiring) }
 
   private func begin(_ running: CancellableTask) {
@@ -31,17 +30,19 @@ package final class ClientWatch: Sendable {
     }
   }
 
-  /// Cancels under the lock, so `whileConnected` cannot return, nor the task end, before that.
+  /// Records that the client has left and cancels the task of a running `whileConnected`.
   ///
-  /// Cancelling may close the connection, which calls this again; the flag then avoids the lock.
+  /// It cancels under the lock, so that `whileConnected` cannot return, and the task cannot end,
+  /// before the cancellation. Cancelling may close the connection, which calls this method again;
+  /// the flag then avoids the lock.
   package func clientLeft() {
     guard !isGone.exchange(true, ordering: .acquiringAndReleasing) else { return }
     task.withLock { $0?.cancel() }
   }
 }
 
-/// A task that others may cancel, as long as it is known to run.
-// `cancel` is one of the calls that any task may make; the watch's lock keeps the task alive.
+/// A task that may be cancelled from outside while it is known to be running.
+// Any task may call `cancel`; the lock of `ClientWatch` keeps the task alive during the call.
 private struct CancellableTask: @unchecked Sendable {
   private let task: UnsafeCurrentTask
 

@@ -2,11 +2,11 @@ import DequeModule
 import NIOCore
 import Synchronization
 
-/// What arrives on a connection on its way to a task, which may be slower.
+/// A queue of the elements that arrive on a connection, for a task that may be slower.
 package final class InboundQueue<Element: Sendable>: Sendable {
-  /// What is held for a busy task before no more should be read.
+  /// The number of bytes that may be queued for a busy task before reading should pause.
   ///
-  /// Bounded in bytes and in number, because a message may be empty.
+  /// The number of elements is limited as well, because a message may be empty.
   private static var bytesMax: Int { 64 * 1024 }
   private static var countMax: Int { 16 }
 
@@ -28,12 +28,12 @@ package final class InboundQueue<Element: Sendable>: Sendable {
   private let state = Mutex(State())
   private let resume: @Sendable () -> Void
 
-  /// A queue that calls `resume`, on any thread, when it has been full and has room again.
+  /// Creates a queue that calls `resume`, on any thread, when it was full and has room again.
   package init(resume: @escaping @Sendable () -> Void) {
     self.resume = resume
   }
 
-  /// Queues an element and says whether more should follow.
+  /// Adds an element and returns true if more should follow.
   package func yield(_ element: Element, bytes: Int) -> Bool {
     let (waiting, wantsMore) = state.withLock { state in
       guard state.end == nil else {
@@ -49,7 +49,9 @@ package final class InboundQueue<Element: Sendable>: Sendable {
     return wantsMore
   }
 
-  /// Ends the queue, because no more follow or nobody cares; what is queued is still read.
+  /// Ends the queue at the end of input or when input is no longer wanted.
+  ///
+  /// Elements that are already queued can still be read.
   package func finish(_ end: Result<Void, any Error> = .success(())) {
     let waiting = state.withLock { state in
       if state.end == nil { state.end = end }
@@ -58,7 +60,7 @@ package final class InboundQueue<Element: Sendable>: Sendable {
     waiting?.resume(with: end.map { nil })
   }
 
-  /// The next element, or nil after the last; one task at a time.
+  /// Returns the next element, or nil after the last one; only one task at a time may call it.
   package func next() async throws -> Element? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -83,7 +85,7 @@ package final class InboundQueue<Element: Sendable>: Sendable {
 }
 
 extension InboundQueue {
-  /// The elements as they come, for one reader.
+  /// The elements as they arrive, for one reader.
   package var elements: AsyncThrowingStream<Element, any Error> {
     AsyncThrowingStream { try await self.next() }
   }

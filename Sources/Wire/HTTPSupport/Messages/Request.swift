@@ -2,18 +2,19 @@ package import HTTPTypes
 package import Invocation
 package import NIOCore
 
-/// What a door answers: the same as a function's reply, so that a function's goes out as it is.
+/// A response of an endpoint.
+///
+/// The type is that of a function's reply, so that replies can be sent unchanged.
 package typealias Response = InvocationReply
 
-/// A request as a door gets it.
+/// A request as an endpoint receives it.
 package struct Request: Sendable {
   package let head: HTTPRequest
-  /// Whole if its length was announced and small, otherwise as it arrives; read it only once.
+  /// The body: whole if its length was announced and small, streamed otherwise; read it only once.
   package let body: InvocationRequest.Body
-  /// Counts the bytes of the body that are collected; nil when nothing bounds them together.
+  /// The hold for the collected bytes of the body; nil if there is no common limit on memory.
   package let hold: TransferHold?
 
-  /// A request with its body.
   package init(
     head: HTTPRequest,
     body: InvocationRequest.Body = .whole(ByteBuffer()),
@@ -27,7 +28,7 @@ package struct Request: Sendable {
   package var method: HTTPRequest.Method { head.method }
   package var headers: HTTPFields { head.headerFields }
 
-  /// The target without its query, as it was sent.
+  /// The target without its query, as sent.
   package var path: String {
     let target = head.path ?? "/"
     return target.utf8.firstIndex(of: UInt8(ascii: "?")).map { String(target[..<$0]) } ?? target
@@ -40,17 +41,17 @@ package struct Request: Sendable {
     return QueryParameters(query ?? "")
   }
 
-  /// The announced length of the body, or nil.
+  /// The announced length of the body; nil if there is none.
   package var contentLength: Int? { headers[.contentLength].flatMap { Int($0) } }
 }
 
-/// What a responder may know of the connection.
+/// The connection of a request, as far as a responder may use it.
 package struct HTTPContext: Sendable {
   package let channel: any Channel
-  /// The watch that tells when the client of this request goes away.
+  /// The watch that reports when the client of this request leaves.
   package let client: ClientWatch
 
-  /// Whether the client is on this machine, whatever name it uses.
+  /// True if the client is on this machine, under any address.
   package var isFromThisMachine: Bool {
     channel.remoteAddress?.ipAddress.map(Self.isLoopback) ?? false
   }
@@ -59,7 +60,6 @@ package struct HTTPContext: Sendable {
     address == "::1" || address.hasPrefix("127.") || address.hasPrefix("::ffff:127.")
   }
 
-  /// The context of a request.
   package init(channel: any Channel, client: ClientWatch = ClientWatch()) {
     self.channel = channel
     self.client = client

@@ -4,14 +4,13 @@ package import NIOCore
 package import RuntimeSupport
 import Synchronization
 
-/// A request's body is longer than the door accepts.
+/// An error for a request body that is longer than the endpoint accepts.
 ///
-/// As it is, a client sees `INVALID_ARGUMENT` and 400, which no client retries; a door with another
-/// answer (callables: 413) catches it.
+/// By default the client receives `INVALID_ARGUMENT` and 400, which clients do not retry. An
+/// endpoint with another response (callables: 413) catches the error.
 package struct BodyTooLarge: StatusConvertible, CustomStringConvertible, Equatable {
   package var bytesMax: Int
 
-  /// The error for a body longer than `bytesMax`.
   package init(bytesMax: Int) {
     self.bytesMax = bytesMax
   }
@@ -23,7 +22,7 @@ package struct BodyTooLarge: StatusConvertible, CustomStringConvertible, Equatab
   package var description: String { statusMessage }
 }
 
-/// A request's body that breaks HTTP's rules half-way, such as by a chunk without a size.
+/// An error for a request body that is malformed partway, such as by a chunk without a size.
 package struct MalformedBody: StatusConvertible, CustomStringConvertible {
   package var reason: String
 
@@ -32,9 +31,8 @@ package struct MalformedBody: StatusConvertible, CustomStringConvertible {
   package var description: String { statusMessage }
 }
 
-/// A request's body came more slowly than the server waits for.
+/// An error for a request body that arrived more slowly than the server accepts.
 package struct BodyTooSlowError: StatusConvertible, CustomStringConvertible {
-  /// The error for any body.
   package init() {}
 
   package var statusCode: StatusCode { .deadlineExceeded }
@@ -43,10 +41,10 @@ package struct BodyTooSlowError: StatusConvertible, CustomStringConvertible {
 }
 
 extension Request {
-  /// The whole body; throws `BodyTooLarge`, without reading if the announced length is too large.
+  /// Collects the whole body; if the announced length is too large, throws `BodyTooLarge` unread.
   ///
-  /// Throws `MalformedBody` where it breaks HTTP's rules, `BodyTooSlowError` when it stalls,
-  /// `TransferBudgetError` when the memory for all bodies is full, and `CancellationError` when the
+  /// Throws `MalformedBody` if the body violates HTTP's rules, `BodyTooSlowError` if it stalls,
+  /// `TransferBudgetError` if the memory for all bodies is full, and `CancellationError` if the
   /// client leaves before its end. The bytes count as held until the request's responder returns.
   package func wholeBody(upTo bytesMax: Int) async throws -> ByteBuffer {
     try checkAnnounced(bytesMax)
@@ -67,10 +65,10 @@ extension Request {
     }
   }
 
-  /// The body with a bound, for somebody who reads it as it arrives.
+  /// Returns the body with a limit on its size, for a caller that reads it as it arrives.
   ///
-  /// Throws `BodyTooLarge` at once if the announced length is too large; else a read past the bound
-  /// throws it.
+  /// Throws `BodyTooLarge` immediately if the announced length is too large. Otherwise a read past
+  /// the limit throws it.
   package func boundedBody(upTo bytesMax: Int) throws -> BoundedBody {
     try checkAnnounced(bytesMax)
     if case .whole(let buffer) = body, buffer.readableBytes > bytesMax {
@@ -86,7 +84,7 @@ extension Request {
   }
 }
 
-/// A body that is read no further than a bound, and remembers how that ended.
+/// A body that is read up to a limit and records a failed read.
 package final class BoundedBody: Sendable {
   private struct State {
     var bytes = 0
@@ -104,7 +102,7 @@ package final class BoundedBody: Sendable {
     self.hold = hold
   }
 
-  /// What a read of the body has thrown.
+  /// The error that reading the body has thrown; nil if there was none.
   package var failure: (any Error)? { state.withLock { $0.failure } }
 
   /// The body, to be read once.
@@ -113,9 +111,9 @@ package final class BoundedBody: Sendable {
     return .stream(AsyncThrowingStream { try await self.next(of: pieces) })
   }
 
-  /// The body once it is whole or so many bytes of it have come; to be read once, like `body`.
+  /// Returns the body once it is complete or `bytesMin` bytes have arrived.
   ///
-  /// Throws what a read of the body throws.
+  /// Like `body`, the result is to be read once. Throws the errors of reading the body.
   package func readAhead(_ bytesMin: Int) async throws -> InvocationRequest.Body {
     guard case .stream(let pieces) = source else { return source }
     var collected = ByteBuffer()
@@ -134,7 +132,7 @@ package final class BoundedBody: Sendable {
     )
   }
 
-  /// The piece of a body that was read before the others.
+  /// The piece of a body that was read ahead.
   private final class FirstPiece: Sendable {
     private let piece: Mutex<ByteBuffer?>
 
@@ -178,7 +176,7 @@ extension TransferHold {
 }
 
 extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
-  /// The next element; every iterator of such a stream takes from the same source.
+  /// Returns the next element; every iterator of such a stream reads from the same source.
   package func nextElement() async throws -> Element? {
     var iterator = makeAsyncIterator()
     return try await iterator.next()

@@ -1,16 +1,15 @@
 package import RuntimeSupport
 
-/// The parameters after a URL's question mark, in order; a name may come more than once.
+/// The parameters of a URL's query in order; a name may occur more than once.
 package struct QueryParameters: Sendable, Hashable {
   package private(set) var items: [Item] = []
 
-  /// One name and its value.
   package struct Item: Sendable, Hashable {
     package var name: String
     package var value: String
   }
 
-  /// Reads `a=1&b=2`, decoding percent escapes and plus signs.
+  /// Parses `a=1&b=2`, decoding percent escapes and plus signs.
   ///
   /// A name without `=` has an empty value. A malformed escape stays as written.
   package init(_ query: some StringProtocol) {
@@ -22,17 +21,17 @@ package struct QueryParameters: Sendable, Hashable {
     }
   }
 
-  /// The first value of a name, or nil.
+  /// The first value of a name; nil if there is none.
   package subscript(name: String) -> String? {
     items.first { $0.name == name }?.value
   }
 
-  /// All values of a name, in order.
+  /// Returns all values of a name, in order.
   package func all(_ name: String) -> [String] {
     items.compactMap { $0.name == name ? $0.value : nil }
   }
 
-  /// The number that a name's value is, within bounds; nil when the name is not there.
+  /// Returns the value of a name as a number within bounds; nil if the name is missing.
   ///
   /// Throws `INVALID_ARGUMENT` with the bounds for any other value.
   package func number<Number: LosslessStringConvertible & Comparable>(
@@ -55,10 +54,10 @@ package struct QueryParameters: Sendable, Hashable {
 }
 
 extension Request {
-  /// The path's segments, each percent-decoded; nil when an escape is malformed or not UTF-8.
+  /// The path's segments, each percent-decoded; nil if an escape is malformed or not UTF-8.
   ///
-  /// Splits before decoding, so `%2F` stays within its segment. Empty segments are kept except the
-  /// first, and the root's path has none.
+  /// The path is split before decoding, so `%2F` stays within its segment. Empty segments are kept
+  /// except the first. The root path has no segments.
   package var pathSegments: [String]? {
     let path = path.utf8.first == UInt8(ascii: "/") ? path.dropFirst() : path[...]
     guard !path.isEmpty else { return [] }
@@ -71,7 +70,7 @@ extension Request {
   }
 }
 
-/// The text with its `%41` escapes decoded, or nil when one is malformed or it is not UTF-8.
+/// Returns the text with percent escapes decoded; nil if an escape is malformed or not UTF-8.
 package func percentDecoded(_ text: some StringProtocol) -> String? {
   unescaped(text.utf8, spaces: false)
 }
@@ -93,7 +92,7 @@ private func unescaped(_ text: some Collection<UInt8>, spaces: Bool) -> String? 
   return String(validating: bytes, as: UTF8.self)
 }
 
-/// The space for which a plus sign stands in a query.
+/// Returns a space for a plus sign, which stands for a space in a query.
 private func spaceOfPlus(_ byte: UInt8) -> UInt8 {
   byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte
 }

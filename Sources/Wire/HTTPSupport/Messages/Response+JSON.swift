@@ -11,7 +11,7 @@ package import RuntimeSupport
 #endif
 
 extension Response {
-  /// A reply of a status, header fields and a body.
+  /// Creates a response from a status, header fields and a body.
   package init(
     status: HTTPResponse.Status,
     headers: HTTPFields = [:],
@@ -27,7 +27,7 @@ extension Response {
     set { head.headerFields = newValue }
   }
 
-  /// A JSON reply from text that is JSON already.
+  /// Creates a response from text that is already JSON.
   package static func json(_ body: ByteBuffer, status: HTTPResponse.Status = .ok) -> Response {
     Response(
       status: status,
@@ -36,14 +36,14 @@ extension Response {
     )
   }
 
-  /// A JSON reply from text that is JSON already.
+  /// Creates a response from text that is already JSON.
   package static func json(_ text: String, status: HTTPResponse.Status = .ok) -> Response {
     json(ByteBuffer(string: text), status: status)
   }
 
-  /// A JSON reply from a value; throws what its `encode(to:)` throws.
+  /// Creates a JSON response from a value; throws the errors of its `encode(to:)`.
   ///
-  /// The default encoder sorts keys and leaves slashes alone, so equal values give equal bytes.
+  /// The default encoder sorts keys and does not escape slashes, so equal values have equal bytes.
   package static func json(
     encoding value: some Encodable,
     status: HTTPResponse.Status = .ok,
@@ -53,7 +53,7 @@ extension Response {
     return json(ByteBuffer(bytes: try encoder.encode(value)), status: status)
   }
 
-  /// A reply of plain text.
+  /// Creates a response of plain text.
   package static func text(_ text: String, status: HTTPResponse.Status = .ok) -> Response {
     Response(
       status: status,
@@ -62,7 +62,7 @@ extension Response {
     )
   }
 
-  /// A page for a browser.
+  /// Creates a response with an HTML page.
   package static func html(_ text: String) -> Response {
     Response(
       status: .ok,
@@ -71,10 +71,10 @@ extension Response {
     )
   }
 
-  /// The JSON error body for a status, as Google's REST services answer.
+  /// Creates a response with the JSON error body of Google's REST services.
   ///
-  /// Its form is `{"error":{"code":404,"message":"…","status":"NOT_FOUND"}}`. The HTTP status is
-  /// the code's, unless the door wants another.
+  /// The body has the form `{"error":{"code":404,"message":"…","status":"NOT_FOUND"}}`. The HTTP
+  /// status is that of `code`, unless the endpoint passes another.
   package static func error(
     _ code: StatusCode,
     _ message: String,
@@ -87,9 +87,10 @@ extension Response {
     )
   }
 
-  /// The JSON error body for an error.
+  /// Creates a response with the JSON error body for an error.
   ///
-  /// An error without a status of its own becomes `INTERNAL` and tells the client nothing; log it.
+  /// An error without a status of its own becomes `INTERNAL` without any details for the client, so
+  /// log it.
   package static func error(_ error: any Error, httpStatus: Int? = nil) -> Response {
     switch error {
     case is BodyTooSlowError where httpStatus == nil: .error(error, httpStatus: 408)
@@ -104,7 +105,7 @@ extension Response {
 }
 
 extension HTTPResponse.Status {
-  /// The status with this number, including the 499 that Google's table uses and HTTP lacks.
+  /// Returns the status with this number, including 499, which Google's table uses and HTTP lacks.
   package static func numbered(_ code: Int) -> HTTPResponse.Status {
     code == 499
       ? HTTPResponse.Status(code: 499, reasonPhrase: "Client Closed Request")

@@ -1,18 +1,17 @@
 package import HTTPTypes
 
-/// Which scripts of other origins may talk to a door, and how.
+/// A policy on which scripts of other origins may use an endpoint, and how.
 ///
-/// The origin is reflected, so credentials may be used. Apply the policy to every reply, including
-/// errors, or browsers hide the error from the page that caused it.
+/// The origin is reflected, so that credentials may be used. Apply the policy to every response,
+/// including errors; otherwise browsers hide the error from the page that caused it.
 package struct CORSPolicy: Sendable {
-  /// Methods that a preflight allows, as the header lists them.
+  /// The methods that a preflight allows, as written in the header.
   package var methods: String
-  /// Reply headers that scripts may read, as the header lists them; nil for the simple ones only.
+  /// The response headers that scripts may read, as written in the header; nil for the simple ones.
   package var exposedHeaders: String?
   package var allowsCredentials: Bool
   package var preflightStatus: HTTPResponse.Status
 
-  /// A policy of its own.
   package init(
     methods: String,
     exposedHeaders: String? = nil,
@@ -25,13 +24,12 @@ package struct CORSPolicy: Sendable {
     self.preflightStatus = preflightStatus
   }
 
-  /// The policy of callables.
   package static let callables = CORSPolicy(methods: "POST")
 
-  /// The policy of plain HTTP functions that ask for CORS.
+  /// The policy of plain HTTP functions that enable CORS.
   package static let httpFunctions = CORSPolicy(methods: "GET,HEAD,PUT,PATCH,POST,DELETE")
 
-  /// The policy of Firestore's REST surface.
+  /// The policy of Firestore's REST API.
   package static let firestore = CORSPolicy(
     methods: "GET,POST,PUT,PATCH,DELETE,HEAD",
     exposedHeaders: "X-HTTP-Session-Id,X-Client-Wire-Protocol,Content-Type",
@@ -39,7 +37,7 @@ package struct CORSPolicy: Sendable {
     preflightStatus: .ok
   )
 
-  /// The answer to an `OPTIONS` request, headers included; nil for any other method.
+  /// Returns the response to an `OPTIONS` request, with its headers; nil for any other method.
   package func preflight(_ request: HTTPRequest) -> HTTPResponse? {
     guard request.method == .options else { return nil }
     var response = HTTPResponse(status: preflightStatus)
@@ -53,7 +51,7 @@ package struct CORSPolicy: Sendable {
     return response
   }
 
-  /// Adds the headers that a real reply needs.
+  /// Adds the CORS headers to a response that is not a preflight response.
   package func apply(to response: inout HTTPResponse, for request: HTTPRequest) {
     vary(&response, "Origin")
     guard let origin = request.headerFields[.origin] else { return }

@@ -1,23 +1,24 @@
 package import HTTPTypes
 package import RuntimeSupport
 
-/// Who may use the suite's ports, stated once and asked before any handler runs.
+/// The policy on who may use the suite's ports, checked before any handler runs.
 ///
-/// A web page of another site can send requests to 127.0.0.1: with its `Origin`, without one as an
-/// image or a link does (`Sec-Fetch-Site` and `Referer` show it), or under a name of its own that it
-/// points to this machine (`Host` shows it). Programs send none of these headers but `Host`.
+/// A web page of another site can send requests to 127.0.0.1 in three ways: with its `Origin`;
+/// without one, as images and links do (`Sec-Fetch-Site` and `Referer` show it); or under its own
+/// host name that it points to this machine (`Host` shows it). Programs send none of these headers
+/// except `Host`.
 package struct DoorPolicy: Sendable {
-  /// Whether only programs of this machine reach the doors.
+  /// True if only programs on this machine can reach the ports.
   package let isLoopback: Bool
   private let host: String
-  /// The origins that `--allow-origin` names, in lower case.
+  /// The origins given with `--allow-origin`, in lower case.
   private let origins: Set<String>
-  /// Their hosts, by which pages may then call the suite as well.
+  /// The hosts of the allowed origins, under which pages may also address the suite.
   private let originHosts: Set<String>
 
-  /// A policy for doors that listen on `host`, which pages of `origins` may use.
+  /// Creates a policy for services that listen on `host` and may be used by pages of `origins`.
   ///
-  /// Pages of this machine and of `*.localhost` always may.
+  /// Pages of this machine and of `*.localhost` are always allowed.
   package init(listeningOn host: String = "127.0.0.1", allowing origins: [String] = []) {
     self.host = host.lowercased()
     isLoopback = Self.isLoopback(self.host)
@@ -25,17 +26,17 @@ package struct DoorPolicy: Sendable {
     originHosts = Set(self.origins.compactMap { Self.authority(of: $0).map(Self.host(of:)) })
   }
 
-  /// Who may use the doors, in words.
+  /// A description of who may use the ports, for people.
   package var description: String {
     let pages = (["localhost"] + origins.sorted()).joined(separator: ", ")
     let programs = isLoopback ? "programs of this machine" : "every machine that reaches \(host)"
     return "\(programs), and pages of \(pages); the control API to whoever has its token"
   }
 
-  /// The flag that a refusal names.
+  /// The flag that error messages mention.
   package static let flag = "--allow-origin"
 
-  /// The `PERMISSION_DENIED` for a request that a foreign page may have caused, or nil.
+  /// Returns `PERMISSION_DENIED` for a request that a foreign page may have caused; nil otherwise.
   package func refusal(of head: HTTPRequest) -> StatusError? {
     if let authority = head.authority, !isUsual(authority) {
       let name = Self.host(of: authority.lowercased())
@@ -51,16 +52,17 @@ package struct DoorPolicy: Sendable {
     let site = head.headerFields[Self.fetchSite]
     let referrer = head.headerFields[.referer].map { Self.origin(of: $0) ?? $0 }
     guard site == "cross-site" else {
-      // Browsers tell the site only to addresses that they trust; to others they tell the page.
+      // Browsers send the site only to trusted addresses; to other addresses they send the
+      // referrer.
       return site == nil ? referrer.flatMap(refusal(ofOrigin:)) : nil
     }
-    // A link that a person follows may come from anywhere, as it does in production.
+    // A link that a user follows may come from any site, as in production.
     if head.headerFields[Self.fetchMode] == "navigate",
       head.headerFields[Self.fetchDestination] == "document", head.method == .get
     {
       return nil
     }
-    // Pages at localhost and 127.0.0.1 are of different sites.
+    // Browsers treat localhost and 127.0.0.1 as different sites.
     guard let referrer else {
       return Self.foreign("A page of another site that hides its address", "its origin")
     }
@@ -87,7 +89,7 @@ package struct DoorPolicy: Sendable {
 
   // MARK: - Names
 
-  /// What the `Host` of nearly every client starts with.
+  /// Returns true for the usual `Host` values, as a fast path for nearly every client.
   private func isUsual(_ authority: String) -> Bool {
     for name in ["127.0.0.1:", "localhost:"] where authority.utf8.starts(with: name.utf8) {
       return authority.utf8.dropFirst(name.utf8.count).allSatisfy { (0x30...0x39).contains($0) }
@@ -95,17 +97,19 @@ package struct DoorPolicy: Sendable {
     return false
   }
 
-  /// Whether nobody else can own this name: addresses pass, because they cannot be pointed elsewhere.
+  /// Returns true if no one else can control this host name.
+  ///
+  /// IP addresses are accepted because they cannot be pointed elsewhere.
   private func isOwn(name: String) -> Bool {
     if Self.isLoopback(name) || Self.isIPv4(name) || Self.isIPv6(name) { return true }
     if Self.containerNames.contains(name) || originHosts.contains(name) || name == host {
       return true
     }
-    // In a local network machines have names without a dot, or mDNS's.
+    // Machines in a local network have names without a dot, or mDNS names.
     return !isLoopback && (!name.contains(".") || name.hasSuffix(".local"))
   }
 
-  /// The names by which containers call their host.
+  /// The names under which containers reach their host.
   private static let containerNames: Set = ["host.docker.internal", "host.containers.internal"]
 
   private static func isLoopback(_ host: String) -> Bool {
@@ -123,7 +127,7 @@ package struct DoorPolicy: Sendable {
     host.contains(":") && host.allSatisfy { $0.isASCII && $0.isHexDigit || $0 == ":" || $0 == "." }
   }
 
-  /// The authority without its port and brackets; as it stands when it is none.
+  /// Returns the host without port and brackets; a malformed authority in parentheses.
   private static func host(of authority: String) -> String {
     let host: Substring
     let rest: Substring
@@ -144,16 +148,16 @@ package struct DoorPolicy: Sendable {
     guard rest.isEmpty || rest.first == ":" && rest.dropFirst().allSatisfy(\.isASCIIDigit) else {
       return "(\(authority))"
     }
-    // A name may end with the dot of the root.
+    // A name may end with the dot of the DNS root.
     return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
 
-  /// What follows `://` in an origin; nil for `null`.
+  /// Returns the part after `://` in an origin; nil for `null`.
   private static func authority(of origin: String) -> String? {
     origin.firstRange(of: "://").map { String(origin[$0.upperBound...]) }
   }
 
-  /// The origin of an address.
+  /// Returns the origin of a URL.
   private static func origin(of address: String) -> String? {
     guard let scheme = address.firstRange(of: "://") else { return nil }
     let authority = address[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
