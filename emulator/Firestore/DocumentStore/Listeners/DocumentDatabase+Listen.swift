@@ -100,7 +100,7 @@ extension DocumentDatabase {
 
   private static let storeKeyspace = Keyspace("store_number", .few)
 
-  // MARK: Acknowledgements
+  // MARK: Acknowledgments
 
   /// The longest time an acknowledgment waits for the snapshots of its client's listeners.
   ///

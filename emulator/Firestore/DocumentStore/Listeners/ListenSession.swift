@@ -407,7 +407,7 @@ package final class ListenSession: Sendable {
   /// The most responses queued for a client before no more of its requests are read.
   private static let answersMax = 1000
 
-  // MARK: What the hub tells
+  // MARK: Deliveries from the hub
 
   // The hub calls these methods with its lock held, so none of them wakes the task that takes
   // events; the hub wakes it later.
@@ -539,7 +539,7 @@ package final class ListenSession: Sendable {
   /// itself.
   private static let uncountedBytesMax = 16 << 10
 
-  // MARK: What the client takes
+  // MARK: Events for the client
 
   /// Returns the next events, at least one; nil if the session is closed or the task cancelled.
   ///

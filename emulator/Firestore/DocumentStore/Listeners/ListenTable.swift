@@ -647,7 +647,7 @@ struct ListenTable: Sendable {
     if windows[id]?.waiting.count ?? 0 > Self.waitingMax { reset(id) }
   }
 
-  // MARK: Beginning anew
+  // MARK: Starting over
 
   /// Restarts all subscribers of a database.
   mutating func reset(_ database: DatabaseName) {
