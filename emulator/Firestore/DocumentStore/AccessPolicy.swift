@@ -54,7 +54,7 @@ package struct AccessWrite: Sendable {
 
 /// A view of the stored documents for one access decision; valid only during the call.
 ///
-/// Every document that a policy reads is recorded. When such a document changes, a listener loses
+/// Every document that a policy reads is recorded. When one of them changes, a listener loses
 /// access, and a commit that has not yet been submitted to storage is evaluated again.
 package struct AccessView {
   /// The names of the documents that the policy has read.

@@ -7,8 +7,9 @@ import ServiceLifecycle
 package import StorageEngine
 import Synchronization
 
-/// The Firestore document database: atomic commits, transactions, reads at a time, lists and
-/// queries.
+/// The Firestore document database: atomic commits, transactions, lists, queries and listeners.
+///
+/// Reads can be as of a past time.
 ///
 /// All state is in storage except locks and open transactions, which are lost when the process
 /// ends. All methods are safe to call concurrently. They throw `StatusConvertible` errors with
@@ -18,24 +19,24 @@ package final class DocumentDatabase: Sendable, Service {
   package struct Configuration: Sendable {
     /// The time a request waits for locks before it throws `ABORTED`; production waits similarly.
     package var lockWait: Duration
-    /// The most requests that wait for locks at a time.
+    /// The maximum number of requests that wait for locks at a time.
     package var lockWaitersMax: Int
-    /// The most transactions open at a time; each may hold locks for minutes.
+    /// The maximum number of open transactions; each may hold locks for minutes.
     package var transactionsMax: Int
     /// The interval between checks for expired transactions.
     package var sweepInterval: Duration
-    /// The most documents and bytes that one storage read of a query returns, so that it stays
-    /// short.
+    /// The maximum number of documents and bytes returned by one storage read of a query.
+    ///
+    /// They keep the read short.
     package var queryPageDocumentsMax: Int
     package var queryPageBytesMax: Int
-    /// The most documents and index entries that one storage read of a query examines.
+    /// The maximum number of documents and index entries that one storage read of a query examines.
     package var queryCandidatesMax: Int
-    /// The most bytes of results that `query` collects; production allows queries 128 MiB of
-    /// memory.
+    /// The maximum size of results that `query` collects; production allows 128 MiB of memory.
     package var queryResultBytesMax: Int
-    /// The most bytes of older versions that one read at a past time takes into memory.
+    /// The maximum size of older versions that one read at a past time keeps in memory.
     package var overlayBytesMax: Int
-    /// The most writes of one `batchWrite` in flight at a time; enough to fill a group commit.
+    /// The maximum number of writes of one `batchWrite` in flight; enough to fill a group commit.
     package var batchWriteConcurrency: Int
     /// The page size of a list whose client names none, and the largest page size.
     package var listPageDefault: Int
@@ -188,7 +189,6 @@ package final class DocumentDatabase: Sendable, Service {
     return { start.duration(to: clock.now) }
   }
 
-  /// Returns the key of the lock that a database's requests share and that its reset takes
-  /// exclusively.
+  /// Returns the key of a database's lock: requests share it, and a reset takes it exclusively.
   static func lockKey(_ database: DatabaseName) -> LockKey { DocumentKeys.databasePrefix(database) }
 }

@@ -8,7 +8,7 @@ import SwiftProtobuf
 
 /// One aggregation of an aggregation query.
 struct Aggregation: Sendable, Hashable {
-  /// The most aggregations of one request in production.
+  /// The maximum number of aggregations of one request in production.
   static let countMax = 5
 
   var alias: String

@@ -98,8 +98,7 @@ extension FirestoreService {
     try stream.hold(0)
   }
 
-  /// The bytes of a stream's responses that are not counted: a few times those of the stream's
-  /// queue.
+  /// The size up to which a stream's responses are not counted: a few times its queue.
   private static let uncountedBytesMax = 256 << 10
 
   private static let resourcePrefixHeader = "google-cloud-resource-prefix"

@@ -86,7 +86,7 @@ extension FirestoreService {
     }
   }
 
-  /// The most documents looked up without waiting for other large responses.
+  /// The maximum number of documents looked up without waiting for other large responses.
   private static let quickNamesMax = 4
 
   /// Lists a collection's documents page by page.

@@ -19,8 +19,7 @@ import SwiftProtobuf
 enum JSONPayload {
   /// The largest body that is decoded at normal priority.
   private static let shortBytes = 32 * 1024
-  /// The approximate size of an array's chunks, so that a large array is never in memory as a
-  /// whole.
+  /// The approximate size of an array's chunks; a large array is never in memory as a whole.
   private static let pieceBytes = 64 * 1024
 
   /// The schema of the messages; decoding the committed descriptors cannot fail.

@@ -124,8 +124,7 @@ enum RESTRoute: Hashable {
 
   private static let exportSuffix = ":export"
 
-  /// Creates the route for the rules of a project or a database, from segments starting with
-  /// `emulator`.
+  /// Creates the route for a scope's rules from a path's segments, starting with `emulator`.
   private init?(rules segments: [String], _ method: HTTPRequest.Method) {
     guard segments.count == 4 || segments.count == 6, segments[2] == "projects",
       let last = segments.last, let colon = last.lastIndex(of: ":")
@@ -155,7 +154,7 @@ enum RESTRoute: Hashable {
     let parent = segments.dropLast().joined(separator: "/")
     let id = segments[segments.count - 1]
     switch method {
-    // A name that ends in a slash counts as a document's name and is refused as such.
+    // A name that ends in a slash counts as a document's name, which is then refused.
     case .get where segments.count.isMultiple(of: 2) && !id.isEmpty:
       self = .listDocuments(parent: parent, collectionID: id)
     case .get: self = .getDocument(name: name)

@@ -20,7 +20,7 @@ package final class QueryRunner: Sendable {
 
   /// The limits of the runner.
   package struct Configuration: Sendable {
-    /// The most index entries that the planner counts to find the cheapest index.
+    /// The maximum number of index entries that the planner counts to find the cheapest index.
     ///
     /// With `indexCost` 0, also the number of candidates above which a query requests an index at
     /// once.
@@ -29,38 +29,41 @@ package final class QueryRunner: Sendable {
     ///
     /// One for reading the document, two for writing and maintaining the entry.
     package var indexCost: Int
-    /// The most automatic indexes of one collection ID; each makes its commits more expensive.
+    /// The maximum number of automatic indexes of one collection ID; each makes commits slower.
     package var collectionIndexesMax: Int
-    /// The number of entries in an index range above which it is joined with others of the same
-    /// order.
+    /// The number of entries from which an index range is joined with others of the same order.
     package var joinEntriesMin: Int
-    /// The most indexes in total; production allows 200 composite indexes per database without
-    /// billing.
+    /// The maximum number of indexes; production allows 200 composite ones without billing.
     package var indexesMax: Int
-    /// The most fields of an automatic index; production allows 100, of up to 1500 bytes each in a
-    /// key.
-    package var indexFieldsMax: Int
-    /// The most documents added to an index in one commit, so that writers wait only milliseconds.
-    package var backfillDocumentsMax: Int
-    /// The most stored bytes read to build an index in one commit.
-    package var backfillBytesMax: Int
-    /// The most collections skipped to build an index in one commit, so that no read lasts long.
-    package var backfillSeeksMax: Int
-    /// The most entries of a removed index deleted in one commit.
-    package var removalEntriesMax: Int
-    /// The most stored bytes that one query may hold for sorting; production allows 128 MiB.
-    package var sortBytesMax: Int
-    /// The candidates without a match, over all queries of one shape, after which an index is
-    /// considered.
+    /// The maximum number of fields of an automatic index.
     ///
-    /// The index is then built unless it costs more.
+    /// Production allows 100, of up to 1500 bytes each in a key.
+    package var indexFieldsMax: Int
+    /// The maximum number of documents added to an index in one commit.
+    ///
+    /// It is small enough that writers wait only milliseconds.
+    package var backfillDocumentsMax: Int
+    /// The maximum number of stored bytes read to build an index in one commit.
+    package var backfillBytesMax: Int
+    /// The maximum number of collections skipped to build an index in one commit.
+    ///
+    /// It keeps the read short.
+    package var backfillSeeksMax: Int
+    /// The maximum number of entries of a removed index deleted in one commit.
+    package var removalEntriesMax: Int
+    /// The maximum stored size of documents that one query sorts; production allows 128 MiB.
+    package var sortBytesMax: Int
+    /// The number of candidates without a match after which an index is considered.
+    ///
+    /// They are counted over all queries of one shape. The index is built unless it costs more.
     package var wastedCandidatesMax: Int
     /// The entries written since an index was last used after which its cost is evaluated.
     package var idleWritesMax: Int
-    /// The only indexes that queries may rely on at first, as in production; nil for no
+    /// The initial restriction of queries to these indexes, as in production; nil for no
     /// restriction.
     package var declaredIndexes: DeclaredIndexes?
-    /// The most requested indexes not yet started; later queries repeat further requests.
+    /// The maximum number of requested indexes not yet started; later queries repeat other
+    /// requests.
     package var wishesMax: Int
 
     /// Creates limits; the defaults suit a development machine.
@@ -110,7 +113,7 @@ package final class QueryRunner: Sendable {
     var suspects: Set<UInt64> = []
     /// The candidates that queries read without a match, by the index that would have avoided them.
     var wasted: [IndexDefinition: WastedCandidates] = [:]
-    /// The only indexes that queries may rely on; nil for no restriction.
+    /// The indexes to which queries are restricted; nil for no restriction.
     var declared: DeclaredIndexes?
     /// The composite indexes that production would have needed.
     var needed: [DatabaseName: Set<CompositeIndex>] = [:]
@@ -149,7 +152,7 @@ package final class QueryRunner: Sendable {
     wake.yield()
   }
 
-  /// Sets the only indexes that later queries may rely on.
+  /// Restricts later queries to declared indexes.
   package func declare(_ indexes: DeclaredIndexes) { state.withLock { $0.declared = indexes } }
 
   /// Validates a query and makes its implied parts explicit.
@@ -221,8 +224,7 @@ package final class QueryRunner: Sendable {
     return run.statistics
   }
 
-  /// Continues a query on a later snapshot; `run` must have received the changes since the last
-  /// one.
+  /// Continues a query on a later snapshot, whose newer changes must have been added to `run`.
   ///
   /// `body` receives further results in order and returns false to pause. Returns when `body` does,
   /// when the budget is spent, or at the end. Throws the same errors as `run`.

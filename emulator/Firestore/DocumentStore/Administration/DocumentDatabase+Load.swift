@@ -9,7 +9,7 @@ import Synchronization
 
 /// Importing documents unchanged, including their times.
 extension DocumentDatabase {
-  /// Throws if no write could have made a document, with the error of such a write.
+  /// Throws if no write could have made a document, with the error that a write would throw.
   package static func check(_ document: FirestoreDocument) throws(StatusError) {
     let write = Write(.update(document.name, fields: document.fields, mask: nil, transforms: []))
     try WriteValidation.check(write, in: document.name.database, takesAnyVector: true)

@@ -35,7 +35,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The most deletions that are reported to listeners one by one.
+  /// The maximum number of deletions that are reported to listeners one by one.
   private static let listedDeletionsMax = 1000
 
   /// Runs `body` while no other request writes to a database and no transaction of it is open.

@@ -18,7 +18,7 @@ struct CommitClock: Sendable {
   /// A restart moves the times ahead by at most this much. A larger step makes reads cost fewer
   /// writes.
   static let boundStep: Int64 = 2_000_000
-  /// The greatest age of a read time while commits are in flight, in microseconds.
+  /// The maximum age of a read time while commits are in flight, in microseconds.
   ///
   /// Far below the age at which a transaction's reads are too old.
   static let readAgeMax: Int64 = 60_000_000

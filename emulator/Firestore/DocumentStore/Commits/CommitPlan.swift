@@ -135,8 +135,7 @@ struct CommitPlan: Sendable {
     }
   }
 
-  /// Returns the changes that the commit makes, at most one per document, in order of first
-  /// mention.
+  /// Returns the changes that the commit makes, one per document, in order of first mention.
   func changes(at commitTime: Timestamp) -> [DocumentChange] {
     documents.filter(\.isChanged).map { document in
       DocumentChange(

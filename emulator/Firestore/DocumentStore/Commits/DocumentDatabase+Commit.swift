@@ -88,8 +88,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The kind of a commit: it determines the locks the commit takes and those it keeps while it
-  /// waits.
+  /// The kind of a commit, which determines the locks it takes and those it keeps while it waits.
   enum Committer {
     case plain(LockOwner)
     case pessimistic(LockOwner)
@@ -168,7 +167,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The most evaluations of a commit while documents that its access policy reads keep changing.
+  /// The maximum number of evaluations of a commit while documents that its policy reads change.
   ///
   /// Two are enough unless each evaluation reads different documents.
   private static let evaluationsMax = 5
@@ -298,7 +297,7 @@ extension DocumentDatabase {
 
   /// Throws `ABORTED` if any data that an optimistic transaction read has changed since.
   ///
-  /// Also throws `ABORTED` if the versions that would show such a change are no longer kept.
+  /// Also throws `ABORTED` if the versions that would show a change are no longer kept.
   private func validate(
     _ reads: OptimisticReads,
     of database: DatabaseName,

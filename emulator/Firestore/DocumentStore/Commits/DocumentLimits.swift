@@ -5,29 +5,29 @@ import RuntimeSupport
 ///
 /// Listed under "Usage and limits" in Firestore's documentation.
 package enum DocumentLimits {
-  /// The largest size of a document as computed by `StorageSize`, including its name.
+  /// The maximum size of a document as computed by `StorageSize`, including its name.
   package static let documentBytesMax = 1_048_576
-  /// The largest size of one string or byte string.
+  /// The maximum size of one string or byte string.
   package static let valueBytesMax = 1_048_487
-  /// The largest size of a collection or document ID in UTF-8.
+  /// The maximum size of a collection or document ID in UTF-8.
   package static let idBytesMax = 1500
-  /// The largest size of one map key in UTF-8.
+  /// The maximum size of one map key in UTF-8.
   package static let fieldNameBytesMax = 1500
-  /// The largest size of a field path in its canonical spelling.
+  /// The maximum size of a field path in its canonical spelling.
   package static let fieldPathBytesMax = 1500
-  /// The deepest nesting of maps and arrays, counting the field's own value.
+  /// The maximum nesting depth of maps and arrays, counting the field's own value.
   package static let nestingDepthMax = 20
-  /// The largest size of a document's path in UTF-8, including the slashes between its IDs.
+  /// The maximum size of a document's path in UTF-8, including the slashes between its IDs.
   package static let pathBytesMax = 6 << 10
-  /// The most entries of one document in all automatic indexes together.
+  /// The maximum number of entries of one document in all automatic indexes together.
   package static let indexEntriesMax = 40_000
-  /// The most collections in a document's path.
+  /// The maximum number of collections in a document's path.
   package static let collectionDepthMax = 100
-  /// The most segments of a path in an update mask.
+  /// The maximum number of segments of a path in an update mask.
   package static let maskSegmentsMax = 20
-  /// The most elements of a vector.
+  /// The maximum number of elements of a vector.
   package static let vectorDimensionsMax = 2048
-  /// The most transforms of one document in one commit.
+  /// The maximum number of transforms of one document in one commit.
   package static let transformsPerDocumentMax = 500
 
   /// Throws if a document is too large, including its name, or needs too many index entries.

@@ -52,8 +52,7 @@ extension FieldTransform {
     }
   }
 
-  /// Returns the operand if it compares to the stored number as `wanted`, otherwise the stored
-  /// number.
+  /// Returns the operand if it compares to the stored number as `wanted`, else the stored number.
   ///
   /// NaN on either side wins.
   private static func extreme(

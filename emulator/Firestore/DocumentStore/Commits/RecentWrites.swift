@@ -18,7 +18,7 @@ struct LookUpsChangedError: Error {}
 /// Documents are kept as hash values. If two documents have the same hash, a commit may be
 /// evaluated again without need.
 struct RecentWrites: Sendable {
-  /// The most changes kept: some seconds of fast writing, in two or three megabytes.
+  /// The maximum number of changes kept: some seconds of fast writing, in two or three megabytes.
   static let changesMax = 65_536
 
   private let changesMax: Int

@@ -1,6 +1,6 @@
 package import DocumentModel
 
-/// The size of a document as it counts towards the limit of 1 MiB.
+/// The size of a document as it counts toward the limit of 1 MiB.
 ///
 /// This is the formula of "Storage size calculations" in Firestore's documentation; it is unrelated
 /// to the bytes that the storage engine uses.

@@ -38,7 +38,7 @@ package struct BloomFilter: Sendable, Hashable {
   /// A false positive rate of one in a million takes −ln(10⁻⁶) / ln²2 bits.
   private static let bitsPerName = 28.755
   private static let hashes = 20
-  /// The least number of bits.
+  /// The minimum number of bits.
   ///
   /// With fewer bits, the hashes of a name, which are multiples of one number, coincide.
   private static let bitsMin = 509

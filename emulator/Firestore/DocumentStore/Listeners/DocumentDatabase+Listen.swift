@@ -102,7 +102,7 @@ extension DocumentDatabase {
 
   // MARK: Acknowledgments
 
-  /// The longest time an acknowledgment waits for the snapshots of its client's listeners.
+  /// The maximum time an acknowledgment waits for the snapshots of its client's listeners.
   ///
   /// The snapshots usually take a millisecond or two. A client whose listeners are slower has to
   /// handle either order.
@@ -188,10 +188,10 @@ extension DocumentDatabase {
     }
   }
 
-  /// The most attempts to read a target if the log is trimmed during the read.
+  /// The maximum number of attempts to read a target if the log is trimmed during the read.
   private static let attemptsMax = 5
 
-  /// Returns the time that a resume point stands for; nil if the client has to start over.
+  /// Returns the time of a resume point; nil if the client has to start over.
   private func resumeTime(
     _ point: ResumePoint,
     _ session: ListenSession,
@@ -318,7 +318,7 @@ extension DocumentDatabase {
     var total: Int?
     if let expectedCount {
       if let known { total = try await self.count(known, through: sequence, of: query) }
-      // A filter of no documents tells a client nothing; the client would have to start over.
+      // A filter of no documents gives a client no information; it would have to start over.
       let hasDepartures = results.contains { !$0.isMember }
       if total == nil || total != 0 && hasDepartures || total != expectedCount + growth {
         let names = try await names(of: query.query, at: readTime)

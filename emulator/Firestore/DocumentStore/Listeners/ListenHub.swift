@@ -208,6 +208,6 @@ final class ListenHub: Sendable {
   }
 
   private static let readsMax = 8
-  /// The most listeners that read at a time.
+  /// The maximum number of listeners that read at a time.
   private static let listenersMax = 64
 }

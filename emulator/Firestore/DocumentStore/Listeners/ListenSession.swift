@@ -13,15 +13,15 @@ import Synchronization
 package final class ListenSession: Sendable {
   /// The limits of a session.
   package struct Configuration: Sendable {
-    /// The most targets of one session.
+    /// The maximum number of targets of one session.
     package var targetsMax: Int
-    /// The most stored bytes of commits queued for the client.
+    /// The maximum stored size of commits queued for the client.
     package var waitingBytesMax: Int
-    /// The most commits queued for the client.
+    /// The maximum number of commits queued for the client.
     package var waitingCommitsMax: Int
     /// The bytes of results collected before the first ones are sent to the client.
     package var resultBytesMax: Int
-    /// The most targets whose documents are read at a time.
+    /// The maximum number of targets whose documents are read at a time.
     package var readsMax: Int
 
     /// Creates limits; the defaults suit phones.
@@ -404,7 +404,7 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// The most responses queued for a client before no more of its requests are read.
+  /// The maximum number of queued responses; beyond it, no more of the client's requests are read.
   private static let answersMax = 1000
 
   // MARK: Deliveries from the hub
@@ -535,8 +535,7 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// The bytes up to which a session's queue is not counted; little compared with the stream
-  /// itself.
+  /// The bytes up to which a session's queue is not counted, because the stream itself takes more.
   private static let uncountedBytesMax = 16 << 10
 
   // MARK: Events for the client
@@ -818,7 +817,7 @@ package final class ListenSession: Sendable {
 
   private func token(_ time: Timestamp) -> [UInt8] { store.hub.token(time, of: database) }
 
-  /// The most events taken at a time.
+  /// The maximum number of events taken at a time.
   private static let eventsMax = 256
   /// The bytes of events taken at a time, after which no more are added.
   ///
@@ -928,7 +927,7 @@ extension ListenSession.State {
     resultBytes = 0
   }
 
-  /// Removes the read of a subscription and all room waiters, which check again.
+  /// Removes the read of a subscription and all tasks waiting for room, which check again.
   fileprivate mutating func release(readOf id: ListenSession.SubscriptionID) -> Released {
     Released(
       reads: reads.removeValue(forKey: id).map { [$0] } ?? [],
@@ -936,7 +935,7 @@ extension ListenSession.State {
     )
   }
 
-  /// Removes the reads of outdated targets and all room waiters; nil if there are no such reads.
+  /// Removes the reads of outdated targets and all tasks waiting for room; nil without such reads.
   fileprivate mutating func takeOutdated() -> Released? {
     guard !outdatedReads.isEmpty else { return nil }
     defer { outdatedReads = [] }

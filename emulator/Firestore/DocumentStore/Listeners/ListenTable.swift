@@ -28,10 +28,10 @@ struct ListenTable: Sendable {
   typealias ViewID = ViewIndex.ViewID
   typealias SubscriptionID = UInt64
 
-  /// The most stored bytes of changes kept for one joining subscriber.
+  /// The maximum stored size of changes kept for one joining subscriber.
   static let backlogBytesMax = 32 << 20
 
-  /// The most commits that one window keeps while documents are read for it.
+  /// The maximum number of commits that one window keeps while documents are read for it.
   static let waitingMax = 10_000
 
   /// A view's subject.
@@ -170,8 +170,9 @@ struct ListenTable: Sendable {
     var sequence: UInt64
   }
 
-  /// The most queries without listeners whose counts are kept: many times the screens of a phone
-  /// app.
+  /// The maximum number of queries without listeners whose counts are kept.
+  ///
+  /// It is many times the number of queries on the screens of a phone app.
   private static let formerCountsMax = 1000
 
   /// True if an action waits for a record.
@@ -240,7 +241,7 @@ struct ListenTable: Sendable {
     for item in due { item.action(&self) }
   }
 
-  /// Records that every change up to a time was sent, and returns the latest such time.
+  /// Records that every change up to a time was sent, and returns the latest of these times.
   @discardableResult
   mutating func advance(to time: Timestamp) -> Timestamp {
     self.time = max(self.time, time)

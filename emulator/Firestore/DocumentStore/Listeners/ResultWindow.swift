@@ -191,8 +191,7 @@ struct ResultWindow: Sendable {
     return members.map(\.change) + others.map(\.change)
   }
 
-  /// Calls `body` with the positions from either end of a range up to one for which `until` is
-  /// true.
+  /// Calls `body` with the positions from both ends of a range up to one that satisfies `until`.
   private static func atEnds(
     of places: Range<Int>,
     except skipped: Set<Int>,

@@ -27,8 +27,8 @@ extension DocumentDatabase {
 
   /// Returns the locks for a transaction's read.
   ///
-  /// If readers that shared a document or a range have aborted each other before, transactions that
-  /// intend to write take turns there, in the order of their requests.
+  /// Readers that shared a document or a range may have aborted each other before. In that case,
+  /// transactions that intend to write take turns there, in the order of their requests.
   private func lockRequest(
     _ reads: ReadSet,
     _ database: DatabaseName,

@@ -5,7 +5,7 @@ import QueryEngine
 import RuntimeSupport
 
 extension DocumentDatabase {
-  /// The most found documents whose contents are in memory at a time.
+  /// The maximum number of found documents whose contents are in memory at a time.
   private static let foundPage = 50
 
   /// Finds the documents of a query that are nearest to a vector, and returns them in pages.

@@ -145,8 +145,9 @@ extension DocumentDatabase {
     var next: PageToken?
   }
 
-  /// Reads a page of one collection with a query that runs in parts, since an order may need all of
-  /// it.
+  /// Reads a page of one collection with a query.
+  ///
+  /// The query runs in parts, because an order may require reading the whole collection.
   private func page(
     _ listing: Listing,
     _ collectionID: String,

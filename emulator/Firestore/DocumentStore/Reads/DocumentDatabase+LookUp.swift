@@ -116,8 +116,7 @@ extension DocumentDatabase {
   }
 }
 
-/// The documents of a look-up that the access policy has seen, kept so that they are read only
-/// once.
+/// The documents of a look-up that the access policy has seen, so that they are read only once.
 ///
 /// They are used as the result only if the result is read from the same state.
 private final class AuthorizedDocuments {

@@ -150,7 +150,7 @@ private final class LongSample: Sendable {
 
 /// Evenly spaced points in a sorted list of names.
 private struct PartitionPoints {
-  /// The most points; returning fewer than requested is allowed.
+  /// The maximum number of points; returning fewer than requested is allowed.
   private static let countMax = 10_000
 
   /// The first name of each part except the first.

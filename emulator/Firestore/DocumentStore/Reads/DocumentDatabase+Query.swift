@@ -21,8 +21,7 @@ package struct QueryPage: Sendable {
   /// The last commit that the first part of the work has seen; the same for all pages.
   package var sequence: UInt64
   package var isLast: Bool
-  /// The bytes of documents held in memory for this page and, if results are sorted, for later
-  /// ones.
+  /// The bytes of documents in memory for this page and, if results are sorted, for later ones.
   package var heldBytes = 0
 }
 
@@ -83,8 +82,7 @@ extension DocumentDatabase {
     try await self.query(query, asking: query, at: consistency, auth: auth, body)
   }
 
-  /// Runs a query page by page for a client that asked for `asked`, which is the query to
-  /// authorize.
+  /// Runs a query page by page; access is decided for `asked`, the query that the client sent.
   package func query(
     _ query: Query,
     asking asked: Query,
@@ -175,7 +173,7 @@ extension DocumentDatabase {
 
   /// The bytes collected for sorting above which a query counts as large and may have to wait.
   private static let largeQueryBytesMin = 8 << 20
-  /// The most large queries at a time; each may use the full memory limit of sorting.
+  /// The maximum number of concurrent large queries; each may use the full memory limit of sorting.
   static let largeQueriesMax = 2
 
   /// A query in progress; one task at a time reads on.
@@ -326,7 +324,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The most log records in memory at a time.
+  /// The maximum number of log records in memory at a time.
   private static let recordsPage = 500
 }
 

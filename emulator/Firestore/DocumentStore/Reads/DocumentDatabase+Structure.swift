@@ -4,12 +4,10 @@ import StorageEngine
 
 /// Finding collections, and names of missing documents that have documents below them.
 extension DocumentDatabase {
-  /// The number of IDs read from the query runner at a time if each has to be checked against the
-  /// past.
+  /// The number of IDs read at a time if each has to be checked against the past.
   private static let checkedIDsPage = 100
 
-  /// Returns the IDs of the collections below a document or the root that have documents at any
-  /// depth.
+  /// Returns the IDs of collections below a document or the root that have documents at any depth.
   func collectionIDs(
     _ database: DatabaseName,
     _ parent: ResourcePath,
@@ -56,8 +54,7 @@ extension DocumentDatabase {
     return Array(result.prefix(limit))
   }
 
-  /// Returns the names of missing documents in a collection that have documents below them, in
-  /// order.
+  /// Returns the names of missing documents in a collection that have descendants, in order.
   ///
   /// Excludes `after` itself and all names after `last`, so that the work is limited to the page
   /// that the caller has found.
@@ -128,8 +125,7 @@ extension DocumentDatabase {
     return name
   }
 
-  /// Returns true if any document existed in a collection or below a document at the overlay's
-  /// time.
+  /// Returns true if a document existed below a path at the overlay's time.
   private func isAnyDocument(
     in database: DatabaseName,
     atOrBelow path: ResourcePath,

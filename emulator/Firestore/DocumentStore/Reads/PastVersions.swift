@@ -14,7 +14,7 @@ package import StorageEngine
 package enum PastVersions {
   package static let keyspace = Keyspace("past")
 
-  /// The greatest age of a readable time.
+  /// The maximum age of a readable time.
   package static let age: Duration = .seconds(3600)
 
   /// Deletes the versions that a record's commit overwrote, in the batch that deletes the record.
@@ -115,8 +115,7 @@ package enum PastVersions {
     var document: FirestoreDocument?
   }
 
-  /// Returns the documents of a range that were changed after `time`, as they were then, in key
-  /// order.
+  /// Returns the documents of a range that changed after `time`, as they were then, in key order.
   ///
   /// Documents that were created after `time` and not changed since are not included. Stops once
   /// the versions take `bytesMax`; `next` is then the key to continue from.

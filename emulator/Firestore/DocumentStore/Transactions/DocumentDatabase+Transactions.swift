@@ -33,8 +33,7 @@ extension DocumentDatabase {
     if let owner { locks.release(owner) }
   }
 
-  /// Ends a transaction whose client never received its token, or received it with a failed
-  /// response.
+  /// Ends a transaction whose client did not receive its token, or only with a failed response.
   package func abandon(_ id: TransactionID) {
     if let owner = transactions.withLock({ $0.end(id, .aborted) }) { locks.release(owner) }
   }

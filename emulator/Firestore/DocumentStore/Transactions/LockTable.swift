@@ -109,9 +109,9 @@ struct LockTable: Sendable {
   /// Returns the mode in which an owner should lock what it reads.
   ///
   /// Readers that share a document and then all want to write it abort each other. Where that has
-  /// happened, later readers take turns. An owner that already holds locks does not join such a
-  /// queue: two owners in each other's queues would be aborted during a read instead of at commit,
-  /// and not every client retries after a failed read.
+  /// happened, later readers take turns. An owner that already holds locks does not join the queue:
+  /// two owners in each other's queues would be aborted during a read instead of at commit, and not
+  /// every client retries after a failed read.
   func modeForReading(_ key: LockKey, by owner: LockOwner) -> LockMode {
     guard entries[key]?.isContended == true else { return .shared }
     return owners[owner]?.holdsAnything == true ? .shared : .update
@@ -252,8 +252,7 @@ extension LockTable {
     }
   }
 
-  /// Returns true if another owner's earlier request conflicts with this one and satisfies
-  /// `counts`.
+  /// Returns true if another owner's earlier request conflicts with this one and passes `counts`.
   private func hasConflictingWaiter(
     _ request: LockRequest,
     _ owner: LockOwner,
@@ -360,9 +359,9 @@ extension LockTable {
   /// Returns the requests for a document that no earlier waiting request blocks.
   ///
   /// These are the readers before the first writer, or before the second owner that intends to
-  /// write, and all requests of that writer's owner, which does not wait for itself. Readers behind
-  /// the second owner wait a little longer than necessary, so that a release costs O(1) even with a
-  /// long queue.
+  /// write. Also included are all requests of the first writer's owner, which does not wait for
+  /// itself. Readers behind the second owner wait a little longer than necessary, so that a release
+  /// costs O(1) even with a long queue.
   private func firstWaiting(for key: LockKey) -> [Ticket] {
     guard let entry = entries[key] else { return [] }
     guard entry.mayWaitAhead(of: .update) else { return Array(entry.waiting) }
@@ -488,7 +487,7 @@ extension LockTable {
       guard let waiter = waiters[ticket] else { continue }
       edges[waiter.owner, default: []].formUnion(holders(against: waiter))
     }
-    // An owner that waits for none of the others is not part of a cycle. Removing such owners
+    // An owner that waits for none of the others is not part of a cycle. Removing these owners
     // repeatedly leaves only owners that lead into a cycle.
     var removed = true
     while removed {

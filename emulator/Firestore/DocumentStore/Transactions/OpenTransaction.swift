@@ -96,12 +96,11 @@ struct TransactionTable: Sendable {
   struct Limits: Sendable {
     var lifetime: Duration = .seconds(270)
     var idle: Duration = .seconds(60)
-    /// The most open transactions; further ones are refused.
+    /// The maximum number of open transactions; further ones are refused.
     var openMax = 10_000
-    /// The most ended transactions whose ending and age are remembered; older tokens are just
-    /// invalid.
+    /// The maximum number of remembered ended transactions; older tokens are just invalid.
     var endedMax = 10_000
-    /// The most bytes of remembered commit results: room for thousands of typical commits.
+    /// The maximum size of remembered commit results: enough for thousands of typical commits.
     var outcomeBytesMax = 16 << 20
   }
 
@@ -359,7 +358,9 @@ struct TransactionTable: Sendable {
     "The referenced transaction has expired or is no longer valid."
   )
 
-  /// The status of a rollback after a successful commit, the only such use of `ABORTED`.
+  /// The error of a rollback after a successful commit.
+  ///
+  /// No other request after a successful commit gets `ABORTED`.
   private static let committed = StatusError(.aborted, expired.statusMessage)
 
   /// The error for a well-formed token that is not known.

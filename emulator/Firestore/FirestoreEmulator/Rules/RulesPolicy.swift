@@ -28,7 +28,7 @@ package final class RulesPolicy: AccessPolicy {
     case database(DatabaseName)
   }
 
-  /// The most tokens whose claims are cached.
+  /// The maximum number of tokens whose claims are cached.
   private static let claimsMax = 256
 
   // Every request needs each of these; with a single lock, requests would wait for each other.

@@ -8,8 +8,7 @@ package import StorageEngine
 /// The documents of their subcollections are not among them but follow the whole collection. Within
 /// a collection, the order of keys is the order of names; across collections it is not.
 package enum DocumentKeys {
-  /// The keyspace of documents; its values are written by
-  /// `BinaryEncoder.append(FirestoreDocument)`.
+  /// The keyspace of documents, encoded with `BinaryEncoder.append(FirestoreDocument)`.
   package static let keyspace = Keyspace("documents")
 
   /// Returns the key of a document.

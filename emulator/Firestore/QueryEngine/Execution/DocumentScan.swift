@@ -24,7 +24,7 @@ struct DocumentScan {
 
   /// Calls `body` for a range's documents in collections named `collectionID`, in key order.
   ///
-  /// Nil stands for every collection. Other collections are skipped with one seek each. After each
+  /// Nil includes every collection. Other collections are skipped with one seek each. After each
   /// skip, `passing` returns false to stop the scan; the method then returns the key to continue
   /// from.
   func group(
@@ -93,8 +93,7 @@ struct DocumentScan {
     return nil
   }
 
-  /// Calls `body` with the IDs of the collections directly below a document, in order, after
-  /// `after`.
+  /// Calls `body` with the IDs of the collections directly below a document that follow `after`.
   ///
   /// Makes one seek per collection. A collection is included if it contains a document at any
   /// depth.

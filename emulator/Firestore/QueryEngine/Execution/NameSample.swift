@@ -33,8 +33,7 @@ package struct NameSample: Sendable {
   /// True if everything has been read.
   package var isEnded: Bool { left == nil }
 
-  /// Adds documents that were changed since the moment, as they were then; nil if they did not
-  /// exist.
+  /// Adds documents that changed since the moment, as they were then; nil if they did not exist.
   package mutating func add(older documents: [DocumentName: FirestoreDocument?]) {
     guard let left else { return }
     var new: [[UInt8]] = []

@@ -306,7 +306,7 @@ struct QueryExecution: Sendable {
     }
   }
 
-  /// The most results that may be ready; a source in order stops there.
+  /// The maximum number of ready results; a source in order stops there.
   private static let readyMax = 64
 }
 

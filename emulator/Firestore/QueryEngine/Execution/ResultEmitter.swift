@@ -21,7 +21,7 @@ struct ResultEmitter: Sendable {
     isDone = query.query.limit == 0 && query.query.offset == 0
   }
 
-  /// The most documents the source needs to deliver; nil for all.
+  /// The maximum number of documents the source needs to deliver; nil for all.
   var wanted: Int? {
     guard let limit = query.query.limit else { return nil }
     let (sum, overflow) = limit.addingReportingOverflow(query.query.offset)

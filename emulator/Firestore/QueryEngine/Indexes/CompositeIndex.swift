@@ -73,8 +73,7 @@ package struct CompositeIndex: Sendable, Hashable {
     return "(\(parts.joined(separator: ", ")))"
   }
 
-  /// True for a single-field index: one that production maintains automatically or an override
-  /// adds.
+  /// True for a single-field index, which production maintains automatically or an override adds.
   package var isOfOneField: Bool {
     fields.count == 1 && !isOfVectors && nameDescending == (fields.last?.kind == .descending)
   }

@@ -19,7 +19,7 @@ struct IndexEntry: Sendable, Hashable {
 
   static let keyspace = Keyspace("index_entries")
 
-  /// The most bytes of a component; production indexes the same number of bytes of a string.
+  /// The maximum size of a component; production indexes the same number of bytes of a string.
   static let componentBytesMax = KeyEncoder.truncationBytes
 
   /// Returns the prefix of all entries of an index.

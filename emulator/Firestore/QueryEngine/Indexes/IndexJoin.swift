@@ -4,8 +4,8 @@ import StorageEngine
 /// The entries of an index range whose documents are also in all ranges it is joined with.
 ///
 /// Joined ranges have the same order after their bound components: the remaining fields, then the
-/// name. Each range in turn advances to the first entry that is not before those of the others, so
-/// that long runs of entries missing from another range are skipped.
+/// name. Each range in turn advances to the first entry that is not before those of the others.
+/// Long runs of entries that are missing from another range are skipped this way.
 struct IndexJoin: Sendable {
   private var cursors: [IndexCursor]
   /// The prefix of the keys of each range.

@@ -3,7 +3,7 @@ import StorageEngine
 
 /// A cursor that reads the entries of an index range in chunks of increasing size.
 ///
-/// A short result thus reads little, and a long one needs few seeks.
+/// A short result reads little, and a long one needs few seeks.
 struct IndexCursor: Sendable {
   private let reversed: Bool
   private var buffer: ArraySlice<IndexEntry> = []
@@ -88,8 +88,7 @@ struct IndexStream: Sendable {
   private let prefix: [UInt8]
   private var join: IndexJoin
   private var peeked: IndexEntry?
-  /// The common prefix of entries that tie in a truncated component, while they are being
-  /// collected.
+  /// The common prefix of the collected entries, which tie in a truncated component.
   private var tied: [UInt8]?
   private var ties: [FoundDocument] = []
   private var run: ArraySlice<FoundDocument> = []

@@ -10,8 +10,9 @@ final class IndexUpkeep: Sendable {
     self.suspicion = suspicion
   }
 
-  /// Counts entries that a commit writes or deletes; returns true if the index is due for
-  /// evaluation.
+  /// Counts entries that a commit writes or deletes.
+  ///
+  /// Returns true if the index is due for evaluation.
   func add(_ entries: Int, to id: UInt64) -> Bool {
     guard entries > 0 else { return false }
     return writes.withLock { writes in

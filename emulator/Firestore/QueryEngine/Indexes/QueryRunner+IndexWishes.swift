@@ -5,8 +5,7 @@ import Synchronization
 /// An index requested by queries.
 struct IndexWish: Sendable, Hashable {
   var definition: IndexDefinition
-  /// The candidates read without a match for lack of the index; nil if it is to be built at any
-  /// cost.
+  /// The candidates read without a match for lack of the index; nil to build it at any cost.
   var wasted: Int?
 }
 
@@ -135,12 +134,12 @@ extension QueryRunner {
     return counted
   }
 
-  /// The most keys counted in one read of the store, which takes some milliseconds.
+  /// The maximum number of keys counted in one read of the store, which takes some milliseconds.
   private static let countedKeysMax = 20_000
 }
 
 extension QueryRunner.State {
-  /// The most query shapes whose wasted candidates are recorded at a time.
+  /// The maximum number of query shapes whose wasted candidates are recorded.
   private static let wastedMax = 256
 
   /// Returns the request for an index.

@@ -60,7 +60,7 @@ extension Query {
 struct NormalForm {
   /// The number of disjuncts; `in` and `array-contains-any` count as ORs of their values.
   private(set) var disjuncts = 1
-  /// The most array memberships in one disjunct.
+  /// The maximum number of array memberships in one disjunct.
   private(set) var arrayTermsMax = 0
   /// The number of filters before they are multiplied out.
   private(set) var terms = 0

@@ -2,8 +2,8 @@ import DocumentModel
 
 /// The indexes that production needs to serve one disjunct of a query.
 ///
-/// An index serves it alone if it begins with the fields that are bound to values, in any order,
-/// and continues with the query's order or its reverse. Several indexes serve it together if each
+/// An index serves it alone if it begins with the fields bound to values, in any order, and
+/// continues with the query's order or its reverse. Several indexes serve it together if each
 /// begins with some of the bound fields, all have the same order, and together they have all bound
 /// fields. The source is "Index types" and "Take advantage of index merging" in Firestore's
 /// documentation.

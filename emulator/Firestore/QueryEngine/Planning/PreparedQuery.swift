@@ -141,8 +141,8 @@ package struct PreparedQuery: Sendable {
 
   /// A field that has one of a few values in every matching document, and the keys of those values.
   ///
-  /// Nil if the filter implies no such field. `equalityKey` returns the key of a document's own
-  /// value.
+  /// Nil if the filter implies no field of this kind. `equalityKey` returns the key of a document's
+  /// own value.
   package var equality: (path: FieldPath, keys: Set<[UInt8]>)? {
     guard let first = disjuncts.first else { return nil }
     for path in first.equalPaths {

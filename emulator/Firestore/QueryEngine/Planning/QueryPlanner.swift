@@ -57,7 +57,7 @@ struct QueryPlanner {
   private func cheapest(_ candidates: [IndexRange]) throws -> IndexRange? {
     guard candidates.count > 1 else { return candidates.first }
     // The ranges are counted up to a limit that grows until one range costs less than the limit,
-    // because it ends or the query's limit is reached. The cheapest range thus determines the
+    // because it ends or the query's limit is reached. The cheapest range therefore determines the
     // effort.
     var countMax = 16
     while true {

@@ -8,21 +8,21 @@ import RuntimeSupport
 struct QueryValidation {
   let query: Query
 
-  /// The most values of one `in` or `array-contains-any`, and the most disjuncts of a filter.
+  /// The maximum number of values of one `in` or `array-contains-any`, and of a filter's disjuncts.
   static let disjunctionsMax = 30
-  /// The most values of one `not-in`.
+  /// The maximum number of values of one `not-in`.
   static let notInValuesMax = 10
-  /// The most fields with an inequality.
+  /// The maximum number of fields with an inequality.
   static let inequalityFieldsMax = 10
-  /// The most filters of the normal form, orders and parent together.
+  /// The maximum number of filters of the normal form, orders and parent together.
   static let componentsMax = 100
-  /// The most bytes of a field path or of an ID.
+  /// The maximum size of a field path or of an ID.
   static let pathBytesMax = 1500
-  /// The most bytes of an indexed value.
+  /// The maximum size of an indexed value.
   static let indexedBytesMax = 1500
-  /// The most documents that a nearest-neighbor search returns.
+  /// The maximum number of documents that a nearest-neighbor search returns.
   static let nearestMax = 1000
-  /// The deepest nesting of filters.
+  /// The maximum nesting depth of filters.
   ///
   /// It is far deeper than the wire format allows, and bounds the recursion.
   static let filterDepthMax = 100
@@ -350,7 +350,7 @@ struct QueryValidation {
 }
 
 extension Query.FieldOperator {
-  /// The most values the operator accepts; nil if it takes a single value.
+  /// The maximum number of values; nil if the operator takes a single value.
   fileprivate var valuesMax: Int? {
     switch self {
     case .in, .arrayContainsAny: QueryValidation.disjunctionsMax
