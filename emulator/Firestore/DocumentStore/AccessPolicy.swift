@@ -25,7 +25,7 @@ package protocol AccessPolicy: Sendable {
   /// Single results are not checked again.
   func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws
 
-  /// Throws unless a database is open to requests that no rule can allow.
+  /// Throws for a request reserved for the administrator, unless the database is open.
   ///
   /// Called only for callers other than the administrator.
   func authorize(_ request: AdministrativeRequest, in database: DatabaseName) throws
@@ -54,8 +54,8 @@ package struct AccessWrite: Sendable {
 
 /// A view of the stored documents for one access decision; valid only during the call.
 ///
-/// Every document that a policy reads is recorded. When one of them changes, a listener loses
-/// access, and a commit that has not yet been submitted to storage is evaluated again.
+/// Every document that a policy reads is recorded. When one of them changes, a listener's access is
+/// rechecked, and a commit that has not yet been submitted to storage is evaluated again.
 package struct AccessView {
   /// The names of the documents that the policy has read.
   final class Notes {

@@ -192,7 +192,7 @@ struct AggregationEvaluation: Sendable {
     return results
   }
 
-  /// The sum of one field's numbers; integers are summed exactly, regardless of size.
+  /// The running total of one field's numbers; integers are summed exactly, regardless of size.
   private struct Total: Sendable {
     private var integers: Int128 = 0
     private var doubles = 0.0

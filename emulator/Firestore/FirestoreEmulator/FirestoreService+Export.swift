@@ -9,7 +9,7 @@ import RuntimeSupport
 /// A request to `POST /emulator/v1/projects/P:export`.
 package struct ExportRequest: Sendable, Hashable {
   package var database: DatabaseName
-  /// An absolute path, or a path relative to a folder of the suite, without `..`.
+  /// An absolute path, or a path without `..` relative to a folder of the suite.
   package var directory: String
   /// The name of the folder in `directory` to which the export is written.
   package var name: String

@@ -41,8 +41,8 @@ final class ListenerMemory: ListenMemory {
 
   private func dropQueued() {
     guard let session = session.withLock(\.session) else { return }
-    // The budget calls this on threads that may hold another listener's locks. The task is short
-    // and ends by itself.
+    // The budget calls this on threads that may hold another listener's locks, so the queue is
+    // dropped in a task. The task is short and ends by itself.
     Task { session.dropQueued() }
   }
 }

@@ -105,7 +105,7 @@ enum RESTRoute: Hashable {
           self = .database(verb, name: rest[1..<5].joined(separator: "/"))
           return
         }
-        // In production, a root collection followed by a verb is a collection with that whole name.
+        // In production, a verb after a root collection is part of the collection's name.
         if let verb = ParentVerb(rawValue: verb), rest.count != 7 {
           self = .parent(verb, name: rest.dropFirst().joined(separator: "/"))
           return

@@ -33,7 +33,9 @@ package final class QueryRunner: Sendable {
     package var collectionIndexesMax: Int
     /// The number of entries from which an index range is joined with others of the same order.
     package var joinEntriesMin: Int
-    /// The maximum number of indexes; production allows 200 composite ones without billing.
+    /// The maximum number of indexes in total.
+    ///
+    /// Production allows 200 composite indexes per database without billing.
     package var indexesMax: Int
     /// The maximum number of fields of an automatic index.
     ///
@@ -59,11 +61,11 @@ package final class QueryRunner: Sendable {
     package var wastedCandidatesMax: Int
     /// The entries written since an index was last used after which its cost is evaluated.
     package var idleWritesMax: Int
-    /// The initial restriction of queries to these indexes, as in production; nil for no
-    /// restriction.
+    /// The indexes to which queries are initially restricted; nil for no restriction.
+    ///
+    /// A query that needs another index is refused, as in production.
     package var declaredIndexes: DeclaredIndexes?
-    /// The maximum number of requested indexes not yet started; later queries repeat other
-    /// requests.
+    /// The maximum number of requested indexes not yet started; later queries repeat the rest.
     package var wishesMax: Int
 
     /// Creates limits; the defaults suit a development machine.
@@ -343,7 +345,7 @@ package struct QueryStatistics: Sendable, Hashable {
   package var skipped = 0
   /// The number of documents and index entries read, matching or not, and of collections skipped.
   package var scanned = 0
-  /// The number of index entries among them that were skipped without reading their documents.
+  /// The number of index entries in `scanned` that were skipped without reading their documents.
   package var passedEntries = 0
   /// The number of results returned to the caller.
   package var returned = 0

@@ -38,7 +38,7 @@ struct CommitPlan: Sendable {
   /// The content of an existing document.
   struct State: Sendable {
     var fields: MapValue
-    /// Nil for a document that this commit creates.
+    /// The create time; nil for a document that this commit creates.
     var createTime: Timestamp?
   }
 

@@ -121,7 +121,7 @@ extension DocumentDatabase {
     )
   }
 
-  /// Locks, reads, authorizes, submits and waits; releases all locks of the owner in the end.
+  /// Locks, reads, authorizes, submits and waits; finally releases all locks of the owner.
   ///
   /// If a cancellation ends it before the commit is submitted, a transaction keeps the locks of its
   /// reads.

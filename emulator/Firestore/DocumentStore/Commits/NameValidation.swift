@@ -1,7 +1,7 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Checks of names that throw production's errors.
+/// The checks of resource names, which throw production's errors.
 enum NameValidation {
   /// Checks a document's path, for reads and writes.
   static func check(_ name: DocumentName) throws(StatusError) {

@@ -1,7 +1,7 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Checks of a write before anything is read: names, field names, values and transforms.
+/// The checks of a write before anything is read: names, field names, values and transforms.
 enum WriteValidation {
   /// Checks one write; throws `INVALID_ARGUMENT` with production's messages.
   ///

@@ -485,7 +485,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// Rechecks the access of all listeners; called after the policy has changed.
+  /// Rechecks the access of all listeners; must be called after a change of the policy.
   package func recheckListeners() { hub.withTable { $0.recheckAll() } }
 
   /// Returns the changes in a query's collections since a time, one per document.

@@ -8,7 +8,7 @@ package enum ListenClient: Sendable, Hashable {
   case page(String)
 }
 
-/// A wait until a set of listeners have passed everything queued before to their transports.
+/// A wait until a set of listeners have passed all earlier queued events to their transports.
 ///
 /// Listeners are added until `seal`; the wait ends when each of them is done, or with `end`.
 final class Handover: Sendable {

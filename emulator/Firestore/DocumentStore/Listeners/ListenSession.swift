@@ -46,9 +46,9 @@ package final class ListenSession: Sendable {
     var id: Int32
     var prepared: PreparedTarget
     var isOnce: Bool
-    /// True if some of its documents have been sent or queued.
+    /// True if some of the target's documents have been sent or queued.
     var isTold = false
-    /// True if all its documents have been sent.
+    /// True if all of the target's documents have been sent.
     var isCurrent = false
     /// True if the client must discard the target's documents before it receives more.
     var needsReset = false
@@ -75,7 +75,7 @@ package final class ListenSession: Sendable {
     var changes: ArraySlice<ListenedChange>
     var count: ResultCount?
     var time: Timestamp
-    /// The bytes they take in the queue; 0 if the session does not limit them.
+    /// The bytes that the results take in the queue; 0 if the session does not limit them.
     var bytes: Int
 
     init(
@@ -104,7 +104,7 @@ package final class ListenSession: Sendable {
     var takenBytes = 0
     /// The bytes kept by reads that wait for the client.
     var keptBytes = 0
-    /// The bytes of all these that are reported to the memory for slow clients.
+    /// The bytes currently reported to the memory for slow clients.
     var heldBytes = 0
     /// The last handover in `items`.
     var handover: Handover?

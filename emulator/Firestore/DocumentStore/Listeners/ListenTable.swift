@@ -55,18 +55,20 @@ struct ListenTable: Sendable {
     var subscribers: Set<SubscriptionID> = []
     /// The number of matching documents after the last processed record, if known.
     var count: Int?
-    /// The change in their number by the last commit that affected the view.
+    /// The change in the number of matching documents by the last commit that affected the view.
     var growth = 0
   }
 
   /// A window with the commits that are still to be applied to it.
   fileprivate struct Window {
     var results: ResultWindow
-    /// True if documents are being read for it.
+    /// True if documents are being read for the window.
     var isReading: Bool
     /// The effect of the commit after which documents were missing.
     var shift: ResultWindow.Shift?
-    /// The commits since then; the first one left documents missing, unless the view is new.
+    /// The commits since documents went missing, starting with the commit that caused it.
+    ///
+    /// For a new view, all commits since its creation.
     var waiting: Deque<(record: RelevantChanges, delta: LaterChanges)> = []
     var isNew: Bool
     /// The subscribers that wait for results.
@@ -483,7 +485,7 @@ struct ListenTable: Sendable {
 
   private mutating func tell(_ record: CommitRecord, bytes: Int) {
     if !dependents.isEmpty {
-      // Before anything of this commit is sent.
+      // Rechecks come before anything of this commit is sent.
       let ids = record.changes.reduce(into: Set()) { $0.formUnion(dependents[$1.name] ?? []) }
       recheck(ids, record.sequence, record.commitTime)
     }

@@ -6,7 +6,7 @@ import StorageEngine
 
 package struct ListedDocument: Sendable, Hashable {
   package var name: DocumentName
-  /// Nil for a missing document that has documents below it.
+  /// The document; nil for a missing document that has documents below it.
   package var document: FirestoreDocument?
 
   fileprivate func masked(by mask: [FieldPath]?) -> ListedDocument {

@@ -5,15 +5,15 @@ package import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// The result of a look-up.
+/// The result of a lookup.
 package struct LookUpResult: Sendable {
   /// The names in the order of the request; a missing document is nil.
   package var documents: [(name: DocumentName, document: FirestoreDocument?)]
   /// The time as of which all documents are read.
   package var readTime: Timestamp
-  /// The transaction that the look-up began, if it was asked to begin one.
+  /// The transaction that the lookup began, if it was asked to begin one.
   package var newTransaction: TransactionID?
-  /// The sequence number of the last commit that the look-up has seen.
+  /// The sequence number of the last commit that the lookup has seen.
   package var sequence: UInt64
 
   /// The total size of the documents as `StorageSize` computes it.
@@ -81,7 +81,7 @@ extension DocumentDatabase {
 
   /// Returns the access check for reading documents.
   ///
-  /// Nil for the administrator and for open databases.
+  /// Returns nil for the administrator and for open databases.
   private func authorization(
     ofReading names: [DocumentName],
     _ auth: AuthContext,
@@ -98,7 +98,7 @@ extension DocumentDatabase {
 
   /// Returns the access check for a query.
   ///
-  /// Nil for the administrator and for open databases.
+  /// Returns nil for the administrator and for open databases.
   func authorization(of query: Query, _ auth: AuthContext) -> Authorization? {
     guard auth != .admin, !accessPolicy.isOpen(query.database) else { return nil }
     return { reader in
@@ -116,7 +116,7 @@ extension DocumentDatabase {
   }
 }
 
-/// The documents of a look-up that the access policy has seen, so that they are read only once.
+/// The documents of a lookup that the access policy has seen, so that they are read only once.
 ///
 /// They are used as the result only if the result is read from the same state.
 private final class AuthorizedDocuments {
@@ -128,7 +128,7 @@ private final class AuthorizedDocuments {
 
   /// Returns the documents as `reader` would read them.
   ///
-  /// Nil if the policy saw another state or was not consulted.
+  /// Returns nil if the policy saw another state or was not consulted.
   func documents(of reader: SnapshotReader) -> [FirestoreDocument?]? {
     guard let seen, seen.sequence == reader.snapshot.sequence, seen.time == reader.past?.time else {
       return nil

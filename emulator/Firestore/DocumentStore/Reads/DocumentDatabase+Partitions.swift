@@ -127,7 +127,7 @@ extension DocumentDatabase {
   }
 }
 
-/// A name sample in progress; one task at a time reads on.
+/// A name sample in progress; only one task at a time continues it.
 private final class LongSample: Sendable {
   let progress: Mutex<Progress>
 

@@ -18,7 +18,9 @@ package struct QueryPage: Sendable {
   package var readTime: Timestamp
   /// The transaction that the query began, if it was asked to; only in the first page.
   package var newTransaction: TransactionID?
-  /// The last commit that the first part of the work has seen; the same for all pages.
+  /// The sequence number of the last commit that the query's first part has seen.
+  ///
+  /// It is the same for all pages.
   package var sequence: UInt64
   package var isLast: Bool
   /// The bytes of documents in memory for this page and, if results are sorted, for later ones.
@@ -131,7 +133,7 @@ extension DocumentDatabase {
     let pin = longReads.begin(sequence)
     defer { longReads.end(pin) }
     var isFirst = true
-    // Queries that collect much in memory are limited in number.
+    // Only a few queries may collect large results in memory at a time.
     var hasTurn = false
     defer { if hasTurn { largeQueries.leave() } }
     while true {
@@ -176,7 +178,7 @@ extension DocumentDatabase {
   /// The maximum number of concurrent large queries; each may use the full memory limit of sorting.
   static let largeQueriesMax = 2
 
-  /// A query in progress; one task at a time reads on.
+  /// A query in progress; only one task at a time continues it.
   ///
   /// A class, so that the collected results are not copied from part to part.
   private final class LongQuery: Sendable {

@@ -3,7 +3,7 @@ import RuntimeSupport
 
 /// The start of a list's next page, in a form that is opaque to clients.
 ///
-/// A token is bound to its list; other parameters refuse it.
+/// A token is bound to its list; it is refused with other parameters.
 struct PageToken: Sendable, Equatable {
   /// The cursor after the last element.
   var position: [FirestoreValue]

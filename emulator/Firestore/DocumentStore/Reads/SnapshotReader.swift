@@ -73,7 +73,7 @@ struct SnapshotReader {
   }
 }
 
-/// The times kept with the documents: last commit, bound of the read times, starts of the past.
+/// The times stored with the documents: last commit, bound of read times, start of the past.
 enum StoredClock {
   private static let keyspace = Keyspace("commit_clock", .few)
 
@@ -124,9 +124,9 @@ enum StoredClock {
     return start
   }
 
-  /// Marks a batch's time as the start of a database's past.
+  /// Marks a batch's time as the start of a database's readable past.
   ///
-  /// For a batch that keeps no before-images.
+  /// Use it for a batch that keeps no before-images.
   static func writePastStart(
     of database: DatabaseName,
     _ time: Timestamp,

@@ -56,9 +56,9 @@ struct LockRequest: Sendable {
 /// The range a query's result depends on: all documents, present or future, that match the query.
 struct QueryRange: Sendable {
   var database: DatabaseName
-  /// A document's path, or the empty path.
+  /// The path of a document, or the empty path.
   var parent: ResourcePath
-  /// Nil for every collection.
+  /// The ID of the collections in the range; nil for all collections.
   var collectionID: String?
   /// True if collections at any depth below the parent are in the range.
   var allDescendants: Bool

@@ -21,7 +21,7 @@ struct LockTable: Sendable {
   /// The outcome of a waiting request.
   enum Action: Equatable {
     case granted(Ticket)
-    /// The owner has lost its locks, in a deadlock or because it was released.
+    /// The owner has lost its locks, in a deadlock or because they were released.
     case aborted(Ticket)
   }
 

@@ -25,7 +25,7 @@ struct DocumentScan {
   /// Calls `body` for a range's documents in collections named `collectionID`, in key order.
   ///
   /// Nil includes every collection. Other collections are skipped with one seek each. After each
-  /// skip, `passing` returns false to stop the scan; the method then returns the key to continue
+  /// skip, `passing` is called; if it returns false, the scan stops and returns the key to continue
   /// from.
   func group(
     _ collectionID: String?,
@@ -95,8 +95,8 @@ struct DocumentScan {
 
   /// Calls `body` with the IDs of the collections directly below a document that follow `after`.
   ///
-  /// Makes one seek per collection. A collection is included if it contains a document at any
-  /// depth.
+  /// Makes one seek per collection; the IDs are in order. A collection is included if it contains a
+  /// document at any depth.
   func collectionIDs(
     below parent: ResourcePath,
     after: String?,

@@ -34,7 +34,7 @@ struct QueryExecution: Sendable {
   private(set) var emitter: ResultEmitter
   /// The number of documents and index entries read, matching or not, and of collections skipped.
   private(set) var scanned = 0
-  /// The number of index entries among them that were skipped without reading their documents.
+  /// The number of index entries in `scanned` that were skipped without reading their documents.
   private(set) var passedEntries = 0
 
   init(_ query: PreparedQuery, _ plan: QueryPlan, sortBytesMax: Int) {
@@ -347,7 +347,7 @@ struct IndexGathering: Sendable {
   }
 }
 
-/// The candidates of one part of a query: fetches and checks them.
+/// A fetcher that reads and checks candidates within one part of a query.
 struct Candidates {
   let snapshot: any StorageSnapshot
   /// The documents changed since the query's read time; their older versions are used instead.

@@ -13,7 +13,7 @@ package struct QueryRun: Sendable {
   private var execution: QueryExecution?
   /// The remainder of the query, for the next execution.
   private var rest: PreparedQuery
-  /// The statistics of executions whose index was removed.
+  /// The statistics of executions whose index was removed, and their results not yet taken.
   private var past = QueryStatistics()
   private var leftover: ArraySlice<FirestoreDocument> = []
 

@@ -232,7 +232,7 @@ extension QueryRunner {
 }
 
 extension QueryRunner.State {
-  /// One step of the work in the background of the writers.
+  /// One step of the background work, which runs concurrently with writers.
   enum Job {
     case clear(UInt64)
     case weigh(UInt64)

@@ -144,7 +144,7 @@ extension QueryRunner.State {
 
   /// Returns the request for an index.
   ///
-  /// Nil if it has been requested already or is not to be considered yet.
+  /// Returns nil if it has been requested already or is not to be considered yet.
   fileprivate mutating func wish(
     _ definition: IndexDefinition,
     atAnyCost: Bool,

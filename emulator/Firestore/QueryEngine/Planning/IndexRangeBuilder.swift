@@ -85,7 +85,7 @@ struct IndexRangeBuilder {
 
   /// Returns true if the query's order requires reading the index backwards, false if forwards.
   ///
-  /// Nil if the index cannot provide the order.
+  /// Returns nil if the index cannot provide the order.
   private func reversal(of rest: [IndexDefinition.Field]) -> Bool? {
     var orders = query.orders.filter { disjunct.equalValue(of: $0.path) == nil }
     let nameDescending: Bool

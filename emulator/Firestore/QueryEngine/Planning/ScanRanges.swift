@@ -132,8 +132,8 @@ enum ScanRanges {
 
   /// Returns the key of a name.
   ///
-  /// Nil for a query of several collections, where keys are not in the order of names, and for a
-  /// name outside the collection.
+  /// Returns nil for a query of several collections, where keys are not in the order of names, and
+  /// for a name outside the collection.
   private static func key(_ name: DocumentName, _ query: PreparedQuery) -> [UInt8]? {
     guard let collection = query.collection, name.database == query.query.database,
       name.collection == collection, !name.path.segments.isEmpty
