@@ -1,60 +1,70 @@
 package import DocumentModel
 package import Identity
 
-/// Decides who may read and write what: the place of security rules.
+/// An access control policy: decides which reads and writes a caller may make.
 ///
-/// A policy is asked for every request except the administrator's, on the request's own snapshot
-/// and before preconditions. It runs inside a storage read, so it must not wait. When it needs more
-/// than a few milliseconds and the view is brief, it throws `LongDecisionError` and is asked again.
-/// It refuses by throwing, as a rule `PERMISSION_DENIED`.
+/// Security rules are one implementation. The policy is consulted for every request except the
+/// administrator's. It sees the request's own snapshot and runs before preconditions are checked.
+///
+/// Calls run inside a storage read, so an implementation must not wait. If it needs more than a few
+/// milliseconds and the view is brief, it throws `LongDecisionError`, and the request is evaluated
+/// again on another thread. It denies access by throwing; security rules throw `PERMISSION_DENIED`.
 package protocol AccessPolicy: Sendable {
-  /// Whether everybody may do everything in a database.
+  /// True if every caller may do everything in a database.
   func isOpen(_ database: DatabaseName) -> Bool
 
-  /// Whether all documents of one request, existing or not, may be read.
+  /// Throws unless the caller may read all documents of one request, whether they exist or not.
   func authorizeReads(
     _ documents: [(name: DocumentName, document: FirestoreDocument?)],
     auth: AuthContext,
     view: AccessView
   ) throws
 
-  /// Whether a query or a list may run; it is not asked again for single results.
+  /// Throws unless the caller may run a query or a list.
+  ///
+  /// Single results are not checked again.
   func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) throws
 
-  /// Whether a request may be made that no rule can allow, but only the administrator.
+  /// Throws for a request reserved for the administrator, unless the database is open.
+  ///
+  /// Called only for callers other than the administrator.
   func authorize(_ request: AdministrativeRequest, in database: DatabaseName) throws
 
-  /// Whether all writes of a commit may be made; `view` also shows the state after them.
+  /// Throws unless the caller may make all writes of a commit.
+  ///
+  /// `view` also shows the state after the writes.
   func authorizeWrites(_ writes: [AccessWrite], auth: AuthContext, view: AccessView) throws
 }
 
-/// Requests that ask for more than documents that a rule could allow.
+/// Requests reserved for the administrator because no security rule covers them.
 package enum AdministrativeRequest: Sendable, Hashable {
   case listCollections, listMissingDocuments, batchWrite, partition, explain
 }
 
-/// One write as a policy sees it.
+/// One write of a commit, with the states of its document before and after it.
 package struct AccessWrite: Sendable {
   package var write: Write
-  /// The document before this write, earlier writes of the commit included.
+  /// The document before this write, including the effects of earlier writes of the commit.
   package var before: FirestoreDocument?
-  /// The document that the write would leave; new times are the request's.
+  /// The document that the write would leave.
+  ///
+  /// New create and update times are the request's time.
   package var after: FirestoreDocument?
 }
 
-/// What a policy may look at while it decides; valid only during the call.
+/// A view of the stored documents for one access decision; valid only during the call.
 ///
-/// What it looks at is noted: when it changes, a listener loses access, and a commit that is not
-/// yet handed to storage is decided again.
+/// Every document that a policy reads is recorded. When one of them changes, a listener's access is
+/// rechecked, and a commit that has not yet been submitted to storage is evaluated again.
 package struct AccessView {
-  /// The documents that were looked at.
+  /// The names of the documents that the policy has read.
   final class Notes {
     var names: Set<DocumentName> = []
   }
 
   /// The request's time, equal to that of its server timestamps.
   package let requestTime: Timestamp
-  /// Whether the decision is made on a thread that short requests need.
+  /// True if the decision runs on a thread that short requests need.
   package let isBrief = !LongDecisions.isOneOfThem
   private let stored: (DocumentName) throws -> FirestoreDocument?
   private let written: (DocumentName) throws -> FirestoreDocument?
@@ -73,40 +83,34 @@ package struct AccessView {
     self.written = written ?? stored
   }
 
-  /// A document as the request finds it.
+  /// Returns a document as it is before the request.
   package func document(_ name: DocumentName) throws -> FirestoreDocument? {
     notes?.names.insert(name)
     return try stored(name)
   }
 
-  /// A document as the whole commit would leave it; the same as `document` for reads.
+  /// Returns a document as the whole commit would leave it; for reads, the same as `document`.
   package func documentAfter(_ name: DocumentName) throws -> FirestoreDocument? {
     notes?.names.insert(name)
     return try written(name)
   }
 }
 
-/// The policy that allows everything.
+/// A policy that allows everything.
 package struct OpenAccess: AccessPolicy {
-  /// The policy of a store without rules.
   package init() {}
 
-  /// Always.
   package func isOpen(_ database: DatabaseName) -> Bool { true }
 
-  /// Allows every read.
   package func authorizeReads(
     _ documents: [(name: DocumentName, document: FirestoreDocument?)],
     auth: AuthContext,
     view: AccessView
   ) {}
 
-  /// Allows every query.
   package func authorizeQuery(_ query: Query, auth: AuthContext, view: AccessView) {}
 
-  /// Allows every request of an administrator.
   package func authorize(_ request: AdministrativeRequest, in database: DatabaseName) {}
 
-  /// Allows every write.
   package func authorizeWrites(_ writes: [AccessWrite], auth: AuthContext, view: AccessView) {}
 }

@@ -7,40 +7,44 @@ import ServiceLifecycle
 package import StorageEngine
 import Synchronization
 
-/// Firestore's documents: atomic commits, transactions, reads at a time, lists and queries.
+/// The Firestore document database: atomic commits, transactions, lists, queries and listeners.
 ///
-/// Everything is in storage except locks and open transactions, which end with the process. All
-/// methods may be called at the same time from anywhere; they throw `StatusConvertible` errors with
-/// production's codes and texts, and `CancellationError`.
+/// Reads can be as of a past time.
+///
+/// All state is in storage except locks and open transactions, which are lost when the process
+/// ends. All methods are safe to call concurrently. They throw `StatusConvertible` errors with
+/// production's codes and messages, and `CancellationError`.
 package final class DocumentDatabase: Sendable, Service {
-  /// The bounds of the store.
+  /// The limits of the database.
   package struct Configuration: Sendable {
-    /// How long a request waits for locks before it throws `ABORTED`; production waits similarly.
+    /// The time a request waits for locks before it throws `ABORTED`; production waits similarly.
     package var lockWait: Duration
-    /// Requests that wait for locks at one time.
+    /// The maximum number of requests that wait for locks at a time.
     package var lockWaitersMax: Int
-    /// Open transactions; each may hold locks for minutes.
+    /// The maximum number of open transactions; each may hold locks for minutes.
     package var transactionsMax: Int
-    /// How often transactions are checked for expiry.
+    /// The interval between checks for expired transactions.
     package var sweepInterval: Duration
-    /// Documents and bytes that one storage read of a query takes, so that it stays short.
+    /// The maximum number of documents and bytes returned by one storage read of a query.
+    ///
+    /// They keep the read short.
     package var queryPageDocumentsMax: Int
     package var queryPageBytesMax: Int
-    /// Documents and index entries that one storage read of a query looks at.
+    /// The maximum number of documents and index entries that one storage read of a query examines.
     package var queryCandidatesMax: Int
-    /// Bytes of results that `query` collects; production allows queries 128 MiB of memory.
+    /// The maximum size of results that `query` collects; production allows 128 MiB of memory.
     package var queryResultBytesMax: Int
-    /// Bytes of older versions that one read at a time takes into memory.
+    /// The maximum size of older versions that one read at a past time keeps in memory.
     package var overlayBytesMax: Int
-    /// Writes of one `batchWrite` in flight at a time; enough to fill a group commit.
+    /// The maximum number of writes of one `batchWrite` in flight; enough to fill a group commit.
     package var batchWriteConcurrency: Int
-    /// The page of a list whose client names no size, and the largest one.
+    /// The page size of a list whose client names none, and the largest page size.
     package var listPageDefault: Int
     package var listPageMax: Int
-    /// How often listeners to whom nothing happens are told so; production does every 30 seconds.
+    /// The interval at which idle listeners receive a new read time; production's is 30 seconds.
     package var listenerTimeInterval: Duration
 
-    /// Bounds; the defaults suit a development machine.
+    /// Creates limits; the defaults suit a development machine.
     package init(
       lockWait: Duration = .seconds(15),
       lockWaitersMax: Int = 10_000,
@@ -81,7 +85,7 @@ package final class DocumentDatabase: Sendable, Service {
   let configuration: Configuration
   let logger: Logger
   let exceededCursor: @Sendable () -> String?
-  /// Why that cursor does not move, and what to do; nil when only it knows.
+  /// The reason why the cursor does not advance, and advice; nil if neither is known.
   let exceededAdvice: @Sendable () -> String?
 
   let locks: DocumentLocks
@@ -89,16 +93,17 @@ package final class DocumentDatabase: Sendable, Service {
   let sequencer: CommitSequencer
   let longReads: LongReads
   let hub = ListenHub()
-  /// Bounds how many queries sort much in memory at a time.
+  /// Limits how many queries sort large results in memory at a time.
   let largeQueries = ReadGate(largeQueriesMax)
-  /// The time since the store was made, by which transactions expire.
+  /// The time since the database was created, used for the expiry of transactions.
   let elapsed: @Sendable () -> Duration
 
-  /// A database over `storage`.
+  /// Creates a database over `storage`.
   ///
-  /// `queryRunner` has loaded its catalogue from the same storage before the first write.
-  /// `longReads` is what the retention of the event log asks. `exceededCursor` names the cursor that
-  /// keeps the event log too large; while it does, writes are refused with `RESOURCE_EXHAUSTED`.
+  /// `queryRunner` must have loaded its catalog from the same storage before the first write.
+  /// `longReads` is also read by the retention of the event log. `exceededCursor` returns the name
+  /// of the cursor that keeps the event log over its size limit. While it does, writes are refused
+  /// with `RESOURCE_EXHAUSTED`.
   package init(
     storage: any OrderedStorage,
     queryRunner: QueryRunner,
@@ -131,8 +136,9 @@ package final class DocumentDatabase: Sendable, Service {
     elapsed = Self.stopwatch(clock)
   }
 
-  /// Tells listeners, ends expired transactions and builds query indexes, until cancelled or shut
-  /// down.
+  /// Notifies listeners, ends expired transactions and builds query indexes until shutdown.
+  ///
+  /// Returns when cancelled or when a graceful shutdown begins.
   package func run() async throws {
     try await cancelWhenGracefulShutdown { [self] in
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -144,16 +150,16 @@ package final class DocumentDatabase: Sendable, Service {
     }
   }
 
-  /// Builds the indexes that queries have asked for, in at most `commitsMax` commits.
+  /// Builds the indexes that queries have requested, in at most `commitsMax` commits.
   ///
-  /// `run` does it by itself; this is for tests that do not run the database.
+  /// `run` does this continuously; call it directly only in tests that do not run the database.
   package func buildIndexes(commitsMax: Int = .max) async throws {
     try await queryRunner.buildIndexes(in: sequencer, commitsMax: commitsMax)
   }
 
   private func sweep() async {
     while !Task.isCancelled {
-      // A cancelled sleep ends the loop, which is all that cancellation asks for.
+      // A cancelled sleep throws; the loop condition then ends the loop.
       try? await clock.sleep(for: configuration.sweepInterval)
       expireTransactions()
     }
@@ -165,7 +171,7 @@ package final class DocumentDatabase: Sendable, Service {
     for owner in transactions.withLock({ $0.expire(at: time) }) { locks.release(owner) }
   }
 
-  /// The moment until which a request that starts now may wait for locks.
+  /// Returns the deadline up to which a request that starts now may wait for locks.
   func lockDeadline() -> DocumentLocks.Deadline {
     Self.deadline(clock, after: configuration.lockWait)
   }
@@ -183,6 +189,6 @@ package final class DocumentDatabase: Sendable, Service {
     return { start.duration(to: clock.now) }
   }
 
-  /// The lock that a database's requests share and that its reset holds alone.
+  /// Returns the key of a database's lock: requests share it, and a reset takes it exclusively.
   static func lockKey(_ database: DatabaseName) -> LockKey { DocumentKeys.databasePrefix(database) }
 }

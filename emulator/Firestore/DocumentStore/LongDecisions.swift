@@ -1,17 +1,20 @@
-/// Thrown by a policy whose decision takes longer than a brief view allows; nothing was decided.
+/// An error thrown by a policy whose decision takes longer than a brief view allows.
+///
+/// Nothing has been decided; the request is evaluated again.
 package struct LongDecisionError: Error {
   package init() {}
 }
 
-/// Requests whose access policy takes long, so that they hold up each other and nobody else.
+/// The isolation of requests with slow access decisions, so that they delay only each other.
 enum LongDecisions {
-  /// Whether the current task is one of them.
+  /// True if the current task runs one of these requests.
   @TaskLocal static var isOneOfThem = false
 
-  /// Runs a request that asks the access policy.
+  /// Runs a request that consults the access policy.
   ///
-  /// When the policy takes long, the request runs once more, on threads of its own and with all the
-  /// time that the policy allows itself; not when its task was cancelled while it waited for them.
+  /// If the policy throws `LongDecisionError`, the request runs a second time, on separate threads
+  /// and with the full time limit of the policy. The second run does not start if its task was
+  /// cancelled while it waited for those threads.
   static func separated<Answer: Sendable>(
     _ request: () async throws -> Answer
   ) async throws -> Answer {
@@ -20,7 +23,7 @@ enum LongDecisions {
     } catch is LongDecisionError {
       return try await $isOneOfThem.withValue(true) {
         try await withTaskExecutorPreference(LongWorkExecutor.decisions) {
-          // Others may have taken long meanwhile.
+          // The wait may have been long because other decisions used the same threads.
           try Task.checkCancellation()
           return try await request()
         }

@@ -6,22 +6,22 @@ import QueryEngine
 import RuntimeSupport
 import SwiftProtobuf
 
-/// One member of an aggregation query.
+/// One aggregation of an aggregation query.
 struct Aggregation: Sendable, Hashable {
-  /// Production's bound on one request.
+  /// The maximum number of aggregations of one request in production.
   static let countMax = 5
 
   var alias: String
   var kind: Kind
 
-  /// What is computed.
+  /// The function to compute.
   enum Kind: Sendable, Hashable {
     case count(upTo: Int64?)
     case sum(FieldPath)
     case average(FieldPath)
   }
 
-  /// The field whose values count, which a document must have to be counted at all.
+  /// The field to aggregate; a document without it is not counted at all.
   var field: FieldPath? {
     switch kind {
     case .count: nil
@@ -29,7 +29,7 @@ struct Aggregation: Sendable, Hashable {
     }
   }
 
-  /// Reads the members of a request, naming those without alias `field_1`, `field_2`, ….
+  /// Decodes a request's aggregations; those without an alias are named `field_1`, `field_2`, ….
   static func read(
     _ protos: [Google_Firestore_V1_StructuredAggregationQuery.Aggregation]
   ) throws(StatusError) -> [Aggregation] {
@@ -88,7 +88,7 @@ struct Aggregation: Sendable, Hashable {
     }
   }
 
-  /// Reads the field to add up, which the name is not.
+  /// Decodes the field to aggregate, which must not be the document's name.
   private static func field(
     _ proto: Google_Firestore_V1_StructuredQuery.FieldReference
   ) throws(StatusError) -> FieldPath {
@@ -100,14 +100,16 @@ struct Aggregation: Sendable, Hashable {
   }
 }
 
-/// Works out aggregations from a query's documents.
+/// The evaluation of aggregations over a query's documents.
 ///
 /// A document counts only if it has every field that is summed or averaged, as in production's
-/// indexes. Under a limit those fields take part in the order, too, before the name.
+/// indexes. If the query has a limit or an offset, these fields are also part of its order, before
+/// the name.
 struct AggregationEvaluation: Sendable {
-  /// The query to run, with no more than the fields in question.
+  /// The query to run, with only the fields that the aggregations need.
   ///
-  /// When nothing but a count is wanted, it passes over what is counted and returns nothing of it.
+  /// If only counts are requested, its offset skips the documents to count, so that it returns none
+  /// of them.
   let baseQuery: Query
   private let aggregations: [Aggregation]
   private let fields: [FieldPath]
@@ -115,15 +117,15 @@ struct AggregationEvaluation: Sendable {
   private var count: Int64 = 0
   private var totals: [FieldPath: Total] = [:]
 
-  /// An evaluation that has seen no document.
+  /// Creates an evaluation that has seen no document.
   ///
-  /// Throws `INVALID_ARGUMENT` when a summed field would have to follow the name in an index.
+  /// Throws `INVALID_ARGUMENT` if a summed field would have to follow the name in an index.
   init(_ aggregations: [Aggregation], of query: Query) throws(StatusError) {
     self.aggregations = aggregations
     self.fields = Set(aggregations.compactMap(\.field)).sorted()
     let isBelow = query.allDescendants && !query.parent.segments.isEmpty
     if isBelow || query.isByName {
-      // An inequality puts its field into the order, before the name.
+      // An inequality adds its field to the order, before the name.
       let ordered = query.orders.map(\.path) + query.inequalityPaths
       let behind = fields.filter { !ordered.contains($0) }
       guard behind.isEmpty else {
@@ -150,7 +152,7 @@ struct AggregationEvaluation: Sendable {
     self.baseQuery = base
   }
 
-  /// How many results suffice for counts that all have a bound; nil for all.
+  /// Returns the number of results that suffice if all counts are bounded; nil for all results.
   private static func upTo(_ aggregations: [Aggregation]) -> Int? {
     var bound: Int64 = 0
     for aggregation in aggregations {
@@ -160,7 +162,7 @@ struct AggregationEvaluation: Sendable {
     return Int(clamping: bound)
   }
 
-  /// Takes the next page of the query's results.
+  /// Adds the next page of the query's results.
   mutating func add(_ page: QueryPage) {
     if fields.isEmpty {
       count += Int64(max(0, page.skipped - toSkip))
@@ -190,7 +192,7 @@ struct AggregationEvaluation: Sendable {
     return results
   }
 
-  /// The numbers of one field; whole ones are summed exactly, however large.
+  /// The running total of one field's numbers; integers are summed exactly, regardless of size.
   private struct Total: Sendable {
     private var integers: Int128 = 0
     private var doubles = 0.0

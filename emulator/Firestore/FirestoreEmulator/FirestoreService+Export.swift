@@ -6,20 +6,20 @@ import Invocation
 import NIOCore
 import RuntimeSupport
 
-/// What `POST /emulator/v1/projects/P:export` asks for.
+/// A request to `POST /emulator/v1/projects/P:export`.
 package struct ExportRequest: Sendable, Hashable {
   package var database: DatabaseName
-  /// An absolute path, or one relative to a folder of the suite, without steps upwards.
+  /// An absolute path, or a path without `..` relative to a folder of the suite.
   package var directory: String
-  /// The name of the folder in `directory` that will hold the export.
+  /// The name of the folder in `directory` to which the export is written.
   package var name: String
 }
 
 extension FirestoreService {
-  /// Writes a database to the disk and returns the absolute path of its folder.
+  /// A function that writes a database to disk and returns the absolute path of the folder.
   package typealias Exporter = @Sendable (ExportRequest) async throws -> String
 
-  /// Exports a database for the administrator.
+  /// Exports a database; only the administrator may do so.
   func export(project: String, _ body: ByteBuffer, _ auth: AuthContext) async throws -> Response {
     guard auth == .admin else {
       throw StatusError(.permissionDenied, "Missing or insufficient permissions.")
@@ -35,7 +35,7 @@ extension FirestoreService {
   }
 
   private func exportRequest(project: String, _ body: ByteBuffer) throws -> ExportRequest {
-    // A decoding error is always the sender's fault.
+    // A decoding error is always the client's fault.
     guard let sent = try? JSONDecoder().decode(ExportBody.self, from: Data(body.readableBytesView))
     else {
       throw StatusError.invalidArgument(

@@ -10,7 +10,7 @@ import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
-  /// The gRPC service with a method for each handler.
+  /// The gRPC service, with one method for each handler.
   package var grpcService: GRPCService {
     var service = GRPCService(name: "google.firestore.v1.Firestore")
     service.unary(encoded: "GetDocument", on: .connection) {
@@ -86,7 +86,7 @@ extension FirestoreService {
     return service
   }
 
-  /// Counts the memory of replies while they are sent, unless it is little.
+  /// Counts the memory of responses while they are sent, unless it is small.
   private static func holding<Reply>(
     _ bytes: Int,
     of stream: GRPCResponseStream<Reply>,
@@ -98,7 +98,7 @@ extension FirestoreService {
     try stream.hold(0)
   }
 
-  /// The memory of a stream's replies that is not counted: a few times that of the stream's own queue.
+  /// The size up to which a stream's responses are not counted: a few times its queue.
   private static let uncountedBytesMax = 256 << 10
 
   private static let resourcePrefixHeader = "google-cloud-resource-prefix"
@@ -139,11 +139,11 @@ extension FirestoreService {
     }
   }
 
-  /// The caller's identity, read from a call's metadata.
+  /// Returns the caller's identity according to a call's metadata.
   ///
-  /// Server libraries send `Bearer owner` to an emulator. Mobile libraries send no token while
-  /// nobody is signed in, but the headers that they do send give them away. A call with neither
-  /// comes from a tool, for which the official emulator lifts the rules.
+  /// Server libraries send `Bearer owner` to an emulator. Mobile libraries send no token while no
+  /// user is signed in, but their other headers identify them. A call with neither comes from a
+  /// tool, which bypasses the rules as with the official emulator.
   private func authenticate(_ context: GRPCContext) throws -> AuthContext {
     if let authorization = context.metadata.first(name: "authorization") {
       return try authenticate(authorization: authorization)

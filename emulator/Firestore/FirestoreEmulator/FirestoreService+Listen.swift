@@ -9,10 +9,10 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Serves a client's listener until its requests end.
   ///
-  /// `next` gives one request after the other, and nil after the last. `resourcePrefix` is the header
-  /// by which clients name the database beside the messages. What is wrong with one target ends that
-  /// target; what is wrong with the stream is thrown. Replies are taken one batch after the other; a
-  /// slow `send` holds up nobody else. `client` is whose writes wait for the replies.
+  /// `next` returns one request after the other, and nil after the last. `resourcePrefix` is the
+  /// header in which clients name the database outside of messages. An error in one target ends
+  /// that target; an error in the stream is thrown. Responses are sent one batch at a time; a slow
+  /// `send` delays no other client. Writes of `client` wait for these responses.
   package func listen(
     to next: @escaping @Sendable () async throws -> Google_Firestore_V1_ListenRequest?,
     resourcePrefix: String?,
@@ -32,10 +32,10 @@ extension FirestoreService {
     memory?.serve(session)
     defer { session.close() }
     try await withThrowingTaskGroup(of: Void.self) { group in
-      // Whatever waits for the client's taking waits in vain from here on.
+      // From here on the client takes nothing more, so tasks that wait for room must end.
       defer { session.close() }
       group.addTask {
-        // The end of the requests is the end of the call.
+        // The end of the requests ends the call.
         defer { session.close() }
         try await self.take(first, session, database)
         while let request = try await next() {
@@ -67,10 +67,10 @@ extension FirestoreService {
     if !replies.isEmpty { try await send(replies) }
   }
 
-  /// The bytes of encoded documents after which they are sent.
+  /// The bytes of encoded documents that are sent at a time.
   private static let encodedBytesMax = 256 << 10
 
-  /// The database of a stream, named by its first message or beside it.
+  /// Returns the database of a stream, named by its first message or by a header.
   func streamDatabase(_ name: String, _ resourcePrefix: String?) throws -> DatabaseName {
     guard name.isEmpty else { return try database(name) }
     guard let resourcePrefix, !resourcePrefix.isEmpty else {
@@ -79,7 +79,7 @@ extension FirestoreService {
     return try database(resourcePrefix)
   }
 
-  /// Refuses a later message of a stream that names another database.
+  /// Throws if a later message of a stream names another database.
   func checkStream(_ name: String, is database: DatabaseName) throws {
     guard name.isEmpty || name == database.description else {
       throw StatusError.invalidArgument("A stream's messages must all name the same database.")

@@ -9,9 +9,9 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Runs a query and sends its results as they are found, a page at a time.
   ///
-  /// An empty result is one message with its read time. After an error some results may have
-  /// been sent; a transaction that the query began has then ended. With explain options the last
-  /// message has the metrics; unless they ask to analyze, it is the only one.
+  /// An empty result is one message with its read time. If an error is thrown, some results may
+  /// have been sent, and a transaction that the query began has ended. With explain options, the
+  /// last message has the metrics; without `analyze`, it is the only message.
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext,
@@ -29,7 +29,7 @@ extension FirestoreService {
     }
   }
 
-  /// Runs a query and collects its results, whose size is bounded.
+  /// Runs a query and collects its results, whose total size is limited.
   package func runQuery(
     _ request: Google_Firestore_V1_RunQueryRequest,
     auth: AuthContext
@@ -80,7 +80,7 @@ extension FirestoreService {
     with page: QueryPage,
     explanation: QueryExplanation? = nil
   ) -> StreamReplies<QueryReply> {
-    // The transaction, and what was skipped, come in messages of their own.
+    // The transaction and the number of skipped results are sent in separate messages.
     var leads: [QueryReply] = []
     if let id = page.newTransaction {
       var reply = QueryReply()
@@ -112,9 +112,9 @@ extension FirestoreService {
     }
   }
 
-  /// Counts, sums and averages over a query's results; the reply is one message.
+  /// Counts, sums and averages over a query's results; the response is one message.
   ///
-  /// With explain options it has the metrics, and no result unless they ask to analyze.
+  /// With explain options it has the metrics, and no result unless `analyze` is set.
   package func runAggregationQuery(
     _ request: Google_Firestore_V1_RunAggregationQueryRequest,
     auth: AuthContext
@@ -158,7 +158,7 @@ extension FirestoreService {
     }
   }
 
-  /// Splits a collection group for clients that read its parts side by side, page by page.
+  /// Splits a collection group into parts that clients read in parallel; returns one page of them.
   package func partitionQuery(
     _ request: Google_Firestore_V1_PartitionQueryRequest,
     auth: AuthContext
@@ -189,7 +189,7 @@ extension FirestoreService {
     }
   }
 
-  /// Refuses a pipeline, as a database of the Standard edition does.
+  /// The error for a pipeline, as from a database of the Standard edition.
   static let pipelinesUnimplemented = StatusError(
     .unimplemented,
     "Pipelines need Firestore's Enterprise edition; this is a database of the Standard edition. Use "

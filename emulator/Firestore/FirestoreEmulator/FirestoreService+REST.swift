@@ -15,7 +15,7 @@ extension FirestoreService {
   private static let methodHeader = HTTPField.Name("X-HTTP-Method-Override")
   private static let causeHeader = HTTPField.Name(EventCause.headerName)
 
-  /// Answers one HTTP request.
+  /// Responds to one HTTP request.
   package func respond(to request: Request) async -> Response {
     if let preflight = CORSPolicy.firestore.preflight(request.head) {
       return Response(status: preflight.status, headers: preflight.headerFields)
@@ -26,7 +26,7 @@ extension FirestoreService {
   }
 
   private func answer(_ request: Request) async -> Response {
-    // For clients whose network lets through GET and POST alone.
+    // For clients whose network allows only GET and POST.
     let override = request.method == .post ? Self.methodHeader.flatMap { request.headers[$0] } : nil
     guard let method = override.map({ HTTPRequest.Method($0.uppercased()) }) ?? request.method
     else {
@@ -88,7 +88,7 @@ extension FirestoreService {
   ) async throws -> Response {
     switch route {
     case .liveness, .reset, .export, .channel, .readRules, .loadRules, .coverage:
-      // These routes are answered before the body is read.
+      // Requests of these routes are handled before the body is read.
       throw StatusError(.internal, "Internal error.")
     case .getDocument(let name):
       let request = try Google_Firestore_V1_GetDocumentRequest(name: name, &parameters)
@@ -164,7 +164,7 @@ extension FirestoreService {
     }
   }
 
-  /// Calls a handler and writes its one reply.
+  /// Calls a handler and encodes its single response.
   private func one<Input, Reply: Message>(
     _ handler: (Input, AuthContext) async throws -> Reply,
     _ request: Input,
@@ -173,7 +173,7 @@ extension FirestoreService {
     .json(ByteBuffer(bytes: try await handler(request, auth).jsonUTF8Bytes() as [UInt8]))
   }
 
-  /// Calls a handler with a body's message, into which the path's part is put.
+  /// Calls a handler with a body's message, into which `bind` inserts the part from the path.
   private func one<Input: Message, Reply: Message>(
     _ handler: (Input, AuthContext) async throws -> Reply,
     _ body: ByteBuffer,
@@ -185,7 +185,7 @@ extension FirestoreService {
     return try await one(handler, request, auth)
   }
 
-  /// Calls a handler and writes its replies as an array, as they are made.
+  /// Calls a handler and streams its responses as an array.
   private func many<Input: Message, Reply: Message>(
     _ handler: (Input, AuthContext) async throws -> StreamReplies<Reply>,
     _ body: ByteBuffer,

@@ -7,7 +7,7 @@ import RuntimeSupport
 import SwiftProtobuf
 
 extension FirestoreService {
-  /// Reads one document; `NOT_FOUND` when it is missing.
+  /// Reads one document; throws `NOT_FOUND` if it is missing.
   package func getDocument(
     _ request: Google_Firestore_V1_GetDocumentRequest,
     auth: AuthContext
@@ -31,7 +31,7 @@ extension FirestoreService {
     return DocumentReply(document)
   }
 
-  /// Reads documents as of one time, each name once; missing ones are part of the answer.
+  /// Reads documents as of one time, each name once; missing documents are part of the response.
   package func batchGetDocuments(
     _ request: Google_Firestore_V1_BatchGetDocumentsRequest,
     auth: AuthContext
@@ -67,7 +67,7 @@ extension FirestoreService {
     }
     let lead = result.newTransaction == nil ? 0 : 1
     let count = lead + result.documents.count
-    // One document is no more than what waits on its stream anyway.
+    // A single document takes no more memory than what is queued on its stream anyway.
     let heldBytes = count == 1 ? 0 : result.storedBytes
     return StreamReplies(
       count: count,
@@ -86,7 +86,7 @@ extension FirestoreService {
     }
   }
 
-  /// At most so many documents are looked up without waiting for other large answers.
+  /// The maximum number of documents looked up without waiting for other large responses.
   private static let quickNamesMax = 4
 
   /// Lists a collection's documents page by page.
@@ -94,7 +94,7 @@ extension FirestoreService {
     _ request: Google_Firestore_V1_ListDocumentsRequest,
     auth: AuthContext
   ) async throws -> Google_Firestore_V1_ListDocumentsResponse {
-    // A transaction may wait for locks.
+    // A read in a transaction may wait for locks, so it must not hold a permit.
     if case .transaction = request.consistencySelector { return try await list(request, auth) }
     return try await gather { try await list(request, auth) }
   }
@@ -130,7 +130,7 @@ extension FirestoreService {
       at: consistency,
       auth: auth
     )
-    // A page has megabytes, and each step from here takes its time.
+    // A page has megabytes, and each step from here on takes long.
     try Task.checkCancellation()
     let response = Google_Firestore_V1_ListDocumentsResponse.with {
       $0.documents = page.documents.map { listed in
@@ -142,7 +142,7 @@ extension FirestoreService {
     return response
   }
 
-  /// Lists the ids of the collections directly below a document or the root, page by page.
+  /// Lists the IDs of the collections directly below a document or the root, page by page.
   package func listCollectionIDs(
     _ request: Google_Firestore_V1_ListCollectionIdsRequest,
     auth: AuthContext
@@ -185,7 +185,7 @@ extension FirestoreService {
 }
 
 extension ReadConsistency {
-  /// Whether a read may wait for the locks of others.
+  /// True if the read may wait for other transactions' locks.
   fileprivate var isInTransaction: Bool {
     switch self {
     case .transaction, .newTransaction: true

@@ -13,30 +13,30 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// What the handlers share: the parts that many requests have.
+/// Parsing of the parts that many requests share.
 extension FirestoreService {
-  /// Reads a database's name.
+  /// Parses a database's name.
   func database(_ text: String) throws -> DatabaseName {
     let database = try WireFormat.database(text)
     note(database)
     return database
   }
 
-  /// Reads a document's name.
+  /// Parses a document's name.
   func documentName(_ text: String) throws -> DocumentName {
     let name = try WireFormat.documentName(text)
     note(name.database)
     return name
   }
 
-  /// Reads the name of a document that must be in the request's database.
+  /// Parses the name of a document that must be in the request's database.
   func documentName(_ text: String, in database: DatabaseName) throws -> DocumentName {
     let name = try WireFormat.documentName(text)
     try check(name, isIn: database)
     return name
   }
 
-  /// Refuses a document of another database than the request's.
+  /// Throws if a document is not in the request's database.
   func check(_ name: DocumentName, isIn database: DatabaseName) throws {
     guard name.database == database else {
       throw StatusError.invalidArgument(
@@ -46,14 +46,14 @@ extension FirestoreService {
     }
   }
 
-  /// Reads the name of a document or of a database's root.
+  /// Parses the name of a document or of a database's root.
   func parent(_ text: String) throws -> (database: DatabaseName, path: ResourcePath) {
     let parent = try WireFormat.parent(text)
     note(parent.database)
     return parent
   }
 
-  /// Reads the options of a new transaction; read-write by default.
+  /// Decodes the options of a new transaction; read-write by default.
   func transactionOptions(
     _ proto: Google_Firestore_V1_TransactionOptions
   ) throws -> TransactionOptions {
@@ -73,14 +73,16 @@ extension FirestoreService {
     }
   }
 
-  /// Reads the options of a transaction that a read begins; read-only by default.
+  /// Decodes the options of a transaction that a read begins; read-only by default.
   func readingOptions(
     _ proto: Google_Firestore_V1_TransactionOptions
   ) throws -> TransactionOptions {
     proto.mode == nil ? .readOnly(readTime: nil) : try transactionOptions(proto)
   }
 
-  /// What a client is told of an error; logs the cause of one that has no status, which is a bug.
+  /// Returns the error that a client receives.
+  ///
+  /// An error without a status is a bug; it is logged and reported as `INTERNAL`.
   package func told(_ error: any Error) -> any StatusConvertible {
     switch error {
     case let error as any StatusConvertible: return error
@@ -93,11 +95,11 @@ extension FirestoreService {
 }
 
 extension TransactionID {
-  /// The id in a message.
+  /// Creates the ID from a message's field.
   init(_ data: Data) {
     self.init(bytes: Array(data))
   }
 
-  /// The id for a message.
+  /// The ID for a message's field.
   var data: Data { Data(bytes) }
 }

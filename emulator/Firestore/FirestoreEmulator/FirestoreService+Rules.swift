@@ -9,17 +9,18 @@ import RuntimeSupport
 import SecurityRules
 
 extension FirestoreService {
-  /// The largest body with rules: a file with everything in it escaped.
+  /// The largest request body with rules: a file in which every character is escaped.
   static let rulesBytesMax = 4 << 20
 
-  /// `PUT /emulator/v1/projects/P:securityRules`: puts rules in force for a project or a database.
+  /// Handles `PUT /emulator/v1/projects/P:securityRules`, which sets the rules of a scope.
   ///
-  /// They go before those of the suite's file, until the file of the suite's own project changes.
-  /// What the compiler warns of is the answer. Rules with an error are refused with all that is wrong
-  /// with them, and the former ones stay; with `ignore_errors` the issues are answered with 200.
+  /// The rules take precedence over the suite's rules file. For the suite's own project, they apply
+  /// until that file changes. The response lists the compiler's warnings. Rules with errors are
+  /// refused with a list of all errors, and the previous rules stay in force. With `ignore_errors`,
+  /// the errors are returned with status 200 instead.
   func loadRules(_ scope: RulesPolicy.Scope, _ body: ByteBuffer) throws -> Response {
     guard let rules else { throw StatusError(.unimplemented, "This store takes no rules.") }
-    // A decoding error is always the sender's fault.
+    // A decoding error is always the client's fault.
     guard let sent = try? JSONDecoder().decode(RulesBody.self, from: Data(body.readableBytesView)),
       let file = sent.rules.files.first, sent.rules.files.count == 1
     else {
@@ -46,7 +47,7 @@ extension FirestoreService {
     }
   }
 
-  /// `GET /emulator/v1/projects/P:securityRules`: the rules in force.
+  /// Handles `GET /emulator/v1/projects/P:securityRules`, which returns the rules in force.
   func rulesText(_ scope: RulesPolicy.Scope) throws -> Response {
     let found = try found(scope)
     return try .json(
@@ -58,7 +59,7 @@ extension FirestoreService {
     )
   }
 
-  /// `GET /emulator/v1/projects/P:ruleCoverage`, and `.html` for people.
+  /// Handles `GET /emulator/v1/projects/P:ruleCoverage`, and `.html` for a readable page.
   func coverage(_ project: String, isPage: Bool) throws -> Response {
     let found = try found(.project(project))
     return isPage
@@ -97,7 +98,7 @@ private struct RulesBody: Codable {
 
   var rules: Rules
   var ignoreErrors: Bool?
-  /// The same, as protobuf's fields are named.
+  /// The protobuf spelling of `ignoreErrors`.
   var ignoreErrorsField: Bool?
 
   enum CodingKeys: String, CodingKey {

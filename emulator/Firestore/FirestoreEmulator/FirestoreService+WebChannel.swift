@@ -10,7 +10,7 @@ import SwiftProtobuf
 import WebChannel
 
 extension FirestoreService {
-  /// Answers a request of the streams of web pages, whose messages are JSON.
+  /// Responds to a WebChannel request of a web page, whose stream messages are JSON.
   func respond(to request: Request, on method: RESTRoute.ChannelMethod) async -> Response {
     await webChannels.respond(to: request) { stream in
       do {
@@ -45,7 +45,7 @@ extension FirestoreService {
     }
   }
 
-  /// A document of this size takes long to write as JSON, at least where many pages want it.
+  /// The encoded size above which writing a document as JSON takes long, at least for many pages.
   private static let largeBytes = 32 << 10
 
   private static func json(_ reply: ListenReply) async throws -> String {
@@ -53,7 +53,7 @@ extension FirestoreService {
       return try reply.proto.jsonString()
     }
     return try await withTaskExecutorPreference(LongWorkExecutor.shared) {
-      // To the end of the line.
+      // Moves this task to the end of the executor's queue.
       await Task.yield()
       return try reply.proto.jsonString()
     }
@@ -63,9 +63,10 @@ extension FirestoreService {
     try await JSONPayload.message(ByteBuffer(string: text))
   }
 
-  /// The page behind a channel, by what its channels have in common: nothing names it.
+  /// Returns the page behind a channel, identified by header fields that its channels share.
   ///
-  /// Several windows of one app can be the same client, and then wait for each other's listeners too.
+  /// Nothing names the page itself. Several windows of one app can be the same client and then wait
+  /// for each other's listeners.
   private static func client(of stream: WebChannelStream) -> ListenClient {
     let names = ["origin", "user-agent", "authorization", "x-firebase-gmpid"]
     return .page(
@@ -74,7 +75,7 @@ extension FirestoreService {
     )
   }
 
-  /// The caller's identity; a page without a token is nobody.
+  /// Returns the caller's identity; a page without a token is unauthenticated.
   private func authenticate(_ stream: WebChannelStream) throws -> AuthContext {
     guard let authorization = stream.headers[.authorization] else { return .unauthenticated }
     return try authenticate(authorization: authorization)

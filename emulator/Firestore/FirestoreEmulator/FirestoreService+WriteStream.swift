@@ -15,10 +15,10 @@ import SwiftProtobuf
 extension FirestoreService {
   /// Serves a client's stream of commits, one after the other, until its requests end.
   ///
-  /// `next` gives one request after the other, and nil after the last. The first message opens the
-  /// stream and holds no writes. A commit that fails ends the stream with its status, and none of the
-  /// following is made. The listeners of `client` get a commit before its response is sent, unless they
-  /// are slow.
+  /// `next` returns one request after the other, and nil after the last. The first message opens
+  /// the stream and has no writes. A commit that fails ends the stream with its status, and no
+  /// later commit is made. The listeners of `client` receive a commit before its response is sent,
+  /// unless they are slow.
   package func write(
     from next: () async throws -> Google_Firestore_V1_WriteRequest?,
     resourcePrefix: String?,
@@ -29,7 +29,7 @@ extension FirestoreService {
     guard let first = try await next() else { return }
     let database = try streamDatabase(first.database, resourcePrefix)
     guard first.streamToken.isEmpty else {
-      // As production: streams do not outlive their connection.
+      // As in production, streams do not outlive their connection.
       throw StatusError(.aborted, "The write stream cannot be resumed; open a new one.")
     }
     guard first.writes.isEmpty else {
@@ -63,7 +63,9 @@ extension FirestoreService {
   }
 }
 
-/// The tokens of one write stream: a client sends the last one that it has, or none.
+/// The tokens of one write stream.
+///
+/// A client sends the last token it has received, or none.
 private struct StreamTokens {
   private var last: UInt64 = 0
 

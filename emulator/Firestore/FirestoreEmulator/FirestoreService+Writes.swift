@@ -7,7 +7,7 @@ import RuntimeSupport
 package import SwiftProtobuf
 
 extension FirestoreService {
-  /// Creates a document, naming it when the client does not.
+  /// Creates a document, with a generated ID if the client sends none.
   package func createDocument(
     _ request: Google_Firestore_V1_CreateDocumentRequest,
     auth: AuthContext
@@ -48,9 +48,10 @@ extension FirestoreService {
     return WireFormat.proto(document)
   }
 
-  /// Updates a document, or creates it where no precondition forbids that.
+  /// Updates a document, or creates it if no precondition forbids that.
   ///
-  /// The answer to a user who may not `get` the document has only the fields of the update mask.
+  /// For a user who may not `get` the document, the response has only the fields of the update
+  /// mask.
   package func updateDocument(
     _ request: Google_Firestore_V1_UpdateDocumentRequest,
     auth: AuthContext
@@ -72,7 +73,7 @@ extension FirestoreService {
       transaction: nil,
       auth: auth
     )
-    // The answer is the document as this commit left it, whatever came after.
+    // The response is the document as this commit left it, regardless of later commits.
     func stored(_ auth: AuthContext, _ mask: [FieldPath]?) async throws -> FirestoreDocument? {
       try await store.lookUp([name], mask: mask, at: .readTime(result.commitTime), auth: auth)
         .documents.first?.document
@@ -85,7 +86,7 @@ extension FirestoreService {
         document = try await stored(.admin, written)?.masked(by: mask)
       }
     } else {
-      // All fields are the client's own.
+      // All fields come from the client.
       document = try await stored(.admin, mask)
     }
     guard let document else {
@@ -94,7 +95,7 @@ extension FirestoreService {
     return WireFormat.proto(document)
   }
 
-  /// Deletes a document; a missing one is no error.
+  /// Deletes a document; a missing document is not an error.
   package func deleteDocument(
     _ request: Google_Firestore_V1_DeleteDocumentRequest,
     auth: AuthContext
@@ -110,7 +111,7 @@ extension FirestoreService {
     return Google_Protobuf_Empty()
   }
 
-  /// Applies writes all together, or none of them.
+  /// Applies all writes or none.
   package func commit(
     _ request: Google_Firestore_V1_CommitRequest,
     auth: AuthContext
@@ -128,7 +129,7 @@ extension FirestoreService {
     }
   }
 
-  /// Applies each write on its own; the answer has a status for each.
+  /// Applies each write on its own; the response has a status for each.
   package func batchWrite(
     _ request: Google_Firestore_V1_BatchWriteRequest,
     auth: AuthContext
@@ -161,7 +162,6 @@ extension FirestoreService {
     return .with { $0.transaction = id.data }
   }
 
-  /// Ends a transaction without writing.
   package func rollback(
     _ request: Google_Firestore_V1_RollbackRequest,
     auth: AuthContext
@@ -171,7 +171,7 @@ extension FirestoreService {
     return Google_Protobuf_Empty()
   }
 
-  /// The mask of a write's answer, which is refused before anything is written.
+  /// Decodes the mask of a write's response; an invalid mask throws before anything is written.
   private func answerMask(
     _ isSet: Bool,
     _ proto: Google_Firestore_V1_DocumentMask
@@ -206,7 +206,7 @@ extension FirestoreService {
 }
 
 extension MapValue {
-  /// The fields that a mask lets through; without a mask, all of them.
+  /// Returns the fields selected by a mask; without a mask, all fields.
   func keeping(_ mask: [FieldPath]?) -> MapValue {
     guard let mask else { return self }
     var kept: MapValue = [:]

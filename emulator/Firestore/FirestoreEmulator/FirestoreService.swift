@@ -8,10 +8,10 @@ import NIOCore
 import RuntimeSupport
 import WebChannel
 
-/// Firestore as clients see it: gRPC, REST and WebChannel on one port, over one `DocumentDatabase`.
+/// The Firestore API for clients: gRPC, REST and WebChannel on one port, over a `DocumentDatabase`.
 ///
-/// Each RPC has one handler, which takes the request's message and says nothing of transports. All
-/// doors call it, and so can a test in the same process.
+/// Each RPC has one handler, which takes the request's message and is independent of transports.
+/// All transports call it; a test in the same process can call it directly.
 package final class FirestoreService: Sendable {
   let store: DocumentDatabase
   let makeID: @Sendable () -> String
@@ -19,22 +19,21 @@ package final class FirestoreService: Sendable {
   let exporter: Exporter?
   let rules: RulesPolicy?
   let webChannels: WebChannels
-  /// The memory of requests and of responses that their clients have not read; nil does not bound
-  /// it.
+  /// The memory for requests and for responses that clients have not read yet; nil for no limit.
   let budget: TransferBudget?
-  /// Bounds how many requests build their whole answer in memory at a time.
+  /// Limits how many requests build their whole response in memory at a time.
   private let wholeReads = ReadGate(8)
   let project: String
   private let credentials: CredentialReader
   private let loggedProjects = OnceEach()
 
-  /// The doors of a store; `project` is the one that the suite serves.
+  /// Creates the API of a store; `project` is the suite's project.
   ///
-  /// Every project's documents are kept apart and any may be used, but a project other than the
-  /// suite's fires no triggers, so it is logged once. `makeID` names documents created without an
-  /// id. Without an `exporter`, exports are `UNIMPLEMENTED`. `rules` are those of the store's
-  /// policy, which clients may then replace. `budget` bounds the memory of slow clients, all
-  /// together.
+  /// Each project's documents are separate, and any project may be used. A project other than the
+  /// suite's fires no triggers, so its first use is logged. `makeID` generates the names of
+  /// documents created without an ID. Without an `exporter`, exports throw `UNIMPLEMENTED`. `rules`
+  /// is the store's policy if clients may replace its rules. `budget` limits the memory of all slow
+  /// clients together.
   package init(
     store: DocumentDatabase,
     project: String,
@@ -56,7 +55,7 @@ package final class FirestoreService: Sendable {
     self.logger = logger
   }
 
-  /// One listening socket with all doors behind it.
+  /// Returns a service with one listening socket for all transports.
   package func httpService(
     address: ServerAddress,
     grpcConfiguration: HTTP2Router.Configuration = FirestoreService.grpcConfiguration,
@@ -91,30 +90,30 @@ package final class FirestoreService: Sendable {
     ) { request, _ in await self.respond(to: request) }
   }
 
-  /// The gRPC settings, with production's code for a request that is too large.
+  /// The gRPC settings, with production's status code for a request that is too large.
   ///
-  /// Clients retry `RESOURCE_EXHAUSTED`, although the request would stay too large.
+  /// Clients would retry `RESOURCE_EXHAUSTED` although the request would still be too large.
   package static var grpcConfiguration: HTTP2Router.Configuration {
     HTTP2Router.Configuration(requestTooLargeCode: .invalidArgument)
   }
 
-  /// The caller's identity, read from a REST request's `Authorization` header.
+  /// Returns the caller's identity according to a REST request's `Authorization` header.
   package func authenticate(authorization: String?) throws -> AuthContext {
     try credentials.authenticate(authorization: authorization)
   }
 
-  /// Builds a large answer; only a few are built at a time.
+  /// Builds a large response; only a few are built at a time.
   ///
   /// `body` must not wait for locks or clients.
   func gather<Answer: Sendable>(_ body: () async throws -> Answer) async throws -> Answer {
     await wholeReads.enter()
     defer { wholeReads.leave() }
-    // The client may have left during the wait.
+    // The client may have disconnected during the wait.
     try Task.checkCancellation()
     return try await body()
   }
 
-  /// Logs the first use of each project that is not the suite's.
+  /// Logs the first use of each project other than the suite's.
   func note(_ database: DatabaseName) {
     guard database.project != project, loggedProjects.isNew(database.project) else { return }
     logger.warning(

@@ -15,14 +15,14 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// Reads and writes messages as JSON, and says what is wrong with malformed JSON.
+/// Encoding and decoding of messages as JSON, with precise errors for malformed JSON.
 enum JSONPayload {
-  /// A body that is read at once.
+  /// The largest body that is decoded at normal priority.
   private static let shortBytes = 32 * 1024
-  /// The size of an array's pieces, roughly, so that a large array is never whole in memory.
+  /// The approximate size of an array's chunks; a large array is never in memory as a whole.
   private static let pieceBytes = 64 * 1024
 
-  /// The names of the messages' fields; the committed descriptors can be read.
+  /// The schema of the messages; decoding the committed descriptors cannot fail.
   private static let schema = Result {
     try MessageSchema(
       descriptors: Data(
@@ -32,22 +32,22 @@ enum JSONPayload {
     )
   }
 
-  /// Reads a message; an empty body is an empty message, whatever its content type.
+  /// Decodes a message; an empty body is an empty message, whatever its content type.
   ///
-  /// `root` is the message's place in the request. A large body is read at low priority.
+  /// `root` is the message's field in the request. A large body is decoded at low priority.
   static func message<M: Message>(_ body: ByteBuffer, at root: String? = nil) async throws -> M {
     let schema = try schema.get()
     guard body.readableBytes > shortBytes else {
       return try JSONTranscoder.message(Array(body.readableBytesView), at: root, of: schema)
     }
     return try await withTaskExecutorPreference(LongWorkExecutor.shared) {
-      // To the end of the line.
+      // Moves this task to the end of the executor's queue.
       await Task.yield()
       return try JSONTranscoder.message(Array(body.readableBytesView), at: root, of: schema)
     }
   }
 
-  /// The JSON text of an error.
+  /// Returns an error as JSON text.
   static func error(_ error: any StatusConvertible) -> String {
     let details = error.statusDetails.map(detail).joined(separator: ",")
     return "{\"error\":{\"code\":\(error.statusCode.httpStatus),"
@@ -74,7 +74,7 @@ enum JSONPayload {
     }
   }
 
-  /// A reply that writes messages as an array.
+  /// Returns a response that streams messages as an array.
   static func array(_ messages: StreamReplies<some Message>) -> Response {
     Response(
       status: .ok,

@@ -2,10 +2,10 @@ import DocumentStore
 import HTTPSupport
 import Synchronization
 
-/// Counts what one listener's queue holds in the memory of all slow clients.
+/// A listener's account in the memory budget of all slow clients.
 ///
-/// When others need the bytes of a listener whose client has stalled, its queue is dropped and its
-/// targets begin again; the stream goes on.
+/// If other clients need the memory of a listener whose client has stalled, the listener's queue is
+/// dropped and its targets start over; the stream stays open.
 final class ListenerMemory: ListenMemory {
   private let budget: TransferBudget
   private let present = Mutex<TransferHold?>(nil)
@@ -15,10 +15,9 @@ final class ListenerMemory: ListenMemory {
     weak var session: ListenSession?
   }
 
-  /// A memory of which nothing is held.
   init(_ budget: TransferBudget) { self.budget = budget }
 
-  /// Sets whose queue is dropped.
+  /// Sets the session whose queue is dropped.
   func serve(_ session: ListenSession) {
     self.session.withLock { $0.session = session }
   }
@@ -29,7 +28,7 @@ final class ListenerMemory: ListenMemory {
       return true
     }
     let hold = present.withLock { present in
-      // One that the budget has ended can hold nothing more.
+      // A hold that the budget has ended cannot hold anything more.
       if let hold = present, !hold.isEnded { return hold }
       let hold = TransferHold(budget) { [weak self] in self?.dropQueued() }
       present = hold
@@ -42,8 +41,8 @@ final class ListenerMemory: ListenMemory {
 
   private func dropQueued() {
     guard let session = session.withLock(\.session) else { return }
-    // The budget is asked by threads that may hold another listener's locks. The task ends by itself,
-    // at once.
+    // The budget calls this on threads that may hold another listener's locks, so the queue is
+    // dropped in a task. The task is short and ends by itself.
     Task { session.dropQueued() }
   }
 }

@@ -9,9 +9,9 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// What a client is told of how its query is served: production's plan, and what it cost here.
+/// The explanation of a query for its client: production's plan and the cost of this run.
 struct QueryExplanation: Sendable {
-  /// Entries that production bills as one read, when nothing but a count is wanted.
+  /// The number of index entries that production bills as one read of an aggregation.
   private static let entriesOfRead = 1000
 
   private let plan: [CompositeIndex]
@@ -20,13 +20,13 @@ struct QueryExplanation: Sendable {
   private var returned = 0
   private var skipped = 0
   private var scanned = 0
-  /// Whether the results are counted and not returned.
+  /// True if the results are aggregated instead of returned.
   var isOfAggregation = false
 
-  /// The explanation of a query that has not run.
+  /// Creates the explanation of a query that has not run.
   init(plan: [CompositeIndex]) { self.plan = plan }
 
-  /// Takes a page of the results.
+  /// Adds a page of the results.
   mutating func add(_ page: QueryPage) {
     returned += page.documents.count
     skipped += page.skipped
@@ -34,7 +34,7 @@ struct QueryExplanation: Sendable {
     end = .now
   }
 
-  /// The plan, and what the query cost if it ran.
+  /// The plan, and the cost of the query if it ran.
   var metrics: Google_Firestore_V1_ExplainMetrics {
     .with {
       $0.planSummary.indexesUsed = plan.map { index in
@@ -72,7 +72,7 @@ struct QueryExplanation: Sendable {
     }
   }
 
-  /// Numbers as production writes them: as texts.
+  /// Returns numbers as strings, as production does.
   private static func texts(_ numbers: [String: Int]) -> Google_Protobuf_Struct {
     Google_Protobuf_Struct(fields: numbers.mapValues { .init(stringValue: "\($0)") })
   }

@@ -8,7 +8,7 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-// Requests whose parts come from path and query parameters rather than from a body.
+// Requests whose fields come from the path and query parameters instead of a body.
 
 extension Google_Firestore_V1_GetDocumentRequest {
   init(name: String, _ parameters: inout RESTParameters) throws(StatusError) {
@@ -65,7 +65,7 @@ extension Google_Firestore_V1_CreateDocumentRequest {
 }
 
 extension Google_Firestore_V1_UpdateDocumentRequest {
-  /// The path's name replaces one in the body.
+  /// Creates the request; the name in the path replaces a name in the body.
   init(
     name: String,
     document: Google_Firestore_V1_Document,
@@ -96,7 +96,7 @@ extension RESTParameters {
     case readTime(Google_Protobuf_Timestamp)
   }
 
-  /// The transaction or the time to read at, of which there can be one.
+  /// Returns the transaction or the read time; throws if both are given.
   fileprivate mutating func consistency() throws(StatusError) -> Consistency? {
     let time = try time("readTime")
     guard let id = try bytes("transaction") else { return time.map { .readTime($0) } }
@@ -104,7 +104,7 @@ extension RESTParameters {
     return .transaction(id)
   }
 
-  /// The precondition in `currentDocument.exists` or `currentDocument.updateTime`.
+  /// Returns the precondition in `currentDocument.exists` or `currentDocument.updateTime`.
   fileprivate mutating func precondition() throws(StatusError) -> Google_Firestore_V1_Precondition?
   {
     let exists = try flag("currentDocument.exists")

@@ -10,12 +10,12 @@ import SwiftProtobuf
   import Foundation
 #endif
 
-/// A REST request's query parameters, taken one by one; `finish()` refuses what is left.
+/// A REST request's query parameters, taken one by one; `finish()` refuses the remaining ones.
 ///
-/// Names may be spelled `pageSize` or `page_size`. When a parameter that is not a list is repeated,
+/// Names may be spelled `pageSize` or `page_size`. If a parameter that is not a list is repeated,
 /// its last value counts.
 struct RESTParameters {
-  /// Parameters for Google's front ends, which mean nothing to a method.
+  /// The parameters for Google's front ends, which methods ignore.
   private static let ofFrontEnds: Set<String> = [
     "$.xgafv", "$alt", "$ct", "$fields", "$httpHeaders", "$prettyPrint", "access_token", "alt",
     "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "uploadType",
@@ -23,10 +23,10 @@ struct RESTParameters {
   ]
 
   private var values: [String: [String]] = [:]
-  /// The names that are left, as the client spells them.
+  /// The remaining names, in the client's spelling.
   private var spelled: [String: String] = [:]
 
-  /// The parameters of one request.
+  /// Creates the parameters of one request.
   init(_ query: QueryParameters) {
     for item in query.items where !Self.ofFrontEnds.contains(item.name) {
       let name = Self.camelCase(item.name)
@@ -35,18 +35,18 @@ struct RESTParameters {
     }
   }
 
-  /// All values of a name, or nil when it is absent.
+  /// Takes all values of a parameter; nil if it is absent.
   mutating func list(_ name: String) -> [String]? {
     spelled[name] = nil
     return values.removeValue(forKey: name)
   }
 
-  /// A text, empty when absent.
+  /// Takes a string; empty if absent.
   mutating func text(_ name: String) -> String {
     list(name)?.last ?? ""
   }
 
-  /// `true` or `false`.
+  /// Takes a Boolean.
   mutating func flag(_ name: String) throws(StatusError) -> Bool? {
     guard let text = list(name)?.last else { return nil }
     switch text {
@@ -56,14 +56,14 @@ struct RESTParameters {
     }
   }
 
-  /// A whole number of 32 bits.
+  /// Takes a 32-bit integer.
   mutating func number(_ name: String) throws(StatusError) -> Int32? {
     guard let text = list(name)?.last else { return nil }
     guard let number = Int32(text) else { throw invalid(name, "TYPE_INT32", "\"\(text)\"") }
     return number
   }
 
-  /// A time in RFC 3339.
+  /// Takes a time in RFC 3339 format.
   mutating func time(_ name: String) throws(StatusError) -> Google_Protobuf_Timestamp? {
     guard let text = list(name)?.last else { return nil }
     do throws(TimestampFlaw) {
@@ -78,7 +78,7 @@ struct RESTParameters {
     }
   }
 
-  /// Bytes in base64, either alphabet, padded or not.
+  /// Takes bytes in base64, in either alphabet, with or without padding.
   mutating func bytes(_ name: String) throws(StatusError) -> Data? {
     guard let text = list(name)?.last else { return nil }
     // A plus sign that was not escaped arrives as a space.
@@ -88,7 +88,7 @@ struct RESTParameters {
     return Data(bytes)
   }
 
-  /// Refuses parameters that nobody took.
+  /// Throws if any parameter was not taken.
   func finish() throws(StatusError) {
     guard !spelled.isEmpty else { return }
     throw Self.refusal(
@@ -103,7 +103,7 @@ struct RESTParameters {
     )
   }
 
-  /// The refusal of a parameter that cannot stand beside another of its `oneof`.
+  /// Returns the error for two parameters of the same `oneof`.
   static func conflict(of oneof: String, _ name: String) -> StatusError {
     refusal([
       .invalidValue(

@@ -2,7 +2,7 @@ import DocumentModel
 import HTTPSupport
 import HTTPTypes
 
-/// What a REST request's method and path ask for.
+/// The operation that a REST request's method and path select.
 enum RESTRoute: Hashable {
   case liveness
   case reset(DatabaseName)
@@ -10,38 +10,38 @@ enum RESTRoute: Hashable {
   /// The security rules of a project, or of one of its databases, as text.
   case readRules(RulesPolicy.Scope)
   case loadRules(RulesPolicy.Scope)
-  /// What the rules of a project have been asked so far.
+  /// The coverage of a project's rules.
   case coverage(project: String, isPage: Bool)
-  /// The requests of a stream's WebChannel.
+  /// A request of a stream's WebChannel.
   case channel(ChannelMethod)
-  /// The name is as the path spells it, unchecked.
+  /// The name is as spelled in the path, not validated.
   case getDocument(name: String)
   case updateDocument(name: String)
   case deleteDocument(name: String)
   case listDocuments(parent: String, collectionID: String)
   case createDocument(parent: String, collectionID: String)
-  /// A verb of a whole database.
+  /// A verb that applies to a whole database.
   case database(DatabaseVerb, name: String)
-  /// A verb below a document or the root.
+  /// A verb that applies to a document or the root as parent.
   case parent(ParentVerb, name: String)
 
-  /// The streams in both directions, which web pages have as WebChannels.
+  /// The bidirectional streams, which web pages use over WebChannel.
   enum ChannelMethod: String, Hashable {
     case listen = "Listen"
     case write = "Write"
   }
 
-  /// Verbs that follow `documents` only.
+  /// The verbs that follow only `documents`.
   enum DatabaseVerb: String, Hashable {
     case batchGet, beginTransaction, commit, rollback, batchWrite, executePipeline
   }
 
-  /// Verbs that follow `documents` or a document.
+  /// The verbs that follow `documents` or a document.
   enum ParentVerb: String, Hashable {
     case runQuery, runAggregationQuery, partitionQuery, listCollectionIds
   }
 
-  /// Whether the answer, and an error, is an array.
+  /// True if the response, or an error, is an array.
   var isStreamed: Bool {
     switch self {
     case .database(.batchGet, _), .database(.executePipeline, _), .parent(.runQuery, _),
@@ -51,9 +51,9 @@ enum RESTRoute: Hashable {
     }
   }
 
-  /// Whether the request is carried out although its client has left before the response.
+  /// True if the request is completed even if its client disconnects before the response.
   ///
-  /// A program that writes and exits at once expects its write to be made.
+  /// A program that writes and exits immediately expects its write to be made.
   var outlivesClient: Bool {
     switch self {
     case .updateDocument, .deleteDocument, .createDocument, .database(.commit, _),
@@ -63,7 +63,7 @@ enum RESTRoute: Hashable {
     }
   }
 
-  /// The route for a method and a percent-encoded path; nil when there is none.
+  /// Creates the route for a method and a percent-encoded path; nil if there is none.
   init?(method: HTTPRequest.Method, path: String) {
     if path == "/" {
       guard method == .get else { return nil }
@@ -97,7 +97,7 @@ enum RESTRoute: Hashable {
       segments[3] == "databases"
     else { return nil }
 
-    // An encoded colon belongs to an id, so the verb is looked for in what was sent.
+    // An escaped colon belongs to an ID, so the verb is looked for in the path as sent.
     if method == .post, let colon = path.lastIndex(of: ":") {
       let verb = String(path[path.index(after: colon)...])
       if let rest = Self.decoded(String(path[..<colon])), rest.count >= 6, rest[5] == "documents" {
@@ -105,7 +105,7 @@ enum RESTRoute: Hashable {
           self = .database(verb, name: rest[1..<5].joined(separator: "/"))
           return
         }
-        // A collection of the root with a verb is production's collection of that long name.
+        // In production, a verb after a root collection is part of the collection's name.
         if let verb = ParentVerb(rawValue: verb), rest.count != 7 {
           self = .parent(verb, name: rest.dropFirst().joined(separator: "/"))
           return
@@ -117,14 +117,14 @@ enum RESTRoute: Hashable {
     self.init(method: method, documentPath: segments)
   }
 
-  /// Whether a path is that of a WebChannel, with the same words as gRPC's methods have.
+  /// Returns true if a path is that of a WebChannel; its names are those of the gRPC methods.
   static func isChannel(_ path: String) -> Bool {
     path.hasPrefix("/google.firestore.v1.Firestore/") && path.hasSuffix("/channel")
   }
 
   private static let exportSuffix = ":export"
 
-  /// The route for the rules of a project or a database, by the segments from `emulator` on.
+  /// Creates the route for a scope's rules from a path's segments, starting with `emulator`.
   private init?(rules segments: [String], _ method: HTTPRequest.Method) {
     guard segments.count == 4 || segments.count == 6, segments[2] == "projects",
       let last = segments.last, let colon = last.lastIndex(of: ":")
@@ -148,13 +148,13 @@ enum RESTRoute: Hashable {
     }
   }
 
-  /// The route for a path from `projects` on, with segments after `documents`.
+  /// Creates the route for a path that starts with `projects` and has segments after `documents`.
   private init?(method: HTTPRequest.Method, documentPath segments: [String]) {
     let name = segments.joined(separator: "/")
     let parent = segments.dropLast().joined(separator: "/")
     let id = segments[segments.count - 1]
     switch method {
-    // A name that ends in a slash is a document's, and refused as such.
+    // A name that ends in a slash counts as a document's name, which is then refused.
     case .get where segments.count.isMultiple(of: 2) && !id.isEmpty:
       self = .listDocuments(parent: parent, collectionID: id)
     case .get: self = .getDocument(name: name)
@@ -165,7 +165,7 @@ enum RESTRoute: Hashable {
     }
   }
 
-  /// The segments after the first slash, each decoded; nil when an escape is malformed.
+  /// Returns the decoded segments after the first slash; nil if an escape is malformed.
   private static func decoded(_ path: String) -> [String]? {
     guard path.utf8.first == UInt8(ascii: "/") else { return nil }
     var segments: [String] = []

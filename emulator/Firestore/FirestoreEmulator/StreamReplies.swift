@@ -1,18 +1,18 @@
 import DocumentStore
 package import FirestoreWire
 
-/// The replies of a streaming call, each made when it is taken.
+/// The responses of a streaming call, each created when it is taken.
 ///
-/// Making them cannot fail: what can is done before the first one.
+/// Creating them cannot fail: every operation that can fail happens before the first one.
 package struct StreamReplies<Reply>: Sequence, Sendable {
-  /// The transaction that the call began; it must end when the reply does not reach its client.
+  /// The transaction that the call began; it must end if the response does not reach its client.
   let newTransaction: TransactionID?
-  /// The bytes in memory from which the replies are made, as far as they are worth counting.
+  /// The bytes in memory from which the responses are created, if they are worth counting.
   let heldBytes: Int
   private let count: Int
   private let make: @Sendable (Int) -> Reply
 
-  /// As many replies as `count`; `make` gets their numbers from 0 on, in order.
+  /// Creates `count` responses; `make` receives their indexes in order, starting with 0.
   init(
     count: Int,
     newTransaction: TransactionID? = nil,
@@ -25,14 +25,13 @@ package struct StreamReplies<Reply>: Sequence, Sendable {
     self.make = make
   }
 
-  /// The replies from the first on.
   package func makeIterator() -> some IteratorProtocol<Reply> {
     (0..<count).lazy.map(make).makeIterator()
   }
 }
 
 extension StreamReplies where Reply: WireReply {
-  /// The replies as messages.
+  /// The responses as protobuf messages.
   package var protos: StreamReplies<Reply.Proto> {
     StreamReplies<Reply.Proto>(
       count: count,

@@ -4,58 +4,71 @@ import RuntimeSupport
 package import StorageEngine
 import Synchronization
 
-/// Runs queries on snapshots and keeps the indexes that they need.
+/// A query runner that runs queries on snapshots and maintains the indexes they need.
 ///
-/// A query for which no index is ready scans its collections. When queries of one shape have looked
-/// at more candidates without a match than an index for them costs, `run` builds it beside the
-/// writers.
+/// A query for which no index is ready scans its collections. Once queries of one shape have
+/// examined more candidates without a match than an index for them would cost, `run` builds that
+/// index concurrently with writers.
 package final class QueryRunner: Sendable {
   let configuration: Configuration
   let logger: Logger
   let state: Mutex<State>
   let upkeep: IndexUpkeep
-  /// Woken when a query asks for an index; read by `run`.
+  /// Signaled when a query requests an index; read by `run`.
   let wakes: AsyncStream<Void>
   let wake: AsyncStream<Void>.Continuation
 
-  /// The bounds of the runner.
+  /// The limits of the runner.
   package struct Configuration: Sendable {
-    /// Entries up to which the planner counts to find the cheapest index; with `indexCost` 0, the
-    /// candidates above which a query asks for an index at once.
-    package var scanCandidatesMax: Int
-    /// What an index costs for each document of its collections, in candidates looked at.
+    /// The maximum number of index entries that the planner counts to find the cheapest index.
     ///
-    /// One to read the document, two to write the entry and to keep it up.
+    /// With `indexCost` 0, also the number of candidates above which a query requests an index at
+    /// once.
+    package var scanCandidatesMax: Int
+    /// The cost of an index per document of its collections, in candidates examined.
+    ///
+    /// One for reading the document, two for writing and maintaining the entry.
     package var indexCost: Int
-    /// Automatic indexes of one collection id; each makes its commits dearer.
+    /// The maximum number of automatic indexes of one collection ID; each makes commits slower.
     package var collectionIndexesMax: Int
-    /// Entries of an index's range from which on it is joined with others of the same order.
+    /// The number of entries from which an index range is joined with others of the same order.
     package var joinEntriesMin: Int
-    /// Indexes in all; production allows 200 composite ones to a database without billing.
+    /// The maximum number of indexes in total.
+    ///
+    /// Production allows 200 composite indexes per database without billing.
     package var indexesMax: Int
-    /// Fields of an automatic index; production allows 100, of up to 1 500 bytes each in a key.
+    /// The maximum number of fields of an automatic index.
+    ///
+    /// Production allows 100, of up to 1500 bytes each in a key.
     package var indexFieldsMax: Int
-    /// Documents put into a growing index in one commit, so that writers wait for milliseconds.
+    /// The maximum number of documents added to an index in one commit.
+    ///
+    /// It is small enough that writers wait only milliseconds.
     package var backfillDocumentsMax: Int
-    /// Stored bytes read for one such commit.
+    /// The maximum number of stored bytes read to build an index in one commit.
     package var backfillBytesMax: Int
-    /// Collections passed over for one such commit, so that no read lasts long.
+    /// The maximum number of collections skipped to build an index in one commit.
+    ///
+    /// It keeps the read short.
     package var backfillSeeksMax: Int
-    /// Entries of a removed index deleted in one commit.
+    /// The maximum number of entries of a removed index deleted in one commit.
     package var removalEntriesMax: Int
-    /// Stored bytes that one query may hold for sorting; production allows 128 MiB.
+    /// The maximum stored size of documents that one query sorts; production allows 128 MiB.
     package var sortBytesMax: Int
-    /// Candidates that queries of one shape may read without a match, in all, until an index is
-    /// considered, which is then built unless it costs more.
+    /// The number of candidates without a match after which an index is considered.
+    ///
+    /// They are counted over all queries of one shape. The index is built unless it costs more.
     package var wastedCandidatesMax: Int
-    /// Entries written since a query used an index after which its cost is looked at.
+    /// The entries written since an index was last used after which its cost is evaluated.
     package var idleWritesMax: Int
-    /// The indexes that a query must do with at first, as in production; nil when it needs none.
+    /// The indexes to which queries are initially restricted; nil for no restriction.
+    ///
+    /// A query that needs another index is refused, as in production.
     package var declaredIndexes: DeclaredIndexes?
-    /// Indexes asked for and not yet begun; further ones are asked for again by later queries.
+    /// The maximum number of requested indexes not yet started; later queries repeat the rest.
     package var wishesMax: Int
 
-    /// Bounds; the defaults suit a development machine.
+    /// Creates limits; the defaults suit a development machine.
     package init(
       scanCandidatesMax: Int = 1000,
       indexCost: Int = 3,
@@ -94,33 +107,33 @@ package final class QueryRunner: Sendable {
   struct State {
     var catalogue = IndexCatalogue()
     var storage: (any OrderedStorage)?
-    /// The indexes asked for, in the order of asking.
+    /// The requested indexes, in the order of the requests.
     var wishes: [IndexWish] = []
-    /// The numbers of removed indexes that still have entries.
+    /// The IDs of removed indexes that still have entries.
     var orphans: [UInt64] = []
-    /// Indexes whose writes since their last use have to be weighed.
+    /// The indexes whose writes since their last use have to be weighed.
     var suspects: Set<UInt64> = []
-    /// The candidates that queries read without a match, by the index that would have spared them.
+    /// The candidates that queries read without a match, by the index that would have avoided them.
     var wasted: [IndexDefinition: WastedCandidates] = [:]
-    /// The indexes that a query must do with; nil when it needs none.
+    /// The indexes to which queries are restricted; nil for no restriction.
     var declared: DeclaredIndexes?
     /// The composite indexes that production would have needed.
     var needed: [DatabaseName: Set<CompositeIndex>] = [:]
   }
 
-  /// A runner without indexes; `load` reads them and `run` builds them.
+  /// Creates a runner without indexes; `load` reads them and `run` builds them.
   package init(configuration: Configuration = .init(), logger: Logger) {
     self.configuration = configuration
     state = Mutex(State(declared: configuration.declaredIndexes))
     self.logger = logger
     upkeep = IndexUpkeep(suspicion: configuration.idleWritesMax)
-    // One wake is enough: the task it wakes looks at everything that is to be done.
+    // One signal is enough: the task it wakes looks for all pending work.
     (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Reads the catalogue of indexes.
+  /// Reads the catalog of indexes.
   ///
-  /// Call it before the first write; without it the runner works, but only scans.
+  /// Must be called before the first write. Without it, queries only scan.
   package func load(from storage: any OrderedStorage) async throws {
     let (indexes, numbers) = try await storage.read { snapshot in
       var indexes: [Index] = []
@@ -141,21 +154,22 @@ package final class QueryRunner: Sendable {
     wake.yield()
   }
 
-  /// Sets the indexes that queries from now on must do with.
+  /// Restricts later queries to declared indexes.
   package func declare(_ indexes: DeclaredIndexes) { state.withLock { $0.declared = indexes } }
 
-  /// Checks a query and makes its implied parts explicit.
+  /// Validates a query and makes its implied parts explicit.
   ///
-  /// Throws `INVALID_ARGUMENT` in production's words, and `FAILED_PRECONDITION` for a query that
-  /// the declared indexes do not serve, if there are any.
+  /// Throws `INVALID_ARGUMENT` with production's messages, and `FAILED_PRECONDITION` for a query
+  /// that the declared indexes, if any, do not serve.
   package func prepare(_ query: Query) throws -> PreparedQuery {
     let prepared = PreparedQuery(query: query, orders: try QueryValidation(query: query).check())
     try checkIndexes(of: prepared)
     return prepared
   }
 
-  /// The composite indexes that production would have needed for the queries so far, in order of
-  /// their declarations; at most 1000 a database.
+  /// Returns the composite indexes that production would have needed for the queries so far.
+  ///
+  /// They are in order of their declarations, at most 1000 per database.
   package func neededIndexes(_ database: DatabaseName) -> [CompositeIndex] {
     let needed = state.withLock { $0.needed[database] ?? [] }
     return needed.map { ($0.json, $0) }.sorted { $0.0 < $1.0 }.map(\.1)
@@ -164,7 +178,7 @@ package final class QueryRunner: Sendable {
   private func checkIndexes(of prepared: PreparedQuery) throws {
     let query = prepared.query
     let declared = state.withLock { $0.declared }
-    // Most queries are by name or of one field, for which every project has what it needs.
+    // Most queries are by name or by one field, for which every project has the indexes.
     guard
       declared != nil || query.filter != nil || query.orders.count > 1 || query.allDescendants
         || query.findNearest != nil || !query.aggregatedFields.isEmpty
@@ -193,11 +207,11 @@ package final class QueryRunner: Sendable {
 
   /// Runs a query on one snapshot.
   ///
-  /// `body` gets the results in order, already projected, and returns false to stop. `overlay`
-  /// holds documents as of an older read time, nil where there was none; it replaces what the
-  /// snapshot holds under the same names, and with `sequence` documents written after that commit are
-  /// not there otherwise. Throws `RESOURCE_EXHAUSTED` when a result that needs
-  /// sorting is larger than memory allows.
+  /// `body` receives the results in order, already projected, and returns false to stop. `overlay`
+  /// contains documents as of an older read time, or nil for those that did not exist; it replaces
+  /// the snapshot's documents of the same names. With `sequence`, other documents written after
+  /// that commit are treated as missing. Throws `RESOURCE_EXHAUSTED` if a result that needs sorting
+  /// exceeds the memory limit.
   package func run(
     _ query: PreparedQuery,
     on snapshot: any StorageSnapshot,
@@ -212,10 +226,10 @@ package final class QueryRunner: Sendable {
     return run.statistics
   }
 
-  /// Goes on with a query on a later snapshot, whose newer changes `run` has been told.
+  /// Continues a query on a later snapshot, whose newer changes must have been added to `run`.
   ///
-  /// `body` gets further results in order and returns false to be given the next one another time.
-  /// Returns when it does, when the budget is spent, or at the end. Throws as `run` does.
+  /// `body` receives further results in order and returns false to pause. Returns when `body` does,
+  /// when the budget is spent, or at the end. Throws the same errors as `run`.
   package func goOn(
     with run: inout QueryRun,
     on snapshot: any StorageSnapshot,
@@ -247,8 +261,8 @@ package final class QueryRunner: Sendable {
 
   /// The current indexes, for a commit that is being built.
   ///
-  /// Ask for them within a step of the store's `CommitOrder`, and hand the batch over in the same
-  /// step: only there can no index appear or disappear.
+  /// Read them within a step of the store's `CommitOrder`, and submit the batch in the same step:
+  /// only then can no index appear or disappear in between.
   package var indexMaintainer: IndexMaintainer {
     IndexMaintainer(catalogue: state.withLock { $0.catalogue }, upkeep: upkeep) { id in
       self.state.withLock { _ = $0.suspects.insert(id) }
@@ -256,9 +270,9 @@ package final class QueryRunner: Sendable {
     }
   }
 
-  /// The ids of the collections directly below a document or the root, in order.
+  /// Returns the IDs of the collections directly below a document or the root, in order.
   ///
-  /// A collection is listed when any document lies in it, at any depth.
+  /// A collection is listed if it contains a document at any depth.
   package func listCollectionIDs(
     _ database: DatabaseName,
     parent: ResourcePath,
@@ -278,7 +292,7 @@ package final class QueryRunner: Sendable {
 
   /// Adds the removal of a database's index entries to a batch that removes its documents.
   ///
-  /// Call it while the commit is being built. The indexes stay, empty.
+  /// Must be called while the commit is being built. The indexes remain, empty.
   package func reset(_ database: DatabaseName, in batch: inout StorageBatch) {
     let indexes = state.withLock { Array($0.catalogue.indexes.values) }
     for index in indexes where index.definition.database == database {
@@ -287,7 +301,7 @@ package final class QueryRunner: Sendable {
     }
   }
 
-  /// All indexes, by collection.
+  /// Returns all indexes, sorted by collection.
   package func indexes() -> [IndexReport] {
     state.withLock { Array($0.catalogue.indexes.values) }.map { index in
       let isReady = if case .ready = index.state { true } else { false }
@@ -295,7 +309,7 @@ package final class QueryRunner: Sendable {
     }.sorted { $0.definition.description < $1.definition.description }
   }
 
-  /// The numbers that lead the keys of index entries; one seek for each.
+  /// Returns the IDs at the start of index entries' keys, with one seek per ID.
   private static func numbersInUse(_ snapshot: any StorageSnapshot) throws -> [UInt64] {
     var numbers: [UInt64] = []
     var from: [UInt8]? = []
@@ -321,23 +335,22 @@ package final class QueryRunner: Sendable {
 /// An index as `hearth indexes` shows it.
 package struct IndexReport: Sendable, Hashable {
   package var definition: IndexDefinition
-  /// False while it is being built or removed; queries then scan.
+  /// False while the index is being built or removed; queries then scan.
   package var isReady: Bool
 }
 
-/// What a query cost.
+/// The cost of a query.
 package struct QueryStatistics: Sendable, Hashable {
-  /// Results passed over because of the offset.
+  /// The number of results skipped because of the offset.
   package var skipped = 0
-  /// Documents and index entries read, whether they matched or not, and collections passed over.
+  /// The number of documents and index entries read, matching or not, and of collections skipped.
   package var scanned = 0
-  /// Those of the index entries that were passed over without reading their documents.
+  /// The number of index entries in `scanned` that were skipped without reading their documents.
   package var passedEntries = 0
-  /// Results handed to the caller.
+  /// The number of results returned to the caller.
   package var returned = 0
   /// The indexes used; empty for a scan.
   package var indexes: [IndexDefinition] = []
 
-  /// Nothing done yet.
   package init() {}
 }

@@ -7,20 +7,21 @@ package import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// Storing documents as they were, with their times.
+/// Importing documents unchanged, including their times.
 extension DocumentDatabase {
-  /// Refuses a document that no write could have made, in the words of a write's refusal.
+  /// Throws if no write could have made a document, with the error that a write would throw.
   package static func check(_ document: FirestoreDocument) throws(StatusError) {
     let write = Write(.update(document.name, fields: document.fields, mask: nil, transforms: []))
     try WriteValidation.check(write, in: document.name.database, takesAnyVector: true)
     try DocumentLimits.check(document.name, document.fields)
   }
 
-  /// Stores documents that `check` has passed, replacing those of the same names.
+  /// Stores documents that have passed `check`, replacing existing documents of the same names.
   ///
-  /// Stores all or none and returns how many differ from what was stored. Writers wait meanwhile,
-  /// and open transactions of the database end. With `recordsEvents` each change is an event, which
-  /// fires triggers; without it only listeners notice, and the past up to now can no longer be read.
+  /// Stores all or none and returns how many differ from what was stored. Writers wait while it
+  /// runs, and open transactions of the database end. With `recordsEvents`, each change is recorded
+  /// as an event that fires triggers. Without it, only listeners are notified, and the state up to
+  /// now can no longer be read.
   package func load(
     _ documents: [FirestoreDocument],
     into database: DatabaseName,
@@ -38,7 +39,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The changes that make a database hold these documents; the last of each name counts.
+  /// Returns the changes that store these documents; of several with one name, the last counts.
   private func changes(_ documents: [FirestoreDocument]) async throws -> [DocumentChange] {
     let wanted = Dictionary(documents.map { ($0.name, $0) }) { $1 }
     return try await storage.read { snapshot in

@@ -7,10 +7,10 @@ import StorageEngine
 import Synchronization
 
 extension DocumentDatabase {
-  /// Deletes every document of a database with its past, at once.
+  /// Deletes all documents of a database and their past versions, in one commit.
   ///
-  /// Open transactions of the database end; commits under way finish first and later ones wait.
-  /// Only listeners are told, so that clearing between two tests fires no function.
+  /// Open transactions of the database end. Commits in progress finish first; later ones wait. Only
+  /// listeners are notified, so that clearing the database between two tests fires no function.
   package func reset(_ database: DatabaseName) async throws {
     try await alone(in: database) { owner in
       let deletions = try await deletions(in: database)
@@ -18,7 +18,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The deletion of every document of a database; nil when there are too many to list.
+  /// Returns the deletion of every document of a database; nil if there are too many to list.
   private func deletions(in database: DatabaseName) async throws -> [DocumentChange]? {
     try await storage.read { snapshot in
       var deletions: [DocumentChange] = []
@@ -35,12 +35,12 @@ extension DocumentDatabase {
     }
   }
 
-  /// More deletions than this are not told one by one.
+  /// The maximum number of deletions that are reported to listeners one by one.
   private static let listedDeletionsMax = 1000
 
-  /// Runs `body` while nobody else writes to a database and no transaction of it is open.
+  /// Runs `body` while no other request writes to a database and no transaction of it is open.
   ///
-  /// `body` releases its owner's locks unless it throws.
+  /// `body` must release its owner's locks unless it throws.
   func alone<Answer>(
     in database: DatabaseName,
     _ body: (LockOwner) async throws -> Answer

@@ -1,47 +1,50 @@
 import DequeModule
 import DocumentModel
 
-/// Hands out commit times and read times.
+/// A clock that issues commit times and read times.
 ///
-/// A read at a time shows exactly the commits up to that time. Commit times rise strictly across
-/// the whole store, whatever the wall clock does; a read time, once given to a client, is below the
-/// time of every commit that is not yet visible. The time of the last visible commit is kept in the
-/// store itself and comes with each snapshot as `visible`.
+/// A read at a time shows exactly the commits up to that time. Commit times increase strictly
+/// across the whole store, even if the wall clock does not. A read time that was given to a client
+/// is below the time of every commit that is not yet visible. The time of the last visible commit
+/// is kept in the store itself; each snapshot provides it as `visible`.
 ///
-/// Times never go back, over restarts as well. While the wall clock is behind them, they go on at
-/// half of its speed until it has caught up: they still differ, and the lag ends.
+/// Times never go back, not even across restarts. While the wall clock is behind them, they advance
+/// at half its speed until it has caught up: they still differ, and the lag ends.
 struct CommitClock: Sendable {
-  /// A lag so short that times may rise by single microseconds until it ends.
+  /// The lag up to which times may increase by single microseconds until the wall clock catches up.
   static let lagMin: Int64 = 1_000_000
-  /// How far a stored bound is ahead of the read time that asked for it, in microseconds: the most
-  /// by which a restart moves the times ahead, and as seldom a read costs a write.
+  /// The distance of a stored bound from the read time that needed it, in microseconds.
+  ///
+  /// A restart moves the times ahead by at most this much. A larger step makes reads cost fewer
+  /// writes.
   static let boundStep: Int64 = 2_000_000
-  /// How old, in microseconds, the time of a read beside a commit may be; far below the age at
-  /// which a transaction's reads are too old.
+  /// The maximum age of a read time while commits are in flight, in microseconds.
+  ///
+  /// Far below the age at which a transaction's reads are too old.
   static let readAgeMax: Int64 = 60_000_000
 
-  /// Every further commit time must be above this time.
+  /// The time that every further commit time must exceed.
   private var floor = Timestamp(microseconds: 0)
-  /// The times of the commits that may still appear, rising.
+  /// The times of the commits that may still become visible, in increasing order.
   private var onTheirWay: Deque<Timestamp> = []
-  /// The wall clock and the time handed out when the wall clock was found behind.
+  /// The wall clock's time and the issued time at the moment a lag was detected.
   private var lag: (wall: Timestamp, time: Timestamp)?
-  /// The latest commit that is known to be visible.
+  /// The time of the latest commit that is known to be visible.
   private var visible = Timestamp(microseconds: 0)
-  /// The bound that storage has, and the highest that it was given.
+  /// The bound that storage has, and the highest bound submitted to it.
   private var keptBound = Timestamp(microseconds: 0)
   private var givenBound = Timestamp(microseconds: 0)
 
-  /// The latest time that a read may ask for.
+  /// Returns the latest time that a read may ask for.
   mutating func latest(now: Timestamp) -> Timestamp { max(present(now), floor) }
 
-  /// The time that an access rule and a server timestamp see, in whole milliseconds.
+  /// Returns the time that access rules and server timestamps see, in whole milliseconds.
   mutating func requestTime(visible: Timestamp, now: Timestamp) -> Timestamp {
     observe(visible)
     return max(present(now), floor).flooredToMillisecond
   }
 
-  /// The time of the next commit; commits are visible in the order of these calls.
+  /// Returns the time of the next commit; commits become visible in the order of these calls.
   mutating func nextCommit(now: Timestamp, notBefore requestTime: Timestamp) -> Timestamp {
     let time = max(present(now), requestTime, Timestamp(microseconds: floor.microseconds + 1))
     floor = time
@@ -49,7 +52,7 @@ struct CommitClock: Sendable {
     return time
   }
 
-  /// Takes note that a commit is visible or has failed.
+  /// Records that a commit is visible or has failed.
   mutating func finished(_ time: Timestamp) {
     guard let index = onTheirWay.firstIndex(of: time) else { return }
     onTheirWay.remove(at: index)
@@ -60,36 +63,37 @@ struct CommitClock: Sendable {
     onTheirWay.first.map { Timestamp(microseconds: $0.microseconds - 1) } ?? floor
   }
 
-  /// The latest time up to which every snapshot taken from now on shows all commits.
+  /// Returns the latest time up to which every snapshot taken from now on shows all commits.
   mutating func settledTime(now: Timestamp) -> Timestamp {
     guard let first = onTheirWay.first else {
       floor = max(present(now), floor)
       return floor
     }
     let time = Timestamp(microseconds: first.microseconds - 1)
-    // Storage would take a bound for this time only after the commits on their way. A bounded time
-    // is as good unless it is old: no commit lies between it and them.
+    // Storage would take a bound for this time only after the commits in flight. A bounded time
+    // serves equally unless it is old, because no commit lies between it and them.
     let bounded = max(keptBound, visible)
     let isRecent = time.microseconds - bounded.microseconds <= Self.readAgeMax
     return isRecent ? min(time, bounded) : time
   }
 
-  /// Whether every snapshot taken from now on shows all commits up to `time`.
+  /// Returns true if every snapshot taken from now on shows all commits up to `time`.
   ///
-  /// False when a commit of that time may still appear; it is visible once a later commit is.
+  /// Returns false if a commit of that time may still become visible. It is visible once a later
+  /// commit is.
   mutating func isSettled(upTo time: Timestamp) -> Bool {
     if let first = onTheirWay.first { return time < first }
     floor = max(time, floor)
     return true
   }
 
-  /// Takes note of a visible commit, of this run or an earlier one.
+  /// Records a visible commit, of this run or an earlier one.
   mutating func observe(_ visible: Timestamp) {
     floor = max(floor, visible)
     self.visible = max(self.visible, visible)
   }
 
-  /// The present time: the wall clock's, or where it is behind, the one explained for the type.
+  /// Returns the wall clock's time, or the slowed time described above if the wall clock is behind.
   private mutating func present(_ now: Timestamp) -> Timestamp {
     guard floor.microseconds - now.microseconds > Self.lagMin else {
       lag = nil
@@ -105,39 +109,39 @@ struct CommitClock: Sendable {
 // MARK: The bound of the read times
 
 extension CommitClock {
-  /// Whether no later run of the store can have a commit at a time or before it.
+  /// Returns true if no later run of the store can have a commit at or before a time.
   ///
-  /// A commit on its way is stored with its own time, and one that is lost was not seen by anybody.
+  /// A commit in flight is stored with its own time. If it is lost, no client has seen it.
   func isBounded(_ time: Timestamp) -> Bool {
     time <= max(keptBound, visible) || onTheirWay.first.map { time < $0 } ?? false
   }
 
-  /// Whether a time comes near the end of the stored bound, or has passed it.
+  /// Returns true if a time is near the end of the stored bound or past it.
   func isBoundNear(_ time: Timestamp) -> Bool {
     time.microseconds + Self.boundStep / 2 > keptBound.microseconds
   }
 
-  /// Whether the next bound should be stored and is not on its way.
+  /// Returns true if the next bound should be stored and has not been submitted yet.
   func isBoundDue(_ time: Timestamp) -> Bool { isBoundNear(time) && givenBound <= keptBound }
 
-  /// The bound to store for a time; bounds never sink.
+  /// Returns the bound to store for a time; bounds never decrease.
   mutating func nextBound(beyond time: Timestamp) -> Timestamp {
     givenBound = max(givenBound, Timestamp(microseconds: time.microseconds + Self.boundStep))
     return givenBound
   }
 
-  /// Takes note that storage has a bound.
+  /// Records that storage has a bound.
   mutating func keptBound(_ bound: Timestamp) {
     keptBound = max(keptBound, bound)
     givenBound = max(givenBound, bound)
   }
 
-  /// Takes note of the bound that an earlier run has left: all times are above it.
+  /// Records the bound that an earlier run has left: all further times are above it.
   mutating func begin(above bound: Timestamp) {
     floor = max(floor, bound)
     keptBound(bound)
   }
 
-  /// Takes note that storage did not take a bound.
+  /// Records that storage failed to store a bound.
   mutating func lostBound() { givenBound = keptBound }
 }

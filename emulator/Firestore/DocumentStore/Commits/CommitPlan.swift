@@ -2,11 +2,11 @@ package import DocumentModel
 import Events
 import RuntimeSupport
 
-/// What the writes of one commit do to the documents they name, computed from values alone.
+/// The effects of one commit's writes on the documents they name, computed from values alone.
 ///
-/// Writes to one document see one another in order. `checkPreconditions` is separate, because
-/// access is decided before preconditions. Times are the request's until `changes(at:)` puts in the
-/// commit's.
+/// Later writes to a document see the effects of earlier ones. `checkPreconditions` is separate
+/// because access is decided before preconditions. Times are the request's until `changes(at:)`
+/// replaces them with the commit's.
 struct CommitPlan: Sendable {
   /// One write with the states before and after it.
   struct Step: Sendable {
@@ -24,10 +24,10 @@ struct CommitPlan: Sendable {
     var original: FirestoreDocument?
     var final: State?
 
-    /// Whether the commit leaves a state that differs from the stored one.
+    /// True if the commit leaves a state that differs from the stored one.
     ///
     /// Only content counts: writing back the stored content changes nothing, but deleting and
-    /// creating the document again does.
+    /// re-creating the document does.
     var isChanged: Bool {
       guard let original else { return final != nil }
       guard let final else { return true }
@@ -38,7 +38,7 @@ struct CommitPlan: Sendable {
   /// The content of an existing document.
   struct State: Sendable {
     var fields: MapValue
-    /// Nil for a document that this commit creates.
+    /// The create time; nil for a document that this commit creates.
     var createTime: Timestamp?
   }
 
@@ -47,7 +47,7 @@ struct CommitPlan: Sendable {
   /// The value of every server timestamp, in whole milliseconds.
   let requestTime: Timestamp
 
-  /// Applies `writes` in order to what `stored` returns, which is asked once for each document.
+  /// Applies `writes` in order to the results of `stored`, which is called once for each document.
   init(
     _ writes: [Write],
     requestTime: Timestamp,
@@ -97,7 +97,7 @@ struct CommitPlan: Sendable {
     steps.append(step)
   }
 
-  /// Checks preconditions and sizes in the order of the writes and throws for the first that fails.
+  /// Checks preconditions and sizes in the order of the writes and throws the first failure.
   ///
   /// `exists` is checked against the state that the earlier writes left, `update_time` against the
   /// version that was stored before the commit.
@@ -135,7 +135,7 @@ struct CommitPlan: Sendable {
     }
   }
 
-  /// The changes that the commit makes, at most one a document, in order of first mention.
+  /// Returns the changes that the commit makes, one per document, in order of first mention.
   func changes(at commitTime: Timestamp) -> [DocumentChange] {
     documents.filter(\.isChanged).map { document in
       DocumentChange(
@@ -146,7 +146,9 @@ struct CommitPlan: Sendable {
     }
   }
 
-  /// The answers to the writes; an update's answer tells its document's resulting version.
+  /// Returns the results of the writes.
+  ///
+  /// An update's result has the resulting version of its document.
   func results(at commitTime: Timestamp) -> [WriteOutcome] {
     steps.map { step in
       guard case .update = step.write.operation else { return WriteOutcome() }
@@ -158,7 +160,9 @@ struct CommitPlan: Sendable {
     }
   }
 
-  /// A state as a document; documents that this commit makes or changes carry `time`.
+  /// Returns a state as a document with the update time `time`.
+  ///
+  /// Documents that this commit creates also have `time` as their create time.
   static func document(_ name: DocumentName, _ state: State, at time: Timestamp)
     -> FirestoreDocument
   {
@@ -171,16 +175,16 @@ struct CommitPlan: Sendable {
   }
 }
 
-/// The answer to one write.
+/// The result of one write.
 package struct WriteOutcome: Sendable, Hashable {
   /// The version of the document after the commit; nil for deletes and verifies.
   ///
-  /// Older than the commit when the commit left the document as it was.
+  /// Older than the commit if the commit left the document unchanged.
   package var updateTime: Timestamp?
   /// One value for each transform, in order: the new value, or null for array transforms.
   package var transformResults: [FirestoreValue]
 
-  /// A result; an empty one stands for a delete, a verify or a failed write of a batch.
+  /// Creates a result; an empty one stands for a delete, a verify or a failed write of a batch.
   package init(updateTime: Timestamp? = nil, transformResults: [FirestoreValue] = []) {
     self.updateTime = updateTime
     self.transformResults = transformResults

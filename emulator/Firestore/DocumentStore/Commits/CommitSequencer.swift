@@ -3,14 +3,14 @@ import QueryEngine
 import StorageEngine
 import Synchronization
 
-/// Orders the commits of a store and hands out their times.
+/// The sequencer of a store's commits; it also issues commit times and read times.
 ///
-/// A commit gets its time, is built and is handed to storage in one step that no other commit's
-/// step overlaps. So commit times follow storage's sequences, and a batch is built for the indexes
-/// as they are when the batch is handed over.
+/// Each commit gets its time, is built and is submitted to storage in one step, and steps do not
+/// overlap. Commit times therefore follow storage's sequence numbers, and the indexes cannot change
+/// between building a batch and submitting it.
 ///
-/// The clock is read from storage before its first use. A read time is handed out only once storage
-/// has a bound above it, beyond which the next run of the store begins.
+/// The clock is read from storage before its first use. A read time is issued only once storage has
+/// a bound above it; the next run of the store begins above that bound.
 final class CommitSequencer: Sendable {
   private let storage: any OrderedStorage
   private let now: @Sendable () -> Timestamp
@@ -19,13 +19,13 @@ final class CommitSequencer: Sendable {
   private let clock = Mutex(CommitClock())
   private let isOpen = Atomic(false)
 
-  /// The order of the commits to a storage whose documents nobody else writes.
+  /// Creates a sequencer for a storage whose documents no other component writes.
   init(storage: any OrderedStorage, now: @escaping @Sendable () -> Timestamp) {
     self.storage = storage
     self.now = now
   }
 
-  /// How a finished commit is handed to storage.
+  /// The way a finished commit is submitted to storage.
   struct Handover {
     /// The documents that a commit changes.
     enum Changes {
@@ -36,8 +36,9 @@ final class CommitSequencer: Sendable {
 
     var durability: Durability
     var changes = Changes.documents([])
-    /// Called once when the commit is visible, with its sequence, or has failed, on one of storage's
-    /// threads.
+    /// Called once, on one of storage's threads, when the commit is visible or has failed.
+    ///
+    /// The success value is the commit's sequence number.
     var completed: @Sendable (Result<UInt64, any Error>) -> Void = { _ in }
     /// Called once after `completed` and after the commit's caller has been resumed.
     ///
@@ -45,11 +46,11 @@ final class CommitSequencer: Sendable {
     var resumed: @Sendable (Result<UInt64, any Error>) -> Void = { _ in }
   }
 
-  /// Makes one commit and returns its time once the commit is visible and as durable as asked.
+  /// Makes one commit and returns its time once the commit is visible and as durable as requested.
   ///
-  /// `build` adds the commit's changes; it must not block, because all other commits wait. Throws
-  /// storage's error, or `LookUpsChangedError` before anything is built when a commit that was
-  /// handed over earlier has changed one of `lookUps`. Nothing is written then.
+  /// `build` adds the commit's changes. It must not block, because all other commits wait for it.
+  /// Throws storage's error; nothing is written then. Throws `LookUpsChangedError` before `build`
+  /// runs if a commit that was submitted earlier has changed one of `lookUps`.
   @discardableResult
   func commit(
     notBefore requestTime: Timestamp = Timestamp(microseconds: 0),
@@ -90,7 +91,7 @@ final class CommitSequencer: Sendable {
     }
   }
 
-  /// Reads the clock from storage, unless that has been done; it can be used from then on.
+  /// Reads the clock from storage, unless that has been done, so that it can be used.
   func open() async throws {
     guard !isOpen.load(ordering: .acquiring) else { return }
     try await storage.read { snapshot in
@@ -104,7 +105,7 @@ final class CommitSequencer: Sendable {
     isOpen.store(true, ordering: .releasing)
   }
 
-  /// The latest time up to which every snapshot taken from now on shows all commits.
+  /// Returns the latest time up to which every snapshot taken from now on shows all commits.
   func settledTime() async throws -> Timestamp {
     try await open()
     let time = withClock { $0.settledTime(now: $1) }
@@ -112,7 +113,7 @@ final class CommitSequencer: Sendable {
     return time
   }
 
-  /// Whether every snapshot taken from now on shows all commits up to `time`.
+  /// Returns true if every snapshot taken from now on shows all commits up to `time`.
   func isSettled(upTo time: Timestamp) async throws -> Bool {
     try await open()
     let isSettled = withClock { clock, _ in clock.isSettled(upTo: time) }
@@ -122,8 +123,8 @@ final class CommitSequencer: Sendable {
 
   /// Returns once storage has a bound above a read time.
   ///
-  /// A bound covers the reads of a while, and is raised before its end. When storage fails, the
-  /// read goes on all the same: a full disk keeps nobody from reading.
+  /// One bound covers the reads of some seconds and is raised before its end. If storage fails, the
+  /// read continues anyway: a full disk must not prevent reads.
   private func keepBound(beyond time: Timestamp) async {
     let state = clock.withLock { (isKept: $0.isBounded(time), isDue: $0.isBoundDue(time)) }
     if !state.isKept {
@@ -136,12 +137,13 @@ final class CommitSequencer: Sendable {
   }
 
   private func raiseBound(beyond time: Timestamp, then completed: @escaping @Sendable () -> Void) {
-    // In a step, so that the bounds that storage gets rise.
+    // Inside a step, so that the bounds reach storage in increasing order.
     steps.withLock { _ in
       let bound = clock.withLock { $0.nextBound(beyond: time) }
       var batch = StorageBatch()
       StoredClock.writeBound(bound, to: &batch)
-      // Relaxed: after a loss of power the machine's clock would have to be behind, too.
+      // Relaxed durability suffices: losing a bound does harm only if power is lost and the
+      // machine's clock is behind too.
       storage.submit(batch, expecting: [], durability: .relaxed) { [self] result in
         clock.withLock { clock in
           if case .success = result { clock.keptBound(bound) } else { clock.lostBound() }

@@ -7,14 +7,13 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// The answer to a commit.
+/// The result of a commit.
 package struct CommitOutcome: Sendable, Hashable {
   /// One result for each write, in order.
   package var results: [WriteOutcome]
   /// The time of the commit, later than that of every earlier commit.
   package var commitTime: Timestamp
 
-  /// A result as the store answers it.
   package init(results: [WriteOutcome], commitTime: Timestamp) {
     self.results = results
     self.commitTime = commitTime
@@ -22,13 +21,15 @@ package struct CommitOutcome: Sendable, Hashable {
 }
 
 extension DocumentDatabase {
-  /// Applies all writes at once or none.
+  /// Applies all writes or none.
   ///
   /// Returns when the commit is visible and as durable as storage makes it. Outside a transaction
   /// it waits for the locks of transactions, for a bounded time. Inside a transaction it ends the
-  /// transaction, whether it succeeds or not; the same commit of the same transaction again returns
-  /// the same outcome. Cancellation has no effect once the commit has been handed to storage;
-  /// before that it leaves a transaction open, for its client to commit again.
+  /// transaction, whether it succeeds or not. Repeating the same commit of the same transaction
+  /// returns the same result.
+  ///
+  /// Cancellation has no effect once the commit has been submitted to storage. Before that, it
+  /// leaves a transaction open for its client to commit again.
   package func commit(
     _ writes: [Write],
     database: DatabaseName,
@@ -42,10 +43,10 @@ extension DocumentDatabase {
     return try await apply(writes, database, as: .plain(makeOwner()), auth)
   }
 
-  /// Applies each write on its own; a failed write's result is its failure.
+  /// Applies each write on its own; a failed write's result is its error.
   ///
-  /// Throws, and writes nothing, when the request is malformed: a write that no document could
-  /// take, or two writes of one document.
+  /// Throws, and writes nothing, if the request is malformed: a write that is invalid for any
+  /// document, or two writes of one document.
   package func batchWrite(
     _ writes: [Write],
     database: DatabaseName,
@@ -87,7 +88,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The kind of a commit, which decides what it locks and what it keeps while it waits.
+  /// The kind of a commit, which determines the locks it takes and those it keeps while it waits.
   enum Committer {
     case plain(LockOwner)
     case pessimistic(LockOwner)
@@ -102,14 +103,14 @@ extension DocumentDatabase {
 
   func makeOwner() -> LockOwner { transactions.withLock { $0.makeOwner() } }
 
-  /// Refuses writes that can be refused without reading storage.
+  /// Throws for writes that are invalid regardless of what is stored.
   func check(_ writes: [Write], _ database: DatabaseName) throws {
     for write in writes { try WriteValidation.check(write, in: database) }
     try WriteValidation.checkSequence(writes)
     if !writes.isEmpty { try checkEventLog() }
   }
 
-  /// Refuses every write while the event log is full.
+  /// Throws while the event log is full.
   func checkEventLog() throws {
     guard let cursor = exceededCursor() else { return }
     throw StatusError(
@@ -120,10 +121,10 @@ extension DocumentDatabase {
     )
   }
 
-  /// Locks, reads, decides, submits and waits; the owner has no locks left afterwards.
+  /// Locks, reads, authorizes, submits and waits; finally releases all locks of the owner.
   ///
-  /// When a cancellation ends it before the commit is handed over, a transaction keeps what it has
-  /// read locked.
+  /// If a cancellation ends it before the commit is submitted, a transaction keeps the locks of its
+  /// reads.
   func apply(
     _ writes: [Write],
     _ database: DatabaseName,
@@ -146,8 +147,9 @@ extension DocumentDatabase {
           let time = try await submit(prepared, database, committer.owner, auth)
           return CommitOutcome(results: prepared.plan.results(at: time), commitTime: time)
         } catch is LookUpsChangedError {
-          // What the policy looked at is locked next time, which also waits for the commit that
-          // has changed it. Only documents that the policy did not look at before can change then.
+          // The documents that the policy read are locked in the next attempt, which also waits for
+          // the commit that has changed them. After that, only documents that the policy did not
+          // read before can change.
           giveBack(committer)
           for name in prepared.lookUps.names {
             let key = DocumentKeys.key(name)
@@ -165,18 +167,18 @@ extension DocumentDatabase {
     }
   }
 
-  /// How often a commit is evaluated while documents that its access policy looks at keep changing.
+  /// The maximum number of evaluations of a commit while documents that its policy reads change.
   ///
-  /// Twice is enough unless the documents looked at differ from one evaluation to the next.
+  /// Two are enough unless each evaluation reads different documents.
   private static let evaluationsMax = 5
 
-  /// A plan with the documents that decided on access to it.
+  /// A commit plan with the documents on which its access decision depends.
   private struct PreparedCommit {
     var plan: CommitPlan
     var lookUps: LookUps
   }
 
-  /// Gives back what a commit has locked, but not what its transaction has read.
+  /// Releases the locks of a commit, but not those of its transaction's reads.
   private func giveBack(_ committer: Committer) {
     if case .pessimistic(let owner) = committer {
       locks.releaseCommit(owner)
@@ -185,8 +187,10 @@ extension DocumentDatabase {
     }
   }
 
-  /// Returns a plan that holds as long as the owner keeps its locks, and nothing changes that the
-  /// access policy looked at.
+  /// Returns a plan that stays valid while the owner keeps its locks.
+  ///
+  /// It also depends on the documents that the access policy read; `submit` checks that these are
+  /// unchanged.
   private func prepare(
     _ writes: [Write],
     _ database: DatabaseName,
@@ -206,8 +210,9 @@ extension DocumentDatabase {
       {
         return prepared
       }
-      // A transaction has queried the documents to be changed. Waiting for it while holding them
-      // locked could keep it from ever ending, so all locks are requested again at once.
+      // A transaction has queried the documents to be changed. Waiting for it while keeping them
+      // locked could prevent that transaction from ever ending. So all locks are released and
+      // requested again together.
       giveBack(committer)
       request.changes = changes
     }
@@ -236,7 +241,7 @@ extension DocumentDatabase {
     return request
   }
 
-  /// Reads what is stored and applies the writes to it: access first, then preconditions.
+  /// Reads the stored documents and applies the writes to them: access first, then preconditions.
   private func evaluate(
     _ writes: [Write],
     _ database: DatabaseName,
@@ -290,8 +295,9 @@ extension DocumentDatabase {
     try accessPolicy.authorizeWrites(writes, auth: auth, view: view)
   }
 
-  /// Throws `ABORTED` when anything that an optimistic transaction read has changed since, or when
-  /// the versions that would show it are kept no longer.
+  /// Throws `ABORTED` if any data that an optimistic transaction read has changed since.
+  ///
+  /// Also throws `ABORTED` if the versions that would show a change are no longer kept.
   private func validate(
     _ reads: OptimisticReads,
     of database: DatabaseName,
@@ -319,9 +325,9 @@ extension DocumentDatabase {
     }
   }
 
-  /// Gives the plan its time and hands it to storage; returns when the commit is visible.
+  /// Gives the plan its time and submits it to storage; returns when the commit is visible.
   ///
-  /// Throws `LookUpsChangedError`, with the locks still held, when the plan no longer holds.
+  /// Throws `LookUpsChangedError`, with the locks still held, if the plan is no longer valid.
   private func submit(
     _ prepared: PreparedCommit,
     _ database: DatabaseName,
@@ -352,7 +358,7 @@ extension DocumentDatabase {
         auth: auth,
         to: &batch
       )
-      // A commit that changes nothing has nothing to lose but its time.
+      // A commit without changes can lose only its time.
       return .init(
         durability: entry == nil ? .relaxed : .synced,
         changes: .documents(changes.map(\.name)),

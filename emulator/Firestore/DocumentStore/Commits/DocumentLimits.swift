@@ -5,32 +5,32 @@ import RuntimeSupport
 ///
 /// Listed under "Usage and limits" in Firestore's documentation.
 package enum DocumentLimits {
-  /// The size of a document by `StorageSize`, name included.
+  /// The maximum size of a document as computed by `StorageSize`, including its name.
   package static let documentBytesMax = 1_048_576
-  /// The size of one string or byte string.
+  /// The maximum size of one string or byte string.
   package static let valueBytesMax = 1_048_487
-  /// The size of a collection's or document's id in UTF-8.
+  /// The maximum size of a collection or document ID in UTF-8.
   package static let idBytesMax = 1500
-  /// The size of one map key in UTF-8.
+  /// The maximum size of one map key in UTF-8.
   package static let fieldNameBytesMax = 1500
-  /// The size of a field path's canonical spelling.
+  /// The maximum size of a field path in its canonical spelling.
   package static let fieldPathBytesMax = 1500
-  /// The depth of nested maps and arrays, a field's own value counted.
+  /// The maximum nesting depth of maps and arrays, counting the field's own value.
   package static let nestingDepthMax = 20
-  /// The size of a document's path in UTF-8, with the slashes between its ids.
+  /// The maximum size of a document's path in UTF-8, including the slashes between its IDs.
   package static let pathBytesMax = 6 << 10
-  /// The entries that one document has in all automatic indexes together.
+  /// The maximum number of entries of one document in all automatic indexes together.
   package static let indexEntriesMax = 40_000
-  /// The collections in a document's path.
+  /// The maximum number of collections in a document's path.
   package static let collectionDepthMax = 100
-  /// Segments of a path in an update mask.
+  /// The maximum number of segments of a path in an update mask.
   package static let maskSegmentsMax = 20
-  /// Elements of a vector.
+  /// The maximum number of elements of a vector.
   package static let vectorDimensionsMax = 2048
-  /// Transforms of one document in one commit.
+  /// The maximum number of transforms of one document in one commit.
   package static let transformsPerDocumentMax = 500
 
-  /// Refuses a document that is too large, name included, or needs too many index entries.
+  /// Throws if a document is too large, including its name, or needs too many index entries.
   static func check(
     _ name: DocumentName,
     _ fields: MapValue
@@ -42,7 +42,7 @@ package enum DocumentLimits {
           + "the maximum allowed size of \(grouped(documentBytesMax)) bytes."
       )
     }
-    // Fewer bytes cannot hold as many values.
+    // A document of fewer bytes cannot have this many values.
     guard size > indexEntriesMax else { return }
     let entries = indexEntries(of: fields)
     guard entries <= indexEntriesMax else {
@@ -53,7 +53,10 @@ package enum DocumentLimits {
     }
   }
 
-  /// Two entries for each field, in maps too, and one for each distinct element of an array.
+  /// Counts the index entries of a document.
+  ///
+  /// Each field, also in nested maps, needs two entries; an array needs one for each distinct
+  /// element.
   private static func indexEntries(of fields: MapValue) -> Int {
     fields.values.reduce(0) { sum, value in
       switch value {
@@ -64,7 +67,7 @@ package enum DocumentLimits {
     }
   }
 
-  /// A number with commas between groups of three digits.
+  /// Formats a number with commas between groups of three digits.
   private static func grouped(_ number: Int) -> String {
     var digits = String(number)
     var groups: [String] = []

@@ -1,9 +1,9 @@
 import DocumentModel
 
 extension FieldTransform {
-  /// Applies the transform and returns what the client is told: the new value, or null for arrays.
+  /// Applies the transform and returns its result: the new value, or null for array transforms.
   ///
-  /// `requestTime` is what a server timestamp becomes. Operands have been validated.
+  /// A server timestamp becomes `requestTime`. Operands must have been validated.
   func apply(to fields: inout MapValue, requestTime: Timestamp) -> FirestoreValue {
     let stored = fields[path]
     switch kind {
@@ -36,7 +36,10 @@ extension FieldTransform {
     return value
   }
 
-  /// Integers saturate; a double on either side makes a double; a stored non-number is ignored.
+  /// Returns the sum of the stored value and the operand.
+  ///
+  /// Integers saturate. If either side is a double, so is the sum. A stored value that is not a
+  /// number is ignored.
   private static func sum(_ stored: FirestoreValue?, _ operand: FirestoreValue) -> FirestoreValue {
     switch (stored, operand) {
     case (.integer(let a), .integer(let b)):
@@ -49,7 +52,9 @@ extension FieldTransform {
     }
   }
 
-  /// The operand when it compares as `wanted` to the stored number; NaN on either side wins.
+  /// Returns the operand if it compares to the stored number as `wanted`, else the stored number.
+  ///
+  /// NaN on either side wins.
   private static func extreme(
     _ stored: FirestoreValue?,
     _ operand: FirestoreValue,

@@ -1,9 +1,9 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Refuses names that production refuses, in production's words.
+/// The checks of resource names, which throw production's errors.
 enum NameValidation {
-  /// Checks a document's path, as both reads and writes do.
+  /// Checks a document's path, for reads and writes.
   static func check(_ name: DocumentName) throws(StatusError) {
     guard name.path.isDocument else {
       throw .invalidArgument(
@@ -19,18 +19,18 @@ enum NameValidation {
     }
   }
 
-  /// Checks a parent: the empty path or a document's.
+  /// Checks a parent, either the empty path or a document's path.
   static func check(parent: ResourcePath, in database: DatabaseName) throws(StatusError) {
     guard !parent.segments.isEmpty else { return }
     try check(DocumentName(database: database, path: parent))
   }
 
-  /// Checks one collection id, as a query or a list names it.
+  /// Checks one collection ID of a query or a list.
   static func check(collectionID: String) throws(StatusError) {
     try check(id: collectionID, isCollection: true, of: "Collection", fullName: collectionID)
   }
 
-  /// Checks that a name lies in the database that the request is for.
+  /// Checks that a name belongs to the database of the request.
   static func check(_ name: DocumentName, isIn database: DatabaseName) throws(StatusError) {
     guard name.database == database else {
       throw .invalidArgument(

@@ -1,33 +1,36 @@
 import DequeModule
 import DocumentModel
 
-/// The documents that an access policy looked at for a commit, and the state in which it saw them.
+/// The documents that an access policy read for a commit, and the time as of which it read them.
 struct LookUps: Sendable {
   var names: Set<DocumentName> = []
-  /// The time up to which the policy's snapshot showed all commits but those that have failed.
+  /// The time up to which the policy's snapshot showed every commit that did not fail.
   var visible = Timestamp(microseconds: 0)
 }
 
-/// A commit was not handed over because a document that its access policy looked at has changed.
+/// An error for a commit that was not submitted because its access decision is out of date.
+///
+/// A document that the access policy read has changed since.
 struct LookUpsChangedError: Error {}
 
-/// The documents that commits have changed lately, whether these are visible yet or not.
+/// The documents that recent commits have changed, including commits that are not visible yet.
 ///
-/// Documents are kept as hash values: where two share one, a commit is evaluated again needlessly.
+/// Documents are kept as hash values. If two documents have the same hash, a commit may be
+/// evaluated again without need.
 struct RecentWrites: Sendable {
-  /// The changes that are kept: seconds of fast writing in two or three megabytes.
+  /// The maximum number of changes kept: some seconds of fast writing, in two or three megabytes.
   static let changesMax = 65_536
 
   private let changesMax: Int
   private var latest: [Int: Timestamp] = [:]
   private var order: Deque<(document: Int, time: Timestamp)> = []
-  /// Changes up to this time are no longer kept.
+  /// The time up to which changes are no longer kept.
   private var forgotten = Timestamp(microseconds: 0)
 
-  /// No changes yet; earlier ones are visible to every snapshot.
+  /// Creates an empty record; earlier commits must be visible to every snapshot.
   init(changesMax: Int = Self.changesMax) { self.changesMax = changesMax }
 
-  /// Notes the documents that the commit of a time changes; times rise.
+  /// Records the documents that the commit of a time changes; times must increase.
   mutating func note(_ documents: [DocumentName], at time: Timestamp) {
     for document in documents {
       let hash = document.hashValue
@@ -40,14 +43,14 @@ struct RecentWrites: Sendable {
     }
   }
 
-  /// Notes a commit that may change any document.
+  /// Records a commit that may change any document.
   mutating func noteEverything(at time: Timestamp) {
     latest = [:]
     order = []
     forgotten = time
   }
 
-  /// Whether every document still is as the policy saw it; false where that is no longer known.
+  /// Returns true if every document is still as the policy read it; false if that is unknown.
   func areUnchanged(_ lookUps: LookUps) -> Bool {
     guard !lookUps.names.isEmpty else { return true }
     return lookUps.visible >= forgotten

@@ -1,16 +1,18 @@
 package import DocumentModel
 
-/// What a document counts towards the limit of one mebibyte.
+/// The size of a document as it counts toward the limit of 1 MiB.
 ///
-/// This is the formula of "Storage size calculations" in Firestore's documentation; it says nothing
-/// about the bytes that the storage engine uses.
+/// This is the formula of "Storage size calculations" in Firestore's documentation; it is unrelated
+/// to the bytes that the storage engine uses.
 package enum StorageSize {
-  /// The size of a document with its name.
+  /// Returns the size of a document including its name.
   package static func document(_ name: DocumentName, _ fields: MapValue) -> Int {
     self.name(name) + map(fields) + documentOverhead
   }
 
-  /// The size of a document's name: its ids, 16 bytes more, and 8 for a numeric id.
+  /// Returns the size of a document's name: the sizes of its IDs, plus 16 bytes.
+  ///
+  /// A numeric document ID counts 8 bytes.
   package static func name(_ name: DocumentName) -> Int {
     var size = nameOverhead
     for (index, segment) in name.path.segments.enumerated() {
@@ -21,7 +23,6 @@ package enum StorageSize {
     return size
   }
 
-  /// The size of a value.
   package static func value(_ value: FirestoreValue) -> Int {
     switch value {
     case .null, .boolean: 1

@@ -1,12 +1,12 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Checks a write before anything is read: names, field names, values and transforms.
+/// The checks of a write before anything is read: names, field names, values and transforms.
 enum WriteValidation {
-  /// Checks one write; throws `INVALID_ARGUMENT` in production's words.
+  /// Checks one write; throws `INVALID_ARGUMENT` with production's messages.
   ///
-  /// Vectors inside arrays and NaN inside vectors are refused unless `takesAnyVector`: an array
-  /// transform stores them, here as in the official emulator, so a stored document may have them.
+  /// Vectors inside arrays and NaN inside vectors are refused unless `takesAnyVector`. Array
+  /// transforms store them, as in the official emulator, so a stored document may have them.
   static func check(
     _ write: Write,
     in database: DatabaseName,
@@ -44,7 +44,7 @@ enum WriteValidation {
   /// Checks that the writes of one commit to the same document do not contradict one another.
   ///
   /// After a write it is known whether the document exists, so an `exists` precondition that cannot
-  /// hold is a malformed request rather than a failed precondition.
+  /// hold makes the request malformed; it is not a failed precondition.
   static func checkSequence(_ writes: [Write]) throws(StatusError) {
     guard writes.count > 1 else { return }
     var earlier: [DocumentName: Verb] = [:]
@@ -79,7 +79,7 @@ enum WriteValidation {
     )
   }
 
-  /// What production calls a write by its operation and precondition.
+  /// Production's verb for a write, determined by its operation and precondition.
   private enum Verb: String {
     case upsert, update, insert, delete, verify
 
@@ -166,7 +166,7 @@ enum WriteValidation {
     }
   }
 
-  /// Refuses transforms of a field and of a field inside it.
+  /// Throws if one transform's field is nested in another transform's field.
   private static func checkOverlap(_ transforms: [FieldTransform]) throws(StatusError) {
     guard transforms.count > 1 else { return }
     let paths = Set(transforms.map(\.path))
@@ -181,7 +181,7 @@ enum WriteValidation {
     }
   }
 
-  /// Checks a value that lies inside `depth` maps and arrays of the top-level field `property`.
+  /// Checks a value that is nested in `depth` maps and arrays of the top-level field `property`.
   private static func check(
     _ value: FirestoreValue,
     of property: String,
@@ -233,7 +233,7 @@ enum WriteValidation {
   }
 
   private static func check(nestedKey key: String, of property: String) throws(StatusError) {
-    // `__type__` is how the wire spells a vector; any other use of it is malformed.
+    // `__type__` is the wire format's mark of a vector; any other use of it is malformed.
     if key.isEmpty || key == "__type__" || key.utf8.count > DocumentLimits.fieldNameBytesMax {
       throw invalidNested(property)
     }

@@ -7,19 +7,22 @@ import DocumentModel
   import Foundation
 #endif
 
-/// A compact set of resource names, by which a client finds what it should no longer have.
+/// A compact set of resource names that lets a client find documents it should no longer have.
 ///
-/// Bits and hashes are those that the clients' libraries compute: two numbers of a name's MD5.
+/// Bits and hashes are computed as in the client libraries, from the two 64-bit halves of a name's
+/// MD5 hash.
 package struct BloomFilter: Sendable, Hashable {
+  /// The bits of the filter.
+  ///
   /// Bit `n` is bit `n % 8` of byte `n / 8`, least significant first.
   package private(set) var bitmap: [UInt8]
-  /// How many bits of the last byte do not count.
+  /// The number of unused bits in the last byte.
   package let padding: Int
   package let hashCount: Int
 
   private let bitCount: UInt64
 
-  /// An empty set for `count` names, of which a name that was not added is found once in a million.
+  /// Creates an empty set for `count` names with a false positive rate of one in a million.
   init(count: Int) {
     guard count > 0 else {
       (bitmap, padding, hashCount, bitCount) = ([], 0, 0, 0)
@@ -32,10 +35,12 @@ package struct BloomFilter: Sendable, Hashable {
     hashCount = Self.hashes
   }
 
-  /// One false find in a million takes −ln(10⁻⁶) / ln²2 bits.
+  /// A false positive rate of one in a million takes −ln(10⁻⁶) / ln²2 bits.
   private static let bitsPerName = 28.755
   private static let hashes = 20
-  /// With few bits the hashes of a name, which are multiples of one number, fall together.
+  /// The minimum number of bits.
+  ///
+  /// With fewer bits, the hashes of a name, which are multiples of one number, coincide.
   private static let bitsMin = 509
 
   /// Adds a document's full resource name.

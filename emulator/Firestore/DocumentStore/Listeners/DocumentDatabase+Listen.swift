@@ -9,10 +9,11 @@ import StorageEngine
 import Synchronization
 
 extension DocumentDatabase {
-  /// A listener of a database, which must be closed, and for whose caller `auth` decides on access.
+  /// Opens a listener of a database; the caller must close it.
   ///
-  /// `client` is who may ask for `waitForListeners`. What waits for the client is counted in
-  /// `memory`, and dropped when there is too little.
+  /// Access is decided for the caller `auth`. `client` identifies the client for
+  /// `waitForListeners`. The bytes queued for the client are reported to `memory`, and the queue is
+  /// dropped if memory runs short.
   package func openListener(
     database: DatabaseName,
     auth: AuthContext,
@@ -32,10 +33,10 @@ extension DocumentDatabase {
     return session
   }
 
-  /// How many listeners are open, and how many different targets they have.
+  /// The number of open listeners and the number of different targets they have.
   package var listenerCounts: (sessions: Int, views: Int) { hub.counts }
 
-  /// Checks a target.
+  /// Checks a target and prepares its query.
   func prepare(_ target: ListenTarget, of database: DatabaseName) throws -> PreparedTarget {
     switch target {
     case .documents(let names):
@@ -60,7 +61,9 @@ extension DocumentDatabase {
     }
   }
 
-  /// What a client is told of an error; one without a status is a bug and logged.
+  /// Returns the status that a client receives for an error.
+  ///
+  /// An error without a status is a bug; it is logged and reported as `INTERNAL`.
   func told(_ error: any Error) -> StatusError {
     if let error = error as? any StatusConvertible {
       return StatusError(error.statusCode, error.statusMessage)
@@ -69,13 +72,13 @@ extension DocumentDatabase {
     return StatusError(.internal, "Internal error.")
   }
 
-  /// The store's time and the last record of its log, both as of now.
+  /// Returns the current time of the store and the sequence number of the last record of its log.
   func readPosition() async throws -> (readTime: Timestamp, sequence: UInt64) {
     let position = try await readLatest { try CommitLog.lastSequence(in: $0.snapshot) }
     return (position.readTime, position.answer)
   }
 
-  /// The number of this store, made at its first start, which no other store has.
+  /// Returns the unique number of this store, which is generated at its first start.
   func storeNumber() async throws -> UInt64 {
     func stored() async throws -> UInt64? {
       try await storage.read { snapshot in
@@ -97,20 +100,19 @@ extension DocumentDatabase {
 
   private static let storeKeyspace = Keyspace("store_number", .few)
 
-  // MARK: Acknowledgements
+  // MARK: Acknowledgments
 
-  /// How long an acknowledgement waits for the snapshots of its client's listeners.
+  /// The maximum time an acknowledgment waits for the snapshots of its client's listeners.
   ///
-  /// They take a millisecond or two; a client whose listeners are slower has to cope with any
-  /// order.
+  /// The snapshots usually take a millisecond or two. A client whose listeners are slower has to
+  /// handle either order.
   package static let handoverTimeMax = Duration.milliseconds(5)
 
-  /// Returns once the listeners of a client have given their transports every commit that is
-  /// visible now.
+  /// Returns once a client's listeners have passed every visible commit to their transports.
   ///
-  /// Apps expect a write's snapshot before its acknowledgement, as the official emulator has it.
-  /// Waits for `handoverTimeMax` at most, and not at all for a client without listeners. A listener
-  /// that missed the time is not waited for again until its client has caught up.
+  /// Apps expect a write's snapshot before its acknowledgment, as with the official emulator. Waits
+  /// at most `handoverTimeMax`, and not at all for a client without listeners. After a listener has
+  /// missed that time, no later call waits for it until its client has caught up.
   package func waitForListeners(of client: ListenClient?) async {
     guard let client, case let sessions = hub.sessions(of: client), !sessions.isEmpty else {
       return
@@ -118,11 +120,11 @@ extension DocumentDatabase {
     let handover = Handover()
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [clock] in
-        // A sleep ends early only because the wait is over.
+        // The sleep ends early only when the wait is over.
         try? await clock.sleep(for: Self.handoverTimeMax)
       }
       group.addTask { [self] in
-        // The commit is made, so an error here is not its client's to know.
+        // The commit has been made, so an error here must not be reported to its client.
         guard let last = try? await readPosition().sequence else { return }
         hub.withTable { table in
           table.after(last) { table in
@@ -143,7 +145,7 @@ extension DocumentDatabase {
 
   // MARK: Targets
 
-  /// Reads what a subscriber has to be told first, and lets it go live.
+  /// Reads the initial results of a subscriber and then adds it to the live subscribers.
   func listen(
     _ session: ListenSession,
     _ id: ListenTable.SubscriptionID,
@@ -176,20 +178,20 @@ extension DocumentDatabase {
             try await listen(session, id, names, resumeTime, expectedCount, auth)
           }
         if isJoined { return }
-        // Too much happened meanwhile, and some of it may have been told already.
+        // Too much was committed during the read, and some of it may have been sent already.
         session.reset(id)
       } catch let error as StatusError where error == Self.tooOld && attempts < Self.attemptsMax {
-        // The past that was to be read is gone: the client begins anew.
+        // The past versions needed for the read are gone; the client starts over.
         session.reset(id)
         resumeTime = nil
       }
     }
   }
 
-  /// How often a target is read that the log is trimmed behind.
+  /// The maximum number of attempts to read a target if the log is trimmed during the read.
   private static let attemptsMax = 5
 
-  /// The time that a resume point stands for; nil when the client has to begin anew.
+  /// Returns the time of a resume point; nil if the client has to start over.
   private func resumeTime(
     _ point: ResumePoint,
     _ session: ListenSession,
@@ -206,7 +208,7 @@ extension DocumentDatabase {
       switch try hub.read(token: bytes, of: database) {
       case .readTime(let time) where time <= sequencer.withClock({ $0.latest(now: $1) }):
         return time
-      // A time that this store has not reached: its last moments were lost, with their commits.
+      // The store has not reached the token's time: it lost its latest commits.
       case .readTime, .ofAnotherStore:
         session.reset(id)
         return nil
@@ -214,7 +216,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// Lets a subscriber go live once the hub has taken what the read shows.
+  /// Makes a subscriber live once the hub has processed every commit that the read shows.
   private func join(
     _ id: ListenTable.SubscriptionID,
     _ results: [ListenedChange],
@@ -267,10 +269,10 @@ extension DocumentDatabase {
         let early = ListenSession.Results(changes: results, time: page.readTime, bytes: bytes)
         results = []
         bytes = 0
-        // The page is in the results, so only the documents of later ones count besides.
+        // The page is part of the results, so only the documents of later pages count in addition.
         let kept = max(0, page.heldBytes - configuration.queryPageBytesMax)
         await session.deliverEarly(early, of: id, keeping: kept)
-        // The next page costs much, perhaps for nobody.
+        // The next page is expensive, and the target may have ended.
         guard session.wants(id) else { throw CancellationError() }
       }
     }
@@ -285,7 +287,7 @@ extension DocumentDatabase {
     )
   }
 
-  /// Tells only what has changed since a time.
+  /// Sends only the changes since a time.
   private func resume(
     _ session: ListenSession,
     _ id: ListenTable.SubscriptionID,
@@ -293,11 +295,11 @@ extension DocumentDatabase {
     from time: Timestamp,
     _ expectedCount: Int?
   ) async throws -> Bool {
-    // Asked before the changes are read, so it is not later than they are.
+    // Read before the changes, so that the count is not newer than they are.
     let known = expectedCount == nil ? nil : hub.withTable { $0.count(of: query.query) }
     let (changes, sequence, readTime) = try await changes(since: time, in: query)
     var results: [ListenedChange] = []
-    // By how much the number of results has grown since.
+    // The change in the number of results since the resume time.
     var growth = 0
     for change in changes {
       let matched = change.before.map(query.matches) ?? false
@@ -316,7 +318,7 @@ extension DocumentDatabase {
     var total: Int?
     if let expectedCount {
       if let known { total = try await self.count(known, through: sequence, of: query) }
-      // From a filter of nothing a client learns nothing, and has to begin anew.
+      // A filter of no documents gives a client no information; it would have to start over.
       let hasDepartures = results.contains { !$0.isMember }
       if total == nil || total != 0 && hasDepartures || total != expectedCount + growth {
         let names = try await names(of: query.query, at: readTime)
@@ -329,9 +331,10 @@ extension DocumentDatabase {
     return try await join(id, results, readAt: sequence, readTime, count: count, total: total)
   }
 
-  /// The number of a query's results as of a record, worked out from that as of an earlier one.
+  /// Returns the number of a query's results as of a record, derived from an earlier count.
   ///
-  /// Nil when that would cost more than counting, or when what has happened since is not all known.
+  /// Returns nil if that would cost more than counting, or if some changes in between are not
+  /// known.
   private func count(
     _ known: ListenTable.KnownCount,
     through sequence: UInt64,
@@ -366,9 +369,9 @@ extension DocumentDatabase {
     return count
   }
 
-  /// Throws the policy's refusal; otherwise notes on which documents the permission depends.
+  /// Throws if the policy denies access; otherwise records the documents the permission depends on.
   ///
-  /// Returns what decided: the documents, and the moment as of which it did.
+  /// Returns these documents and the moment as of which access was decided.
   @discardableResult
   func authorize(
     _ target: PreparedTarget,
@@ -382,15 +385,16 @@ extension DocumentDatabase {
         try await self.permission(for: target, auth)
       }
       permission.policyVersion = policyVersion
-      // What the hub took meanwhile, a commit or another policy, has found nothing to recheck.
+      // Commits and policy changes that the hub processed during the decision found no dependencies
+      // to recheck.
       let (taken, isSamePolicy) = hub.withTable { table in
         table.depend(id, on: permission.names)
         return (table.sequence, table.policyVersion == policyVersion)
       }
       guard isSamePolicy else { continue }
       if taken <= permission.sequence { return permission }
-      // Most commits concern nothing that decided; if each began the decision again, one that takes
-      // longer than the time between two commits would never end.
+      // Most commits do not affect the documents that decided. If every commit restarted the
+      // decision, a decision slower than the interval between commits would never end.
       let holds = try await storage.read { snapshot in
         try areUnchanged(
           permission.names,
@@ -404,7 +408,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// Whether documents are as a commit left them; false also when that is known no longer.
+  /// Returns true if documents are unchanged since a commit; false if that is no longer known.
   private func areUnchanged(
     _ names: Set<DocumentName>,
     of database: DatabaseName,
@@ -420,11 +424,11 @@ extension DocumentDatabase {
     }
   }
 
-  /// Why a subscriber may listen.
+  /// A subscriber's permission to listen, with the state it was based on.
   struct Permission: Sendable {
-    /// The documents that the policy has looked at.
+    /// The documents that the policy has read.
     var names: Set<DocumentName> = []
-    /// The commit whose state they showed.
+    /// The sequence number of the commit whose state they showed.
     var sequence: UInt64 = 0
     /// The time of that commit.
     var time = Timestamp(microseconds: 0)
@@ -454,10 +458,11 @@ extension DocumentDatabase {
     }
   }
 
-  /// Throws the refusal of a subscriber who was to be asked again from a moment on; false when it
-  /// may listen now, but perhaps could not at some time since that moment.
+  /// Rechecks the access of a subscriber since a given moment; throws if access is denied.
   ///
-  /// Runs behind short work: one commit can make thousands be asked.
+  /// Returns false if access is allowed now but may have been denied at some time since that
+  /// moment. Runs at lower priority than short work, because one commit can cause thousands of
+  /// rechecks.
   func isStillAuthorized(
     _ target: PreparedTarget,
     _ id: ListenTable.SubscriptionID,
@@ -480,17 +485,17 @@ extension DocumentDatabase {
     }
   }
 
-  /// Asks all listeners again, after the policy has changed.
+  /// Rechecks the access of all listeners; must be called after a change of the policy.
   package func recheckListeners() { hub.withTable { $0.recheckAll() } }
 
-  /// What was changed in a query's collections since a time, each document once.
+  /// Returns the changes in a query's collections since a time, one per document.
   private func changes(
     since time: Timestamp,
     in query: PreparedQuery
   ) async throws -> (changes: [DocumentChange], sequence: UInt64, readTime: Timestamp) {
     let database = query.query.database
     var changes: [DocumentName: DocumentChange] = [:]
-    // Reads at the time fail as this must, when the past that it needs is gone.
+    // A read at this time throws the right error if the past versions are gone.
     var last = try await read(.init(), database, at: .readTime(time)) { reader in
       try PastVersions.sequence(at: time, of: database, in: reader.snapshot)
     }.answer
@@ -528,7 +533,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// Records that are read at a time to find what has changed.
+  /// The number of log records read at a time to find changes.
   private static let changesPage = 200
 
   private func names(of query: Query, at time: Timestamp) async throws -> [DocumentName] {
@@ -566,13 +571,13 @@ extension DocumentDatabase {
       join.deleted = Set(now.documents.filter { $0.document == nil }.map(\.name))
       join.expectedCount = expectedCount
     }
-    // After the permission was decided; a shared window may be older.
+    // Read after the permission was decided; a shared window may be older.
     join.sequence = try await readPosition().sequence
     hub.withTable { $0.join(join) }
     return true
   }
 
-  /// The documents that a window lacks, unless nobody wants them any longer.
+  /// Returns the documents that a window lacks; throws `CancellationError` once it is unwanted.
   func documents(
     for reading: ListenTable.Reading,
     while isWanted: () -> Bool

@@ -1,15 +1,14 @@
 import Synchronization
 
-/// A client as a server can know it: the one whose listeners learn of a commit before the commit's
-/// own acknowledgement reaches it.
+/// A client as the server can identify it, to notify its listeners before acknowledging its commit.
 package enum ListenClient: Sendable, Hashable {
   /// The connection that carries all streams of the client.
   case connection(ObjectIdentifier)
-  /// The header fields that all requests of a web page share; pages may have them in common.
+  /// The header fields that all requests of a web page share; several pages may have the same.
   case page(String)
 }
 
-/// A wait until some listeners have given their transports everything that was queued before.
+/// A wait until a set of listeners have passed all earlier queued events to their transports.
 ///
 /// Listeners are added until `seal`; the wait ends when each of them is done, or with `end`.
 final class Handover: Sendable {
@@ -30,19 +29,19 @@ final class Handover: Sendable {
 
   private let state = Mutex(State())
 
-  /// Whether nobody waits any longer.
+  /// True if the wait has ended.
   var isOver: Bool { state.withLock(\.isOver) }
 
-  /// Adds a listener, which must say when it is done.
+  /// Adds a listener, which must later call `done`.
   func add() { state.withLock { $0.pendingCount += 1 } }
 
-  /// A listener has given everything to its transport, or is gone.
+  /// Records that a listener has passed everything to its transport, or has been closed.
   func done() { change { $0.pendingCount -= 1 } }
 
-  /// No more listeners are added.
+  /// Records that no more listeners will be added.
   func seal() { change { $0.isSealed = true } }
 
-  /// Ends the wait, whatever the listeners have done.
+  /// Ends the wait, even if some listeners are not done.
   func end() { change { $0.isOver = true } }
 
   private func change(_ body: (inout State) -> Void) {
@@ -53,7 +52,7 @@ final class Handover: Sendable {
     waiter?.resume()
   }
 
-  /// Returns when the wait is over; one task may wait.
+  /// Returns when the wait is over; only one task may call it.
   func wait() async {
     await withCheckedContinuation { continuation in
       let isOver = state.withLock { state in

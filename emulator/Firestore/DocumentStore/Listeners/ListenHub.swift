@@ -6,9 +6,9 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// Follows the event log for all listeners and tells each what concerns it.
+/// Follows the event log for all listeners and sends each one the changes that concern it.
 ///
-/// Listeners are told while `run` runs.
+/// Listeners are notified only while `run` is running.
 final class ListenHub: Sendable {
   private struct State {
     var table = ListenTable()
@@ -17,9 +17,9 @@ final class ListenHub: Sendable {
   }
 
   private let state = Mutex(State())
-  /// The number of the store, by which tokens of another one are told; 0 until it is known.
+  /// The number of the store, which identifies tokens of other stores; 0 until it is known.
   private let storeNumber = Atomic<UInt64>(0)
-  /// The turns of listeners that read what they are told first.
+  /// Limits the number of listeners that read their initial results at a time.
   let gate = ReadGate(listenersMax)
   private let jobs: AsyncStream<(ListenSession.Job, ListenSession)>
   private let jobSink: AsyncStream<(ListenSession.Job, ListenSession)>.Continuation
@@ -31,10 +31,10 @@ final class ListenHub: Sendable {
     (readings, readingSink) = AsyncStream.makeStream()
   }
 
-  /// Changes who listens to what; what has to be read for it is read by `run`.
+  /// Changes the table of subscriptions; `run` performs the reads that the change requires.
   ///
-  /// Whoever was told something is woken when the lock is free again: waking a task takes its own
-  /// lock, under which a cancellation may be waiting for this one.
+  /// Listeners with queued changes are woken when the lock is released. Waking a task takes the
+  /// task's own lock, and a cancellation that holds that lock may be waiting for this one.
   @discardableResult
   func withTable<Result>(_ body: (inout ListenTable) -> sending Result) -> sending Result {
     let (result, readings, chores) = state.withLock { state in
@@ -65,12 +65,12 @@ final class ListenHub: Sendable {
     }
   }
 
-  /// The open listeners of a client.
+  /// Returns the open listeners of a client.
   func sessions(of client: ListenClient) -> [ListenSession] {
     state.withLock { state in state.sessionsOfClients[client].map { Array($0.values) } ?? [] }
   }
 
-  /// Open sessions and the views that they share.
+  /// The number of open sessions and of the views they share.
   var counts: (sessions: Int, views: Int) {
     state.withLock { ($0.sessions.count, $0.table.viewCount) }
   }
@@ -79,7 +79,7 @@ final class ListenHub: Sendable {
 
   // MARK: Tokens
 
-  /// The token of a time.
+  /// Returns the resume token of a time.
   func token(_ time: Timestamp, of database: DatabaseName) -> [UInt8] {
     ResumeToken(
       store: storeNumber.load(ordering: .relaxed),
@@ -88,7 +88,7 @@ final class ListenHub: Sendable {
     ).bytes
   }
 
-  /// What a client's token means here.
+  /// Decodes a client's resume token.
   func read(token: [UInt8], of database: DatabaseName) throws(StatusError) -> ResumeToken.Reading {
     try ResumeToken.read(
       token,
@@ -115,14 +115,14 @@ final class ListenHub: Sendable {
   }
 
   private func follow(_ store: DocumentDatabase) async throws {
-    // Others are waiting for what will not be taken any more.
+    // Other tasks wait for records that will not be processed any more.
     defer { withTable { $0.end() } }
     while !Task.isCancelled {
       let start = store.storage.sequence
       withTable { $0.begin(after: start) }
       do {
         for try await entries in store.tailer.entries(after: start) {
-          // One at a time: others need the table, and its lock is not fair.
+          // One at a time: other tasks need the table, and its lock is not fair.
           for entry in entries {
             guard !Task.isCancelled else { return }
             withTable { $0.take(entry) }
@@ -137,7 +137,7 @@ final class ListenHub: Sendable {
     }
   }
 
-  /// Tells listeners to whom nothing happens, from time to time, how far they know everything.
+  /// Periodically sends idle listeners the time up to which they have received every change.
   private func tellTime(_ store: DocumentDatabase) async throws {
     while true {
       try await store.clock.sleep(for: store.configuration.listenerTimeInterval)
@@ -145,13 +145,13 @@ final class ListenHub: Sendable {
       do {
         try await tellTimeOnce(store)
       } catch let error as StorageError {
-        // It is told another time; nothing else depends on it.
+        // The time will be sent on a later iteration; nothing else depends on it.
         store.logger.warning("Listeners are not told the time", metadata: ["error": "\(error)"])
       }
     }
   }
 
-  /// Tells listeners to whom nothing happens how far they know everything now.
+  /// Sends idle listeners the current time up to which they have received every change.
   func tellTimeOnce(_ store: DocumentDatabase) async throws {
     let (readTime, sequence) = try await store.readPosition()
     withTable { table in
@@ -164,7 +164,7 @@ final class ListenHub: Sendable {
     for session in sessions { session.wake() }
   }
 
-  /// Has a target's documents read when it is its turn.
+  /// Queues the read of a target's documents.
   func read(_ job: ListenSession.Job, for session: ListenSession) {
     jobSink.yield((job, session))
   }
@@ -208,6 +208,6 @@ final class ListenHub: Sendable {
   }
 
   private static let readsMax = 8
-  /// Listeners that read at a time.
+  /// The maximum number of listeners that read at a time.
   private static let listenersMax = 64
 }

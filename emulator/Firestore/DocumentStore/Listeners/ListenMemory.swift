@@ -1,9 +1,9 @@
-/// The share of a server's memory for slow readers that one listener's queue takes.
+/// A listener's account in the memory that a server sets aside for the queues of slow clients.
 package protocol ListenMemory: Sendable {
-  /// Holds exactly so many bytes from now on; false when there are too few.
+  /// Sets the number of bytes that the listener holds; returns false if too few are available.
   ///
-  /// One task at a time calls it.
+  /// Only one task at a time calls it.
   func hold(_ bytes: Int) -> Bool
-  /// Notes that the client has taken so many bytes.
+  /// Records that the client has taken this many bytes.
   func moved(_ bytes: Int)
 }

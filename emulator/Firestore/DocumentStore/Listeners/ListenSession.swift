@@ -4,27 +4,27 @@ import Identity
 package import RuntimeSupport
 import Synchronization
 
-/// One client's listener: its targets in one database, and what it is still to be told.
+/// A client's listener: its targets in one database and the queue of events for the client.
 ///
-/// One task adds and removes targets, one takes events; the events of a commit that concern several
-/// targets come together, followed by one `snapshot`. While nothing happens neither costs a thread.
-/// What waits for a slow client is bounded: beyond the bound its targets are reset, and their
-/// documents read again once the client takes what it has.
+/// One task adds and removes targets, and one task takes events. The events of a commit that
+/// concern several targets are delivered together, followed by one `snapshot`. An idle session
+/// occupies no thread. The queue for a slow client is bounded: beyond the limit its targets are
+/// reset, and their documents are read again once the client has taken the queued events.
 package final class ListenSession: Sendable {
-  /// The bounds of a session.
+  /// The limits of a session.
   package struct Configuration: Sendable {
-    /// Targets of one session.
+    /// The maximum number of targets of one session.
     package var targetsMax: Int
-    /// Stored bytes of commits that wait for the client.
+    /// The maximum stored size of commits queued for the client.
     package var waitingBytesMax: Int
-    /// Commits that wait for the client.
+    /// The maximum number of commits queued for the client.
     package var waitingCommitsMax: Int
-    /// Bytes of results that are gathered before the client gets the first ones.
+    /// The bytes of results collected before the first ones are sent to the client.
     package var resultBytesMax: Int
-    /// Targets whose documents are read at a time.
+    /// The maximum number of targets whose documents are read at a time.
     package var readsMax: Int
 
-    /// Bounds; the defaults suit phones.
+    /// Creates limits; the defaults suit phones.
     package init(
       targetsMax: Int = 10_000,
       waitingBytesMax: Int = 8 << 20,
@@ -46,13 +46,13 @@ package final class ListenSession: Sendable {
     var id: Int32
     var prepared: PreparedTarget
     var isOnce: Bool
-    /// Whether some of its documents are told, or queued.
+    /// True if some of the target's documents have been sent or queued.
     var isTold = false
-    /// Whether all its documents were told.
+    /// True if all of the target's documents have been sent.
     var isCurrent = false
-    /// Whether the client must forget what it has before it is told more.
+    /// True if the client must discard the target's documents before it receives more.
     var needsReset = false
-    /// Whether the target is to begin again, so that nothing more is queued for it.
+    /// True if the target is about to start over, so that nothing more is queued for it.
     var isOutdated = false
   }
 
@@ -62,20 +62,20 @@ package final class ListenSession: Sendable {
     case current(SubscriptionID, Timestamp)
     case failure(SubscriptionID, StatusError)
     case reset(SubscriptionID)
-    /// Whether the client may still listen is to be asked before more is told.
+    /// A recheck of the client's access, due before any later item is sent.
     case recheck(SubscriptionID, AccessMoment)
     case commit(ListenedCommit)
     case time(Timestamp)
-    /// A wait for the client's transport to have everything before this item.
+    /// A wait until the client's transport has everything before this item.
     case handover(Handover)
   }
 
-  /// A part of what a target has when it is taken on.
+  /// A part of a target's initial documents.
   struct Results {
     var changes: ArraySlice<ListenedChange>
     var count: ResultCount?
     var time: Timestamp
-    /// What they take while they wait, if that is bounded here.
+    /// The bytes that the results take in the queue; 0 if the session does not limit them.
     var bytes: Int
 
     init(
@@ -95,39 +95,39 @@ package final class ListenSession: Sendable {
     var subscriptions: [Int32: SubscriptionID] = [:]
     var targets: [SubscriptionID: Target] = [:]
     var items: Deque<Item> = []
-    /// What the commits among `items` take, and how many there are.
+    /// The bytes and the number of the commits in `items`.
     var commitBytes = 0
     var commitCount = 0
-    /// What the results among `items` take.
+    /// The bytes of the results in `items`.
     var resultBytes = 0
-    /// What the events take that were taken last, and that the transport may not have yet.
+    /// The bytes of the events taken last, which may not have reached the transport yet.
     var takenBytes = 0
-    /// What reads keep that wait for the client.
+    /// The bytes kept by reads that wait for the client.
     var keptBytes = 0
-    /// What of all these is held of the memory for slow readers.
+    /// The bytes currently reported to the memory for slow clients.
     var heldBytes = 0
-    /// The last wait among `items`.
+    /// The last handover in `items`.
     var handover: Handover?
     /// The tasks that read documents of targets.
     var reads: [SubscriptionID: Task<Void, any Error>] = [:]
-    /// The tasks whose targets begin again, which are cancelled once no lock is held.
+    /// The read tasks of targets that start over; cancelled once no lock is held.
     var outdatedReads: [Task<Void, any Error>] = []
-    /// Subscriptions of which the client does not know all documents yet.
+    /// The subscriptions whose documents the client does not have completely yet.
     var incomplete: Set<SubscriptionID> = []
-    /// Those of them of which it knows some.
+    /// The incomplete subscriptions of which the client has some documents.
     var partly: Set<SubscriptionID> = []
-    /// Targets that are to begin anew, of which the client knows what is no longer so.
+    /// The number of targets about to start over, whose documents at the client are out of date.
     var outdatedCount = 0
-    /// The latest time that was not told because of these.
+    /// The latest time that was withheld because of partial or outdated targets.
     var held: Timestamp?
     var isClosed = false
     var isInterrupted = false
     var waiter: CheckedContinuation<Void, Never>?
     var roomWaiters: [CheckedContinuation<Bool, Never>] = []
     var nextTargetID: Int32 = 1
-    /// Targets whose documents are to be read.
+    /// The number of targets whose documents are still to be read.
     var jobCount = 0
-    /// Those of them that are being read.
+    /// The number of targets whose documents are being read.
     var readCount = 0
   }
 
@@ -143,10 +143,10 @@ package final class ListenSession: Sendable {
   private let database: DatabaseName
   private let auth: AuthContext
   private let configuration: Configuration
-  /// The client whose listener this is, if it is known.
+  /// The client this listener belongs to, if known.
   let client: ListenClient?
   private let memory: (any ListenMemory)?
-  /// Held while `memory` is asked; no other lock is held then.
+  /// Held during calls to `memory`; no other lock is held then.
   private let counting = Mutex<Void>(())
   private let state = Mutex(State())
 
@@ -168,10 +168,10 @@ package final class ListenSession: Sendable {
 
   // MARK: Targets
 
-  /// Takes on a target, which replaces one of the same id; 0 lets the session choose the id.
+  /// Adds a target, replacing one with the same ID; with ID 0, the session chooses the ID.
   ///
-  /// What is wrong with the target is told by a `removed` event with its cause. Waits while the
-  /// client leaves too many answers untaken.
+  /// An invalid target is reported by a `removed` event with its cause. Waits while the client has
+  /// too many responses to take.
   package func add(_ request: ListenRequest, id: Int32) async {
     await waitForRoom { $0.items.count < Self.answersMax && $0.jobCount < Self.answersMax }
     let id = id == 0 ? makeTargetID() : id
@@ -205,7 +205,7 @@ package final class ListenSession: Sendable {
       let subscription = table.subscribe(self, to: target.prepared)
       let isWanted = state.withLock { state in
         guard !state.isClosed, state.subscriptions[target.id] == old else {
-          // The client has removed it meanwhile.
+          // The client has removed the target in the meantime.
           if old != nil { state.forgetOutdated() }
           return false
         }
@@ -234,14 +234,14 @@ package final class ListenSession: Sendable {
     store.hub.read(job, for: self)
   }
 
-  /// Refuses a target that cannot even be read; one of the same id ends.
+  /// Refuses a target that could not be decoded; an existing target with the same ID ends.
   package func refuse(_ id: Int32, _ cause: StatusError) async {
     await waitForRoom { $0.items.count < Self.answersMax }
     drop(id)
     tell(.removed(id, cause: cause))
   }
 
-  /// Ends a target; the answer is a `removed` event, also for an id that is not in use.
+  /// Ends a target; responds with a `removed` event, even if the ID is not in use.
   package func remove(_ id: Int32) async {
     await waitForRoom { $0.items.count < Self.answersMax }
     drop(id)
@@ -255,7 +255,7 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// Forgets a target; what is queued for it will not be told.
+  /// Removes a target and its queued items.
   private func drop(_ id: Int32) {
     let dropped = state.withLock { state -> (SubscriptionID, Released)? in
       guard let subscription = state.subscriptions.removeValue(forKey: id) else { return nil }
@@ -269,9 +269,9 @@ package final class ListenSession: Sendable {
     count()
   }
 
-  /// Ends all targets at once, without a message.
+  /// Ends all targets at once, without an event.
   ///
-  /// What is queued is dropped, and what is being read for the targets is cancelled.
+  /// Drops the queue and cancels the reads in progress.
   package func close() {
     let old = state.withLock { state in
       defer { state = State(isClosed: true) }
@@ -289,10 +289,10 @@ package final class ListenSession: Sendable {
 
   // MARK: Reading
 
-  /// Reads what a target is told first; the hub calls it.
+  /// Reads a target's initial documents; called by the hub.
   func read(_ job: Job) async {
     defer { finish(job) }
-    // A few at a time, so that one client neither fills the memory nor takes all turns.
+    // A few reads at a time, so that one client neither fills the memory nor takes all permits.
     while !beginRead() {
       await waitForRoom { [configuration] in
         $0.resultBytes <= configuration.resultBytesMax && $0.readCount < configuration.readsMax
@@ -304,7 +304,7 @@ package final class ListenSession: Sendable {
       guard wants(job.subscription) else { return }
       try await readCancellably(job)
     } catch is CancellationError {
-      // The target is gone or begins again: what happens is kept for it no longer.
+      // The target is gone or starts over; changes are no longer kept for it.
       store.hub.withTable { $0.unsubscribe(job.subscription) }
     } catch {
       deliver(failure: store.told(error), of: job.subscription)
@@ -313,9 +313,9 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// Reads a target's documents until they are read, or the client wants them no longer.
+  /// Reads a target's documents until they are complete or the client no longer wants them.
   private func readCancellably(_ job: Job) async throws {
-    // The session owns the task and cancels it when the target ends; this waits for its end.
+    // The session owns the task and cancels it when the target ends; this method waits for its end.
     let read = Task {
       try await store.listen(
         self,
@@ -340,10 +340,10 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// Whether the client still wants a subscription's documents.
+  /// Returns true if the client still wants a subscription's documents.
   func wants(_ id: SubscriptionID) -> Bool { state.withLock { $0.wants(id) } }
 
-  /// Takes one of the session's reads; false when there is none to take.
+  /// Takes a permit for one of the session's reads; returns false if none is free.
   private func beginRead() -> Bool {
     state.withLock { state in
       guard
@@ -365,18 +365,18 @@ package final class ListenSession: Sendable {
     for waiter in waiters { waiter.resume(returning: true) }
   }
 
-  /// Lets the client forget what it has of a target before it is told more.
+  /// Marks a subscription so that the client discards its documents before it receives more.
   func reset(_ id: SubscriptionID) { state.withLock { $0.targets[id]?.needsReset = true } }
 
-  /// Queues the first results of a large target and returns when the client has taken most of them.
+  /// Queues the first results of a large target and returns once the client has taken most of them.
   ///
-  /// `bytes` are what the read keeps until it goes on.
+  /// `bytes` is the memory that the read holds until it continues.
   func deliverEarly(_ results: Results, of id: SubscriptionID, keeping bytes: Int) async {
     state.withLock { $0.keptBytes += bytes }
     defer { state.withLock { $0.keptBytes -= bytes } }
     deliver(results, of: id)
     wake()
-    // Others take the turn of one whose client is slow.
+    // While this client is slow, other reads use its permit.
     store.hub.gate.leave()
     await waitForRoom { [configuration] in
       $0.resultBytes <= configuration.resultBytesMax || !$0.wants(id)
@@ -384,10 +384,10 @@ package final class ListenSession: Sendable {
     await store.hub.gate.enter()
   }
 
-  /// The bytes of results that wait for the client.
+  /// The bytes of results queued for the client.
   var queuedResultBytes: Int { state.withLock { $0.resultBytes } }
 
-  /// How many bytes of results are gathered before the first ones are told.
+  /// The bytes of results collected before the first ones are sent.
   var resultBytesMax: Int { configuration.resultBytesMax }
 
   private func waitForRoom(_ hasRoom: @Sendable (borrowing State) -> Bool) async {
@@ -404,13 +404,13 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// Answers that a client may leave untaken before no more of its requests are read.
+  /// The maximum number of queued responses; beyond it, no more of the client's requests are read.
   private static let answersMax = 1000
 
-  // MARK: What the hub tells
+  // MARK: Deliveries from the hub
 
-  // The hub's lock is held meanwhile, so none of these wakes the task that takes events: the hub
-  // does so later.
+  // The hub calls these methods with its lock held, so none of them wakes the task that takes
+  // events; the hub wakes it later.
 
   func deliver(_ results: Results, of id: SubscriptionID) {
     guard !results.changes.isEmpty || results.count != nil else { return }
@@ -432,7 +432,7 @@ package final class ListenSession: Sendable {
 
   /// Adds the listener to a wait, unless its transport has everything already.
   ///
-  /// A listener that has not kept up with an earlier wait is not waited for again until it has.
+  /// A listener that has not finished an earlier wait in time is not added again until it has.
   func deliver(_ handover: Handover) {
     state.withLock { state in
       guard !state.isClosed, !(state.items.isEmpty && state.waiter != nil),
@@ -452,7 +452,7 @@ package final class ListenSession: Sendable {
     enqueue(.recheck(id, moment))
   }
 
-  /// Tells that nothing has changed up to a time, unless something else will tell it.
+  /// Reports that nothing has changed up to a time, unless a queued item will report it.
   func deliver(_ time: Timestamp) {
     state.withLock { state in
       guard state.items.isEmpty, state.targets.values.contains(where: \.isCurrent) else { return }
@@ -487,14 +487,15 @@ package final class ListenSession: Sendable {
     wake()
   }
 
-  /// Drops what is queued for a slow client, because others need the memory; its targets are reset
-  /// when it takes more.
+  /// Drops the queue of a slow client because other clients need the memory.
+  ///
+  /// The client's targets are reset when it takes more events.
   package func dropQueued() {
     state.withLock { $0.startAgain() }
     wake()
   }
 
-  /// Wakes the task that takes events, and ends what is no longer needed.
+  /// Wakes the task that takes events and cancels outdated reads.
   func wake() {
     let (waiter, released) = state.withLock { state in
       (state.waiter.take(), state.takeOutdated())
@@ -504,7 +505,7 @@ package final class ListenSession: Sendable {
     count()
   }
 
-  /// Counts what the session holds in memory, and drops it when there is too little for all.
+  /// Reports the session's memory use, and drops the queue if there is too little memory for all.
   private func count() {
     guard let memory else { return }
     let fits = counting.withLock { _ in
@@ -529,19 +530,19 @@ package final class ListenSession: Sendable {
         state.heldBytes = state.takenBytes
         return state.takenBytes
       }
-      // What is on its way to the transport is little, and counted again with what follows.
+      // The events on their way to the transport are few; they are counted again with later ones.
       _ = memory.hold(bytes)
     }
   }
 
-  /// Bytes of a session that are not counted: little beside what the stream itself takes.
+  /// The bytes up to which a session's queue is not counted, because the stream itself takes more.
   private static let uncountedBytesMax = 16 << 10
 
-  // MARK: What the client takes
+  // MARK: Events for the client
 
-  /// The next events, at least one; nil when the session is closed or the task cancelled.
+  /// Returns the next events, at least one; nil if the session is closed or the task cancelled.
   ///
-  /// One task at a time may ask.
+  /// Only one task at a time may call it.
   package func next() async -> [ListenEvent]? {
     while true {
       let moved = state.withLock { state in
@@ -579,9 +580,9 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// Lets the task that takes events go on, to its end.
+  /// Resumes the task that takes events, so that it ends.
   ///
-  /// Called while the task's own lock is held, so it takes no other than the session's.
+  /// Called while the task's own lock is held, so it takes no lock except the session's.
   private func interrupt() {
     let waiter = state.withLock { state in
       state.isInterrupted = true
@@ -599,26 +600,26 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// What was taken from the queue.
+  /// The result of taking items from the queue.
   private struct Taken {
     var events: [ListenEvent] = []
-    /// Targets whose documents are to be read again.
+    /// The targets whose documents are to be read again.
     var anew: [(target: Target, old: SubscriptionID)] = []
-    /// Subscriptions that have served.
+    /// The subscriptions that are no longer needed.
     var ended: [SubscriptionID] = []
-    /// A subscription that is to be asked about before anything else is taken.
+    /// A subscription whose access has to be rechecked before anything else is taken.
     var recheck: (SubscriptionID, AccessMoment)?
     var roomWaiters: [CheckedContinuation<Bool, Never>] = []
-    /// Waits for what was taken before, which the transport has.
+    /// The waits that end because the transport has everything taken before.
     var handovers: [Handover] = []
-    /// What the events take.
+    /// The bytes of the events.
     var bytes = 0
     var isClosed = false
   }
 
-  /// Ends a target that the client may no longer listen to.
+  /// Rechecks access to a target and ends the target if access is denied.
   ///
-  /// One of which it might have had no right to some of what is queued begins anew.
+  /// If the client may have lacked access to some of the queued changes, the target starts over.
   private func recheck(_ id: SubscriptionID, since moment: AccessMoment) async {
     guard let target = state.withLock({ $0.targets[id]?.prepared }) else { return }
     do {
@@ -645,7 +646,7 @@ package final class ListenSession: Sendable {
           continue
         }
         if case .recheck(let id, let moment) = item {
-          // What was taken before is told first.
+          // The events taken so far are sent first.
           guard taken.events.isEmpty else { break }
           taken.recheck = (id, moment)
           state.items.removeFirst()
@@ -676,7 +677,7 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// Takes as many results as one batch of events may have; nil when that is all of them.
+  /// Takes as many results as fit into one batch of events; returns nil if all of them fit.
   private func takePart(
     of results: Results,
     _ id: SubscriptionID,
@@ -710,8 +711,8 @@ package final class ListenSession: Sendable {
       guard let target = state.reset(id, &taken.events) else { return }
       state.partly.insert(id)
       append([(target.id, Array(results.changes))], at: results.time, to: &taken)
-      // The client compares the count with what it has by then: before the departures, one of them
-      // could stand in for a document that the client has lost.
+      // The client compares the count with the documents it then has. If the filter came before the
+      // departures, a departing document could hide the loss of another one.
       if let count = results.count {
         taken.events.append(.filter(target.id, count: count.count, names: count.names))
       }
@@ -746,8 +747,9 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// The changes of a commit by target, and those for which they will never be known; nil when some
-  /// are not known yet.
+  /// Returns the changes of a commit by target, and the subscriptions whose changes are lost.
+  ///
+  /// Returns nil if some changes are not known yet.
   private func changes(
     of commit: ListenedCommit,
     _ state: borrowing State
@@ -776,12 +778,13 @@ package final class ListenSession: Sendable {
       return
     }
     state.held = nil
-    // A client takes the token for all its targets, also for one that it knows nothing of yet.
+    // A client applies the token to all its targets, including one whose documents it does not
+    // have.
     let token = state.incomplete.isEmpty ? token(time) : []
     taken.events.append(.snapshot(readTime: time, token: token))
   }
 
-  /// Adds what has become of documents, each once, whatever the number of its targets.
+  /// Adds the changes of documents, one event per document regardless of the number of its targets.
   private func append(
     _ changes: [(target: Int32, changes: [ListenedChange])],
     at time: Timestamp,
@@ -809,19 +812,20 @@ package final class ListenSession: Sendable {
     }
   }
 
-  /// Whether what no longer belongs to a target may be what the client must not see.
+  /// True if a document that has left a target may be one that the client must not see.
   private var hidesFormer: Bool { auth != .admin && !store.accessPolicy.isOpen(database) }
 
   private func token(_ time: Timestamp) -> [UInt8] { store.hub.token(time, of: database) }
 
-  /// Events taken at a time.
+  /// The maximum number of events taken at a time.
   private static let eventsMax = 256
-  /// The bytes of the events taken at a time, after which no more are added; they cannot be dropped
-  /// any more when their client does not read.
+  /// The bytes of events taken at a time, after which no more are added.
+  ///
+  /// Taken events can no longer be dropped if the client does not read.
   private static let eventBytesMax = 1 << 20
 }
 
-/// What one commit makes of a document in all targets of a listener.
+/// The outcome of one commit for a document in all targets of a listener.
 private struct DocumentFate {
   private var document: ListenedDocument?
   private var isDeleted = false
@@ -853,7 +857,7 @@ private struct DocumentFate {
   }
 }
 
-/// What others wait for, to be resumed once no lock is held.
+/// Tasks and waiters to cancel or resume once no lock is held.
 private struct Released {
   var reads: [Task<Void, any Error>] = []
   var roomWaiters: [CheckedContinuation<Bool, Never>] = []
@@ -865,19 +869,19 @@ private struct Released {
 }
 
 extension ListenSession.State {
-  /// Forgets a subscription.
+  /// Removes a subscription.
   fileprivate mutating func forget(_ id: ListenSession.SubscriptionID) {
     targets[id] = nil
     incomplete.remove(id)
     if partly.remove(id) != nil { release() }
   }
 
-  /// Whether more is to be queued for a subscription.
+  /// Returns true if more may be queued for a subscription.
   fileprivate func wants(_ id: ListenSession.SubscriptionID) -> Bool {
     targets[id].map { !$0.isOutdated } ?? false
   }
 
-  /// Drops what is queued for a subscription that is gone.
+  /// Drops the queued items of a subscription that has ended.
   fileprivate mutating func dropItems(of id: ListenSession.SubscriptionID) {
     var kept: Deque<ListenSession.Item> = []
     for item in items {
@@ -899,11 +903,11 @@ extension ListenSession.State {
     items = kept
   }
 
-  /// Drops what is queued for a slow client; its targets are reset when it reads on.
+  /// Drops the queue of a slow client; its targets are reset when it reads on.
   fileprivate mutating func startAgain() {
     guard !isClosed else { return }
     var kept: Deque<ListenSession.Item> = []
-    // Those whose documents are still being read have missed nothing.
+    // Targets whose documents are still being read have missed nothing.
     var resets = Set(targets.filter(\.value.isTold).keys)
     for item in items {
       switch item {
@@ -923,7 +927,7 @@ extension ListenSession.State {
     resultBytes = 0
   }
 
-  /// The read of a subscription and all who wait for room, which look again.
+  /// Removes the read of a subscription and all tasks waiting for room, which check again.
   fileprivate mutating func release(readOf id: ListenSession.SubscriptionID) -> Released {
     Released(
       reads: reads.removeValue(forKey: id).map { [$0] } ?? [],
@@ -931,27 +935,27 @@ extension ListenSession.State {
     )
   }
 
-  /// The reads of targets that begin again, and all who wait for room; nil when there are none.
+  /// Removes the reads of outdated targets and all tasks waiting for room; nil without such reads.
   fileprivate mutating func takeOutdated() -> Released? {
     guard !outdatedReads.isEmpty else { return nil }
     defer { outdatedReads = [] }
     return Released(reads: outdatedReads, roomWaiters: takeRoomWaiters())
   }
 
-  /// Takes note that a target that was to begin anew does so, or is gone.
+  /// Records that an outdated target has started over or is gone.
   fileprivate mutating func forgetOutdated() {
     outdatedCount -= 1
     release()
   }
 
-  /// Queues what was held back, when nothing holds it back any longer.
+  /// Queues the withheld time once nothing withholds it any longer.
   private mutating func release() {
     guard partly.isEmpty, outdatedCount == 0, let time = held else { return }
     held = nil
     items.append(.time(time))
   }
 
-  /// The target of a subscription, which is reset first if that is due.
+  /// Returns the target of a subscription, adding a reset event first if one is due.
   fileprivate mutating func reset(
     _ id: ListenSession.SubscriptionID,
     _ events: inout [ListenEvent]

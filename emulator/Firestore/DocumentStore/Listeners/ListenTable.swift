@@ -5,32 +5,33 @@ import Events
 import QueryEngine
 import RuntimeSupport
 
-/// From when on it has to be asked whether a subscriber may still listen.
+/// The moment from which a subscriber's access has to be rechecked.
 struct AccessMoment: Sendable {
-  /// The commit that has changed what the permission depends on, or the last one taken before the
-  /// policy was changed.
+  /// The commit that changed a document the permission depends on.
+  ///
+  /// After a change of the policy, the last commit processed before it.
   var sequence: UInt64
   var time: Timestamp
   var policyVersion: UInt64
 }
 
-/// Who listens to what, and what each commit means to them: a state machine without time.
+/// The subscriptions and the effect of each commit on them: a state machine without a clock.
 ///
-/// Subscribers of one and the same target share a view. A view of a query without limit keeps
-/// nothing: a commit's own record tells what enters, changes and leaves. A view of a query with a
+/// Subscribers of the same target share a view. A view of a query without limit keeps no documents:
+/// a commit's own record shows which documents enter, change and leave. A view of a query with a
 /// limit or an offset keeps a window of results.
 ///
-/// A subscriber joins in three steps, so that it misses nothing and gets nothing twice: it is noted
-/// before its documents are read; what happens meanwhile is kept for it; and once every commit that
-/// the read shows has been taken, it goes live.
+/// A subscriber joins in three steps, so that it misses nothing and gets nothing twice. It is
+/// registered before its documents are read. Changes made during the read are kept for it. Once
+/// every commit that the read shows has been processed, it becomes live.
 struct ListenTable: Sendable {
   typealias ViewID = ViewIndex.ViewID
   typealias SubscriptionID = UInt64
 
-  /// What changes kept for one joining subscriber may take, in stored bytes.
+  /// The maximum stored size of changes kept for one joining subscriber.
   static let backlogBytesMax = 32 << 20
 
-  /// Commits that one window keeps while documents are read for it.
+  /// The maximum number of commits that one window keeps while documents are read for it.
   static let waitingMax = 10_000
 
   /// A view's subject.
@@ -40,10 +41,10 @@ struct ListenTable: Sendable {
   }
 
   private enum Shape {
-    /// All that match, of which nothing is kept.
+    /// All matching documents, none of which is kept.
     case results(PreparedQuery)
     case documents([DocumentName])
-    /// The window itself is in `windows`.
+    /// A window, which is stored in `windows`.
     case window(PreparedQuery)
   }
 
@@ -52,23 +53,25 @@ struct ListenTable: Sendable {
     var database: DatabaseName
     var shape: Shape
     var subscribers: Set<SubscriptionID> = []
-    /// How many documents match after the last record taken, if that is known.
+    /// The number of matching documents after the last processed record, if known.
     var count: Int?
-    /// By how much the last commit that concerned the view has changed their number.
+    /// The change in the number of matching documents by the last commit that affected the view.
     var growth = 0
   }
 
-  /// A window with the commits that it has still to take.
+  /// A window with the commits that are still to be applied to it.
   fileprivate struct Window {
     var results: ResultWindow
-    /// Whether documents are being read for it.
+    /// True if documents are being read for the window.
     var isReading: Bool
-    /// What the commit did after which documents were missing.
+    /// The effect of the commit after which documents were missing.
     var shift: ResultWindow.Shift?
-    /// The commits since; the first one made documents go missing, unless the view is new.
+    /// The commits since documents went missing, starting with the commit that caused it.
+    ///
+    /// For a new view, all commits since its creation.
     var waiting: Deque<(record: RelevantChanges, delta: LaterChanges)> = []
     var isNew: Bool
-    /// Subscribers that wait for results.
+    /// The subscribers that wait for results.
     var joiners: [Join] = []
   }
 
@@ -78,24 +81,25 @@ struct ListenTable: Sendable {
     var changes: [DocumentChange]
   }
 
-  /// A subscriber of a window that wants the results.
+  /// A window's subscriber that waits for the results.
   struct Join: Sendable {
     var subscription: SubscriptionID
-    /// The last commit that the results must show: the permission was decided after it, and clients
-    /// know that it was made.
+    /// The last commit that the results must show.
+    ///
+    /// The permission was decided after it, and clients know that it was made.
     var sequence: UInt64
-    /// What the subscriber has from an earlier stream, with the documents' update times.
+    /// The documents the subscriber has from an earlier stream, with their update times.
     var known: [DocumentName: Timestamp] = [:]
-    /// Those of `known` that do not exist any longer.
+    /// The documents in `known` that no longer exist.
     var deleted: Set<DocumentName> = []
-    /// How many documents the subscriber says it has.
+    /// The number of documents the subscriber says it has.
     var expectedCount: Int?
   }
 
   private struct Subscription {
     var session: ListenSession
     var view: ViewID
-    /// What happened since the subscriber was noted; nil once it is live.
+    /// The changes since the subscriber was registered; nil once it is live.
     var backlog: Backlog?
   }
 
@@ -120,7 +124,7 @@ struct ListenTable: Sendable {
     }
   }
 
-  /// What must be read for a window.
+  /// A read that a window requires.
   struct Reading: Sendable {
     var view: ViewID
     var query: Query
@@ -128,61 +132,62 @@ struct ListenTable: Sendable {
     var time: Timestamp?
   }
 
-  /// The last record taken.
+  /// The sequence number of the last processed record.
   private(set) var sequence: UInt64 = 0
-  /// The time as of which everything was told.
+  /// The time up to which every change has been sent.
   private(set) var time = Timestamp(microseconds: 0)
   private var views: [ViewID: View] = [:]
   private var windows: [ViewID: Window] = [:]
   private var viewIDs: [Subject: ViewID] = [:]
-  /// The numbers of matching documents of queries that nobody listens to now, as of a record.
+  /// The counts of queries that no client listens to now, as of a record.
   private var formerCounts: [Query: KnownCount] = [:]
   private var index = ViewIndex()
   private var subscriptions: [SubscriptionID: Subscription] = [:]
-  /// The documents on which it depends whether a subscriber may listen, of those not the
-  /// administrator's.
+  /// The documents that a subscriber's permission depends on, except for the administrator's.
   private var dependencies: [SubscriptionID: Set<DocumentName>] = [:]
-  /// The same, by document.
+  /// The inverse of `dependencies`: subscribers by document.
   private var dependents: [DocumentName: Set<SubscriptionID>] = [:]
-  /// How often the policy was changed.
+  /// The number of changes of the policy.
   private(set) var policyVersion: UInt64 = 0
   private var nextID: UInt64 = 1
-  /// Whether no more records will be taken.
+  /// True if no more records will be processed.
   private var isEnded = false
-  /// What waits until a record has been taken.
+  /// The actions that wait until a record has been processed.
   private var deferred: [(sequence: UInt64, action: @Sendable (inout ListenTable) -> Void)] = []
-  /// What has come up to be read; the hub takes it.
+  /// The reads that are due; the hub takes them.
   private var readings: [Reading] = []
-  /// What is to be done once the table is no longer locked.
+  /// The actions to perform once the table is no longer locked.
   private var chores = Chores()
 
-  /// What others are waiting for.
+  /// Work for after the table's lock is released.
   struct Chores: Sendable {
-    /// Listeners that were told something.
+    /// The listeners with queued changes.
     var sessions: [ObjectIdentifier: ListenSession] = [:]
     var others: [@Sendable () -> Void] = []
   }
 
-  /// The number of documents that matched a query once a record had been taken.
+  /// The number of documents that matched a query as of a processed record.
   struct KnownCount: Sendable, Equatable {
     var count: Int
     var sequence: UInt64
   }
 
-  /// Queries without listeners whose counts are kept: those of a phone's screens, many times over.
+  /// The maximum number of queries without listeners whose counts are kept.
+  ///
+  /// It is many times the number of queries on the screens of a phone app.
   private static let formerCountsMax = 1000
 
-  /// Whether something waits for a record.
+  /// True if an action waits for a record.
   var isWaiting: Bool { !deferred.isEmpty }
   var isEmpty: Bool { views.isEmpty && subscriptions.isEmpty && viewIDs.isEmpty }
   var viewCount: Int { views.count }
 
-  /// What a subscriber's window shows.
+  /// Returns the results in a subscriber's window.
   func windowResults(of id: SubscriptionID) -> [FirestoreDocument] {
     subscriptions[id].flatMap { windows[$0.view] }.map { Array($0.results.results) } ?? []
   }
 
-  /// Whether a subscriber is sent what happens as it happens.
+  /// Returns true if a subscriber receives changes as they happen.
   func isLive(_ id: SubscriptionID) -> Bool {
     subscriptions[id].map { $0.backlog == nil } ?? false
   }
@@ -197,7 +202,7 @@ struct ListenTable: Sendable {
     return chores
   }
 
-  /// Does something once the table is no longer locked.
+  /// Performs an action once the table is no longer locked.
   mutating func afterwards(_ action: @escaping @Sendable () -> Void) {
     chores.others.append(action)
   }
@@ -208,21 +213,21 @@ struct ListenTable: Sendable {
 
   // MARK: Time
 
-  /// Begins, or begins anew, after a commit.
+  /// Begins, or begins again, after a commit.
   mutating func begin(after sequence: UInt64) {
-    // Records may have been passed over.
+    // Records may have been skipped.
     if sequence > self.sequence { forgetCounts { _ in true } }
     self.sequence = max(sequence, self.sequence)
     runDeferred()
   }
 
-  /// No more records will be taken; whatever waits for one goes on.
+  /// Records that no more records will be processed; actions that wait for one run now.
   mutating func end() {
     isEnded = true
     runDeferred()
   }
 
-  /// Runs `action` once the record of a commit, and all before it, have been taken.
+  /// Runs `action` once the record of a commit and all earlier ones have been processed.
   mutating func after(
     _ sequence: UInt64,
     _ action: @escaping @Sendable (inout ListenTable) -> Void
@@ -238,7 +243,7 @@ struct ListenTable: Sendable {
     for item in due { item.action(&self) }
   }
 
-  /// Takes note that everything up to a time was told, and returns the latest such time.
+  /// Records that every change up to a time was sent, and returns the latest of these times.
   @discardableResult
   mutating func advance(to time: Timestamp) -> Timestamp {
     self.time = max(self.time, time)
@@ -247,7 +252,7 @@ struct ListenTable: Sendable {
 
   // MARK: Subscribers
 
-  /// Notes a subscriber; from now on nothing that concerns it is missed.
+  /// Registers a subscriber; from now on it misses no change that concerns it.
   mutating func subscribe(
     _ session: ListenSession,
     to target: PreparedTarget
@@ -259,7 +264,7 @@ struct ListenTable: Sendable {
     return id
   }
 
-  /// Notes on which documents it depends that a subscriber may listen.
+  /// Records the documents that a subscriber's permission depends on.
   mutating func depend(_ id: SubscriptionID, on names: Set<DocumentName>) {
     guard subscriptions[id] != nil else { return }
     forgetDependencies(of: id)
@@ -274,7 +279,7 @@ struct ListenTable: Sendable {
     }
   }
 
-  /// Every subscriber but the administrator's is to be asked again whether it may listen.
+  /// Requests a recheck of the access of every subscriber except the administrator's.
   mutating func recheckAll() {
     policyVersion += 1
     recheck(Set(dependencies.keys), sequence, time)
@@ -312,7 +317,7 @@ struct ListenTable: Sendable {
       shape = .window(query)
       index.insert(id, query)
       let results = ResultWindow(query)
-      // A window of nothing is filled.
+      // A window without places needs no read.
       let isReading = results.missing != nil
       let window = Window(results: results, isReading: isReading, isNew: isReading)
       windows[id] = window
@@ -340,7 +345,7 @@ struct ListenTable: Sendable {
 
   // MARK: Counts
 
-  /// The number of a query's results without limit, if a listener has shown it.
+  /// Returns the number of results of a query without limit, if a listener's view has counted it.
   func count(of query: Query) -> KnownCount? {
     if let id = viewIDs[.query(query)], let count = views[id]?.count {
       return KnownCount(count: count, sequence: sequence)
@@ -368,10 +373,10 @@ struct ListenTable: Sendable {
     return nextID
   }
 
-  /// Lets a subscriber of results or documents go live with what was read for it.
+  /// Makes a subscriber of results or documents live with the documents read for it.
   ///
-  /// `total` is the number of documents that match the view's query as of `sequence`, if it is known.
-  /// False when too much has happened since; then it must be read again.
+  /// `total` is the number of documents that match the view's query as of `sequence`, if known.
+  /// Returns false if too much has changed since; the documents must then be read again.
   mutating func join(
     _ id: SubscriptionID,
     with results: [ListenedChange],
@@ -393,7 +398,7 @@ struct ListenTable: Sendable {
     if let total { views[subscription.view]?.count = later.reduce(total) { $0 + $1.growth } }
     subscriptions[id]?.backlog = nil
     let time = advance(to: readTime)
-    // A count was made of what was read, so it comes before what happened since.
+    // The count refers to the documents read, so it comes before the changes since.
     if since.isEmpty || count != nil {
       subscription.session.deliver(
         .init(changes: results, count: count, time: time, bytes: bytes),
@@ -420,8 +425,7 @@ struct ListenTable: Sendable {
     return results.filter { last[$0.name] == nil } + last.values
   }
 
-  /// Lets a subscriber of a window go live as soon as the window has its results as of the join's
-  /// commit.
+  /// Makes a subscriber of a window live as soon as the window has results as of the join's commit.
   mutating func join(_ join: Join) {
     after(join.sequence) { $0.joinWindow(join) }
   }
@@ -465,7 +469,7 @@ struct ListenTable: Sendable {
 
   // MARK: Commits
 
-  /// Takes the next record: tells every live subscriber that it concerns.
+  /// Processes the next record and notifies every live subscriber that it concerns.
   mutating func take(_ entry: EventEntry) {
     let record = entry.record
     guard record.sequence > sequence else { return }
@@ -481,7 +485,7 @@ struct ListenTable: Sendable {
 
   private mutating func tell(_ record: CommitRecord, bytes: Int) {
     if !dependents.isEmpty {
-      // Before they are told anything of this commit.
+      // Rechecks come before anything of this commit is sent.
       let ids = record.changes.reduce(into: Set()) { $0.formUnion(dependents[$1.name] ?? []) }
       recheck(ids, record.sequence, record.commitTime)
     }
@@ -501,7 +505,8 @@ struct ListenTable: Sendable {
       for subscriber in view.subscribers {
         guard let subscription = subscriptions[subscriber] else { continue }
         if subscription.backlog != nil {
-          // Subscribers of windows get the window's results when they join, and need no backlog.
+          // Subscribers of windows get the window's results when they join, so they need no
+          // backlog.
           if case .now(let told) = delta, windows[id] == nil {
             subscriptions[subscriber]?.backlog?
               .append(told, record.sequence, growth: view.growth, bytes: bytes)
@@ -520,7 +525,7 @@ struct ListenTable: Sendable {
     for id in affected.keys { resetIfOverfull(id) }
   }
 
-  /// What a view's subscribers are to be told; nil when nothing.
+  /// Returns the changes for a view's subscribers; nil if there are none.
   private mutating func delta(
     of changes: [DocumentChange],
     in id: ViewID,
@@ -589,10 +594,10 @@ struct ListenTable: Sendable {
     for session in delta.resolve(outcome) { wake(session) }
   }
 
-  /// Whether somebody still waits for what is read for a window.
+  /// Returns true if a window still needs the documents of a read.
   func wants(_ reading: Reading) -> Bool { windows[reading.view]?.isReading == true }
 
-  /// Takes the documents that were read for a window, with the commit whose state they show.
+  /// Adds the documents read for a window; `sequence` is the commit whose state they show.
   mutating func filled(
     _ reading: Reading,
     with found: [FirestoreDocument],
@@ -606,7 +611,7 @@ struct ListenTable: Sendable {
     if window.isNew {
       window.isNew = false
       advance(to: readTime)
-      // What the read shows already concerns nobody: whoever joins gets the results.
+      // The read already shows these commits, and every joining subscriber gets the results.
       while let first = window.waiting.first, first.record.sequence <= sequence {
         window.waiting.removeFirst()
       }
@@ -625,10 +630,10 @@ struct ListenTable: Sendable {
     window.joiners = []
   }
 
-  /// Takes note that documents could not be read for a window.
+  /// Handles a failed read for a window.
   ///
-  /// Those who wait for a window that was never filled are refused, unless it was only too slow to
-  /// read; others begin anew.
+  /// If the window was never filled, its subscribers receive the error, unless the read was only
+  /// too slow. Otherwise they start over.
   mutating func failed(_ reading: Reading, _ error: StatusError) {
     guard let view = views[reading.view], let window = windows[reading.view] else { return }
     guard window.isNew, error != DocumentDatabase.tooOld else { return reset(reading.view) }
@@ -640,20 +645,20 @@ struct ListenTable: Sendable {
     remove(reading.view)
   }
 
-  /// Subscribers of a window that waits for too many commits begin anew.
+  /// Restarts the subscribers of a window that waits for too many commits.
   private mutating func resetIfOverfull(_ id: ViewID) {
     if windows[id]?.waiting.count ?? 0 > Self.waitingMax { reset(id) }
   }
 
-  // MARK: Beginning anew
+  // MARK: Starting over
 
-  /// Everybody who listens to a database begins anew.
+  /// Restarts all subscribers of a database.
   mutating func reset(_ database: DatabaseName) {
     forgetCounts { $0 == database }
     for (id, view) in views where view.database == database { reset(id) }
   }
 
-  /// Everybody begins anew, after records were lost.
+  /// Restarts all subscribers, after records were lost.
   mutating func resetAll() {
     forgetCounts { _ in true }
     for id in Array(views.keys) { reset(id) }
@@ -672,7 +677,7 @@ struct ListenTable: Sendable {
 }
 
 extension ListenTable.Window {
-  /// Applies a commit; nil when documents are missing now, and then they must be read.
+  /// Applies a commit; returns nil if documents are missing afterwards and must be read.
   fileprivate mutating func take(_ changes: [DocumentChange]) -> [ListenedChange]? {
     let shift = results.apply(changes)
     guard results.missing == nil else {
@@ -685,7 +690,7 @@ extension ListenTable.Window {
   }
 }
 
-/// A target that was checked.
+/// A target that has been checked.
 enum PreparedTarget: Sendable {
   case results(PreparedQuery)
   case window(PreparedQuery)
@@ -706,15 +711,16 @@ enum PreparedTarget: Sendable {
   }
 }
 
-/// How many documents a target has, and which, for a client that may have others.
+/// The number and names of a target's documents, for a client whose documents may differ.
 ///
-/// As production does, a client that goes on and that has documents which are no longer among the
-/// results is told, too. It finds them by itself, and here gets their departures besides.
+/// As in production, a resuming client is notified if it has documents that are no longer results.
+/// Production's clients find those documents with this filter; here, the client also receives their
+/// departures.
 struct ResultCount: Sendable {
   var count: Int
   var names: BloomFilter
 
-  /// The count of some names.
+  /// Creates the count of a set of names.
   init(_ names: some Collection<DocumentName>) {
     count = names.count
     self.names = BloomFilter(count: count)

@@ -2,32 +2,32 @@ package import DocumentModel
 package import RuntimeSupport
 import Synchronization
 
-/// What a listener wants to be told of.
+/// The subject of a listener: a query or a set of documents.
 package enum ListenTarget: Sendable, Hashable {
-  /// The results of a query; its projection has no meaning here.
+  /// The results of a query; its projection is ignored.
   case query(Query)
-  /// Documents, existing or not.
+  /// Documents, whether they exist or not.
   case documents([DocumentName])
 }
 
-/// From where a listener that was connected before goes on.
+/// The point from which a reconnecting listener resumes.
 package enum ResumePoint: Sendable, Hashable {
-  /// A token of an earlier stream, as it came from the client.
+  /// A token of an earlier stream, as sent by the client.
   case token([UInt8])
-  /// A time at which the listener knew the target's documents.
+  /// A time as of which the listener had the target's documents.
   case readTime(Timestamp)
 }
 
-/// A client's wish to listen to one target.
+/// A client's request to listen to one target.
 package struct ListenRequest: Sendable, Hashable {
   package var target: ListenTarget
   package var resumePoint: ResumePoint?
-  /// How many documents the client says the target had at the resume point.
+  /// The number of documents that the target had at the resume point, according to the client.
   package var expectedCount: Int?
-  /// Whether the target is removed once its documents were told.
+  /// True if the target is removed once its documents have been sent.
   package var isOnce: Bool
 
-  /// A wish to listen to `target` until it is removed.
+  /// Creates a request to listen to `target` until it is removed.
   package init(
     _ target: ListenTarget,
     resumePoint: ResumePoint? = nil,
@@ -41,38 +41,38 @@ package struct ListenRequest: Sendable, Hashable {
   }
 }
 
-/// What a listener is told; the order and meaning are those of `ListenResponse`.
+/// An event for a listener; order and meaning are those of `ListenResponse`.
 package enum ListenEvent: Sendable {
-  /// A target was taken on; its documents follow.
+  /// A target was added; its documents follow.
   case added(Int32)
-  /// A target has ended, by the client's wish or because of an error.
+  /// A target has ended, at the client's request or because of an error.
   case removed(Int32, cause: StatusError?)
-  /// Whatever the client knows of a target is to be forgotten; its documents follow.
+  /// The client must discard a target's documents; new ones follow.
   case reset(Int32)
-  /// All documents of a target were told.
+  /// All documents of a target have been sent.
   case current(Int32, readTime: Timestamp, token: [UInt8])
-  /// All targets that are current are told as of this time, which never goes back.
+  /// All current targets are consistent as of this time, which never goes back.
   ///
-  /// The token is empty while a target is not current.
+  /// The token is empty while some target is not current.
   case snapshot(readTime: Timestamp, token: [UInt8])
-  /// A document exists; it belongs to some targets and no longer to others.
+  /// A document exists; it belongs to `targets` and no longer to `removedTargets`.
   case document(ListenedDocument, targets: [Int32], removedTargets: [Int32])
   /// A document does not exist.
   case deleted(DocumentName, removedTargets: [Int32], readTime: Timestamp)
   /// A document no longer belongs to some targets.
   case departed(DocumentName, removedTargets: [Int32], readTime: Timestamp)
-  /// How many documents a target has, and which.
+  /// The number and names of a target's documents.
   case filter(Int32, count: Int, names: BloomFilter)
 }
 
-/// A document that many listeners are told of, which is encoded once for all of them.
+/// A document sent to many listeners and encoded once for all of them.
 package final class ListenedDocument: Sendable {
   package let document: FirestoreDocument
   private let encoded = Mutex<[UInt8]?>(nil)
 
   init(_ document: FirestoreDocument) { self.document = document }
 
-  /// What `encode` makes of the document; every caller passes the same function.
+  /// Returns the document encoded by `encode`; every caller must pass the same function.
   package func encoded(by encode: (FirestoreDocument) -> [UInt8]) -> [UInt8] {
     encoded.withLock { encoded in
       if let encoded { return encoded }
@@ -83,13 +83,13 @@ package final class ListenedDocument: Sendable {
   }
 }
 
-/// What has become of one document in one target.
+/// The change of one document with respect to one target.
 enum ListenedChange: Sendable {
   /// The document belongs to the target.
   case member(ListenedDocument)
-  /// The document exists but belongs no longer to the target.
+  /// The document exists but no longer belongs to the target.
   case former(ListenedDocument)
-  /// The document, which need not be told again, belongs no longer to the target.
+  /// The document no longer belongs to the target; its content need not be sent again.
   case departed(DocumentName)
   case deleted(DocumentName)
 

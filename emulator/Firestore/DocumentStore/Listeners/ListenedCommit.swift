@@ -1,7 +1,7 @@
 import DocumentModel
 import Synchronization
 
-/// What one commit means to the targets of one listener.
+/// The effects of one commit on the targets of one listener.
 struct ListenedCommit: Sendable {
   /// A target's part of the commit.
   struct Part: Sendable {
@@ -16,15 +16,15 @@ struct ListenedCommit: Sendable {
 
   var time: Timestamp
   var parts: [Part]
-  /// What the commit takes in the log, for the bounds of queues.
+  /// The size of the commit in the log, for the limits of queues.
   var bytes: Int
 }
 
-/// Changes that are known only after a read; made once, asked for by many listeners.
+/// Changes that are known only after a read; computed once and shared by many listeners.
 final class LaterChanges: Sendable {
   enum Outcome: Sendable {
     case known([ListenedChange])
-    /// They will never be known: the target begins anew.
+    /// The changes will never be known; the target starts over.
     case lost
   }
 
@@ -35,7 +35,9 @@ final class LaterChanges: Sendable {
 
   private let state = Mutex(State())
 
-  /// The changes, or nil; then `session` is woken when they are known.
+  /// Returns the changes; nil if they are not known yet.
+  ///
+  /// In that case, `session` is woken when they are.
   func outcome(for session: ListenSession) -> Outcome? {
     state.withLock { state in
       if state.outcome == nil { state.waiting[ObjectIdentifier(session)] = session }
@@ -43,7 +45,7 @@ final class LaterChanges: Sendable {
     }
   }
 
-  /// Says what the changes are, and returns the sessions that have to be woken.
+  /// Sets the changes and returns the sessions to wake.
   func resolve(_ outcome: Outcome) -> [ListenSession] {
     state.withLock { state in
       state.outcome = outcome

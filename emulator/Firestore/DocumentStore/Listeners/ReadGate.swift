@@ -1,9 +1,9 @@
 import DequeModule
 import Synchronization
 
-/// Lets a bounded number of large reads gather their results at a time, in the order of asking.
+/// A limit on the number of large reads that collect results at a time, in order of arrival.
 ///
-/// What is read is gathered in memory, and after a restart all clients come at once.
+/// Results are collected in memory, and after a restart all clients read at once.
 package final class ReadGate: Sendable {
   private struct State {
     var free: Int
@@ -12,10 +12,10 @@ package final class ReadGate: Sendable {
 
   private let state: Mutex<State>
 
-  /// A gate for `count` reads at a time.
+  /// Creates a gate for `count` reads at a time.
   package init(_ count: Int) { state = Mutex(State(free: count)) }
 
-  /// Returns when it is the caller's turn; `leave` must follow.
+  /// Returns when the caller may read; `leave` must follow.
   package func enter() async {
     await withCheckedContinuation { continuation in
       let isFree = state.withLock { state in
@@ -30,7 +30,7 @@ package final class ReadGate: Sendable {
     }
   }
 
-  /// Ends a turn.
+  /// Ends a read and admits the next one.
   package func leave() {
     let next = state.withLock { state in
       guard let next = state.waiting.popFirst() else {

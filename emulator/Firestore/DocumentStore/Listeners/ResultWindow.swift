@@ -2,33 +2,33 @@ import DocumentModel
 import Events
 import QueryEngine
 
-/// The results of a query with a limit or an offset, kept up to date change by change.
+/// The results of a query with a limit or an offset, updated change by change.
 ///
-/// It knows all documents that match up to a bound, which lies somewhat behind the last result, so
-/// that a few can leave before the store must be asked for those that move up.
+/// It knows all matching documents up to a bound somewhat beyond the last result. A few results can
+/// therefore leave before the store must be read for the documents that move up.
 struct ResultWindow: Sendable {
-  /// Documents beyond the results that are known when the window is filled.
+  /// The number of documents beyond the results that are known when the window is filled.
   private static let slack = 16
-  /// Documents beyond the results above which the last ones are forgotten.
+  /// The number of known documents beyond the results above which the last ones are dropped.
   private static let slackMax = 64
 
   let query: PreparedQuery
   private let from: Int
-  /// The place after the last result; nil without a limit.
+  /// The index after the last result; nil without a limit.
   private let to: Int?
-  /// The first documents that match, in order.
+  /// The first matching documents, in order.
   private var known: [FirestoreDocument] = []
-  /// Whether no further document matches.
+  /// True if no further document matches.
   private var isComplete = false
 
-  /// A window that knows nothing yet.
+  /// Creates a window without known documents.
   init(_ query: PreparedQuery) {
     self.query = query
     from = query.query.offset
     to = query.query.limit.map { query.query.offset + $0 }
   }
 
-  /// The results now; only meaningful while nothing is missing.
+  /// The current results; valid only while no documents are missing.
   var results: ArraySlice<FirestoreDocument> {
     known[resultPlaces]
   }
@@ -44,35 +44,35 @@ struct ResultWindow: Sendable {
     return query
   }
 
-  /// Takes what `missing` has found.
+  /// Adds the documents that the query `missing` has found.
   mutating func fill(_ found: [FirestoreDocument], asked limit: Int?) {
     known += found
     isComplete = limit.map { found.count < $0 } ?? true
   }
 
-  /// Whether a change can matter.
+  /// Returns true if a change can affect the results.
   func concerns(_ change: DocumentChange) -> Bool {
     change.before.map(query.matches) ?? false || change.after.map(query.matches) ?? false
   }
 
-  /// What one commit did to the places of the known documents.
+  /// The effect of one commit on the positions of the known documents.
   struct Shift: Sendable {
-    /// A document that the commit took out of the known ones or into them.
+    /// A document that the commit added to the known documents or removed from them.
     fileprivate struct Move: Sendable {
       var place: Int
       var change: DocumentChange
     }
 
-    /// The places of the results before the commit.
+    /// The positions of the results before the commit.
     fileprivate var results: Range<Int>
-    /// The documents taken out, by the places that they had before the commit, in order.
+    /// The removed documents by their positions before the commit, in order.
     fileprivate var removed: [Move] = []
-    /// The documents put in, by the places that they have since, in order.
+    /// The added documents by their positions after the commit, in order.
     fileprivate var inserted: [Move] = []
-    /// How many documents were known after the commit, before the window was filled.
+    /// The number of known documents after the commit, before the window was filled.
     fileprivate var knownCount = 0
 
-    /// The place before the commit of a document that the commit did not change.
+    /// Returns the position before the commit of a document that the commit did not change.
     fileprivate func former(_ place: Int) -> Int {
       var former = place - inserted.prefix { $0.place < place }.count
       for move in removed {
@@ -82,7 +82,7 @@ struct ResultWindow: Sendable {
       return former
     }
 
-    /// The place since the commit of a document that the commit did not change.
+    /// Returns the position after the commit of a document that the commit did not change.
     fileprivate func present(_ place: Int) -> Int {
       var present = place - removed.prefix { $0.place < place }.count
       for move in inserted {
@@ -93,9 +93,9 @@ struct ResultWindow: Sendable {
     }
   }
 
-  /// Takes the changes of one commit.
+  /// Applies the changes of one commit.
   ///
-  /// `trim` may follow once nothing is missing and the difference is known.
+  /// `trim` may follow once no documents are missing and the difference has been computed.
   mutating func apply(_ changes: [DocumentChange]) -> Shift {
     var shift = Shift(results: resultPlaces)
     for change in changes {
@@ -110,12 +110,12 @@ struct ResultWindow: Sendable {
     let entering = changes.compactMap { change in
       change.after.flatMap { query.matches($0) ? (document: $0, change: change) : nil }
     }
-    // In order, so that no document moves one that was put in before it.
+    // In order, so that an insertion does not move documents that were inserted before it.
     for (document, change) in entering.sorted(by: {
       query.compare($0.document, $1.document) == .less
     }) {
       let place = place(of: document)
-      // Beyond what is known others may come first.
+      // Beyond the known documents, unknown ones may come first.
       guard place < known.count || isComplete else { break }
       known.insert(document, at: place)
       shift.inserted.append(Shift.Move(place: place, change: change))
@@ -124,8 +124,7 @@ struct ResultWindow: Sendable {
     return shift
   }
 
-  /// The shift with the documents that left the known ones and came back when the window was
-  /// filled.
+  /// Returns the shift including documents that left and came back when the window was filled.
   private func withReturned(_ shift: Shift) -> Shift {
     guard known.count > shift.knownCount, !shift.removed.isEmpty else { return shift }
     let removed = Dictionary(
@@ -139,7 +138,7 @@ struct ResultWindow: Sendable {
     return shift
   }
 
-  /// Forgets the last documents when there are many more than are needed.
+  /// Drops the last documents if there are many more than needed.
   mutating func trim() {
     guard let to, known.count > to + Self.slackMax else { return }
     known.removeLast(known.count - to - Self.slack)
@@ -161,10 +160,10 @@ struct ResultWindow: Sendable {
     return low
   }
 
-  /// The changes of the results by one commit, at a cost that follows the commit's size.
+  /// Returns the changes of the results by one commit, at a cost proportional to the commit's size.
   ///
-  /// The documents that the commit did not change keep their order, so those among them that enter
-  /// or leave the results do so at the ends.
+  /// Documents that the commit did not change keep their order, so those that enter or leave the
+  /// results do so at either end.
   func difference(by shift: Shift) -> [ListenedChange] {
     let shift = withReturned(shift)
     var members: [(place: Int, change: ListenedChange)] = []
@@ -192,7 +191,7 @@ struct ResultWindow: Sendable {
     return members.map(\.change) + others.map(\.change)
   }
 
-  /// Calls `body` with the places of a range from either end up to one for which `until` is true.
+  /// Calls `body` with the positions from both ends of a range up to one that satisfies `until`.
   private static func atEnds(
     of places: Range<Int>,
     except skipped: Set<Int>,

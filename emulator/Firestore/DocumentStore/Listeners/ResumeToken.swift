@@ -1,10 +1,10 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Where a listener stands: a time up to which it has been told everything.
+/// The read time up to which a listener has received every change.
 ///
-/// Opaque to clients, which keep it across restarts of theirs and of the server. It names the store
-/// and the database that it was made for.
+/// Opaque to clients, which keep it across restarts of the client and of the server. It identifies
+/// the store and the database that it was made for.
 struct ResumeToken: Sendable, Hashable {
   var store: UInt64
   var database: DatabaseName
@@ -12,10 +12,10 @@ struct ResumeToken: Sendable, Hashable {
 
   private static let version: UInt8 = 1
   private static let byteCount = 29
-  /// From the epoch to the end of the year 9999, in microseconds.
+  /// The valid times, from the epoch to the end of the year 9999, in microseconds.
   private static let times: Range<Int64> = 0..<253_402_300_800_000_000
 
-  /// The bytes that a client gets.
+  /// The encoded token as sent to the client.
   var bytes: [UInt8] {
     var encoder = KeyEncoder()
     encoder.append(raw: [Self.version])
@@ -26,14 +26,14 @@ struct ResumeToken: Sendable, Hashable {
     return encoder.bytes + (0..<4).map { UInt8(truncatingIfNeeded: check >> ($0 * 8)) }
   }
 
-  /// What a client's bytes mean to a store.
+  /// The meaning of a client's token for a store.
   enum Reading: Equatable {
     case readTime(Timestamp)
     /// The token was made by a store whose documents are gone.
     case ofAnotherStore
   }
 
-  /// Reads a client's bytes; throws `INVALID_ARGUMENT` when they are no token of this database.
+  /// Decodes a client's token; throws `INVALID_ARGUMENT` if it is not a token of this database.
   static func read(
     _ bytes: [UInt8],
     store: UInt64,
@@ -45,7 +45,7 @@ struct ResumeToken: Sendable, Hashable {
     }
     let time = Timestamp(microseconds: Int64(bitPattern: number(17)))
     let token = ResumeToken(store: number(1), database: database, readTime: time)
-    // Anybody can compute the digest, so the time is as little to be trusted as any other.
+    // Anyone can compute the digest, so the time is no more trustworthy than other client input.
     guard token.bytes == bytes, times.contains(time.microseconds) else { throw invalid }
     return token.store == store ? .readTime(time) : .ofAnotherStore
   }
@@ -58,7 +58,7 @@ struct ResumeToken: Sendable, Hashable {
     digest(Array(database.description.utf8))
   }
 
-  /// FNV-1a, which is enough to notice damage.
+  /// Returns the FNV-1a hash, which is enough to detect damage.
   private static func digest(_ bytes: [UInt8]) -> UInt64 {
     bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
   }

@@ -2,10 +2,10 @@ import DocumentModel
 import Events
 import QueryEngine
 
-/// Finds the views that a change can matter to, at a cost that follows their number.
+/// An index of views that finds those a change may affect, at a cost proportional to their number.
 ///
-/// Views lie by the collections that they read and, where their filter asks a field for one of a
-/// few values, by those values.
+/// Views are indexed by the collections they read. If their filter compares a field with a few
+/// values, they are also indexed by those values.
 struct ViewIndex: Sendable {
   typealias ViewID = UInt64
 
@@ -77,7 +77,7 @@ struct ViewIndex: Sendable {
     }
   }
 
-  /// The views that may have the document before or after a change, and perhaps others.
+  /// Returns the views that may contain the document before or after a change, and possibly others.
   func views(for change: DocumentChange) -> Set<ViewID> {
     let name = change.name
     var found = byName[name] ?? []

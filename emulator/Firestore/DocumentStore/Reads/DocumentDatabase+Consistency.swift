@@ -6,29 +6,29 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// A read's answer, with its time and the transaction it began.
+/// A read's result with its read time and the transaction it began.
 struct Consistent<Answer: Sendable>: Sendable {
   var answer: Answer
-  /// The time as of which the answer holds.
+  /// The time as of which the result is valid.
   var readTime: Timestamp
-  /// The transaction that the read began, if it was told to.
+  /// The transaction that the read began, if it was asked to begin one.
   var newTransaction: TransactionID?
 }
 
 extension DocumentDatabase {
-  /// What a read depends on, for the locks of transactions.
+  /// The documents and ranges that a read depends on, for the locks of transactions.
   struct ReadSet {
     var documents: Set<LockKey> = []
     var ranges: [QueryRange] = []
   }
 
-  /// Throws unless a read may be made, as a snapshot shows it.
+  /// A check that throws unless a read is allowed, based on a snapshot.
   typealias Authorization = (SnapshotReader) throws -> Void
 
-  /// The locks for a transaction's read.
+  /// Returns the locks for a transaction's read.
   ///
-  /// Where readers that shared documents or a range have aborted each other, those that mean to
-  /// write come one after the other, in the order of asking.
+  /// Readers that shared a document or a range may have aborted each other before. In that case,
+  /// transactions that intend to write take turns there, in the order of their requests.
   private func lockRequest(
     _ reads: ReadSet,
     _ database: DatabaseName,
@@ -41,10 +41,10 @@ extension DocumentDatabase {
     return request
   }
 
-  /// Runs a short read with the consistency asked for, after taking the locks it needs.
+  /// Runs a short read at the requested consistency, after taking the locks it needs.
   ///
-  /// `body` may run more than once, each time on a snapshot on which `authorize` has not thrown. A
-  /// read that is refused takes no locks and waits for none.
+  /// `body` may run more than once, each time on a snapshot for which `authorize` did not throw. A
+  /// read that is denied takes no locks and waits for none.
   func read<Answer: Sendable>(
     _ reads: ReadSet,
     _ database: DatabaseName,
@@ -168,12 +168,12 @@ extension DocumentDatabase {
         until: lockDeadline()
       )
     } catch let error as StatusError {
-      // A transaction that waited in vain, or lost a deadlock, has to start again.
+      // A transaction whose wait timed out, or that lost a deadlock, has to start again.
       transactions.withLock { _ = $0.end(id, .aborted) }
       locks.release(transaction.owner)
       throw error
     }
-    // If the transaction ended during the wait, nobody else releases the locks just taken.
+    // If the transaction ended during the wait, no other code releases the locks just taken.
     guard transactions.withLock({ $0.isOpen(id) }) else {
       locks.release(transaction.owner)
       throw TransactionTable.expired
@@ -181,7 +181,7 @@ extension DocumentDatabase {
     return try await readLatest { reader in
       if let authorize, reader.snapshot.sequence != authorized {
         do { try authorize(reader) } catch  where !(error is LongDecisionError) {
-          // The permission was lost during the wait; the locks must not outlive it.
+          // Access was lost during the wait; the locks must not outlive it.
           transactions.withLock { _ = $0.end(id, .aborted) }
           locks.release(transaction.owner)
           throw error
@@ -203,7 +203,7 @@ extension DocumentDatabase {
     return pinned == result.readTime ? result : try await read(database, at: pinned, body)
   }
 
-  /// Whether a snapshot has every version of a database that was overwritten after `time`.
+  /// Returns true if a snapshot has every version of a database that was overwritten after `time`.
   func isKept(
     _ time: Timestamp,
     of database: DatabaseName,
@@ -216,7 +216,7 @@ extension DocumentDatabase {
     return start.map { time >= $0.time } ?? true
   }
 
-  /// Refuses a time that lies in the future or further back than the past is kept.
+  /// Throws if a time is in the future or older than the versions that are kept.
   func checkRange(of time: Timestamp) async throws {
     try await sequencer.open()
     let now = now()
@@ -232,7 +232,7 @@ extension DocumentDatabase {
     "The requested 'read_time' is too old."
   )
 
-  /// Waits for every commit that has its time by making one more, which is visible after them all.
+  /// Waits for all commits in flight by making one more, which becomes visible after them.
   private func passCommitsInFlight() async throws {
     try await sequencer.commit { _, _ in .init(durability: .relaxed) }
   }

@@ -5,15 +5,15 @@ import QueryEngine
 import RuntimeSupport
 
 extension DocumentDatabase {
-  /// Documents whose contents are in memory at a time, when the found ones are read.
+  /// The maximum number of found documents whose contents are in memory at a time.
   private static let foundPage = 50
 
-  /// Finds the documents of a query that are nearest to a vector, and hands them out in pages.
+  /// Finds the documents of a query that are nearest to a vector, and returns them in pages.
   ///
-  /// All vectors that the query leaves are compared, each in double precision, as of one moment. Of
-  /// equally near ones those with smaller names come first. Only names and distances are kept on the
-  /// way; the found documents are then read as of the same moment. Throws `FAILED_PRECONDITION` when
-  /// the cosine of a vector without length is asked for, as production does.
+  /// All vectors of the query's results are compared in double precision, at one read time.
+  /// Documents at equal distances are ordered by name. The search keeps only names and distances;
+  /// the found documents are then read at the same read time. Throws `FAILED_PRECONDITION` for the
+  /// cosine distance of a zero vector, as production does.
   func find(
     _ search: FindNearest,
     in prepared: PreparedQuery,
@@ -44,7 +44,7 @@ extension DocumentDatabase {
     } catch let error as StatusError
       where error == Self.tooOld && consistency == .latest && !isHandedOut
     {
-      // The database was reset since the search.
+      // The database was reset after the search.
       try await find(search, in: prepared, asking: asked, at: consistency, auth: auth, body)
     } catch {
       if let id = first.newTransaction { abandon(id) }
@@ -78,7 +78,7 @@ extension DocumentDatabase {
           mask: nil,
           database: prepared.query.database,
           at: moment,
-          // The query was allowed to see them.
+          // The query has already been authorized.
           auth: .admin
         )
         for (found, entry) in zip(part, result.documents) {
@@ -96,12 +96,12 @@ extension DocumentDatabase {
   }
 }
 
-/// The nearest documents seen so far, as many as the search wants.
+/// The nearest documents so far, up to the limit of the search.
 private struct NearestDocuments {
   struct Element: Comparable {
     var name: DocumentName
     var distance: Double
-    /// Smaller for nearer ones.
+    /// The sort key of the distance; nearer documents have smaller ranks.
     var rank: Double
 
     static func < (left: Element, right: Element) -> Bool {

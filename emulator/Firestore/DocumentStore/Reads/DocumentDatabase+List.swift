@@ -4,10 +4,9 @@ import QueryEngine
 import RuntimeSupport
 import StorageEngine
 
-/// One element of a list of documents.
 package struct ListedDocument: Sendable, Hashable {
   package var name: DocumentName
-  /// Nil for a missing document that has documents below it.
+  /// The document; nil for a missing document that has documents below it.
   package var document: FirestoreDocument?
 
   fileprivate func masked(by mask: [FieldPath]?) -> ListedDocument {
@@ -16,11 +15,11 @@ package struct ListedDocument: Sendable, Hashable {
 }
 
 extension DocumentDatabase {
-  /// Lists the documents of one collection, or of all of them, below a document or the root.
+  /// Lists the documents of one collection, or of all collections, below a document or the root.
   ///
-  /// Without orders they come by name. `showMissing` also lists names without a document that have
-  /// documents below them. The token, nil or empty for the first page, fits the same parameters
-  /// only; each page is read at `consistency` by itself.
+  /// Without orders they are sorted by name. `showMissing` also lists the names of missing
+  /// documents that have documents below them. The token is nil or empty for the first page; it is
+  /// valid only with the same parameters. Each page is read at `consistency` on its own.
   package func listDocuments(
     parent: ResourcePath,
     collectionID: String?,
@@ -54,7 +53,7 @@ extension DocumentDatabase {
       collectionID: collectionID,
       allDescendants: showMissing
     )
-    // A document in any collection below a name makes the name appear.
+    // A name is listed if any collection below it has a document.
     if showMissing { range.collectionID = nil }
     let listing = Listing(
       database: database,
@@ -81,9 +80,9 @@ extension DocumentDatabase {
     return (documents, result.answer.next?.encoded(for: list))
   }
 
-  /// Lists the ids of the collections directly below a document or the root, in order.
+  /// Lists the IDs of the collections directly below a document or the root, in order.
   ///
-  /// A collection is listed when any document lies in it, at any depth.
+  /// A collection is listed if it contains a document at any depth.
   package func listCollectionIDs(
     parent: ResourcePath,
     database: DatabaseName,
@@ -94,7 +93,7 @@ extension DocumentDatabase {
   ) async throws -> (collectionIDs: [String], nextPageToken: String?) {
     try NameValidation.check(parent: parent, in: database)
     try authorize(.listCollections, in: database, auth)
-    // Production takes the token of another parent's list.
+    // Production accepts the token of another parent's list.
     let list = "collections"
     var after: String?
     if let token = try PageToken.decode(pageToken, for: list) {
@@ -120,7 +119,7 @@ extension DocumentDatabase {
       ? configuration.listPageDefault : min(pageSize, configuration.listPageMax)
   }
 
-  /// What a list asks for.
+  /// The parameters of a list.
   private struct Listing: Sendable {
     var database: DatabaseName
     var parent: ResourcePath
@@ -146,7 +145,9 @@ extension DocumentDatabase {
     var next: PageToken?
   }
 
-  /// A page of one collection, which a query reads in parts, since an order may need all of it.
+  /// Reads a page of one collection with a query.
+  ///
+  /// The query runs in parts, because an order may require reading the whole collection.
   private func page(
     _ listing: Listing,
     _ collectionID: String,
@@ -154,7 +155,7 @@ extension DocumentDatabase {
     _ consistency: ReadConsistency,
     _ auth: AuthContext
   ) async throws -> ListPage {
-    // One document more than fits shows whether there is a next page.
+    // One more document than the page holds shows whether there is a next page.
     var query = listing.query(in: collectionID, limit: listing.count + 1)
     let orders = try queryRunner.prepare(query).orders
     if let token {
@@ -208,7 +209,7 @@ extension DocumentDatabase {
     return page
   }
 
-  /// Collections looked up at a time by a list that covers all of them.
+  /// The number of collections looked up at a time by a list that covers all collections.
   private static let collectionsPage = 100
 
   private func append(
@@ -224,7 +225,7 @@ extension DocumentDatabase {
     guard prepared.orders.count == token?.position.count ?? prepared.orders.count else {
       throw StatusError.invalidArgument("invalid page token")
     }
-    // One document more than fits shows whether there is a next page.
+    // One more document than the page holds shows whether there is a next page.
     let wanted = listing.count - page.documents.count + 1
     var found: [ListedDocument] = []
     _ = try queryRunner.run(
@@ -258,7 +259,7 @@ extension DocumentDatabase {
 }
 
 extension PageToken {
-  /// The token of the page after an element.
+  /// Creates the token of the page after an element.
   fileprivate init(after last: ListedDocument, _ orders: [Query.Order]) {
     self.init(
       position: orders.map { order in

@@ -5,18 +5,18 @@ package import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// The answer to a look-up.
+/// The result of a lookup.
 package struct LookUpResult: Sendable {
-  /// One for each name, in order; nil where there is no document.
+  /// The names in the order of the request; a missing document is nil.
   package var documents: [(name: DocumentName, document: FirestoreDocument?)]
-  /// The time as of which all of the documents are read.
+  /// The time as of which all documents are read.
   package var readTime: Timestamp
-  /// The transaction that the look-up began, if it was told to.
+  /// The transaction that the lookup began, if it was asked to begin one.
   package var newTransaction: TransactionID?
-  /// The last commit that the look-up has seen.
+  /// The sequence number of the last commit that the lookup has seen.
   package var sequence: UInt64
 
-  /// The size of all documents as they are stored.
+  /// The total size of the documents as `StorageSize` computes it.
   package var storedBytes: Int {
     documents.reduce(0) { sum, found in
       sum + (found.document.map { StorageSize.document($0.name, $0.fields) } ?? 0)
@@ -25,11 +25,11 @@ package struct LookUpResult: Sendable {
 }
 
 extension DocumentDatabase {
-  /// Reads documents by name, all as of one moment.
+  /// Reads documents by name, all as of one time.
   ///
-  /// With a mask the documents have only its fields. A pessimistic transaction locks the names,
-  /// including those of missing documents, and may wait for the locks. `database` is needed only
-  /// when the list of names is empty.
+  /// With a mask, the documents have only its fields. A pessimistic transaction locks the names,
+  /// including those of missing documents, and may wait for the locks. `database` is needed only if
+  /// the list of names is empty.
   package func lookUp(
     _ names: [DocumentName],
     mask: [FieldPath]?,
@@ -65,7 +65,7 @@ extension DocumentDatabase {
     )
   }
 
-  /// Refuses a mask with a path that no document can have.
+  /// Throws for a mask with a path that no document can have.
   package static func check(mask: [FieldPath]?) throws(StatusError) {
     for path in mask ?? [] where !path.isDocumentID { try WriteValidation.check(path) }
   }
@@ -79,7 +79,9 @@ extension DocumentDatabase {
     )
   }
 
-  /// What has to be asked before documents are read; nil for the administrator.
+  /// Returns the access check for reading documents.
+  ///
+  /// Returns nil for the administrator and for open databases.
   private func authorization(
     ofReading names: [DocumentName],
     _ auth: AuthContext,
@@ -94,7 +96,9 @@ extension DocumentDatabase {
     }
   }
 
-  /// What has to be asked before a query runs; nil for the administrator.
+  /// Returns the access check for a query.
+  ///
+  /// Returns nil for the administrator and for open databases.
   func authorization(of query: Query, _ auth: AuthContext) -> Authorization? {
     guard auth != .admin, !accessPolicy.isOpen(query.database) else { return nil }
     return { reader in
@@ -102,7 +106,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// Refuses a request that only the administrator may make, unless everybody may do everything.
+  /// Throws for a request that only the administrator may make, unless the database is open.
   func authorize(
     _ request: AdministrativeRequest,
     in database: DatabaseName,
@@ -112,9 +116,9 @@ extension DocumentDatabase {
   }
 }
 
-/// The documents of a look-up that the access policy was asked about, so that they are read once.
+/// The documents of a lookup that the access policy has seen, so that they are read only once.
 ///
-/// They are the answer only where the answer is read from the state that the policy saw.
+/// They are used as the result only if the result is read from the same state.
 private final class AuthorizedDocuments {
   private var seen: (documents: [FirestoreDocument?], sequence: UInt64, time: Timestamp?)?
 
@@ -122,7 +126,9 @@ private final class AuthorizedDocuments {
     seen = (documents, reader.snapshot.sequence, reader.past?.time)
   }
 
-  /// The documents as `reader` would read them; nil when the policy saw another state, or none.
+  /// Returns the documents as `reader` would read them.
+  ///
+  /// Returns nil if the policy saw another state or was not consulted.
   func documents(of reader: SnapshotReader) -> [FirestoreDocument?]? {
     guard let seen, seen.sequence == reader.snapshot.sequence, seen.time == reader.past?.time else {
       return nil
@@ -132,7 +138,7 @@ private final class AuthorizedDocuments {
 }
 
 extension FirestoreDocument {
-  /// The document with the fields of a mask only; without a mask, as it is.
+  /// Returns the document with only the fields of a mask; unchanged without a mask.
   package func masked(by mask: [FieldPath]?) -> FirestoreDocument {
     guard let mask else { return self }
     var masked = self

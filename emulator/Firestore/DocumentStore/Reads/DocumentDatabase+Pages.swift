@@ -5,22 +5,22 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// A part of a database as of one time.
+/// A bounded part of a database as of one time.
 package struct DocumentPage: Sendable {
-  /// In the order of their keys.
+  /// The documents in the order of their keys.
   package var documents: [FirestoreDocument]
-  /// Where the next page starts; nil after the last.
+  /// The key at which the next page starts; nil for the last page.
   package var next: [UInt8]?
 }
 
-/// Reading everything, a bounded part at a time.
+/// Reading a whole database, a bounded part at a time.
 extension DocumentDatabase {
-  /// The time as of which the store is the latest state now, for `page` to read.
+  /// Returns the time of the latest state, for use with `page`.
   package func readTime() async throws -> Timestamp {
     try await readLatest { _ in }.readTime
   }
 
-  /// The databases of a project that hold a document now or did lately, in order.
+  /// Returns the databases of a project that have documents or past versions, in order.
   package func databases(of project: String) async throws -> [DatabaseName] {
     let prefix = DocumentKeys.projectPrefix(project)
     return try await storage.read { snapshot in
@@ -49,7 +49,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// Documents of a database as they were at `time`, from the key `from` on.
+  /// Returns documents of a database as they were at `time`, starting at the key `from`.
   ///
   /// Writes made between pages are not seen. Throws `FAILED_PRECONDITION` once the past is no
   /// longer kept: after an hour, after very many writes, or after a reset or an import.
@@ -91,7 +91,7 @@ extension DocumentDatabase {
   }
 }
 
-/// Replaces a snapshot's documents by their older versions, in the order of keys.
+/// A merge that replaces a snapshot's documents by their older versions, in the order of keys.
 private struct PageMerge {
   private(set) var documents: [FirestoreDocument] = []
   private var past: ArraySlice<PastVersions.Version>
@@ -100,7 +100,7 @@ private struct PageMerge {
     self.past = past[...]
   }
 
-  /// Takes the document that the snapshot holds next, or nil for one that did not exist then.
+  /// Adds the snapshot's next document, or nil for a document that did not exist at that time.
   mutating func add(_ key: [UInt8], _ document: FirestoreDocument?) {
     finish(before: key)
     if let version = past.first, version.key.elementsEqual(key) {
@@ -111,7 +111,7 @@ private struct PageMerge {
     }
   }
 
-  /// Takes the versions below a key, or all that are left when it is nil.
+  /// Adds the versions below a key, or all remaining ones if it is nil.
   mutating func finish(before key: [UInt8]?) {
     while let version = past.first {
       if let key, ValueOrder.compareBytes(version.key, key) != .less { return }

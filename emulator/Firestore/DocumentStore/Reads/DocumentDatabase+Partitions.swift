@@ -8,11 +8,10 @@ import Synchronization
 extension DocumentDatabase {
   /// Finds documents that split a collection group into parts of about the same size, in order.
   ///
-  /// There are at most `count` of them and at most 10 000, and fewer when the group has fewer
-  /// documents. All pages of an answer show the moment of its first page. Reads all keys of the group
-  /// for each page, without the documents. Throws
-  /// `INVALID_ARGUMENT` for a query that is more than a group in the order of its names, and for a
-  /// token of other parameters.
+  /// Returns at most `count` of them and at most 10,000; fewer if the group has fewer documents.
+  /// All pages of a result show the state at the read time of the first page. Each page reads all
+  /// keys of the group, but not the documents. Throws `INVALID_ARGUMENT` for a query other than a
+  /// whole group in the order of names, and for a token of other parameters.
   package func partition(
     _ query: Query,
     count: Int,
@@ -52,7 +51,7 @@ extension DocumentDatabase {
     return (page, token.encoded(for: list))
   }
 
-  /// Names of a group at even distances, at most `keptMax`, with the moment they show.
+  /// Returns evenly spaced names of a group, at most `keptMax`, and their read time.
   private func sample(
     _ query: Query,
     keptMax: Int,
@@ -80,7 +79,7 @@ extension DocumentDatabase {
       if let names = long.progress.withLock({ $0.names }) { return (names, first.readTime) }
       try Task.checkCancellation()
       try await withTaskExecutorPreference(LongWorkExecutor.shared) {
-        // To the end of the line.
+        // Moves this task to the end of the executor's queue.
         await Task.yield()
         try await storage.read { snapshot in
           try long.progress.withLock { progress in
@@ -128,18 +127,17 @@ extension DocumentDatabase {
   }
 }
 
-/// A sample of names under way, which one task reads at a time.
+/// A name sample in progress; only one task at a time continues it.
 private final class LongSample: Sendable {
   let progress: Mutex<Progress>
 
   struct Progress: Sendable {
     var sample: NameSample
-    /// The commit up to which the sample includes changes.
+    /// The sequence number of the commit up to which the sample includes changes.
     var sequence: UInt64
     /// The names, once everything has been read.
     var names: [DocumentName]?
 
-    /// Reads the next part from a snapshot.
     mutating func readOn(_ snapshot: any StorageSnapshot, candidatesMax: Int) throws {
       var budget = CandidateBudget(candidates: candidatesMax, bytes: .max)
       try sample.readOn(snapshot, &budget)
@@ -150,12 +148,12 @@ private final class LongSample: Sendable {
   init(_ progress: Progress) { self.progress = Mutex(progress) }
 }
 
-/// Points at even distances among names in order.
+/// Evenly spaced points in a sorted list of names.
 private struct PartitionPoints {
-  /// Points that are found at most; fewer than were asked for are as good.
+  /// The maximum number of points; returning fewer than requested is allowed.
   private static let countMax = 10_000
 
-  /// The points between the parts; none before the first name.
+  /// The first name of each part except the first.
   let chosen: [DocumentName]
 
   init(_ names: [DocumentName], count: Int) {
@@ -163,6 +161,6 @@ private struct PartitionPoints {
     chosen = parts > 1 ? (1..<parts).map { names[$0 * names.count / parts] } : []
   }
 
-  /// The points that are looked for when `count` are asked for.
+  /// Returns the number of points to look for if `count` are requested.
   static func count(of count: Int) -> Int { min(count, countMax) }
 }

@@ -7,28 +7,28 @@ import RuntimeSupport
 import StorageEngine
 import Synchronization
 
-/// One page of a query's results.
 package struct QueryPage: Sendable {
-  /// In order, projected; empty only in the single page of a query without results.
+  /// The results in order, projected; empty only in the single page of a query without results.
   package var documents: [FirestoreDocument]
-  /// Results passed over because of the query's offset; in the first page only.
+  /// The number of results skipped by the query's offset; zero except in the first page.
   package var skipped: Int
-  /// Documents and index entries read until this page, whether they matched or not.
+  /// The number of documents and index entries read so far, whether they matched or not.
   package var scanned: Int
-  /// The time as of which the whole result holds; the same for all pages.
+  /// The time as of which the whole result is valid; the same for all pages.
   package var readTime: Timestamp
-  /// In the first page, the transaction that the query began, if it was told to.
+  /// The transaction that the query began, if it was asked to; only in the first page.
   package var newTransaction: TransactionID?
-  /// The last commit that the first part of the work has seen; the same for all pages.
+  /// The sequence number of the last commit that the query's first part has seen.
+  ///
+  /// It is the same for all pages.
   package var sequence: UInt64
-  /// Whether this is the last page.
   package var isLast: Bool
-  /// The bytes of documents in memory for this page and, where they are sorted, for the next ones.
+  /// The bytes of documents in memory for this page and, if results are sorted, for later ones.
   package var heldBytes = 0
 }
 
 extension DocumentDatabase {
-  /// Runs a query and collects its results in one page, whose size is limited.
+  /// Runs a query and collects its results in one page of limited size.
   package func query(
     _ query: Query,
     at consistency: ReadConsistency,
@@ -60,8 +60,9 @@ extension DocumentDatabase {
     return page
   }
 
-  /// The indexes by which production would serve a query; throws what running it would throw at
-  /// once.
+  /// Returns the indexes that production would use for a query.
+  ///
+  /// Throws the errors that running the query would throw before its first read.
   package func plan(_ query: Query, auth: AuthContext) throws -> [CompositeIndex] {
     try authorize(.explain, in: query.database, auth)
     try NameValidation.check(parent: query.parent, in: query.database)
@@ -70,10 +71,10 @@ extension DocumentDatabase {
 
   /// Runs a query page by page, so that neither memory nor a storage snapshot is held for long.
   ///
-  /// All pages show the same moment, whatever is committed meanwhile. The work is done in parts of
-  /// bounded size, so that other work gets its turn and cancellation is noticed soon. There is at
-  /// least one page; the next one is read when `body` returns. When a page or `body` fails, a
-  /// transaction that the query began ends.
+  /// All pages show the same read time, whatever is committed while the query runs. The work is
+  /// done in parts of bounded size, so that other work can run in between and cancellation is
+  /// noticed soon. There is at least one page; the next one is read after `body` returns. If a page
+  /// or `body` fails, a transaction that the query began ends.
   package func query(
     _ query: Query,
     at consistency: ReadConsistency,
@@ -83,7 +84,7 @@ extension DocumentDatabase {
     try await self.query(query, asking: query, at: consistency, auth: auth, body)
   }
 
-  /// Runs a query page by page for a client that has asked for `asked`, which decides on access.
+  /// Runs a query page by page; access is decided for `asked`, the query that the client sent.
   package func query(
     _ query: Query,
     asking asked: Query,
@@ -132,7 +133,7 @@ extension DocumentDatabase {
     let pin = longReads.begin(sequence)
     defer { longReads.end(pin) }
     var isFirst = true
-    // Those that gather much come one after the other.
+    // Only a few queries may collect large results in memory at a time.
     var hasTurn = false
     defer { if hasTurn { largeQueries.leave() } }
     while true {
@@ -145,7 +146,7 @@ extension DocumentDatabase {
         longReads.advance(pin, to: query.progress.withLock { $0.sequence })
       }
       if hasTurn {
-        // From here on the client decides how long it takes.
+        // From here on, the client determines how long the page takes.
         largeQueries.leave()
         hasTurn = false
       }
@@ -172,14 +173,14 @@ extension DocumentDatabase {
     }
   }
 
-  /// A query that has collected so many bytes to sort them counts as large, and waits for others.
+  /// The bytes collected for sorting above which a query counts as large and may have to wait.
   private static let largeQueryBytesMin = 8 << 20
-  /// Large queries at a time; each may take what the sorting of one may.
+  /// The maximum number of concurrent large queries; each may use the full memory limit of sorting.
   static let largeQueriesMax = 2
 
-  /// A query under way, which one task reads at a time.
+  /// A query in progress; only one task at a time continues it.
   ///
-  /// It is an object so that what it has gathered is not copied from part to part.
+  /// A class, so that the collected results are not copied from part to part.
   private final class LongQuery: Sendable {
     let progress: Mutex<QueryProgress>
 
@@ -188,14 +189,14 @@ extension DocumentDatabase {
     }
   }
 
-  /// A query's run with what it has found for the next page.
+  /// A query's run with the results collected for the next page.
   private struct QueryProgress: Sendable {
     var run: QueryRun
-    /// The commit up to which the run has been told what was changed.
+    /// The sequence number of the commit up to which the run has received changes.
     var sequence: UInt64
     var page = FoundPage()
 
-    /// Whether the page can be handed out, full or as the last one.
+    /// True if the page can be returned, because it is full or the last one.
     var isPageFull: Bool { page.next != nil || run.isEnded }
   }
 
@@ -203,10 +204,10 @@ extension DocumentDatabase {
   private struct FoundPage: Sendable {
     private(set) var documents: [FirestoreDocument] = []
     private(set) var bytes = 0
-    /// The first document of the page after this one, which shows that there is one.
+    /// The first document of the next page; its presence shows that there is one.
     private(set) var next: FirestoreDocument?
 
-    /// Takes a document; false when it is the next page's first.
+    /// Adds a document; returns false if it belongs to the next page.
     mutating func take(_ document: FirestoreDocument, documentsMax: Int, bytesMax: Int) -> Bool {
       guard documents.count < documentsMax, bytes < bytesMax else {
         next = document
@@ -217,7 +218,7 @@ extension DocumentDatabase {
       return true
     }
 
-    /// The page after this one.
+    /// The page after this one, with its first document.
     var following: FoundPage {
       var page = FoundPage()
       if let next { _ = page.take(next, documentsMax: 1, bytesMax: 1) }
@@ -225,7 +226,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// Reads the next part of a query, from a snapshot of its own.
+  /// Reads the next part of a query from a new snapshot.
   private func readOn(
     _ query: LongQuery,
     at time: Timestamp,
@@ -246,7 +247,7 @@ extension DocumentDatabase {
       }
     }
     try await withTaskExecutorPreference(LongWorkExecutor.shared) {
-      // To the end of the line.
+      // Moves this task to the end of the executor's queue.
       await Task.yield()
       try await storage.read { snapshot in
         try query.progress.withLock { progress in
@@ -281,7 +282,7 @@ extension DocumentDatabase {
     }
   }
 
-  /// The documents of a query's scope that were changed after a commit, as they were then.
+  /// Returns the documents in a query's scope that changed after a commit, as they were then.
   func changes(
     in query: PreparedQuery,
     after sequence: UInt64,
@@ -299,10 +300,10 @@ extension DocumentDatabase {
     return try changes(after: sequence, at: time, in: snapshot, where: query.covers)
   }
 
-  /// The documents of some names that the log says were changed after a commit, as they were then.
+  /// Returns the documents that changed after a commit according to the log, as they were then.
   ///
-  /// With a time before the commit's they must not have been changed in between, but may have been
-  /// made.
+  /// If `time` is before the commit's, the documents must not have been changed in between, but may
+  /// have been created.
   func changes(
     after sequence: UInt64,
     at time: Timestamp,
@@ -325,12 +326,12 @@ extension DocumentDatabase {
     }
   }
 
-  /// Records of the log that are in memory at a time.
+  /// The maximum number of log records in memory at a time.
   private static let recordsPage = 500
 }
 
 extension QueryRange {
-  /// What a query's answer depends on.
+  /// Creates the range that a query's result depends on.
   init(_ query: PreparedQuery) {
     self.init(
       database: query.query.database,

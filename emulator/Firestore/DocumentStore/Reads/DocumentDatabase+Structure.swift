@@ -2,12 +2,12 @@ import DocumentModel
 import QueryEngine
 import StorageEngine
 
-/// Finding collections and names that exist without being documents themselves.
+/// Finding collections, and names of missing documents that have documents below them.
 extension DocumentDatabase {
-  /// The ids read from the query runner at a time when some must be checked against the past.
+  /// The number of IDs read at a time if each has to be checked against the past.
   private static let checkedIDsPage = 100
 
-  /// The ids of the collections below a document or the root that hold any document at any depth.
+  /// Returns the IDs of collections below a document or the root that have documents at any depth.
   func collectionIDs(
     _ database: DatabaseName,
     _ parent: ResourcePath,
@@ -28,8 +28,8 @@ extension DocumentDatabase {
     }
     if reader.past == nil { return try ids(after: after, limit: limit) }
 
-    // Some of today's collections may be newer than the time; others have gone since.
-    // As paths, which are told apart by their bytes.
+    // Some collections of today may be newer than the read time; others have disappeared since.
+    // They are kept as paths, which compare by their bytes.
     let gone = Set(
       overlay.values.compactMap { document in
         document.map { ResourcePath([$0.name.path.segments[parent.segments.count]]) }
@@ -54,10 +54,10 @@ extension DocumentDatabase {
     return Array(result.prefix(limit))
   }
 
-  /// The names in a collection without a document but with documents below them, in order.
+  /// Returns the names of missing documents in a collection that have descendants, in order.
   ///
-  /// `after` itself and whatever comes after `last` are left out, so that the work is bounded by
-  /// the page that the caller has found.
+  /// Excludes `after` itself and all names after `last`, so that the work is limited to the page
+  /// that the caller has found.
   func missingParents(
     _ database: DatabaseName,
     _ collection: ResourcePath,
@@ -90,7 +90,7 @@ extension DocumentDatabase {
       try consider(parent)
       position = DocumentKeys.descendantsPrefix(database, parent.path)
     }
-    // Only the past knows of parents whose last descendant has gone since.
+    // Parents whose last descendant has been deleted since are only in the past versions.
     let depth = collection.segments.count + 1
     for case .some(let document) in overlay.values where document.name.path.segments.count > depth {
       let segments = document.name.path.segments.prefix(depth)
@@ -125,7 +125,7 @@ extension DocumentDatabase {
     return name
   }
 
-  /// Whether a document existed, at the overlay's time, in a collection or below a document.
+  /// Returns true if a document existed below a path at the overlay's time.
   private func isAnyDocument(
     in database: DatabaseName,
     atOrBelow path: ResourcePath,
@@ -144,7 +144,7 @@ extension DocumentDatabase {
       to: range.to,
       descending: false
     ) { _, value in
-      // Documents that the overlay changes have been looked at above.
+      // Documents that the overlay changes have been checked above.
       let name = try DocumentKeys.decodeName(value.bytes)
       found = isBelow(name) && overlay[name] == nil && reader.existed(value)
       return !found

@@ -9,10 +9,11 @@ import Synchronization
   import Musl
 #endif
 
-/// The reads that go on for longer than one part, and what of the event log they still need.
+/// The reads that take more than one part, and the part of the event log they still need.
 ///
-/// A read learns from the log what was changed behind it, so the log keeps what it has not seen
-/// yet; but not for a read whose client takes nothing for a minute.
+/// A read finds the changes made since its last part in the log, so the log keeps the records that
+/// a read has not seen yet. It does not keep them for a read whose client has been idle for a
+/// minute.
 package final class LongReads: Sendable {
   private struct Read {
     var sequence: UInt64
@@ -24,18 +25,18 @@ package final class LongReads: Sendable {
     var nextID: UInt64 = 0
   }
 
-  /// How long an idle read keeps the log.
+  /// The time for which an idle read keeps log records.
   static let idleMax: Duration = .seconds(60)
 
   private let state = Mutex(State())
   private let now: @Sendable () -> ContinuousClock.Instant
 
-  /// No reads; `now` tells how long they have been idle.
+  /// Creates an empty set of reads; `now` is the clock that measures idle time.
   package init(now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
     self.now = now
   }
 
-  /// The commit up to which every read knows the event log; nil when none needs it.
+  /// The sequence number up to which every read has seen the log; nil if no read needs the log.
   package var neededSequence: UInt64? {
     let now = now()
     return state.withLock { state in
@@ -43,7 +44,7 @@ package final class LongReads: Sendable {
     }
   }
 
-  /// Notes a read that knows the log up to `sequence`, and returns its number.
+  /// Registers a read that has seen the log up to `sequence`, and returns its ID.
   func begin(_ sequence: UInt64) -> UInt64 {
     let now = now()
     return state.withLock { state in
@@ -53,24 +54,23 @@ package final class LongReads: Sendable {
     }
   }
 
-  /// Notes how far a read knows the log now.
+  /// Records that a read has seen the log up to `sequence`.
   func advance(_ id: UInt64, to sequence: UInt64) {
     let now = now()
     state.withLock { $0.reads[id] = Read(sequence: sequence, used: now) }
   }
 
-  /// Forgets a read.
   func end(_ id: UInt64) { state.withLock { $0.reads[id] = nil } }
 }
 
-/// Runs the later parts of long reads, and what else takes long, on threads of their own, which
-/// give way to short work.
+/// An executor for long work, such as the later parts of long reads.
 ///
-/// Each part goes to the end of the line, so that all long reads advance alike.
+/// It has its own threads, of lower priority than those of short work. Each part joins the end of
+/// the queue, so that all long reads advance at the same rate.
 package final class LongWorkExecutor: TaskExecutor {
-  /// The process's only one for long reads.
+  /// The process's executor for long reads.
   package static let shared = LongWorkExecutor()
-  /// The process's only one for decisions on access, which cannot be cut into parts.
+  /// The process's executor for access decisions, which cannot be split into parts.
   static let decisions = LongWorkExecutor()
 
   private let jobs = Mutex<Deque<UnownedJob>>([])
@@ -80,7 +80,8 @@ package final class LongWorkExecutor: TaskExecutor {
     for _ in 0..<max(1, ProcessInfo.processInfo.activeProcessorCount / 2) {
       Thread.detachNewThread { [self] in
         #if os(Linux)
-          // With 0 for the process, Linux means the calling thread. A refusal changes nothing here.
+          // With 0 for the process, Linux means the calling thread. If the call fails, the priority
+          // stays unchanged, which is acceptable.
           _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
         #else
           Thread.current.qualityOfService = .utility
@@ -93,7 +94,6 @@ package final class LongWorkExecutor: TaskExecutor {
     }
   }
 
-  /// Adds a job to the end of the line.
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     jobs.withLock { $0.append(job) }

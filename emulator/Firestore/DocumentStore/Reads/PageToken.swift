@@ -1,16 +1,16 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Where the next page of a list starts, in a form that clients only hand back.
+/// The start of a list's next page, in a form that is opaque to clients.
 ///
-/// A token is bound to its list: used with other parameters it is refused.
+/// A token is bound to its list; it is refused with other parameters.
 struct PageToken: Sendable, Equatable {
-  /// A cursor after the last element.
+  /// The cursor after the last element.
   var position: [FirestoreValue]
 
   private static let version: UInt8 = 1
 
-  /// Reads a token; nil stands for the first page.
+  /// Decodes a token; nil stands for the first page.
   static func decode(_ text: String?, for list: String) throws(StatusError) -> PageToken? {
     guard let text, !text.isEmpty else { return nil }
     guard let bytes = bytes(hexadecimal: text) else { throw invalid }
@@ -30,7 +30,7 @@ struct PageToken: Sendable, Equatable {
     }
   }
 
-  /// The token as text.
+  /// Encodes the token as text.
   func encoded(for list: String) -> String {
     var encoder = BinaryEncoder()
     encoder.append(byte: Self.version)
@@ -52,7 +52,10 @@ struct PageToken: Sendable, Equatable {
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
   }
 
-  /// FNV-1a: the same in every process, unlike `Hasher`; it guards against mistakes, not malice.
+  /// Returns the FNV-1a hash of a list's parameters.
+  ///
+  /// Unlike `Hasher`, it is the same in every process. It guards against mistakes, not against
+  /// malice.
   private static func fingerprint(_ list: String) -> UInt64 {
     list.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
   }

@@ -5,17 +5,16 @@ import QueryEngine
 import RuntimeSupport
 package import StorageEngine
 
-/// The before-images of changed documents, by which a snapshot can be read as of an earlier time.
+/// The before-images of changed documents, which allow reading a snapshot as of an earlier time.
 ///
-/// A key is the document's key and the time of the commit that overwrote the version, in
-/// microseconds, 8 bytes big-endian. A value is the version, or says that there was none. Nothing is
-/// kept of a document that a commit creates: the row of the document itself, which names the commit
-/// that wrote it, and its create time tell.
+/// A key is the document's key followed by the time of the commit that overwrote the version, in
+/// microseconds, as 8 bytes big-endian. A value is the version, or a mark that there was none.
+/// Nothing is kept for a document that a commit creates: the row of the document names the commit
+/// that wrote it, and the document has its create time.
 package enum PastVersions {
-  /// Where the versions are.
   package static let keyspace = Keyspace("past")
 
-  /// How far back reads may go.
+  /// The maximum age of a readable time.
   package static let age: Duration = .seconds(3600)
 
   /// Deletes the versions that a record's commit overwrote, in the batch that deletes the record.
@@ -25,19 +24,19 @@ package enum PastVersions {
     }
   }
 
-  /// Keeps the version that a change overwrites.
+  /// Stores the version that a change overwrites.
   static func keep(
     _ change: DocumentChange,
     documentKey: [UInt8],
     at commitTime: Timestamp,
     in batch: inout StorageBatch
   ) {
-    // What was imported is older than the commit that brought it.
+    // An imported document's create time is older than the commit that stored it.
     guard change.before != nil || change.after?.createTime != commitTime else { return }
     batch.put(keyspace, key(documentKey, commitTime), encode(change.before, change.name))
   }
 
-  /// Whether any commit after `time` changed a document.
+  /// Returns true if any commit after `time` changed a document.
   static func isChanged(
     _ documentKey: [UInt8],
     after time: Timestamp,
@@ -46,15 +45,16 @@ package enum PastVersions {
     try first(documentKey, after: time, in: snapshot) != nil
   }
 
-  /// The commit that a time shows: a database's rows of later commits were made or changed since.
+  /// Returns the sequence number of the last commit that is visible at a time.
   ///
-  /// The time must be one that can still be read.
+  /// Rows of the database with higher versions were created or changed later. The time must still
+  /// be readable.
   static func sequence(
     at time: Timestamp,
     of database: DatabaseName,
     in snapshot: any StorageSnapshot
   ) throws -> UInt64 {
-    // What left no record, or none any longer, was before the times that can be read.
+    // Commits without a record, or whose record was deleted, were made before the readable times.
     max(
       try CommitLog.sequence(at: time, in: snapshot),
       try CommitLog.trimmedThrough(in: snapshot)?.sequence ?? 0,
@@ -62,7 +62,7 @@ package enum PastVersions {
     )
   }
 
-  /// The version of a document as of `time`, if a commit after it has overwritten one.
+  /// Returns the version of a document as of `time`, if a later commit has overwritten it.
   static func version(
     _ documentKey: [UInt8],
     at time: Timestamp,
@@ -76,10 +76,10 @@ package enum PastVersions {
     )
   }
 
-  /// The documents of a range of keys that were changed after `time`, as they were then.
+  /// Returns the documents of a key range that were changed after `time`, as they were then.
   ///
-  /// Those that were created after it and not changed since are not among them. Reads all versions
-  /// kept for the range. Throws `RESOURCE_EXHAUSTED` when they take more than `bytesMax`.
+  /// Documents that were created after `time` and not changed since are not included. Reads all
+  /// versions kept for the range. Throws `RESOURCE_EXHAUSTED` if they take more than `bytesMax`.
   static func overlay(
     _ range: KeyRange,
     at time: Timestamp,
@@ -109,16 +109,16 @@ package enum PastVersions {
     return overlay
   }
 
-  /// A document as it was.
+  /// An earlier state of a document; nil if it did not exist.
   struct Version: Sendable {
     var key: ArraySlice<UInt8>
     var document: FirestoreDocument?
   }
 
-  /// The documents of a range that were changed after `time`, as they were then, in order of keys.
+  /// Returns the documents of a range that changed after `time`, as they were then, in key order.
   ///
-  /// Those that were created after it and not changed since are not among them. Stops once they
-  /// take `bytesMax`; `next` is then the key to continue from.
+  /// Documents that were created after `time` and not changed since are not included. Stops once
+  /// the versions take `bytesMax`; `next` is then the key to continue from.
   static func page(
     _ range: KeyRange,
     at time: Timestamp,
@@ -148,10 +148,10 @@ package enum PastVersions {
     return (versions, next)
   }
 
-  /// The name of the document that a stored version belongs to.
+  /// Returns the name of the document that a stored version belongs to.
   static func name(_ bytes: [UInt8]) throws -> DocumentName { try decode(bytes).name }
 
-  /// The version that the first commit after `time` overwrote, or nil when there was none.
+  /// Returns the version that the first commit after `time` overwrote; nil if there was none.
   private static func first(
     _ documentKey: [UInt8],
     after time: Timestamp,
@@ -184,7 +184,9 @@ package enum PastVersions {
     return Timestamp(microseconds: Int64(bitPattern: number))
   }
 
-  /// A stored document starts with its version, which is never `absent`.
+  /// Encodes a version or its absence.
+  ///
+  /// A stored document starts with its format version, which is never `absent`.
   private static func encode(_ document: FirestoreDocument?, _ name: DocumentName) -> [UInt8] {
     if let document { return DocumentKeys.encode(document) }
     var encoder = BinaryEncoder()
@@ -205,7 +207,7 @@ package enum PastVersions {
     var name: DocumentName
     var document: FirestoreDocument?
 
-    /// The version as of a time before it was overwritten; nil if it was not yet made.
+    /// Returns the version as of a time before it was overwritten; nil if it did not exist yet.
     func document(at time: Timestamp, overwritten: Timestamp) -> FirestoreDocument? {
       document.flatMap { $0.wasCreated(after: time, before: overwritten) ? nil : $0 }
     }
@@ -213,9 +215,9 @@ package enum PastVersions {
 }
 
 extension FirestoreDocument {
-  /// Whether a document that was changed at a time was created by a commit after an earlier time.
+  /// Returns true if a document that changed at `change` was created by a commit after `time`.
   ///
-  /// Imported documents may bring create times from a future; those were there.
+  /// Imported documents may have create times later than their import; they existed at `time`.
   func wasCreated(after time: Timestamp, before change: Timestamp) -> Bool {
     createTime > time && createTime <= change
   }

@@ -4,28 +4,27 @@ import QueryEngine
 import RuntimeSupport
 import StorageEngine
 
-/// A storage snapshot read as of a time.
+/// A reader of a storage snapshot as of a time.
 struct SnapshotReader {
   let snapshot: any StorageSnapshot
   /// The moment to read at; nil reads the snapshot's own state.
   let past: Moment?
   let overlayBytesMax: Int
 
-  /// A moment before the snapshot's.
   struct Moment {
     var time: Timestamp
-    /// The commit that the time shows.
+    /// The sequence number of the last commit visible at the time.
     var sequence: UInt64
   }
 
-  /// A reader of the snapshot's own state.
+  /// Creates a reader of the snapshot's own state.
   init(_ snapshot: any StorageSnapshot) {
     self.snapshot = snapshot
     past = nil
     overlayBytesMax = 0
   }
 
-  /// A reader of a database's state at a time that is kept.
+  /// Creates a reader of a database's state at a time that is still kept.
   init(
     _ snapshot: any StorageSnapshot,
     of database: DatabaseName,
@@ -40,7 +39,6 @@ struct SnapshotReader {
     self.overlayBytesMax = overlayBytesMax
   }
 
-  /// One document.
   func document(_ name: DocumentName) throws -> FirestoreDocument? {
     let key = DocumentKeys.key(name)
     if let past, let version = try PastVersions.version(key, at: past.time, in: snapshot) {
@@ -52,20 +50,20 @@ struct SnapshotReader {
     return try DocumentKeys.decode(stored.bytes)
   }
 
-  /// Whether a document that the snapshot holds, and that was not changed since, existed then.
+  /// Returns true if a stored document that was not changed since existed at the reader's time.
   func existed(_ stored: StoredValue) -> Bool {
     past.map { stored.version <= $0.sequence } ?? true
   }
 
-  /// The documents of a range that were changed since the time, as they were then.
+  /// Returns the documents of a range that were changed since the reader's time, as they were then.
   ///
-  /// Of the others, ask `existed`.
+  /// For all other documents, use `existed`.
   func overlay(_ range: KeyRange) throws -> [DocumentName: FirestoreDocument?] {
     guard let past else { return [:] }
     return try PastVersions.overlay(range, at: past.time, bytesMax: overlayBytesMax, in: snapshot)
   }
 
-  /// Like `overlay`, but only as much as fits into `bytesMax`, with the key to continue from.
+  /// Returns the part of `overlay` that fits into `bytesMax`, with the key to continue from.
   func versions(
     _ range: KeyRange,
     bytesMax: Int
@@ -75,11 +73,11 @@ struct SnapshotReader {
   }
 }
 
-/// The time of the last commit, kept with the documents.
+/// The times stored with the documents: last commit, bound of read times, start of the past.
 enum StoredClock {
   private static let keyspace = Keyspace("commit_clock", .few)
 
-  /// The time of the last commit that a snapshot shows.
+  /// Returns the time of the last commit that a snapshot shows.
   static func read(_ snapshot: any StorageSnapshot) throws -> Timestamp {
     guard let stored = try snapshot.get(keyspace, []) else { return Timestamp(microseconds: 0) }
     var decoder = BinaryDecoder(stored.bytes)
@@ -93,7 +91,7 @@ enum StoredClock {
     batch.put(keyspace, [], encoder.bytes)
   }
 
-  /// The time that no commit of a later run may have, nor any earlier time; for read times.
+  /// Returns the bound of the read times: every commit of a later run has a later time.
   static func bound(_ snapshot: any StorageSnapshot) throws -> Timestamp {
     guard let stored = try snapshot.get(keyspace, boundKey) else {
       return Timestamp(microseconds: 0)
@@ -109,7 +107,7 @@ enum StoredClock {
     batch.put(keyspace, boundKey, encoder.bytes)
   }
 
-  /// The commit before which a database cannot be read, because it changed things without trace.
+  /// Returns the commit before which a database cannot be read, because it kept no before-images.
   static func pastStart(
     of database: DatabaseName,
     _ snapshot: any StorageSnapshot
@@ -126,8 +124,9 @@ enum StoredClock {
     return start
   }
 
-  /// Marks a batch's time as the start of a database's past; for a batch that keeps no
-  /// before-images.
+  /// Marks a batch's time as the start of a database's readable past.
+  ///
+  /// Use it for a batch that keeps no before-images.
   static func writePastStart(
     of database: DatabaseName,
     _ time: Timestamp,

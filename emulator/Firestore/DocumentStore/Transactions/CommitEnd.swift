@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The end of one commit, for requests that repeat it while it is under way.
+/// The end of one commit, for requests that repeat the commit while it is in progress.
 final class CommitEnd: Sendable {
   private typealias Waiter = CheckedContinuation<Result<CommitOutcome, any Error>, Never>
 
@@ -11,7 +11,7 @@ final class CommitEnd: Sendable {
 
   private let state = Mutex(State.awaited([]))
 
-  /// Says how the commit has ended, once.
+  /// Sets the result of the commit; called once.
   func reach(_ result: Result<CommitOutcome, any Error>) {
     let waiting = state.withLock { state -> [Waiter] in
       defer { state = .ended(result) }
@@ -21,9 +21,9 @@ final class CommitEnd: Sendable {
     for continuation in waiting { continuation.resume(returning: result) }
   }
 
-  /// How the commit has ended; a `CancellationError` when it was given up without effect.
+  /// The result of the commit; a `CancellationError` if it was given up without effect.
   ///
-  /// Returns though the caller is cancelled only when the commit ends, which takes bounded time.
+  /// A cancelled caller still waits for the end of the commit, which takes bounded time.
   var result: Result<CommitOutcome, any Error> {
     get async {
       await withCheckedContinuation { continuation in

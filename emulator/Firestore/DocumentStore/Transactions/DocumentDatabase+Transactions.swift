@@ -6,8 +6,8 @@ import Synchronization
 extension DocumentDatabase {
   /// Begins a transaction and returns its token.
   ///
-  /// It ends by `commit`, by `rollback`, after 60 seconds without a request, and after 270 seconds
-  /// in any case.
+  /// The transaction ends with `commit` or `rollback`, after 60 seconds without a request, and at
+  /// the latest after 270 seconds.
   package func begin(
     _ options: TransactionOptions,
     database: DatabaseName,
@@ -22,10 +22,10 @@ extension DocumentDatabase {
     return id
   }
 
-  /// Ends a transaction without effect and gives back its locks.
+  /// Ends a transaction without effect and releases its locks.
   ///
-  /// Accepts a token that is forgotten or whose transaction has ended, but throws `ABORTED` after a
-  /// successful commit and `INVALID_ARGUMENT` for what is no token, as production does.
+  /// Accepts the token of a forgotten transaction or of one that has ended. Throws `ABORTED` after
+  /// a successful commit and `INVALID_ARGUMENT` for a malformed token, as production does.
   package func rollback(_ id: TransactionID, database: DatabaseName) async throws {
     let owner = try transactions.withLock { table throws(StatusError) in
       try table.rollBack(id, in: database)
@@ -33,7 +33,7 @@ extension DocumentDatabase {
     if let owner { locks.release(owner) }
   }
 
-  /// Ends a transaction whose token its client does not learn, or got with a failed answer.
+  /// Ends a transaction whose client did not receive its token, or only with a failed response.
   package func abandon(_ id: TransactionID) {
     if let owner = transactions.withLock({ $0.end(id, .aborted) }) { locks.release(owner) }
   }
@@ -55,7 +55,7 @@ extension DocumentDatabase {
       case .begun(let transaction): return try await commit(writes, database, transaction, auth)
       case .underWay(let end):
         do { return try await end.result.get() } catch is CancellationError {
-          // The first request was given up, and this one takes its place.
+          // The first request was cancelled without effect; this request takes its place.
           try Task.checkCancellation()
         }
       }
@@ -77,8 +77,8 @@ extension DocumentDatabase {
       transaction.commit?.end.reach(.success(outcome))
       return outcome
     } catch let error as CancellationError {
-      // Nothing is written. The client may have lost its connection and send the commit again; if it
-      // does not, the transaction expires.
+      // Nothing is written. The client may have lost its connection and send the commit again;
+      // otherwise the transaction expires.
       let time = elapsed()
       if let owner = transactions.withLock({ $0.reopen(id, at: time) }) { locks.release(owner) }
       transaction.commit?.end.reach(.failure(error))
@@ -105,7 +105,7 @@ extension DocumentDatabase {
       }
       return .plain(transaction.owner)
     case .optimistic:
-      // A transaction that only read saw one moment; later changes do not concern it.
+      // A transaction without writes saw one moment; later changes do not affect it.
       guard writing, let readTime = transaction.readTime else { return .plain(transaction.owner) }
       return .optimistic(transaction.owner, transaction.reads, readTime: readTime)
     }

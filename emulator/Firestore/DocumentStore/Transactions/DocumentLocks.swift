@@ -1,38 +1,39 @@
 import RuntimeSupport
 import Synchronization
 
-/// The lock table and the tasks that wait for it.
+/// The lock table together with the tasks that wait for its locks.
 ///
-/// It decides under a mutex and resumes tasks outside of it.
+/// Requests are decided under a mutex; tasks are resumed outside of it.
 final class DocumentLocks: Sendable {
   private struct State {
     var table = LockTable()
     var waiting: [LockTable.Ticket: CheckedContinuation<Void, any Error>] = [:]
-    /// Requests that were decided before their task got to wait.
+    /// The results of requests that were decided before their task began to wait.
     var decided: [LockTable.Ticket: Result<Void, any Error>] = [:]
   }
 
-  /// Returns at the end of the time to wait; throws when cancelled.
+  /// A function that returns when the deadline is reached and throws when cancelled.
   typealias Deadline = @Sendable () async throws -> Void
 
   private let state = Mutex(State())
   private let waitersMax: Int
 
-  /// An empty table; more than `waitersMax` waiting requests are refused.
+  /// Creates an empty table that refuses requests while `waitersMax` requests wait.
   init(waitersMax: Int) {
     self.waitersMax = waitersMax
   }
 
-  /// How many requests wait.
+  /// The number of waiting requests.
   var waitingCount: Int { state.withLock { $0.table.waitingCount } }
 
-  /// Whether nobody holds or waits for anything.
+  /// True if no owner holds or waits for a lock.
   var isEmpty: Bool { state.withLock { $0.table.isEmpty } }
 
   /// Waits until the request is granted.
   ///
-  /// Throws `ABORTED` at the deadline or when a deadlock is broken here. At the deadline the owner
-  /// keeps the locks it held; in a deadlock it loses all of them.
+  /// Throws `ABORTED` at the deadline, or if the owner is the victim of a deadlock. At the deadline
+  /// the owner keeps the locks it held; in a deadlock it loses all of them. Throws
+  /// `RESOURCE_EXHAUSTED` if too many requests wait already.
   func acquire(
     _ request: LockRequest,
     by owner: LockOwner,
@@ -45,13 +46,13 @@ final class DocumentLocks: Sendable {
         try await deadline()
         self.abandon(ticket, with: Self.timeout)
       }
-      // Cancelled below as soon as the request is decided.
+      // Cancelled as soon as the request is decided.
       defer { group.cancelAll() }
       try await self.wait(for: ticket)
     }
   }
 
-  /// How an owner should lock what it reads; see `LockTable.modeForReading`.
+  /// Returns the modes in which an owner should lock what it reads; see `LockTable.modeForReading`.
   func modesForReading(_ keys: Set<LockKey>, by owner: LockOwner) -> [LockKey: LockMode] {
     state.withLock { state in
       Dictionary(
@@ -60,17 +61,17 @@ final class DocumentLocks: Sendable {
     }
   }
 
-  /// Takes the locks only if nothing stands in the way.
+  /// Takes the locks only if the request does not have to wait.
   func tryAcquire(_ request: LockRequest, by owner: LockOwner) -> Bool {
     state.withLock { $0.table.tryRequest(request, by: owner) }
   }
 
-  /// Gives back everything an owner holds; the owner's waiting requests throw `ABORTED`.
+  /// Releases all locks of an owner; the owner's waiting requests throw `ABORTED`.
   func release(_ owner: LockOwner) {
     act { $0.table.release(owner).map(Decision.init) }
   }
 
-  /// Gives back what an owner took to commit, but not what it had read.
+  /// Releases the locks that an owner took to commit, but not those of its reads.
   func releaseCommit(_ owner: LockOwner) {
     act { $0.table.releaseCommit(owner).map(Decision.init) }
   }
@@ -104,7 +105,7 @@ final class DocumentLocks: Sendable {
     }
   }
 
-  /// Takes a request out of the queue, unless it has been decided.
+  /// Removes a request from the queue, unless it has been decided.
   private func abandon(_ ticket: LockTable.Ticket, with error: any Error) {
     act { state in
       guard let actions = state.table.cancel(ticket) else { return [] }
@@ -149,14 +150,14 @@ final class DocumentLocks: Sendable {
     }
   }
 
-  /// What the loser of a deadlock is told.
+  /// The error returned to the transaction that loses a deadlock.
   static let contention = StatusError(
     .aborted,
     "Aborted due to cross-transaction contention. This occurs when multiple transactions attempt "
       + "to access the same data; at least one has to be aborted. Try the transaction again."
   )
 
-  /// What a request that has waited too long is told.
+  /// The error returned to a request whose wait timed out.
   static let timeout = StatusError(
     .aborted,
     "Too much contention on these documents. Please try again."

@@ -2,14 +2,14 @@ import DocumentModel
 import Events
 import QueryEngine
 
-/// The owner of locks: a transaction, or one commit outside transactions.
+/// An owner of locks: a transaction, or a single commit outside transactions.
 ///
-/// Owners are ordered by age; a retry takes the age of the transaction it retries, which gives it
+/// Owners are ordered by age. A retry takes the age of the transaction it retries, which gives it
 /// priority.
 struct LockOwner: Sendable, Hashable, Comparable {
-  /// When the owner first asked to begin; smaller is older.
+  /// The order in which owners first asked to begin; smaller is older.
   var age: UInt64
-  /// Unique among all owners.
+  /// The owner's unique ID.
   var id: UInt64
 
   static func < (left: LockOwner, right: LockOwner) -> Bool {
@@ -17,15 +17,15 @@ struct LockOwner: Sendable, Hashable, Comparable {
   }
 }
 
-/// How a document is held.
+/// The mode in which a document is locked.
 enum LockMode: Int, Sendable, Hashable, Comparable {
-  /// Read; others may read it too.
+  /// For reading; other owners may also read.
   case shared
-  /// Read, to be written soon: others may read it, but one alone holds this.
+  /// For reading before a write: other owners may read, but only one owner can hold this mode.
   case update
   case exclusive
 
-  /// Whether two owners cannot hold a document like this at the same time.
+  /// Returns true if two owners cannot hold a document in these modes at the same time.
   func conflicts(with other: LockMode) -> Bool {
     switch (self, other) {
     case (.exclusive, _), (_, .exclusive), (.update, .update): true
@@ -36,35 +36,38 @@ enum LockMode: Int, Sendable, Hashable, Comparable {
   static func < (left: LockMode, right: LockMode) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The bytes that name what is locked: a document's key, a database's for a reset, or a line of
-/// readers of one scope.
+/// The bytes that identify a locked resource.
+///
+/// A document's key, a database's key for a reset, or the key of a queue of readers of one scope.
 typealias LockKey = [UInt8]
 
-/// What an owner asks for at once; all of it is granted together or none.
+/// A set of locks that an owner requests at once; they are granted together or not at all.
 struct LockRequest: Sendable {
   /// The documents to lock, existing or not.
   var documents: [LockKey: LockMode] = [:]
-  /// The ranges that queries have read; shared among readers.
+  /// The ranges that queries have read; readers share them.
   var ranges: [QueryRange] = []
-  /// The changes a commit is about to make; they conflict with every range they enter or leave.
+  /// The changes a commit is about to make.
+  ///
+  /// They conflict with every range that the changed documents enter or leave.
   var changes: [DocumentChange] = []
 }
 
-/// Everything a query's answer depends on: the documents that match it, present and future.
+/// The range a query's result depends on: all documents, present or future, that match the query.
 struct QueryRange: Sendable {
   var database: DatabaseName
-  /// A document's path, or the empty path.
+  /// The path of a document, or the empty path.
   var parent: ResourcePath
-  /// Nil for every collection.
+  /// The ID of the collections in the range; nil for all collections.
   var collectionID: String?
-  /// Whether collections at any depth below the parent count.
+  /// True if collections at any depth below the parent are in the range.
   var allDescendants: Bool
-  /// Whether a document of the scope passes the query's filter.
+  /// Returns true if a document of the scope passes the query's filter.
   ///
-  /// Limits and cursors are left out, so that the range is never too narrow.
+  /// Ignores limits and cursors, so that the range is never too narrow.
   var matches: @Sendable (FirestoreDocument) -> Bool = { _ in true }
 
-  /// A range of document keys that contains the whole scope, and perhaps other documents.
+  /// A range of document keys that contains the whole scope, and possibly other documents.
   var keys: KeyRange {
     if let collectionID, !allDescendants {
       let collection = parent.appending(collectionID)
@@ -73,20 +76,20 @@ struct QueryRange: Sendable {
     return KeyRange(prefix: DocumentKeys.descendantsPrefix(database, parent))
   }
 
-  /// Where the readers of the scope form a line when they have aborted each other.
+  /// The key of the queue for readers of the scope that have aborted each other.
   var lineKey: LockKey {
-    // No document's key begins or ends like this.
+    // No document's key begins with this byte.
     [0xFF] + keys.from + [collectionID == nil ? 0 : 1, allDescendants ? 1 : 0]
       + Array((collectionID ?? "").utf8)
   }
 
-  /// Whether a change can change what the query answers.
+  /// Returns true if a change can change the query's result.
   func covers(_ change: DocumentChange) -> Bool {
     guard contains(change.name) else { return false }
     return change.before.map(matches) ?? false || change.after.map(matches) ?? false
   }
 
-  /// Whether a document of this name is in the scope.
+  /// Returns true if a document of this name is in the scope.
   func contains(_ name: DocumentName) -> Bool {
     guard name.database == database, name.path.segments.count > parent.segments.count,
       name.path.isBelowOrEqual(to: parent)

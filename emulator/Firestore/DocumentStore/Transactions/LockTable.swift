@@ -2,27 +2,26 @@ import DequeModule
 import DocumentModel
 import Events
 
-/// Who holds and who waits for which documents and query ranges: a state machine without time.
+/// The locks on documents and query ranges, held and requested: a state machine without a clock.
 ///
-/// Requests are served first come, first served. A request waits behind every earlier request that
-/// it conflicts with, even where the holders would let it in, so that readers do not starve
-/// writers. One exception keeps this rule from making deadlocks of its own: nobody waits behind a
-/// request that is itself waiting for them. Where owners wait for each other's locks, the youngest
-/// of the circle is aborted.
+/// Requests are served first come, first served. A request waits behind every earlier conflicting
+/// request, even if the lock holders would admit it, so that readers do not starve writers. There
+/// is one exception, so that this rule does not itself cause deadlocks: an owner never waits behind
+/// a request that is waiting for that owner. If owners wait for each other's locks in a cycle, the
+/// youngest owner of the cycle is aborted.
 struct LockTable: Sendable {
-  /// One request's place in the queue.
+  /// A request's place in the queue.
   typealias Ticket = UInt64
 
-  /// How a request was received.
   enum Reception: Equatable {
     case granted
     case waiting(Ticket)
   }
 
-  /// What has become of a waiting request.
+  /// The outcome of a waiting request.
   enum Action: Equatable {
     case granted(Ticket)
-    /// The owner has lost its locks, in a deadlock or because it was told to give them back.
+    /// The owner has lost its locks, in a deadlock or because they were released.
     case aborted(Ticket)
   }
 
@@ -30,13 +29,13 @@ struct LockTable: Sendable {
     var exclusive: LockOwner?
     var update: LockOwner?
     var shared: Set<LockOwner> = []
-    /// Waiting requests that name the key, oldest first.
+    /// The waiting requests that name the key, oldest first.
     var waiting: Deque<Ticket> = []
     var waitingExclusive = 0
     var waitingUpdate = 0
-    /// Whether readers that wanted to write were aborted here.
+    /// True if readers that wanted to write were aborted here.
     ///
-    /// It is forgotten with the entry, when nobody holds or wants the document any more.
+    /// The mark lasts as long as the entry: until no owner holds or requests the document.
     var isContended = false
 
     var isUnused: Bool {
@@ -67,7 +66,7 @@ struct LockTable: Sendable {
       }
     }
 
-    /// Whether a waiting request may conflict with one for this mode.
+    /// Returns true if a waiting request may conflict with a request for this mode.
     func mayWaitAhead(of mode: LockMode) -> Bool {
       switch mode {
       case .shared: waitingExclusive > 0
@@ -79,7 +78,7 @@ struct LockTable: Sendable {
 
   private struct Holdings {
     var documents: [LockKey: LockMode] = [:]
-    /// The keys among `documents` that are held to commit, and how they were held to read before.
+    /// The keys in `documents` that are locked to commit, with the modes of their earlier reads.
     var readBefore: [LockKey: LockMode?] = [:]
     var ranges: [QueryRange] = []
     var changes: [DocumentChange] = []
@@ -98,30 +97,30 @@ struct LockTable: Sendable {
   private var waiters: [Ticket: Waiter] = [:]
   private var rangeHolders: Set<LockOwner> = []
   private var changeHolders: Set<LockOwner> = []
-  /// The owners that hold something and wait for more; only they can be part of a circle.
+  /// The owners that hold locks and wait for more; only these can be part of a cycle.
   private var entangled: Set<LockOwner> = []
   private var waitingForRanges: Set<Ticket> = []
   private var waitingForChanges: Set<Ticket> = []
   private var nextTicket: Ticket = 1
 
-  /// How many requests wait.
+  /// The number of waiting requests.
   var waitingCount: Int { waiters.count }
 
-  /// How an owner should lock what it reads.
+  /// Returns the mode in which an owner should lock what it reads.
   ///
-  /// Readers that share a document and then all want to write it abort each other; where that has
-  /// happened, the next ones come one after the other. An owner that holds something already does
-  /// not join such a line: two owners in each other's lines would be aborted while they read, which
-  /// not every client tries again, and not when they commit.
+  /// Readers that share a document and then all want to write it abort each other. Where that has
+  /// happened, later readers take turns. An owner that already holds locks does not join the queue:
+  /// two owners in each other's queues would be aborted during a read instead of at commit, and not
+  /// every client retries after a failed read.
   func modeForReading(_ key: LockKey, by owner: LockOwner) -> LockMode {
     guard entries[key]?.isContended == true else { return .shared }
     return owners[owner]?.holdsAnything == true ? .shared : .update
   }
 
-  /// Whether nobody holds or waits for anything.
+  /// True if no owner holds or waits for a lock.
   var isEmpty: Bool { entries.isEmpty && owners.isEmpty && waiters.isEmpty }
 
-  /// Grants a request or queues it; the actions concern requests that waited before.
+  /// Grants a request or queues it; the actions concern requests that were already waiting.
   mutating func request(
     _ request: LockRequest,
     by owner: LockOwner
@@ -130,7 +129,7 @@ struct LockTable: Sendable {
     nextTicket += 1
     if isFree(request, owner, ticket) {
       grant(request, to: owner)
-      // A new lock can close a circle only if its owner waits for something else meanwhile.
+      // A new lock can close a cycle only if its owner also waits for another lock.
       let waitsElsewhere = !(owners[owner]?.waiting.isEmpty ?? true)
       return (.granted, waitsElsewhere ? grantWhatIsFree(among: []) : [])
     }
@@ -143,16 +142,16 @@ struct LockTable: Sendable {
     return (.waiting(ticket), actions)
   }
 
-  /// Grants a request only if it need not wait.
+  /// Grants a request only if it does not have to wait.
   mutating func tryRequest(_ request: LockRequest, by owner: LockOwner) -> Bool {
     guard isFree(request, owner, nextTicket) else { return false }
     grant(request, to: owner)
     return true
   }
 
-  /// Takes a request out of the queue without an action; its owner keeps what it holds.
+  /// Removes a request from the queue without an action for it; its owner keeps its locks.
   ///
-  /// Nil when the request is not waiting.
+  /// Returns nil if the request is not waiting.
   mutating func cancel(_ ticket: Ticket) -> [Action]? {
     guard let waiter = waiters[ticket] else { return nil }
     let behind = remove(ticket)
@@ -160,13 +159,13 @@ struct LockTable: Sendable {
     return grantWhatIsFree(among: behind)
   }
 
-  /// Gives back everything an owner holds; the owner's waiting requests are aborted.
+  /// Releases all locks of an owner; the owner's waiting requests are aborted.
   mutating func release(_ owner: LockOwner) -> [Action] {
     let lost = owners[owner]?.waiting.sorted() ?? []
     return lost.map(Action.aborted) + grantWhatIsFree(among: drop(owner))
   }
 
-  /// Gives back what an owner took to commit; what it had read stays locked.
+  /// Releases the locks that an owner took to commit; its reads stay locked.
   mutating func releaseCommit(_ owner: LockOwner) -> [Action] {
     guard var holdings = owners[owner] else { return [] }
     var affected: Set<Ticket> = []
@@ -198,7 +197,7 @@ extension LockTable {
     for (key, mode) in request.documents {
       let held = holdings.documents[key]
       if let held, held >= mode {
-        // Read again while a commit has it: it stays locked for that read.
+        // Read again while locked to commit: it stays locked for that read afterwards.
         if case .some(let before) = holdings.readBefore[key], mode != .exclusive {
           holdings.readBefore[key] = max(before ?? mode, mode)
         }
@@ -221,12 +220,12 @@ extension LockTable {
     noteEntangled(owner)
   }
 
-  /// Whether nothing blocks a request whose place in the queue is `ticket`.
+  /// Returns true if nothing blocks a request whose place in the queue is `ticket`.
   private func isFree(_ request: LockRequest, _ owner: LockOwner, _ ticket: Ticket) -> Bool {
     for (key, mode) in request.documents where isHeldByOthers(key, mode, owner) { return false }
     for range in request.ranges where isBeingChanged(range, by: owner) { return false }
     for change in request.changes where isRead(change, by: owner) { return false }
-    // Nobody can be waiting for an owner that holds nothing.
+    // No request can be waiting for an owner that holds no locks.
     let canBeWaitedFor = owners[owner]?.holdsAnything ?? false
     return !hasConflictingWaiter(request, owner, before: ticket) { other in
       !canBeWaitedFor || !isWaiting(other, for: owner)
@@ -253,7 +252,7 @@ extension LockTable {
     }
   }
 
-  /// Whether another owner's earlier request conflicts with this one and satisfies `counts`.
+  /// Returns true if another owner's earlier request conflicts with this one and passes `counts`.
   private func hasConflictingWaiter(
     _ request: LockRequest,
     _ owner: LockOwner,
@@ -265,8 +264,8 @@ extension LockTable {
       return conflicts(waiter.request) && counts(other)
     }
     for (key, mode) in request.documents {
-      // A lock that the owner already holds is not requested again.
-      // And whoever waits for a document that the owner means to write waits for the owner.
+      // A lock that the owner already holds is not requested again. Any request that waits for a
+      // document the owner is about to write waits for the owner.
       if let held = owners[owner]?.documents[key], held >= min(mode, .update) { continue }
       guard let entry = entries[key], entry.mayWaitAhead(of: mode) else { continue }
       for other in entry.waiting {
@@ -285,7 +284,7 @@ extension LockTable {
     return false
   }
 
-  /// Whether a waiting request waits, directly or through others, for what `owner` holds.
+  /// Returns true if a request waits, directly or through other owners, for a lock of `owner`.
   private func isWaiting(_ ticket: Ticket, for owner: LockOwner) -> Bool {
     var visited: Set<Ticket> = [ticket]
     var next = [ticket]
@@ -306,7 +305,7 @@ extension LockTable {
     return false
   }
 
-  /// The owners whose locks a waiting request conflicts with.
+  /// Returns the owners whose locks conflict with a waiting request.
   private func holders(against waiter: Waiter) -> Set<LockOwner> {
     var result: Set<LockOwner> = []
     for (key, mode) in waiter.request.documents {
@@ -357,12 +356,12 @@ extension LockTable {
     }
   }
 
-  /// The waiting requests that nobody before them keeps from a document: the readers before the
-  /// first writer or the second owner that means to write, and all of the writer's owner, which does
-  /// not wait for itself.
+  /// Returns the requests for a document that no earlier waiting request blocks.
   ///
-  /// Readers behind the second one wait a little longer than they must, so that a long line costs
-  /// each release O(1).
+  /// These are the readers before the first writer, or before the second owner that intends to
+  /// write. Also included are all requests of the first writer's owner, which does not wait for
+  /// itself. Readers behind the second owner wait a little longer than necessary, so that a release
+  /// costs O(1) even with a long queue.
   private func firstWaiting(for key: LockKey) -> [Ticket] {
     guard let entry = entries[key] else { return [] }
     guard entry.mayWaitAhead(of: .update) else { return Array(entry.waiting) }
@@ -382,7 +381,7 @@ extension LockTable {
     return first
   }
 
-  /// Takes a request out of the queue and returns those that may have waited behind it.
+  /// Removes a request from the queue and returns the requests that may have waited behind it.
   private mutating func remove(_ ticket: Ticket) -> Set<Ticket> {
     guard let waiter = waiters.removeValue(forKey: ticket) else { return [] }
     var behind: Set<Ticket> = []
@@ -393,7 +392,7 @@ extension LockTable {
         entries[key]?.waiting.remove(at: index)
       }
       entries[key]?.countWaiting(mode, -1)
-      // Among readers nobody waits for another.
+      // Readers do not wait for each other.
       if mode != .shared || entries[key]?.waitingExclusive ?? 0 > 0 {
         behind.formUnion(firstWaiting(for: key))
       }
@@ -404,7 +403,7 @@ extension LockTable {
     return behind
   }
 
-  /// Forgets an owner and returns the requests that may now be granted.
+  /// Removes an owner and returns the requests that may now be granted.
   private mutating func drop(_ owner: LockOwner) -> Set<Ticket> {
     guard let holdings = owners[owner] else { return [] }
     var affected: Set<Ticket> = []
@@ -413,7 +412,7 @@ extension LockTable {
       guard var entry = entries[key] else { continue }
       entry.remove(owner, mode)
       entries[key] = entry.isUnused ? nil : entry
-      // Giving back a shared lock only lets in requests for an exclusive lock.
+      // Releasing a shared lock admits only requests for an exclusive lock.
       if mode != .shared || entry.waitingExclusive > 0 {
         affected.formUnion(firstWaiting(for: key))
       }
@@ -435,7 +434,7 @@ extension LockTable {
     }
   }
 
-  /// Grants what has become free and breaks circles until nothing moves.
+  /// Grants requests that have become free and breaks cycles until nothing changes.
   private mutating func grantWhatIsFree(among candidates: Set<Ticket>) -> [Action] {
     var actions: [Action] = []
     var candidates = candidates
@@ -445,14 +444,14 @@ extension LockTable {
         guard let waiter = waiters[ticket], isFree(waiter.request, waiter.owner, ticket) else {
           continue
         }
-        // In this order, so that what is known of a document outlives the change of its holder.
+        // In this order, so that the document's entry outlives the change of its holder.
         grant(waiter.request, to: waiter.owner)
         _ = remove(ticket)
         actions.append(.granted(ticket))
         granted = true
       }
-      // Others may now be waiting for an owner that both holds and waits, which lets it pass them
-      // or closes a circle.
+      // Other requests may now wait for an owner that both holds and waits. That lets the owner
+      // pass them or closes a cycle.
       let entangled = entangled.flatMap { owners[$0]?.waiting ?? [] }
       if granted, !entangled.isEmpty {
         candidates = Set(entangled)
@@ -481,15 +480,15 @@ extension LockTable {
     }
   }
 
-  /// The youngest owner of a circle of owners that wait for each other's locks, or nil.
+  /// Returns the youngest owner of a cycle of owners that wait for each other's locks, or nil.
   private func youngestOfACircle(_ entangled: [Ticket]) -> LockOwner? {
     var edges: [LockOwner: Set<LockOwner>] = [:]
     for ticket in entangled {
       guard let waiter = waiters[ticket] else { continue }
       edges[waiter.owner, default: []].formUnion(holders(against: waiter))
     }
-    // An owner that waits for none of the others is not part of a circle. Removing such owners one
-    // after another leaves those that lead into a circle.
+    // An owner that waits for none of the others is not part of a cycle. Removing these owners
+    // repeatedly leaves only owners that lead into a cycle.
     var removed = true
     while removed {
       removed = false

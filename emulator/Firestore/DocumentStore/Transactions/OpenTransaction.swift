@@ -6,47 +6,46 @@ import RuntimeSupport
 package struct TransactionID: Sendable, Hashable {
   package var bytes: [UInt8]
 
-  /// A token as a client sent it, or as the store made it.
   package init(bytes: [UInt8]) {
     self.bytes = bytes
   }
 
-  /// A token that no other has.
+  /// Returns a new unique token.
   static func make() -> TransactionID { TransactionID(bytes: Array(RandomID.make().utf8)) }
 
-  /// Whether `make` could have made it; otherwise it never was one.
+  /// True if the token has the form of tokens that `make` returns.
   var isWellFormed: Bool {
     bytes.count == RandomID.lengthOfDocumentID && bytes.allSatisfy(RandomID.isCharacter)
   }
 }
 
-/// How a transaction is to read and commit.
+/// The read and commit modes of a transaction.
 package enum TransactionOptions: Sendable, Hashable {
-  /// Reads everything at one time, the given one or the first read's, without locks.
+  /// Reads everything at one time, without locks: the given time, or the time of the first read.
   case readOnly(readTime: Timestamp? = nil)
-  /// Pessimistic unless told otherwise; `retry` names the aborted transaction whose age it takes.
+  /// Reads and writes, with locks unless `optimistic`.
+  ///
+  /// `retry` is the aborted transaction whose age the new one takes.
   case readWrite(retry: TransactionID? = nil, optimistic: Bool = false)
 }
 
-/// Which version of the documents a read shows.
+/// The version of the documents that a read shows.
 package enum ReadConsistency: Sendable, Hashable {
   case latest
   case transaction(TransactionID)
-  /// Begins a transaction and reads in it; its token comes with the answer.
+  /// Begins a transaction and reads in it; the result includes its token.
   case newTransaction(TransactionOptions)
   /// Reads as of a time at most one hour ago.
   case readTime(Timestamp)
 }
 
-/// What an optimistic transaction has to lock and check against its snapshot when it commits.
+/// The reads that an optimistic transaction locks and checks against its snapshot when it commits.
 struct OptimisticReads: Sendable {
   var documents: Set<LockKey> = []
   var ranges: [QueryRange] = []
 }
 
-/// An open transaction.
 struct OpenTransaction: Sendable {
-  /// How the transaction reads and locks.
   enum Mode: Sendable, Hashable {
     case readOnly
     case pessimistic
@@ -62,35 +61,34 @@ struct OpenTransaction: Sendable {
   var reads = OptimisticReads()
   let begun: Duration
   var used: Duration
-  /// Requests in flight; a transaction is not idle while it has any.
+  /// The number of requests in flight; a transaction with any is not idle.
   var calls = 0
-  /// The commit that is under way.
+  /// The commit in progress.
   var commit: CommitUnderWay?
 }
 
 /// A transaction's commit that has not ended yet.
 struct CommitUnderWay: Sendable {
-  /// The digest of the writes, by which a repeated request is recognized.
+  /// The hash of the writes, used to recognize a repeated request.
   var writes: Int
   let end = CommitEnd()
-  /// Whether the transaction ends even if its commit is given up, because of a reset.
+  /// True if the transaction ends even if its commit is cancelled, because of a reset.
   var isLast = false
 }
 
-/// The open transactions and what is remembered of ended ones, without locks, tasks or clocks.
+/// The open transactions and a record of ended ones, without locks, tasks or clocks.
 ///
-/// A client that does not get the answer to its commit sends the commit again, so the outcomes of
-/// commits are remembered. A token whose commit may have succeeded is never answered with
-/// `ABORTED`: clients would run the transaction's function a second time.
+/// A client that receives no response to its commit sends the commit again, so the results of
+/// commits are remembered. A token whose commit may have succeeded never gets `ABORTED`: clients
+/// would run the transaction's function a second time.
 ///
-/// Times are durations since the store was made. The caller releases the lock owners that a method
-/// returns.
+/// Times are durations since the store was created. The caller releases the lock owners that a
+/// method returns.
 struct TransactionTable: Sendable {
-  /// How a transaction ended.
   enum Ending: Sendable, Hashable {
     case committed
     case rolledBack
-    /// By a commit that failed, or for having been open for too long.
+    /// Ended by a failed commit or by expiry.
     case aborted
   }
 
@@ -98,19 +96,19 @@ struct TransactionTable: Sendable {
   struct Limits: Sendable {
     var lifetime: Duration = .seconds(270)
     var idle: Duration = .seconds(60)
-    /// The most open transactions; further ones are refused.
+    /// The maximum number of open transactions; further ones are refused.
     var openMax = 10_000
-    /// Ended transactions whose ending and age are remembered; older tokens are merely invalid.
+    /// The maximum number of remembered ended transactions; older tokens are just invalid.
     var endedMax = 10_000
-    /// Bytes of all outcomes of commits that are remembered: thousands of usual ones.
+    /// The maximum size of remembered commit results: enough for thousands of typical commits.
     var outcomeBytesMax = 16 << 20
   }
 
-  /// How a request to commit is to go on.
+  /// The next step for a request to commit.
   enum CommitStart {
-    /// The caller commits, and then calls `end` or `reopen`.
+    /// The caller makes the commit, and then calls `end` or `reopen`.
     case begun(OpenTransaction)
-    /// The same commit is under way; how it ends is the answer.
+    /// The same commit is in progress; its result is the result of this request.
     case underWay(CommitEnd)
     /// The same commit has succeeded.
     case committed(CommitOutcome)
@@ -126,7 +124,7 @@ struct TransactionTable: Sendable {
 
   private struct RememberedCommit {
     var writes: Int
-    /// Nil when too many outcomes had to be remembered.
+    /// The results of the writes; nil once they were dropped to save memory.
     var outcome: CommitOutcome?
     var bytes: Int
   }
@@ -135,25 +133,24 @@ struct TransactionTable: Sendable {
   private var open: [TransactionID: OpenTransaction] = [:]
   private var ended: [TransactionID: Ended] = [:]
   private var endedOrder: [TransactionID] = []
-  /// The transactions whose outcomes are remembered, oldest first.
+  /// The transactions whose commit results are remembered, oldest first.
   private var outcomeOrder: Deque<TransactionID> = []
   private var outcomeBytes = 0
   private var nextOwner: UInt64 = 1
 
-  /// No transactions.
   init(limits: Limits = Limits()) {
     self.limits = limits
   }
 
   var openCount: Int { open.count }
 
-  /// A new owner of locks, younger than all before.
+  /// Returns a new owner of locks, younger than all earlier ones.
   mutating func makeOwner() -> LockOwner {
     defer { nextOwner += 1 }
     return LockOwner(age: nextOwner, id: nextOwner)
   }
 
-  /// Opens a transaction; a retry of any former one that could write takes its age.
+  /// Opens a transaction; a retry of an earlier read-write transaction takes the age of that one.
   mutating func begin(
     _ id: TransactionID,
     _ options: TransactionOptions,
@@ -193,7 +190,7 @@ struct TransactionTable: Sendable {
     return transaction
   }
 
-  /// Starts a read in a transaction; each needs an `endCall`.
+  /// Starts a read in a transaction; each call must be followed by `endCall`.
   mutating func beginCall(
     _ id: TransactionID,
     in database: DatabaseName,
@@ -206,23 +203,22 @@ struct TransactionTable: Sendable {
     return transaction
   }
 
-  /// Ends a read.
   mutating func endCall(_ id: TransactionID, at time: Duration) {
     open[id]?.calls -= 1
     open[id]?.used = time
   }
 
-  /// Whether a transaction is still open; asked again after anything that waited.
+  /// Returns true if a transaction is still open; must be checked again after every wait.
   func isOpen(_ id: TransactionID) -> Bool { open[id] != nil }
 
-  /// Fixes the time of all reads; the first call decides, and every call returns it.
+  /// Returns the time of all reads; the first call sets it.
   mutating func pin(_ id: TransactionID, to time: Timestamp) -> Timestamp {
     if let pinned = open[id]?.readTime { return pinned }
     open[id]?.readTime = time
     return time
   }
 
-  /// Notes what an optimistic transaction read.
+  /// Records the reads of an optimistic transaction.
   mutating func record(_ reads: OptimisticReads, for id: TransactionID) {
     open[id]?.reads.documents.formUnion(reads.documents)
     open[id]?.reads.ranges += reads.ranges
@@ -251,9 +247,9 @@ struct TransactionTable: Sendable {
     return .begun(open[id] ?? transaction)
   }
 
-  /// Opens a transaction again whose commit was given up before it had any effect.
+  /// Reopens a transaction whose commit was cancelled before it had any effect.
   ///
-  /// Returns the owner when it has to end all the same.
+  /// Returns the owner if the transaction must end anyway.
   mutating func reopen(_ id: TransactionID, at time: Duration) -> LockOwner? {
     if open[id]?.commit?.isLast == true { return end(id, .aborted) }
     open[id]?.commit = nil
@@ -261,7 +257,7 @@ struct TransactionTable: Sendable {
     return nil
   }
 
-  /// Ends a transaction by its commit and remembers the outcome.
+  /// Ends a transaction by its commit and remembers the results.
   mutating func end(_ id: TransactionID, with outcome: CommitOutcome) {
     guard let commit = open[id]?.commit, end(id, .committed) != nil else { return }
     let bytes = Self.size(of: outcome)
@@ -277,12 +273,12 @@ struct TransactionTable: Sendable {
 
   private static func size(of outcome: CommitOutcome) -> Int {
     outcome.results.reduce(64) { size, result in
-      // The size of the result's own fields, and of each transform's value with its case.
+      // The size of the result's own fields, and of each transform's value with its enum case.
       result.transformResults.reduce(size + 32) { $0 + StorageSize.value($1) + 16 }
     }
   }
 
-  /// Ends a transaction; nil when it had ended already.
+  /// Ends a transaction; returns nil if it had already ended.
   @discardableResult
   mutating func end(_ id: TransactionID, _ ending: Ending) -> LockOwner? {
     guard let transaction = open.removeValue(forKey: id) else { return nil }
@@ -294,7 +290,7 @@ struct TransactionTable: Sendable {
     )
     endedOrder.append(id)
     if endedOrder.count > limits.endedMax {
-      // Forgets half of them at once, so that the array is not shifted for each.
+      // Removes half of them at once, so that the array is not shifted for each one.
       for old in endedOrder.prefix(limits.endedMax / 2) {
         outcomeBytes -= ended.removeValue(forKey: old)?.commit?.bytes ?? 0
       }
@@ -304,9 +300,10 @@ struct TransactionTable: Sendable {
     return transaction.owner
   }
 
-  /// Ends a transaction at its client's wish.
+  /// Ends a transaction at its client's request.
   ///
-  /// Forgotten and ended tokens are accepted, as in production, except that of a successful commit.
+  /// Forgotten and ended tokens are accepted, as in production, except the token of a successful
+  /// commit.
   mutating func rollBack(
     _ id: TransactionID,
     in database: DatabaseName
@@ -328,7 +325,7 @@ struct TransactionTable: Sendable {
     return due.compactMap { end($0.id, .aborted) }
   }
 
-  /// Ends all transactions of a database, those that are being committed after their commits.
+  /// Ends all transactions of a database; those with a commit in progress end after it.
   mutating func endAll(in database: DatabaseName) -> [LockOwner] {
     for (id, transaction) in open where transaction.database == database {
       open[id]?.commit?.isLast = true
@@ -354,22 +351,30 @@ struct TransactionTable: Sendable {
       || transaction.calls == 0 && time - transaction.used >= limits.idle
   }
 
-  /// Clients look for "transaction has expired" in this text.
+  /// The error for an expired token.
+  ///
+  /// Clients look for "transaction has expired" in its message.
   static let expired = StatusError.invalidArgument(
     "The referenced transaction has expired or is no longer valid."
   )
 
-  /// The status of a rollback after a successful commit; nothing else answers that with `ABORTED`.
+  /// The error of a rollback after a successful commit.
+  ///
+  /// No other request after a successful commit gets `ABORTED`.
   private static let committed = StatusError(.aborted, expired.statusMessage)
 
-  /// Not the text of `expired`, by which some clients run the function of a transaction again that
-  /// may well have been committed.
+  /// The error for a well-formed token that is not known.
+  ///
+  /// Its message differs from that of `expired`: some clients react to that one by running the
+  /// transaction's function again, although it may have been committed.
   static let unknown = StatusError.invalidArgument(
     "Invalid transaction. The server does not know its token: it ended long ago, or before the "
       + "server's last start. Read what it wrote before you run it again."
   )
 
-  /// The official emulator takes no second commit of any kind.
+  /// The error for a second commit with other writes.
+  ///
+  /// The official emulator refuses every second commit.
   static let otherWrites = StatusError.invalidArgument(
     "The transaction has been committed with other writes. Begin another one for these."
   )

@@ -2,7 +2,7 @@ import DocumentModel
 import JSONText
 import SecurityRules
 
-/// Reads the claims of a token into a value of the rules.
+/// A reader that converts a token's claims into a value for security rules.
 enum ClaimsReader {
   private struct Builder: JSONBuilder {
     mutating func null() -> RuleValue { .null }
@@ -22,10 +22,12 @@ enum ClaimsReader {
     }
   }
 
-  /// The claims of a token's payload, which whoever accepted the token has read before.
+  /// Returns the claims of a token's payload.
+  ///
+  /// The token was validated before, so its payload has been parsed already.
   static func value(_ json: String) -> RuleValue {
     var parser = JSONParser(Builder(), loneSurrogates: .replaced)
-    // A payload that is no JSON has no claims.
+    // A payload that is not JSON has no claims.
     return (try? parser.parse(Array(json.utf8))) ?? .map(.entries([:]))
   }
 }

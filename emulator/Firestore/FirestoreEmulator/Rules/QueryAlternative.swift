@@ -1,12 +1,12 @@
 import DocumentModel
 import SecurityRules
 
-/// One alternative of a query's filter as the rules are asked about it.
+/// One alternative of a query's filter, in the form evaluated by security rules.
 struct QueryAlternative {
   var path: [RulesRequest.PathStep]
   var constraints: QueryConstraints
 
-  /// The alternatives of a query, whose number its validation has bounded.
+  /// Returns the alternatives of a query; validation has limited their number.
   static func all(of query: Query) -> [QueryAlternative] {
     let open = openPath(query)
     return alternatives(query.filter).map { terms in
@@ -21,7 +21,7 @@ struct QueryAlternative {
     }
   }
 
-  /// What all documents' paths that the query could find have in common.
+  /// Returns the common pattern of the paths of all documents that the query could find.
   private static func openPath(_ query: Query) -> [RulesRequest.PathStep] {
     var path: [RulesRequest.PathStep] = ["databases", query.database.database, "documents"].map {
       .known($0)
@@ -33,9 +33,9 @@ struct QueryAlternative {
 
   private enum Term {
     case field(QueryConstraints.Predicate)
-    /// The document is this one.
+    /// Only this document matches.
     case name(DocumentName)
-    /// A condition from which nothing is proven.
+    /// A condition that proves nothing.
     case nothing
   }
 

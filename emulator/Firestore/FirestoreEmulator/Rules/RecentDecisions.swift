@@ -1,12 +1,14 @@
 import DocumentModel
 package import SecurityRules
 
-/// A decision of the rules on one request.
+/// A decision of the security rules on one request.
 package struct RecentDecision: Sendable {
-  /// What a request is about; most decisions are never shown, so a name is put into words later.
+  /// The subject of a request.
+  ///
+  /// Most decisions are never displayed, so a document's name is formatted only on demand.
   enum Subject: Sendable {
     case document(DocumentName)
-    /// A query in words, because its filters could hold much that nobody needs any more.
+    /// The formatted title of a query, kept instead of the query because filters can be large.
     case query(String, DatabaseName)
   }
 
@@ -16,10 +18,10 @@ package struct RecentDecision: Sendable {
   /// The caller: null, or a map with `uid` and `token`.
   package var auth: RuleValue
   package var decision: Decision
-  /// The rules that decided.
+  /// The ruleset that decided.
   package var ruleset: Ruleset
 
-  /// The document's path, or what a query looks for.
+  /// The document's path, or the target of a query.
   package var path: String {
     let (text, database) =
       switch subject {
@@ -31,14 +33,14 @@ package struct RecentDecision: Sendable {
   }
 }
 
-/// The last decisions, of bounded number.
+/// A bounded list of the latest decisions.
 struct RecentDecisions: Sendable {
   private static let countMax = 200
 
   private var ring: [RecentDecision] = []
   private var next = 0
 
-  /// Adds a decision; returns the one that it displaces, which is best freed without a lock.
+  /// Adds a decision; returns the displaced one, which is best freed outside of locks.
   mutating func add(_ decision: RecentDecision) -> RecentDecision? {
     var displaced: RecentDecision?
     if ring.count < Self.countMax {

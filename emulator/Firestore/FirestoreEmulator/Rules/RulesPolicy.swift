@@ -6,47 +6,46 @@ import RuntimeSupport
 package import SecurityRules
 import Synchronization
 
-/// Lets security rules decide on every request that is not the administrator's.
+/// An access policy that applies security rules to every request except the administrator's.
 ///
-/// Rules of a database go before those of its project, and these before those of every project.
-/// Without any, everything is allowed. Refusals are logged with what decided, and the last
-/// decisions are kept.
+/// A database's own rules take precedence over those of its project, and these over the rules for
+/// every project. Without rules, everything is allowed. Denials are logged with the deciding rules,
+/// and the latest decisions are kept.
 package final class RulesPolicy: AccessPolicy {
-  /// Rules that are in force, with what their expressions have been since.
+  /// A ruleset in force, with its coverage since it was loaded.
   package struct Rules: Sendable {
     package let ruleset: Ruleset
     package let coverage = Coverage()
 
-    /// Rules that nobody has asked yet.
     package init(_ ruleset: Ruleset) { self.ruleset = ruleset }
   }
 
-  /// Whose requests some rules decide.
+  /// The requests to which a ruleset applies.
   package enum Scope: Sendable, Hashable {
-    /// Every project without rules of its own.
+    /// Every project without its own rules.
     case everyProject
     case project(String)
     case database(DatabaseName)
   }
 
-  /// Claims that are kept as values.
+  /// The maximum number of tokens whose claims are cached.
   private static let claimsMax = 256
 
-  // Each of these is needed for every request; with one lock for all, requests would wait.
+  // Every request needs each of these; with a single lock, requests would wait for each other.
   private let rules = Mutex<[Scope: Rules]>([:])
   private let recent = Mutex(RecentDecisions())
-  /// The claims of tokens seen lately.
+  /// The claims of recently seen tokens, by their JSON text.
   private let claims = Mutex<[String: RuleValue]>([:])
   private let logger: Logger
 
-  /// A policy without rules, which allows everything.
+  /// Creates a policy without rules, which allows everything.
   package init(logger: Logger) { self.logger = logger }
 
   // MARK: Rules
 
-  /// Puts rules in force; whoever listens has to be asked again.
+  /// Puts rules in force; the caller must have all listeners rechecked.
   ///
-  /// Those of another scope can be dropped in the same step.
+  /// The rules of another scope can be removed in the same step.
   package func load(_ ruleset: Ruleset, for scope: Scope, replacing former: Scope? = nil) {
     rules.withLock { rules in
       if let former { rules[former] = nil }
@@ -54,14 +53,14 @@ package final class RulesPolicy: AccessPolicy {
     }
   }
 
-  /// The rules of a database; nil where everything is allowed.
+  /// Returns the rules of a database; nil if everything is allowed.
   package func rules(of database: DatabaseName) -> Rules? {
     rules.withLock { rules in
       rules[.database(database)] ?? rules[.project(database.project)] ?? rules[.everyProject]
     }
   }
 
-  /// The last decisions, the latest first.
+  /// The latest decisions, most recent first.
   package var decisions: [RecentDecision] { recent.withLock { $0.latestFirst } }
 
   // MARK: AccessPolicy
@@ -148,9 +147,10 @@ package final class RulesPolicy: AccessPolicy {
     }
   }
 
-  /// The writes of each document, in the order in which the documents first occur.
+  /// Returns the writes of each document, in the order in which the documents first occur.
   ///
-  /// Several writes of one document are one change of it, from before the commit to after it.
+  /// Several writes of one document count as one change, from its state before the commit to the
+  /// state after it.
   private static func changes(_ writes: [AccessWrite]) -> [[AccessWrite]] {
     guard writes.count > 1 else { return [writes] }
     var changes: [[AccessWrite]] = []
@@ -166,7 +166,9 @@ package final class RulesPolicy: AccessPolicy {
     return changes
   }
 
-  /// What a commit does with one document; a precondition says it before what is stored does.
+  /// Returns the kind of access to one document by a commit.
+  ///
+  /// An `exists` precondition determines the kind; otherwise the stored state does.
   private static func method(
     _ writes: [Write],
     _ before: FirestoreDocument?,
@@ -182,7 +184,7 @@ package final class RulesPolicy: AccessPolicy {
     }
   }
 
-  // MARK: Deciding
+  // MARK: Decisions
 
   private func decide(
     _ request: RulesRequest,
@@ -198,7 +200,7 @@ package final class RulesPolicy: AccessPolicy {
       coverage: rules.coverage
     )
     guard !ledger.isInsufficient else { throw LongDecisionError() }
-    // One request can be about thousands of documents.
+    // One request can concern thousands of documents.
     try Task.checkCancellation()
     let recent = RecentDecision(
       time: request.time,
@@ -267,13 +269,13 @@ package final class RulesPolicy: AccessPolicy {
   }
 }
 
-/// The documents that rules look at, as the request sees them.
+/// The documents that rules read, as the request sees them.
 private struct ViewedDocuments: RulesDocuments {
   let view: AccessView
   let database: DatabaseName
 
   func document(_ path: RulePath, after: Bool) throws -> RuleValue? {
-    // After `databases`, the database's id and `documents`.
+    // The segments after `databases`, the database's ID and `documents`.
     let segments = Array(path.segments.dropFirst(3))
     let name = DocumentName(database: database, path: ResourcePath(segments))
     let document = after ? try view.documentAfter(name) : try view.document(name)

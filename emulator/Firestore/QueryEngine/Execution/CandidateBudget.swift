@@ -1,38 +1,38 @@
-/// How much one part of a query may read before others get their turn.
+/// The reading budget of one part of a query, which bounds how long other work waits.
 package struct CandidateBudget: Sendable {
-  /// Documents, index entries and collections that may still be looked at.
+  /// The number of documents, index entries and collections that may still be examined.
   private(set) var candidates: Int
-  /// Stored bytes that may still be read.
+  /// The number of stored bytes that may still be read.
   private(set) var bytes: Int
-  /// Keys read since the last candidate that was counted for some.
+  /// The number of keys read that have not been charged as candidates yet.
   private var keys = 0
 
-  /// A budget; a part looks at one candidate at least.
+  /// Creates a budget; each part examines at least one candidate.
   package init(candidates: Int, bytes: Int) {
     self.candidates = candidates
     self.bytes = bytes
   }
 
-  /// A budget that no query spends.
+  /// A budget that no query exhausts.
   package static let unlimited = CandidateBudget(candidates: .max, bytes: .max)
 
-  /// Whether nothing more may be read.
+  /// True if nothing more may be read.
   package var isSpent: Bool { candidates <= 0 || bytes <= 0 }
 
-  /// Keys that cost as much as a candidate.
+  /// The number of keys that cost as much as one candidate.
   static let keysPerCandidate = 16
 
-  /// Counts a key that was read without its document.
+  /// Charges a key that was read without its document.
   mutating func spendKey() { spendKeys(1) }
 
-  /// Counts keys that were read without their documents.
+  /// Charges keys that were read without their documents.
   mutating func spendKeys(_ count: Int) {
     keys += count
     candidates -= keys / Self.keysPerCandidate
     keys %= Self.keysPerCandidate
   }
 
-  /// Counts one candidate of so many bytes.
+  /// Charges one candidate and its bytes.
   mutating func spend(bytes: Int = 0) {
     candidates -= 1
     self.bytes -= bytes

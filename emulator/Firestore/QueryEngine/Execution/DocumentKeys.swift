@@ -1,31 +1,31 @@
 package import DocumentModel
 package import StorageEngine
 
-/// Where documents lie in storage, and how their keys are read.
+/// The layout of documents and their keys in storage.
 ///
-/// A key is the database, the path of the document's collection with an end, and the document's
-/// id. So the documents of one collection are contiguous, in order of their ids and without those
-/// of their subcollections, which follow the whole collection. Within a collection the order of
-/// keys is the order of names; across collections it is not.
+/// A key consists of the database, the path of the document's collection with an end marker, and
+/// the document's ID. The documents of one collection are therefore contiguous and ordered by ID.
+/// The documents of their subcollections are not among them but follow the whole collection. Within
+/// a collection, the order of keys is the order of names; across collections it is not.
 package enum DocumentKeys {
-  /// The keyspace; its values are `BinaryEncoder.append(FirestoreDocument)`.
+  /// The keyspace of documents, encoded with `BinaryEncoder.append(FirestoreDocument)`.
   package static let keyspace = Keyspace("documents")
 
-  /// The key of one document.
+  /// Returns the key of a document.
   package static func key(_ name: DocumentName) -> [UInt8] {
     var encoder = KeyEncoder(prefix: collectionPrefix(name.database, name.collection))
     encoder.append(id: name.id)
     return encoder.bytes
   }
 
-  /// What the keys of all documents of a project start with.
+  /// Returns the prefix of the keys of all documents of a project.
   package static func projectPrefix(_ project: String) -> [UInt8] {
     var encoder = KeyEncoder()
     encoder.append(text: project)
     return encoder.bytes
   }
 
-  /// What the keys of all documents of a database start with.
+  /// Returns the prefix of the keys of all documents of a database.
   package static func databasePrefix(_ database: DatabaseName) -> [UInt8] {
     var encoder = KeyEncoder()
     encoder.append(text: database.project)
@@ -33,7 +33,7 @@ package enum DocumentKeys {
     return encoder.bytes
   }
 
-  /// What the keys of a collection's own documents start with.
+  /// Returns the prefix of the keys of a collection's own documents.
   package static func collectionPrefix(
     _ database: DatabaseName,
     _ collection: ResourcePath
@@ -43,10 +43,10 @@ package enum DocumentKeys {
     return encoder.bytes
   }
 
-  /// What the keys of everything below a document start with; the root is the whole database.
+  /// Returns the prefix of the keys of everything below a document; the root is the whole database.
   ///
-  /// The document itself is not among them. For a collection's path the prefix covers everything
-  /// below the collection's documents, without the documents.
+  /// The document itself is not included. For a collection's path, the prefix covers everything
+  /// below the collection's documents, without the documents themselves.
   package static func descendantsPrefix(
     _ database: DatabaseName,
     _ path: ResourcePath
@@ -56,34 +56,34 @@ package enum DocumentKeys {
     return encoder.bytes
   }
 
-  /// The bytes stored for a document.
+  /// Returns the bytes stored for a document.
   package static func encode(_ document: FirestoreDocument) -> [UInt8] {
     var encoder = BinaryEncoder()
     encoder.append(document)
     return encoder.bytes
   }
 
-  /// Reads a stored document.
+  /// Decodes a stored document.
   package static func decode(_ bytes: [UInt8]) throws -> FirestoreDocument {
     var decoder = BinaryDecoder(bytes)
     return try decoder.document()
   }
 
-  /// Reads a stored document's name, times and selected fields.
+  /// Decodes a stored document's name, times and selected fields.
   static func decode(_ bytes: [UInt8], only selection: FieldSelection) throws -> FirestoreDocument {
     var decoder = BinaryDecoder(bytes)
     guard !selection.isEmpty else { return try decoder.documentWithoutFields() }
     return try decoder.document(only: selection)
   }
 
-  /// Reads only the name of a stored document.
+  /// Decodes only the name of a stored document.
   package static func decodeName(_ bytes: [UInt8]) throws -> DocumentName {
     var decoder = BinaryDecoder(bytes)
     _ = try decoder.byte()
     return try decoder.documentName()
   }
 
-  /// The parts of a key that lie after a database's prefix; nil when it is not a document's key.
+  /// Returns the parts of a key after a database's prefix; nil if it is not a document's key.
   static func parts(of key: [UInt8], after databasePrefixCount: Int) -> Parts? {
     var index = databasePrefixCount
     var collectionID = index..<index
@@ -96,21 +96,21 @@ package enum DocumentKeys {
     return Parts(collectionID: collectionID, documentsStart: index + 1)
   }
 
-  /// Positions inside a key.
+  /// Positions within a key.
   struct Parts {
-    /// The encoded id of the collection that holds the document.
+    /// The encoded ID of the collection that holds the document.
     var collectionID: Range<Int>
-    /// Where the document's id starts; what precedes it is the collection's prefix.
+    /// The position at which the document's ID starts; the collection's prefix ends there.
     var documentsStart: Int
   }
 
-  /// How `KeyEncoder` writes ids.
+  /// The format in which `KeyEncoder` writes IDs.
   enum Layout {
     static let end: UInt8 = 0x00
     private static let numericID: UInt8 = 0x02
     private static let textID: UInt8 = 0x03
 
-    /// The position after the id that starts at `start`, or nil when there is none.
+    /// Returns the position after the ID that starts at `start`; nil if there is none.
     static func endOfID(in key: [UInt8], from start: Int) -> Int? {
       switch key[start] {
       case numericID:
@@ -135,30 +135,28 @@ package enum DocumentKeys {
 
 /// A half-open range of keys; a nil end is unbounded.
 package struct KeyRange: Sendable, Hashable {
-  /// The first key included.
+  /// The first key in the range.
   package var from: [UInt8]
-  /// The first key no longer included.
+  /// The first key after the range.
   package var to: [UInt8]?
 
-  /// The keys from `from` up to `to`.
   package init(from: [UInt8], to: [UInt8]?) {
     self.from = from
     self.to = to
   }
 
-  /// The keys that start with `prefix`.
+  /// Creates the range of all keys that start with `prefix`.
   package init(prefix: [UInt8]) {
     self.init(from: prefix, to: keyAfter(prefix: prefix))
   }
 
-  /// Whether a key lies in the range.
   package func contains(_ key: [UInt8]) -> Bool {
     guard ValueOrder.compareBytes(from, key) != .greater else { return false }
     guard let to else { return true }
     return ValueOrder.compareBytes(key, to) == .less
   }
 
-  /// Whether nothing can lie in the range.
+  /// True if the range cannot contain any key.
   var isEmpty: Bool {
     guard let to else { return false }
     return ValueOrder.compareBytes(from, to) != .less
@@ -169,12 +167,12 @@ package struct KeyRange: Sendable, Hashable {
     if ValueOrder.compareBytes(from, key) == .less { from = key }
   }
 
-  /// Takes away a key of the range and all that comes before it in the direction of reading.
+  /// Removes a key and all keys before it in the direction of reading.
   mutating func pass(_ key: [UInt8], descending: Bool) {
     if descending { endAtMost(key) } else { startAtLeast(key + [0]) }
   }
 
-  /// Lowers the upper bound; nil changes nothing.
+  /// Lowers the upper bound; nil leaves it unchanged.
   package mutating func endAtMost(_ key: [UInt8]?) {
     guard let key else { return }
     guard let to, ValueOrder.compareBytes(to, key) != .greater else {

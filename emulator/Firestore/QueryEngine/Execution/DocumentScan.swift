@@ -1,12 +1,12 @@
 import DocumentModel
 import StorageEngine
 
-/// Walks stored documents without an index.
+/// A scan of stored documents without an index.
 struct DocumentScan {
   let snapshot: any StorageSnapshot
   let database: DatabaseName
 
-  /// Calls `body` for the documents of one collection in order of their names.
+  /// Calls `body` for the documents of one collection in the order of their names.
   func collection(
     _ range: KeyRange,
     descending: Bool,
@@ -22,11 +22,11 @@ struct DocumentScan {
     )
   }
 
-  /// Calls `body` for a range's documents in collections called `collectionID`, in order of keys.
+  /// Calls `body` for a range's documents in collections named `collectionID`, in key order.
   ///
-  /// Nil stands for every collection. Documents of other collections are skipped, with one seek for
-  /// each such collection; when `passing` says after one that it is enough, the key to continue from
-  /// is returned.
+  /// Nil includes every collection. Other collections are skipped with one seek each. After each
+  /// skip, `passing` is called; if it returns false, the scan stops and returns the key to continue
+  /// from.
   func group(
     _ collectionID: String?,
     in range: KeyRange,
@@ -57,7 +57,7 @@ struct DocumentScan {
     return nil
   }
 
-  /// Calls `body` for a range's keys in collections called `collectionID`, as `group` does.
+  /// Calls `body` for a range's keys in collections named `collectionID`, like `group`.
   func groupKeys(
     _ collectionID: String,
     in range: KeyRange,
@@ -72,7 +72,7 @@ struct DocumentScan {
       guard isFirst || passing() else { return start }
       isFirst = false
       from = nil
-      // What follows the keys of a wanted collection up to its documents is the same for them all.
+      // The prefix shared by the keys of all documents of a wanted collection.
       var known: [UInt8] = []
       try snapshot.scanKeys(
         DocumentKeys.keyspace,
@@ -93,9 +93,10 @@ struct DocumentScan {
     return nil
   }
 
-  /// The ids of the collections directly below a document, in order, starting after `after`.
+  /// Calls `body` with the IDs of the collections directly below a document that follow `after`.
   ///
-  /// Makes one seek for each; a collection counts when anything lies in it at any depth.
+  /// Makes one seek per collection; the IDs are in order. A collection is included if it contains a
+  /// document at any depth.
   func collectionIDs(
     below parent: ResourcePath,
     after: String?,

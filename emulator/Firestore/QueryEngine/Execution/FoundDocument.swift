@@ -1,18 +1,18 @@
 import DocumentModel
 
-/// A document that matches, decoded as far as matching and sorting need.
+/// A matching document, decoded only as far as matching and sorting require.
 ///
-/// Most candidates do not match, and of those that do a limit lets few through; so the rest of a
-/// document is decoded when it becomes a result.
+/// Most candidates do not match, and a limit lets few of the matching ones through. The rest of a
+/// document is therefore decoded only when it becomes a result.
 struct FoundDocument: Sendable {
-  /// The name, the times and the fields that the query tests, orders by or returns.
+  /// The document with the fields that the query tests, orders by or returns.
   let tested: FirestoreDocument
-  /// The stored form when the result needs more fields; nil when `tested` suffices.
+  /// The stored form if the result needs more fields; nil if `tested` suffices.
   private let stored: [UInt8]?
-  /// Whether `tested` has the selected fields and no others.
+  /// True if `tested` has exactly the selected fields.
   private let isProjected: Bool
 
-  /// A document that is decoded as far as its result needs it.
+  /// Creates a document that needs no further decoding.
   init(_ document: FirestoreDocument) {
     self.init(document, isProjected: false)
   }
@@ -23,7 +23,7 @@ struct FoundDocument: Sendable {
     self.isProjected = isProjected
   }
 
-  /// Decodes what the query needs to decide about a stored document.
+  /// Decodes the part of a stored document that the query needs for its decision.
   init(_ stored: [UInt8], for query: PreparedQuery) throws {
     switch query.decoding {
     case .whole: self.init(try DocumentKeys.decode(stored), isProjected: true)
@@ -36,7 +36,7 @@ struct FoundDocument: Sendable {
     }
   }
 
-  /// The document as a result: with the selected fields, or with all.
+  /// Returns the document as a result, with the selected fields or with all fields.
   func result(of query: PreparedQuery) throws -> FirestoreDocument {
     if let stored { return try DocumentKeys.decode(stored) }
     return isProjected ? tested : query.project(tested)

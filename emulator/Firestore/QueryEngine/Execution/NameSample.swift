@@ -1,28 +1,28 @@
 package import DocumentModel
 package import StorageEngine
 
-/// Names at even distances in a collection group as of one moment, found by keys alone.
+/// Evenly spaced names in a collection group as of one moment, found by reading only keys.
 ///
-/// It reads a bounded part at a time, each from a later snapshot, and gets with it what was
-/// changed since the moment. What it finds depends on the moment only. Memory is bounded: when too
-/// many names are kept, every second one goes.
+/// The sample reads a bounded part at a time, each from a later snapshot, and is given the
+/// documents changed since the moment. The result depends only on the moment. Memory is bounded: if
+/// too many names are kept, every second one is dropped.
 package struct NameSample: Sendable {
   private let query: PreparedQuery
-  /// The moment's commit, when it is before the first snapshot's.
+  /// The sequence number of the moment's commit, if it is before the first snapshot's.
   private let sequence: UInt64?
   private let keptMax: Int
-  /// The keys that are still to be read; nil at the end.
+  /// The keys still to be read; nil at the end.
   private var left: KeyRange?
   /// The documents changed since the moment, by key, whether they existed then or not.
   private var changed: [[UInt8]: DocumentName] = [:]
-  /// The keys of those that existed then and have not been passed, in order.
+  /// The keys of changed documents that existed then and have not been passed, in order.
   private var older: ArraySlice<[UInt8]> = []
-  /// Every `stride`-th key, from the first on.
+  /// Every `stride`-th key, starting with the first.
   private var kept: [[UInt8]] = []
   private var stride = 1
   private var seen = 0
 
-  /// A sample of a query for a whole group, which keeps at most `keptMax` names.
+  /// Creates a sample of a query for a whole group that keeps at most `keptMax` names.
   package init(_ query: PreparedQuery, at sequence: UInt64?, keptMax: Int) {
     self.query = query
     self.sequence = sequence
@@ -30,25 +30,24 @@ package struct NameSample: Sendable {
     left = query.keyRange
   }
 
-  /// Whether everything has been read.
+  /// True if everything has been read.
   package var isEnded: Bool { left == nil }
 
-  /// Adds documents that were changed since the moment, as they were then; nil where there was
-  /// none.
+  /// Adds documents that changed since the moment, as they were then; nil if they did not exist.
   package mutating func add(older documents: [DocumentName: FirestoreDocument?]) {
     guard let left else { return }
     var new: [[UInt8]] = []
     for (name, document) in documents {
       let key = DocumentKeys.key(name)
       guard changed.updateValue(name, forKey: key) == nil else { continue }
-      // What was read already was counted before it was changed.
+      // Keys that have been read already were counted before the change.
       if let document, query.matches(document), left.contains(key) { new.append(key) }
     }
     guard !new.isEmpty else { return }
     older = (older + new).sorted { ValueOrder.compareBytes($0, $1) == .less }[...]
   }
 
-  /// Reads on until the budget is spent or nothing is left.
+  /// Reads until the budget is spent or nothing is left.
   package mutating func readOn(
     _ snapshot: any StorageSnapshot,
     _ budget: inout CandidateBudget
@@ -80,7 +79,7 @@ package struct NameSample: Sendable {
     }
   }
 
-  /// The kept names, in order.
+  /// Returns the kept names, in order.
   package func names(in snapshot: any StorageSnapshot) throws -> [DocumentName] {
     try kept.compactMap { key in
       if let name = changed[key] { return name }

@@ -2,24 +2,24 @@ import DocumentModel
 import HeapModule
 import StorageEngine
 
-/// One plan of a query on its way, which fetches candidates and orders the matches.
+/// The execution of one query plan: it fetches candidates and orders the matches.
 ///
-/// It reads a bounded part at a time, each from the snapshot that it is given, and keeps its place in
-/// between. Documents that were changed since the query's time are left to the emitter.
+/// It reads a bounded part at a time, each from the snapshot it is given, and keeps its position in
+/// between. Documents changed since the query's read time are supplied through the emitter.
 struct QueryExecution: Sendable {
-  /// Where the candidates come from, and how far they have been read.
+  /// The source of the candidates, with the position up to which they have been read.
   private enum Source {
     /// The documents of one collection in the order of their names.
     case names([KeyRange], descending: Bool)
     /// Documents that have to be sorted.
     case scan([KeyRange])
-    /// Ranges of indexes that are all in order; a document in several of them comes once.
+    /// Index ranges that are all in order; a document in several of them appears once.
     ///
     /// A stream is in the query's order only among the documents of its own disjunct.
     case merge([IndexStream])
-    /// Ranges of indexes whose documents have to be sorted, the current one first.
+    /// Index ranges whose documents have to be sorted, starting with the current one.
     case gather([IndexGathering])
-    /// What has been sorted.
+    /// The sorted documents.
     case sorted(ArraySlice<FoundDocument>)
     case ended
   }
@@ -27,17 +27,16 @@ struct QueryExecution: Sendable {
   let query: PreparedQuery
   let plan: QueryPlan
   private var source: Source
-  /// What has to be sorted; not in the source, whose parts are copied when it advances.
+  /// The documents to sort; not part of the source, because advancing it copies its parts.
   private var top: TopResults
-  /// The documents that several ranges of indexes have given.
+  /// The keys found so far by several index ranges.
   private var seen: Set<[UInt8]> = []
   private(set) var emitter: ResultEmitter
-  /// Documents and index entries read, whether they matched or not, and collections passed over.
+  /// The number of documents and index entries read, matching or not, and of collections skipped.
   private(set) var scanned = 0
-  /// Those of the index entries that were passed over without reading their documents.
+  /// The number of index entries in `scanned` that were skipped without reading their documents.
   private(set) var passedEntries = 0
 
-  /// An execution that has read nothing.
   init(_ query: PreparedQuery, _ plan: QueryPlan, sortBytesMax: Int) {
     self.query = query
     self.plan = plan
@@ -59,12 +58,12 @@ struct QueryExecution: Sendable {
     }
   }
 
-  /// Whether every result is in the emitter.
+  /// True if the emitter has received every result.
   var isEnded: Bool {
     if case .ended = source { true } else { false }
   }
 
-  /// Whether the source may still be read, so that changes of documents matter to it.
+  /// True if the source may still be read, so that later changes of documents affect it.
   var isReading: Bool {
     switch source {
     case .sorted, .ended: false
@@ -72,21 +71,21 @@ struct QueryExecution: Sendable {
     }
   }
 
-  /// The stored size of the documents that are sorted or to be sorted, while any of them is left.
+  /// The stored size of the documents being sorted, until all of them have been taken.
   var sortedBytes: Int { isEnded && emitter.readyCount == 0 ? 0 : top.bytes }
 
-  /// The next result that is ready.
+  /// Returns the next result that is ready.
   mutating func next() -> FirestoreDocument? { emitter.next() }
 
-  /// Adds documents as they were at the query's time.
+  /// Adds documents as they were at the query's read time.
   mutating func add(older documents: some Sequence<FirestoreDocument>) {
     emitter.add(older: documents)
   }
 
-  /// Reads on until results are ready, the budget is spent or nothing is left.
+  /// Reads until results are ready, the budget is spent or nothing is left.
   ///
-  /// `changed` has the documents that were changed since the query's time; with `sequence`, those
-  /// that were created after that commit may be missing there.
+  /// `changed` contains the documents that were changed since the query's read time. With
+  /// `sequence`, documents that were created after that commit may be missing from it.
   mutating func readOn(
     _ snapshot: any StorageSnapshot,
     _ budget: inout CandidateBudget,
@@ -162,7 +161,7 @@ struct QueryExecution: Sendable {
     }
   }
 
-  /// Passes over documents by their keys alone.
+  /// Skips documents by reading only their keys.
   private mutating func skipNames(
     _ ranges: inout [KeyRange],
     _ descending: Bool,
@@ -251,7 +250,7 @@ struct QueryExecution: Sendable {
 
   // MARK: Indexes
 
-  /// Takes documents from the streams in order; true at the end of all.
+  /// Takes documents from the streams in order; returns true at the end of all streams.
   private mutating func merge(
     _ streams: inout [IndexStream],
     _ candidates: inout Candidates
@@ -272,7 +271,7 @@ struct QueryExecution: Sendable {
       headless = []
       guard let first = heads.min else { return true }
       try emitter.take(first.document)
-      // A document that several streams find is one result.
+      // A document found by several streams is one result.
       while let head = heads.min, head == first {
         heads.removeMin()
         streams[head.position].pass()
@@ -307,11 +306,11 @@ struct QueryExecution: Sendable {
     }
   }
 
-  /// Results that may wait; a source that makes them in order stops there.
+  /// The maximum number of ready results; a source in order stops there.
   private static let readyMax = 64
 }
 
-/// The next document of one of several streams, in the order of the query.
+/// The next document of one of several streams, comparable in the query's order.
 private struct StreamHead: Comparable {
   let query: PreparedQuery
   let document: FoundDocument
@@ -332,14 +331,13 @@ struct IndexGathering: Sendable {
   private let prefix: [UInt8]
   private var join: IndexJoin
 
-  /// A gathering before its first entry.
   init(_ query: PreparedQuery, _ range: IndexRange) {
     definition = range.index.definition
     prefix = IndexStream.documentPrefix(query, definition)
     join = IndexJoin(range)
   }
 
-  /// The key of the next entry's document.
+  /// Returns the key of the next entry's document.
   mutating func next(_ candidates: inout Candidates) throws -> IndexJoin.Step<[UInt8]> {
     switch try join.next(&candidates) {
     case .found(let entry): .found(entry.documentKey(definition, prefix: prefix))
@@ -349,20 +347,19 @@ struct IndexGathering: Sendable {
   }
 }
 
-/// Fetches and checks candidates within one part of a query.
+/// A fetcher that reads and checks candidates within one part of a query.
 struct Candidates {
   let snapshot: any StorageSnapshot
-  /// The documents that were changed since the query's time, whose older versions count.
+  /// The documents changed since the query's read time; their older versions are used instead.
   let changed: [DocumentName: FirestoreDocument?]
-  /// The keys of `changed`, made when they are needed.
+  /// The keys of `changed`, computed on first use.
   private lazy var changedKeys = Set(changed.keys.map(DocumentKeys.key))
-  /// The commit after which documents were created too late.
+  /// The last commit visible at the read time; rows of later commits are skipped.
   let sequence: UInt64?
   private(set) var budget: CandidateBudget
   private(set) var scanned = 0
   private(set) var passedEntries = 0
 
-  /// Candidates of a snapshot.
   init(
     snapshot: any StorageSnapshot,
     changed: [DocumentName: FirestoreDocument?],
@@ -375,7 +372,7 @@ struct Candidates {
     self.budget = budget
   }
 
-  /// The document of a key if it matches, because of `disjunct` when there is one.
+  /// Returns the document of a key if it matches, for a given disjunct if there is one.
   mutating func fetch(
     _ key: [UInt8],
     matching query: PreparedQuery,
@@ -390,7 +387,7 @@ struct Candidates {
     }
   }
 
-  /// The document of a row if it matches and has not been changed.
+  /// Returns the document of a row if it matches and has not been changed since.
   mutating func accept(
     _ stored: StoredValue,
     matching query: PreparedQuery,
@@ -406,7 +403,7 @@ struct Candidates {
     return query.matches(document, only: disjunct, isCovered: isCovered) ? found : nil
   }
 
-  /// Whether the document of a key, of which nothing else matters, counts.
+  /// Returns true if the document of a key counts, for a query without further tests.
   mutating func accept(_ key: [UInt8], _ version: UInt64? = nil) -> Bool {
     scanned += 1
     budget.spendKey()
@@ -421,7 +418,7 @@ struct Candidates {
     budget.spendKeys(entries)
   }
 
-  /// Counts what was looked at without being a document.
+  /// Counts an examined item that is not a document.
   mutating func pass() {
     scanned += 1
     budget.spend()

@@ -1,41 +1,42 @@
 package import DocumentModel
 import StorageEngine
 
-/// A query on its way, which shows one moment while it reads later and later snapshots.
+/// A query in progress that shows one moment while it reads increasingly later snapshots.
 ///
-/// Every snapshot is read as of that moment: whoever runs the query tells the documents that were
-/// changed since.
+/// Each snapshot is read as of that moment: the caller supplies the documents that were changed
+/// since.
 package struct QueryRun: Sendable {
-  /// The query, with its offset and limit.
+  /// The query with its offset and limit.
   package let query: PreparedQuery
-  /// The documents changed since the query's moment, as they were then; nil where there was none.
+  /// The documents changed since the query's moment, as they were then; nil if they did not exist.
   private var overlay: [DocumentName: FirestoreDocument?] = [:]
   private var execution: QueryExecution?
-  /// What is left of the query for the next execution.
+  /// The remainder of the query, for the next execution.
   private var rest: PreparedQuery
-  /// What executions did whose index went away, and what of their results nobody has taken yet.
+  /// The statistics of executions whose index was removed, and their results not yet taken.
   private var past = QueryStatistics()
   private var leftover: ArraySlice<FirestoreDocument> = []
 
-  /// The moment's commit, when it is before the first snapshot's.
+  /// The sequence number of the moment's commit, if it is before the first snapshot's.
   private let sequence: UInt64?
 
-  /// A run that has read nothing.
+  /// Creates a run that has read nothing.
   ///
-  /// With a sequence, one whose moment is before its first snapshot's: documents that were written
-  /// by later commits, and are not told as changed, were created by them.
+  /// Pass a sequence number if the moment is before the first snapshot's. Documents that later
+  /// commits wrote and that are not reported as changed are then treated as created by those
+  /// commits.
   package init(_ query: PreparedQuery, at sequence: UInt64? = nil) {
     self.query = query
     self.sequence = sequence
     rest = query
   }
 
-  /// Whether every result has been handed out.
+  /// True if every result has been returned.
   package private(set) var isEnded = false
 
   /// Adds documents that were changed since the query's moment, as they were then.
   ///
-  /// The first version that is told of a document stays.
+  /// The first version added for a document is kept.
   package mutating func add(older documents: [DocumentName: FirestoreDocument?]) {
     guard execution?.isReading ?? true else { return }
     var new: [FirestoreDocument] = []
@@ -46,7 +47,7 @@ package struct QueryRun: Sendable {
     execution?.add(older: new)
   }
 
-  /// What the run has cost so far.
+  /// The cost of the run so far.
   package var statistics: QueryStatistics {
     var statistics = past
     statistics.returned -= leftover.count
@@ -62,7 +63,7 @@ package struct QueryRun: Sendable {
     return statistics
   }
 
-  /// The stored size of documents that the run keeps until they are handed out, or a little more.
+  /// The approximate stored size of documents that the run holds until they are returned.
   package var sortedBytes: Int { execution?.sortedBytes ?? 0 }
 
   var plan: QueryPlan { execution?.plan ?? .scan }
@@ -92,7 +93,7 @@ package struct QueryRun: Sendable {
     }
   }
 
-  /// Ends an execution that cannot go on, so that another one does its rest.
+  /// Ends an execution that cannot continue, so that a new one does the rest.
   private mutating func abandonExecution() {
     guard var old = execution.take() else { return }
     past.scanned += old.scanned

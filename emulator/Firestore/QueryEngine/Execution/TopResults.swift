@@ -1,18 +1,18 @@
 import DocumentModel
 import RuntimeSupport
 
-/// Collects documents in any order and keeps the first ones of the final order.
+/// A collector that takes documents in any order and keeps the first ones in final order.
 ///
-/// With a limit it holds at most about twice as many documents; without one, what fits the bound
-/// of memory. Past the bound it throws `RESOURCE_EXHAUSTED`.
+/// With a limit it holds at most about twice that many documents; without one, as many as fit into
+/// the memory limit. Beyond the memory limit it throws `RESOURCE_EXHAUSTED`.
 struct TopResults {
   private let query: PreparedQuery
   private let count: Int?
   private let bytesMax: Int
   private var kept: [Entry] = []
-  /// The stored size of what is kept.
+  /// The stored size of the kept documents.
   private(set) var bytes = 0
-  /// The last document of a full set; only documents that come before it are wanted.
+  /// The last document of a full set; only documents before it are wanted.
   private var worst: FoundDocument?
 
   private struct Entry {
@@ -20,14 +20,14 @@ struct TopResults {
     var bytes: Int
   }
 
-  /// A collector of the first `count` documents; nil collects all.
+  /// Creates a collector of the first `count` documents; nil collects all.
   init(_ query: PreparedQuery, count: Int?, bytesMax: Int) {
     self.query = query
     self.count = count
     self.bytesMax = bytesMax
   }
 
-  /// Takes a document whose stored form has `size` bytes.
+  /// Adds a document whose stored form has `size` bytes.
   mutating func insert(_ document: FoundDocument, size: Int) throws {
     if let worst, query.compare(document.tested, worst.tested) != .less { return }
     kept.append(Entry(document: document, bytes: size))
@@ -48,7 +48,7 @@ struct TopResults {
     }
   }
 
-  /// The documents in final order.
+  /// Returns the documents in final order.
   mutating func sorted() -> [FoundDocument] {
     trim(to: count ?? .max)
     return kept.map(\.document)

@@ -1,14 +1,15 @@
 package import DocumentModel
 
-/// An index as production knows it, and as `firestore.indexes.json` declares it.
+/// An index as production defines it and as `firestore.indexes.json` declares it.
 ///
-/// A single field is one too: production keeps those of collections by itself.
+/// It may have a single field; production maintains single-field indexes of collections
+/// automatically.
 package struct CompositeIndex: Sendable, Hashable {
   package var collectionID: String
   package var scope: IndexDefinition.Scope
-  /// The fields, without the name.
+  /// The fields, excluding the name.
   package var fields: [Field]
-  /// Whether documents with equal fields are in descending order of their names.
+  /// True if documents with equal fields are in descending order of their names.
   package var nameDescending: Bool
 
   /// One field of an index.
@@ -16,13 +17,12 @@ package struct CompositeIndex: Sendable, Hashable {
     package var path: FieldPath
     package var kind: Kind
 
-    /// A field that is held in the given way.
     package init(_ path: FieldPath, _ kind: Kind) {
       self.path = path
       self.kind = kind
     }
 
-    /// A field as an index of this store holds it.
+    /// Creates the counterpart of a field of this store's own indexes.
     init(_ field: IndexDefinition.Field) {
       let kind: Kind =
         switch field.kind {
@@ -33,14 +33,14 @@ package struct CompositeIndex: Sendable, Hashable {
       self.init(field.path, kind)
     }
 
-    /// How a field's value is held.
+    /// The way a field's values are indexed.
     package enum Kind: Sendable, Hashable {
       case ascending, descending, contains
       case vector(dimension: Int)
     }
   }
 
-  /// An index whose names follow the direction of its last field, unless told otherwise.
+  /// Creates an index; by default its names follow the direction of its last field.
   package init(
     collectionID: String,
     scope: IndexDefinition.Scope,
@@ -53,7 +53,9 @@ package struct CompositeIndex: Sendable, Hashable {
     self.nameDescending = nameDescending ?? (fields.last?.kind == .descending)
   }
 
-  /// Such as `(state ASC, population DESC, __name__ DESC)`, in the words of production's plans.
+  /// The fields in the format of production's query plans.
+  ///
+  /// For example `(state ASC, population DESC, __name__ DESC)`.
   package var properties: String {
     var parts = fields.map { field in
       switch field.kind {
@@ -71,12 +73,12 @@ package struct CompositeIndex: Sendable, Hashable {
     return "(\(parts.joined(separator: ", ")))"
   }
 
-  /// Whether it is one of those that production keeps by itself, or that an override adds.
+  /// True for a single-field index, which production maintains automatically or an override adds.
   package var isOfOneField: Bool {
     fields.count == 1 && !isOfVectors && nameDescending == (fields.last?.kind == .descending)
   }
 
-  /// Whether it serves searches for nearest vectors.
+  /// True if the index serves nearest-neighbor searches.
   package var isOfVectors: Bool {
     if case .vector = fields.last?.kind { true } else { false }
   }

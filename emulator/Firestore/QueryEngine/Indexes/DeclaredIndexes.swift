@@ -7,10 +7,10 @@ package import RuntimeSupport
   package import Foundation
 #endif
 
-/// The indexes that a project declares in `firestore.indexes.json`, and those that every project has.
+/// The indexes declared in a project's `firestore.indexes.json` and those that every project has.
 ///
-/// The form is that of Firebase's command line. A field override replaces what production keeps for a
-/// field by itself; an empty one exempts the field.
+/// The file format is that of the Firebase CLI. A field override replaces the indexes that
+/// production maintains automatically for a field; an empty override exempts the field.
 package struct DeclaredIndexes: Sendable, Hashable {
   package var composites: [CompositeIndex]
   /// The single-field indexes of overridden fields, by collection and field; `*` is every field.
@@ -26,13 +26,13 @@ package struct DeclaredIndexes: Sendable, Hashable {
     var kind: CompositeIndex.Field.Kind
   }
 
-  /// Declared composite indexes, with production's usual single-field indexes.
+  /// Creates declared composite indexes together with the usual automatic single-field indexes.
   package init(composites: [CompositeIndex] = []) {
     self.composites = composites
     overrides = [:]
   }
 
-  /// Reads a file's contents; throws `INVALID_ARGUMENT` that names what is wrong.
+  /// Parses a file's contents; throws `INVALID_ARGUMENT` that names the problem.
   package init(json: Data) throws(StatusError) {
     let file: File
     do {
@@ -60,7 +60,7 @@ package struct DeclaredIndexes: Sendable, Hashable {
     }
   }
 
-  /// Whether a query's need is served.
+  /// Returns true if the indexes serve a query's need.
   package func serve(_ need: IndexNeed) -> Bool {
     let bound = Set(need.bound)
     if need.vector != nil {
@@ -72,7 +72,8 @@ package struct DeclaredIndexes: Sendable, Hashable {
       }
     }
     if bound.isEmpty && need.orders.isEmpty { return !need.nameDescending || has(need.composite) }
-    // Each index with the need's order gives some of the bound fields; together they need all.
+    // Each index with the need's order covers some of the bound fields; together they must cover
+    // all.
     var given: Set<CompositeIndex.Field> = []
     var isOrdered = false
     for index in composites
@@ -99,8 +100,9 @@ package struct DeclaredIndexes: Sendable, Hashable {
     return isOrdered && given.isSuperset(of: bound)
   }
 
-  /// Whether an index is among the declared composite ones; fields bound to values may come in any
-  /// order.
+  /// Returns true if an index is among the declared composite indexes.
+  ///
+  /// The order of fields bound to values does not matter.
   func contains(_ definition: IndexDefinition) -> Bool {
     composites.contains { index in
       index.collectionID.isIdentical(to: definition.collectionID)
@@ -113,7 +115,9 @@ package struct DeclaredIndexes: Sendable, Hashable {
 
   private func has(_ index: CompositeIndex) -> Bool { composites.contains(index) }
 
-  /// Whether an index's last fields are in the need's order; production reads none backwards.
+  /// Returns true if an index's last fields have the need's order.
+  ///
+  /// Production does not read indexes backwards.
   private static func gives(
     _ tail: ArraySlice<CompositeIndex.Field>,
     _ nameDescending: Bool,
@@ -125,7 +129,7 @@ package struct DeclaredIndexes: Sendable, Hashable {
       }
   }
 
-  /// Whether all fields are bound; the direction of one that has one value does not matter.
+  /// Returns true if all fields are bound; the direction of a bound field does not matter.
   private static func isPrefix(
     _ fields: ArraySlice<CompositeIndex.Field>,
     of bound: Set<CompositeIndex.Field>
@@ -137,7 +141,7 @@ package struct DeclaredIndexes: Sendable, Hashable {
     field.kind == .descending ? .init(field.path, .ascending) : field
   }
 
-  /// Whether there is a single-field index, by an override or by itself.
+  /// Returns true if there is a single-field index, automatic or from an override.
   private func has(
     _ kind: CompositeIndex.Field.Kind,
     of path: FieldPath,
@@ -205,7 +209,7 @@ package struct DeclaredIndexes: Sendable, Hashable {
     }
   }
 
-  /// A field of an index, or the one field of an override's.
+  /// A field of an index, or the only field of an override's index.
   private struct DeclaredField: Decodable {
     var fieldPath: String?
     var order: String?
@@ -243,7 +247,7 @@ private func scope(_ text: String?) throws(StatusError) -> IndexDefinition.Scope
 }
 
 extension DeclaredIndexes {
-  /// The contents of a file that declares indexes, in the order given.
+  /// Returns the contents of a file that declares indexes, in the given order.
   package static func file(of indexes: [CompositeIndex]) -> String {
     var overrides: [(field: String, indexes: [String])] = []
     for index in indexes where index.isOverride {
@@ -269,10 +273,10 @@ extension DeclaredIndexes {
 }
 
 extension CompositeIndex {
-  /// Whether it is declared as an override of its one field.
+  /// True if the index is declared as an override of its only field.
   package var isOverride: Bool { isOfOneField }
 
-  /// The index, or the override, as `firestore.indexes.json` declares it, on one line.
+  /// The declaration of the index or override in `firestore.indexes.json`, on one line.
   package var json: String {
     guard !isOverride else {
       let indexes = overridingIndexes.joined(separator: ", ")
@@ -296,14 +300,14 @@ extension CompositeIndex {
       + #""fieldPath": \#(Self.quoted(fields[0].path.description))"#
   }
 
-  /// The indexes of the override that has this one.
+  /// The indexes of the override that includes this index.
   fileprivate var overridingIndexes: [String] {
     Self.usualIndexes
       + (scope == .group
         ? [#"{"queryScope": "COLLECTION_GROUP", \#(Self.kind(fields[0].kind))}"#] : [])
   }
 
-  /// What production keeps for a field by itself, which an override has to repeat.
+  /// The automatic indexes of a field, which an override has to repeat.
   fileprivate static let usualIndexes = [
     CompositeIndex.Field.Kind.ascending, .descending, .contains,
   ].map { #"{"queryScope": "COLLECTION", \#(kind($0))}"# }
@@ -318,7 +322,7 @@ extension CompositeIndex {
   }
 
   private static func quoted(_ text: String) -> String {
-    // A string always encodes.
+    // Encoding a string cannot fail.
     (try? JSONEncoder().encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
   }
 }

@@ -1,39 +1,39 @@
 import DocumentModel
 import StorageEngine
 
-/// An index as the catalogue knows it.
+/// An entry of the index catalog.
 struct Index: Sendable, Hashable {
-  /// The index's number, which is never used twice and leads the keys of its entries.
+  /// The unique ID of the index, which is never reused and is the prefix of its entries' keys.
   var id: UInt64
   var definition: IndexDefinition
   var state: State
 
-  /// How far an index is built.
+  /// The build state of an index.
   enum State: Sendable, Hashable {
-    /// Writers maintain it; it holds the documents with keys up to `through`, empty at the start.
+    /// Writers maintain the index; it has the documents with keys up to `through`, initially empty.
     case building(through: [UInt8])
-    /// Whole in every snapshot from this commit on.
+    /// Complete in every snapshot from this commit on.
     case ready(since: UInt64)
-    /// Maintained, but no longer read: its row is about to be removed.
+    /// Still maintained but no longer read; its row is about to be removed.
     case leaving
   }
 
-  /// Whether a snapshot of the given commit shows the whole index.
+  /// Returns true if a snapshot of the given commit shows the complete index.
   func isUsable(at sequence: UInt64) -> Bool {
     if case .ready(let since) = state { since <= sequence } else { false }
   }
 }
 
-/// Which indexes exist; a value that its owner keeps under a lock and in storage.
+/// The catalog of indexes: a value that its owner keeps under a lock and in storage.
 struct IndexCatalogue: Sendable {
   private(set) var indexes: [UInt64: Index] = [:]
   private var byCollection: [Collection: [UInt64]] = [:]
   private var nextID: UInt64 = 1
-  /// When each index was last chosen, counted in choices.
+  /// The latest choice of each index by a query, as a counter value.
   private var uses: [UInt64: UInt64] = [:]
   private var choices: UInt64 = 0
 
-  /// One row for each index: its number, then `Index` encoded.
+  /// The keyspace with one row per index: its ID and the encoded `Index`.
   static let keyspace = Keyspace("indexes")
 
   private struct Collection: Hashable {
@@ -45,29 +45,28 @@ struct IndexCatalogue: Sendable {
     }
   }
 
-  /// An empty catalogue.
   init() {}
 
-  /// The indexes that a change of a document in a collection of this id touches.
+  /// Returns the indexes that a change of a document in a collection with this ID affects.
   func indexes(_ database: DatabaseName, collectionID: String) -> [Index] {
     byCollection[Collection(database: database, id: collectionID), default: []]
       .compactMap { indexes[$0] }
   }
 
-  /// The index with this definition.
+  /// Returns the index with this definition.
   func index(_ definition: IndexDefinition) -> Index? {
     indexes(definition.database, collectionID: definition.collectionID)
       .first { $0.definition == definition }
   }
 
-  /// The indexes still being built, oldest first.
+  /// The indexes being built, oldest first.
   var building: [Index] {
     indexes.values.filter {
       if case .building = $0.state { true } else { false }
     }.sorted { $0.id < $1.id }
   }
 
-  /// Adds an index in the state of being built, under a number never used before.
+  /// Adds an index in the state `building`, with a new ID.
   mutating func add(_ definition: IndexDefinition) -> Index {
     let index = Index(id: nextID, definition: definition, state: .building(through: []))
     insert(index)
@@ -86,12 +85,11 @@ struct IndexCatalogue: Sendable {
     reserve(index.id)
   }
 
-  /// Notes how far an index is built; a removed index is ignored.
+  /// Records the state of an index; a removed index is ignored.
   mutating func setState(_ state: Index.State, of id: UInt64) {
     indexes[id]?.state = state
   }
 
-  /// Takes an index out.
   mutating func remove(_ id: UInt64) {
     guard let index = indexes.removeValue(forKey: id) else { return }
     let collection = Collection(
@@ -102,21 +100,21 @@ struct IndexCatalogue: Sendable {
     uses[id] = nil
   }
 
-  /// Keeps numbers up to this one from being given to new indexes.
+  /// Prevents IDs up to this one from being assigned to new indexes.
   mutating func reserve(_ id: UInt64) {
     nextID = max(nextID, id + 1)
   }
 
-  /// Notes that a query chose an index.
+  /// Records that a query chose an index.
   mutating func markUsed(_ id: UInt64) {
     choices += 1
     uses[id] = choices
   }
 
-  /// The index whose last use is longest ago.
+  /// The least recently used index.
   var leastUsed: Index? { leastUsed(of: indexes.values) }
 
-  /// Of some indexes, the one whose last use is longest ago.
+  /// Returns the least recently used of some indexes.
   func leastUsed(of indexes: some Sequence<Index>) -> Index? {
     indexes.filter { $0.state != .leaving }.min { left, right in
       (uses[left.id] ?? 0, left.id) < (uses[right.id] ?? 0, right.id)
@@ -128,9 +126,10 @@ extension Index {
   /// The key of the index's row.
   var rowKey: [UInt8] { IndexEntry.prefix(ofIndex: id) }
 
-  /// The row.
+  /// The row of the index.
   ///
-  /// A ready index is stored without its commit: whatever is seen after a restart comes later.
+  /// A ready index is stored without its commit: after a restart, every snapshot is later than
+  /// that.
   var row: [UInt8] {
     var encoder = BinaryEncoder()
     encoder.append(byte: 1)
@@ -144,12 +143,12 @@ extension Index {
     return encoder.bytes
   }
 
-  /// The number that leads the key of an index's row or entry.
+  /// Returns the ID with which the key of an index's row or entry starts.
   static func number(_ key: ArraySlice<UInt8>) -> UInt64 {
     key.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// Reads a row.
+  /// Decodes a row.
   init(rowKey: [UInt8], row: [UInt8]) throws {
     guard rowKey.count == 8 else { throw CorruptDataError("index row with a strange key") }
     id = Self.number(rowKey[...])

@@ -1,15 +1,15 @@
 import DocumentModel
 import StorageEngine
 
-/// The next documents that a growing index has not seen, as one batch.
+/// A batch with the next documents to add to an index that is being built.
 struct IndexChunk: Sendable {
   private(set) var batch = StorageBatch()
-  /// The versions in which the documents were read.
+  /// The versions of the documents that were read.
   private(set) var expectations: [VersionExpectation] = []
-  /// How far the index is built after the batch; nil when it is whole.
+  /// The key up to which the index is built after the batch; nil if it is complete.
   private(set) var through: [UInt8]?
 
-  /// Reads at least one document, if there is one, and no more than the bounds allow.
+  /// Reads at least one document, if there is one, within the given limits.
   init(
     _ index: Index,
     after through: [UInt8],

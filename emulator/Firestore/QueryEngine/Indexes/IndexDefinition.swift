@@ -1,18 +1,18 @@
 package import DocumentModel
 
-/// What an index holds: the documents of a collection or group that have all of its fields.
+/// The definition of an index over the documents of a collection or group that have all its fields.
 ///
-/// They are ordered by the fields and then by name.
+/// The documents are ordered by the fields and then by name.
 package struct IndexDefinition: Sendable, Hashable {
   package var database: DatabaseName
   package var collectionID: String
   package var scope: Scope
-  /// The fields; with none, the index orders a group's documents by name.
+  /// The fields; an index without fields orders a group's documents by name.
   package var fields: [Field]
-  /// Whether documents with equal fields are in descending order of their names.
+  /// True if documents with equal fields are in descending order of their names.
   package var nameDescending: Bool
 
-  /// A definition; at most one field may be of kind `contains`.
+  /// Creates a definition; at most one field may be of kind `contains`.
   package init(
     database: DatabaseName,
     collectionID: String,
@@ -27,18 +27,18 @@ package struct IndexDefinition: Sendable, Hashable {
     self.nameDescending = nameDescending
   }
 
-  /// Whether all is the same, the collection's id byte by byte.
+  /// Returns true if all parts are equal; collection IDs are compared byte by byte.
   package static func == (left: IndexDefinition, right: IndexDefinition) -> Bool {
     left.database == right.database && left.collectionID.isIdentical(to: right.collectionID)
       && left.scope == right.scope && left.fields == right.fields
       && left.nameDescending == right.nameDescending
   }
 
-  /// Whether an index serves queries over one collection or over the group.
+  /// The scope of the queries that an index serves: single collections or a collection group.
   package enum Scope: UInt8, Sendable, Hashable {
-    /// Each parent's collection by itself.
+    /// Each parent's collection separately.
     case collection
-    /// All collections of the id together.
+    /// All collections with the ID together.
     case group
   }
 
@@ -47,13 +47,12 @@ package struct IndexDefinition: Sendable, Hashable {
     package var path: FieldPath
     package var kind: Kind
 
-    /// A field in the given order or as array elements.
     package init(_ path: FieldPath, _ kind: Kind) {
       self.path = path
       self.kind = kind
     }
 
-    /// How a field's value is held.
+    /// The way a field's values are indexed.
     package enum Kind: UInt8, Sendable, Hashable {
       case ascending, descending
       /// One entry for each distinct element of an array.
@@ -63,7 +62,7 @@ package struct IndexDefinition: Sendable, Hashable {
 }
 
 extension IndexDefinition: CustomStringConvertible {
-  /// Such as `cities: state ↑, population ↓`.
+  /// The collection and fields, for example `cities: state ↑, population ↓`.
   package var description: String {
     let group = scope == .group ? " (collection group)" : ""
     let parts =
@@ -79,7 +78,7 @@ extension IndexDefinition: CustomStringConvertible {
 }
 
 extension IndexDefinition {
-  /// Writes the definition for the catalogue.
+  /// Encodes the definition for the catalog.
   func encode(to encoder: inout BinaryEncoder) {
     encoder.append(database.project)
     encoder.append(database.database)
@@ -94,7 +93,7 @@ extension IndexDefinition {
     }
   }
 
-  /// Reads what `encode` wrote.
+  /// Decodes a definition that `encode` wrote.
   init(from decoder: inout BinaryDecoder) throws(CorruptDataError) {
     database = DatabaseName(project: try decoder.text(), database: try decoder.text())
     collectionID = try decoder.text()

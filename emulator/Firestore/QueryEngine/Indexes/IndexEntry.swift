@@ -1,34 +1,35 @@
 import DocumentModel
 import StorageEngine
 
-/// One row of an index: a key in the index's order that leads back to its document.
+/// One row of an index: a key in the index's order that identifies its document.
 ///
-/// The key is the index's number, in collection scope the collection's path, a component for each
-/// field, and the name: the id in collection scope, else the whole path. Values longer than
-/// `componentBytesMax` are cut, so entries that share a cut component tie there and in all that
-/// follows; readers compare their documents instead.
+/// The key consists of the index's ID, the collection's path (only in collection scope), a
+/// component for each field, and the name. The name is the ID in collection scope, otherwise the
+/// whole path. Values longer than `componentBytesMax` are truncated. Entries that share a truncated
+/// component are therefore unordered in it and in all that follows; readers compare their documents
+/// instead.
 struct IndexEntry: Sendable, Hashable {
   var key: [UInt8]
-  /// Where the name starts.
+  /// The position at which the name starts.
   var nameStart: Int
-  /// Where the document's id starts.
+  /// The position at which the document's ID starts.
   var idStart: Int
-  /// Where each cut component ends, in order; nearly always none.
+  /// The end positions of the truncated components, in order; nearly always empty.
   var cutEnds: [Int]
 
   static let keyspace = Keyspace("index_entries")
 
-  /// The bytes of a component; production indexes as many of a string.
+  /// The maximum size of a component; production indexes the same number of bytes of a string.
   static let componentBytesMax = KeyEncoder.truncationBytes
 
-  /// What all entries of an index start with.
+  /// Returns the prefix of all entries of an index.
   static func prefix(ofIndex id: UInt64) -> [UInt8] {
     var encoder = KeyEncoder()
     encoder.append(id)
     return encoder.bytes
   }
 
-  /// What the entries of one collection in an index of collection scope start with.
+  /// Returns the prefix of the entries of one collection in an index of collection scope.
   static func prefix(ofIndex id: UInt64, collection: ResourcePath) -> [UInt8] {
     var encoder = KeyEncoder(prefix: prefix(ofIndex: id))
     encoder.append(path: collection)
@@ -40,9 +41,9 @@ struct IndexEntry: Sendable, Hashable {
     var bytes: [UInt8]
     var isCut: Bool
 
-    /// The part for a value.
+    /// Creates the component of a value.
     ///
-    /// The cut is at a fixed length, so a cut component and a whole one never share all bytes.
+    /// Truncation is at a fixed length, so a truncated component never equals a complete one.
     init(_ value: FirestoreValue, descending: Bool) {
       var encoder = KeyEncoder()
       encoder.append(value, descending: descending)
@@ -51,7 +52,7 @@ struct IndexEntry: Sendable, Hashable {
     }
   }
 
-  /// The entries of a document in an index; none when it lacks one of the fields.
+  /// Returns the entries of a document in an index; none if it lacks one of the fields.
   static func entries(of document: FirestoreDocument, in index: Index) -> [IndexEntry] {
     let definition = index.definition
     var partials = [Partial(bytes: [], cutEnds: [])]
@@ -100,7 +101,7 @@ struct IndexEntry: Sendable, Hashable {
     }
   }
 
-  /// The name's part of a key and where the id starts in it.
+  /// Returns the name's part of a key and the offset of the ID in it.
   static func nameComponent(
     of name: DocumentName,
     _ definition: IndexDefinition
@@ -113,14 +114,14 @@ struct IndexEntry: Sendable, Hashable {
     }
     encoder.append(id: name.id)
     if definition.scope == .group {
-      // The end marker, which sorts before every further segment.
+      // The end marker, which sorts before any further segment.
       encoder.append(raw: [DocumentKeys.Layout.end])
     }
     let bytes = definition.nameDescending ? encoder.bytes.map { ~$0 } : encoder.bytes
     return (bytes, idOffset)
   }
 
-  /// The stored value: all that cannot be read from the key without parsing it.
+  /// The stored value: the positions that cannot be read from the key without parsing it.
   var value: [UInt8] {
     var encoder = BinaryEncoder()
     encoder.append(UInt64(nameStart))
@@ -129,7 +130,7 @@ struct IndexEntry: Sendable, Hashable {
     return encoder.bytes
   }
 
-  /// Reads a stored entry.
+  /// Decodes a stored entry.
   init(key: [UInt8], value: [UInt8]) throws {
     var decoder = BinaryDecoder(value)
     func position() throws -> Int {
@@ -147,7 +148,6 @@ struct IndexEntry: Sendable, Hashable {
     while !decoder.isAtEnd { cutEnds.append(try position()) }
   }
 
-  /// Memberwise, for `entries`.
   private init(key: [UInt8], nameStart: Int, idStart: Int, cutEnds: [Int]) {
     self.key = key
     self.nameStart = nameStart
@@ -155,9 +155,9 @@ struct IndexEntry: Sendable, Hashable {
     self.cutEnds = cutEnds
   }
 
-  /// The key of the entry's document.
+  /// Returns the key of the entry's document.
   ///
-  /// `prefix` is the collection's in collection scope and the database's in group scope.
+  /// `prefix` is the collection's prefix in collection scope and the database's in group scope.
   func documentKey(_ definition: IndexDefinition, prefix: [UInt8]) -> [UInt8] {
     let flip: UInt8 = definition.nameDescending ? 0xFF : 0
     var result = prefix

@@ -1,34 +1,32 @@
 import DocumentModel
 import StorageEngine
 
-/// The entries of an index range whose documents are in all ranges that it is joined with.
+/// The entries of an index range whose documents are also in all ranges it is joined with.
 ///
-/// Ranges are joined that hold what follows their bound components in the same order: the rest of
-/// the fields, then the name. Each range in turn goes on to the first entry that is not before the
-/// others', so that long stretches of one that another lacks are jumped over.
+/// Joined ranges have the same order after their bound components: the remaining fields, then the
+/// name. Each range in turn advances to the first entry that is not before those of the others.
+/// Long runs of entries that are missing from another range are skipped this way.
 struct IndexJoin: Sendable {
   private var cursors: [IndexCursor]
-  /// What the keys of each range start with.
+  /// The prefix of the keys of each range.
   private let bounds: [[UInt8]]
 
-  /// What comes next.
+  /// The result of advancing.
   enum Step<Found: Sendable>: Sendable {
     case found(Found)
     case isAtEnd
-    /// The budget was spent before it was known.
+    /// The budget was spent before the result was known.
     case isSpent
 
-    /// What was found.
     var found: Found? { if case .found(let found) = self { found } else { nil } }
   }
 
-  /// A join before its first entry.
   init(_ range: IndexRange) {
     cursors = range.all.map { IndexCursor($0) }
     bounds = range.all.map(\.bound)
   }
 
-  /// The first range's entry of the next document that is in all ranges.
+  /// Returns the first range's entry of the next document that is in all ranges.
   mutating func next(_ candidates: inout Candidates) throws -> Step<IndexEntry> {
     while let first = try cursors[0].peek(on: candidates.snapshot) {
       guard cursors.count > 1 else { break }
@@ -42,9 +40,9 @@ struct IndexJoin: Sendable {
     return .found(entry)
   }
 
-  /// Advances the further ranges to an entry; returns it, or a later one that a range reached.
+  /// Advances the other ranges to an entry; returns it, or a later one that a range reached.
   ///
-  /// Nil when a range is at its end.
+  /// Returns nil if a range is at its end.
   private mutating func advance(
     to wanted: ArraySlice<UInt8>,
     _ candidates: inout Candidates

@@ -6,10 +6,10 @@ package import StorageEngine
 package struct IndexMaintainer {
   let catalogue: IndexCatalogue
   let upkeep: IndexUpkeep
-  /// Called for an index whose upkeep has become suspect.
+  /// Called for an index whose maintenance cost should be evaluated.
   let suspect: @Sendable (UInt64) -> Void
 
-  /// Adds to a batch what a document's change does to the indexes.
+  /// Adds the effects of a document's change on the indexes to a batch.
   package func append(_ change: DocumentChange, to batch: inout StorageBatch) {
     let indexes = catalogue.indexes(
       change.name.database,

@@ -1,44 +1,43 @@
 import DocumentModel
 import StorageEngine
 
-/// Pulls the entries of an index range in chunks that grow.
+/// A cursor that reads the entries of an index range in chunks of increasing size.
 ///
-/// A short result thus reads little, and a long one seeks seldom.
+/// A short result reads little, and a long one needs few seeks.
 struct IndexCursor: Sendable {
   private let reversed: Bool
   private var buffer: ArraySlice<IndexEntry> = []
   private var chunk = Self.chunkMin
-  /// How many entries were read last.
+  /// The number of entries read last.
   private var filled = 0
   private var isAtEnd: Bool
-  /// What is left to be read after the buffer.
+  /// The range still to be read after the buffer.
   private var left: KeyRange
 
   private static let chunkMin = 16
   private static let chunkMax = 512
 
-  /// A cursor before the first entry of a range.
   init(_ range: IndexRange) {
     left = range.range
     reversed = range.reversed
     isAtEnd = range.range.isEmpty
   }
 
-  /// The next entry, or nil at the end.
+  /// Returns the next entry and moves past it; nil at the end.
   mutating func next(on snapshot: any StorageSnapshot) throws -> IndexEntry? {
     _ = try peek(on: snapshot)
     return buffer.popFirst()
   }
 
-  /// The next entry, which stays the next one, or nil at the end.
+  /// Returns the next entry without moving past it; nil at the end.
   mutating func peek(on snapshot: any StorageSnapshot) throws -> IndexEntry? {
     if buffer.isEmpty, !isAtEnd { try fill(snapshot) }
     return buffer.first
   }
 
-  /// Goes past the entries before a key in the direction of reading; returns how many were read.
+  /// Skips the entries before a key in the direction of reading; returns how many had been read.
   mutating func seek(_ key: [UInt8]) -> Int {
-    // The key is most often among the first entries, so the steps towards it grow.
+    // The key is usually among the first entries, so the steps toward it grow.
     var (low, step) = (buffer.startIndex, 1)
     while low < buffer.endIndex, isBefore(buffer[low].key, key) {
       let next = low + step
@@ -53,7 +52,7 @@ struct IndexCursor: Sendable {
     guard buffer.isEmpty, !isAtEnd else { return passed }
     if reversed { left.endAtMost(key + [0]) } else { left.startAtLeast(key) }
     isAtEnd = left.isEmpty
-    // Where most of what was read is passed over, less is read at a time.
+    // If most of what was read is skipped, the next read is smaller.
     if passed > filled / 2 { chunk = Self.chunkMin }
     return passed
   }
@@ -89,7 +88,7 @@ struct IndexStream: Sendable {
   private let prefix: [UInt8]
   private var join: IndexJoin
   private var peeked: IndexEntry?
-  /// What entries that tie in a cut component share, while they are being collected.
+  /// The common prefix of the collected entries, which tie in a truncated component.
   private var tied: [UInt8]?
   private var ties: [FoundDocument] = []
   private var run: ArraySlice<FoundDocument> = []
@@ -97,7 +96,6 @@ struct IndexStream: Sendable {
   /// The next document; nil at the end, and until `fill` has found it.
   private(set) var head: FoundDocument?
 
-  /// A stream before its first document.
   init(_ query: PreparedQuery, _ range: IndexRange) {
     self.query = query
     self.range = range
@@ -105,7 +103,7 @@ struct IndexStream: Sendable {
     prefix = IndexStream.documentPrefix(query, range.index.definition)
   }
 
-  /// What the keys of the range's documents start with, as `IndexEntry.documentKey` needs it.
+  /// Returns the key prefix of the range's documents for use with `IndexEntry.documentKey`.
   static func documentPrefix(
     _ query: PreparedQuery,
     _ definition: IndexDefinition
@@ -116,12 +114,12 @@ struct IndexStream: Sendable {
     return DocumentKeys.collectionPrefix(query.query.database, collection)
   }
 
-  /// Goes past `head`.
+  /// Discards `head`.
   mutating func pass() { head = nil }
 
-  /// Passes over documents by the index's entries alone, as far as these tell that they match.
+  /// Skips documents by reading only index entries, as long as these show that the documents match.
   ///
-  /// Returns how many, at most `count`, and the last one's key.
+  /// Returns how many were skipped, at most `count`, and the last one's key.
   mutating func skip(
     _ count: Int,
     _ candidates: inout Candidates
@@ -150,13 +148,13 @@ struct IndexStream: Sendable {
     return try join.next(&candidates)
   }
 
-  /// Whether an entry without cut values tells that its document is among the results.
+  /// True if an entry without truncated values shows that its document is among the results.
   private var tellsMatches: Bool {
     range.isExact && range.isOrdered && query.query.start == nil && query.query.end == nil
       && (range.index.definition.scope == .collection || query.query.parent.segments.isEmpty)
   }
 
-  /// Finds `head` if it is not known; false when the budget was spent before.
+  /// Finds `head` if it is not known; returns false if the budget was spent first.
   mutating func fill(_ candidates: inout Candidates) throws -> Bool {
     guard head == nil, !isAtEnd else { return true }
     while true {
@@ -167,7 +165,7 @@ struct IndexStream: Sendable {
       if case .isSpent = step { return false }
       let entry = step.found
       if let tied, entry?.key.starts(with: tied) != true {
-        // Entries that tie are sorted by the whole values of their documents.
+        // Entries that tie are sorted by the complete values of their documents.
         run = ties.sorted { query.compare($0.tested, $1.tested) == .less }[...]
         (self.tied, ties, peeked) = (nil, [], entry)
         isAtEnd = entry == nil && run.isEmpty

@@ -1,16 +1,18 @@
 import Synchronization
 
-/// What each index has cost the writers since a query last used it.
+/// The maintenance cost of each index since a query last used it.
 final class IndexUpkeep: Sendable {
   private let writes = Mutex<[UInt64: Int]>([:])
   private let suspicion: Int
 
-  /// Counts of nothing; an index becomes suspect with each `suspicion` writes.
+  /// Creates empty counts; an index is due for evaluation after every `suspicion` writes.
   init(suspicion: Int) {
     self.suspicion = suspicion
   }
 
-  /// Counts entries that a commit writes or deletes; true when the index has become suspect.
+  /// Counts entries that a commit writes or deletes.
+  ///
+  /// Returns true if the index is due for evaluation.
   func add(_ entries: Int, to id: UInt64) -> Bool {
     guard entries > 0 else { return false }
     return writes.withLock { writes in
@@ -20,9 +22,9 @@ final class IndexUpkeep: Sendable {
     }
   }
 
-  /// The entries written or deleted since the last use.
+  /// Returns the number of entries written or deleted since the last use.
   func cost(of id: UInt64) -> Int { writes.withLock { $0[id] ?? 0 } }
 
-  /// Starts anew, because the index was used or is gone.
+  /// Resets the count, because the index was used or removed.
   func reset(_ id: UInt64) { writes.withLock { $0[id] = nil } }
 }

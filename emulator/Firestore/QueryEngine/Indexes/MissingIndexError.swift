@@ -7,14 +7,14 @@ import RuntimeSupport
   import Foundation
 #endif
 
-/// A query that production refuses for want of an index.
+/// The error for a query that production refuses for lack of an index.
 ///
-/// The text is production's, with a link to its console or the command that creates the index, and
-/// then the definition for `firestore.indexes.json`.
+/// The message is production's, with a link to its console or the command that creates the index.
+/// It is followed by the definition for `firestore.indexes.json`.
 struct MissingIndexError: StatusConvertible, Equatable {
   let database: DatabaseName
   let index: CompositeIndex
-  /// Whether several fields have ranges, for which the documentation has advice.
+  /// True if several fields have ranges; production's message then refers to its documentation.
   let hasManyRanges: Bool
 
   var statusCode: StatusCode { .failedPrecondition }
@@ -24,7 +24,7 @@ struct MissingIndexError: StatusConvertible, Equatable {
       + "firestore.indexes.json: \(index.json)"
   }
 
-  /// What production says.
+  /// Production's message.
   private var words: String {
     if index.isOfVectors {
       return "Missing vector index configuration. Please create the required index with the "
@@ -58,7 +58,7 @@ struct MissingIndexError: StatusConvertible, Equatable {
     }
   }
 
-  /// The command of `gcloud` that makes an index of vectors.
+  /// The `gcloud` command that creates a vector index.
   private var command: String {
     let fields = index.fields.map { field in
       switch field.kind {

@@ -4,15 +4,15 @@ import StorageEngine
 import Synchronization
 
 extension QueryRunner {
-  /// Builds the indexes that queries ask for, until the task is cancelled or the store closes.
+  /// Builds the indexes that queries request, until the task is cancelled or the store closes.
   ///
-  /// Runs at most once for each runner.
+  /// Must run at most once per runner.
   package func run(in order: any CommitOrder) async throws {
     for await _ in wakes {
       do {
         try await buildIndexes(in: order)
       } catch let error as StorageError {
-        // The failed work is tried again at the next wish; queries scan in the meantime.
+        // The failed work is retried at the next request; queries scan in the meantime.
         logger.debug(
           "An index could not be built.",
           metadata: ["error": "\(error)"]
@@ -24,9 +24,9 @@ extension QueryRunner {
     }
   }
 
-  /// Builds all that is asked for and returns when nothing is left, or after `commitsMax` commits.
+  /// Builds all requested indexes; returns when nothing is left, or after `commitsMax` commits.
   ///
-  /// `run` calls it, or a test in its place; never two calls at a time.
+  /// Called by `run`, or by a test instead of `run`; calls must not overlap.
   package func buildIndexes(in order: any CommitOrder, commitsMax: Int = .max) async throws {
     guard let storage = state.withLock({ $0.storage }) else { return }
     var documentsMax = configuration.backfillDocumentsMax
@@ -77,9 +77,10 @@ extension QueryRunner {
     }
   }
 
-  /// Puts the next documents into an index, or finds that there are none left.
+  /// Adds the next documents to an index, or finds that none are left.
   ///
-  /// The commit expects each document to be as it was read, so it never undoes a writer's entry.
+  /// The commit expects each document to be in the version that was read, so it never undoes a
+  /// writer's entry.
   private func extend(
     _ index: Index,
     documentsMax: Int,
@@ -118,7 +119,7 @@ extension QueryRunner {
     }
   }
 
-  /// Removes an index that has cost the writers more than it would cost to build it again.
+  /// Removes an index whose maintenance has cost more than building it again would cost.
   private func weigh(
     _ id: UInt64,
     _ storage: any OrderedStorage,
@@ -148,9 +149,9 @@ extension QueryRunner {
     if entries < cost { try await remove(index, storage, order) }
   }
 
-  /// Takes an index out of use, then out of the catalogue; its entries are left for `clear`.
+  /// Takes an index out of use and out of the catalog; `clear` later deletes its entries.
   ///
-  /// Writers maintain it until its row is gone, so that a failure leaves a whole index.
+  /// Writers maintain it until its row is gone, so that a failure leaves a complete index.
   private func remove(
     _ index: Index,
     _ storage: any OrderedStorage,
@@ -182,7 +183,7 @@ extension QueryRunner {
     upkeep.reset(id)
   }
 
-  /// Deletes some entries of an index that is no longer in the catalogue.
+  /// Deletes some entries of an index that is no longer in the catalog.
   private func clear(_ id: UInt64, _ storage: any OrderedStorage) async throws {
     let prefix = IndexEntry.prefix(ofIndex: id)
     let entriesMax = configuration.removalEntriesMax
@@ -205,10 +206,11 @@ extension QueryRunner {
     try await storage.commit(batch, durability: .relaxed)
   }
 
-  /// Decides and submits as one step among the writers' batches, then waits for the commit.
+  /// Decides and submits in one step of the commit order, then waits for the commit.
   ///
-  /// Nil when `decide` finds nothing to do. The commits are relaxed: after a crash the store shows
-  /// an earlier state of the whole index, from which building goes on.
+  /// Returns nil if `decide` finds nothing to do. The commits have relaxed durability: after a
+  /// crash the store shows an earlier consistent state of the index, and building continues from
+  /// there.
   private func submit(
     to storage: any OrderedStorage,
     _ order: any CommitOrder,
@@ -230,7 +232,7 @@ extension QueryRunner {
 }
 
 extension QueryRunner.State {
-  /// One step of the work beside the writers.
+  /// One step of the background work, which runs concurrently with writers.
   enum Job {
     case clear(UInt64)
     case weigh(UInt64)
@@ -240,9 +242,9 @@ extension QueryRunner.State {
     case extend(Index)
   }
 
-  /// What to do next; nil when all is done.
+  /// Returns the next step; nil if all work is done.
   ///
-  /// Begun indexes are finished before further ones are begun.
+  /// Indexes being built are finished before others are started.
   mutating func nextJob(_ configuration: QueryRunner.Configuration) -> Job? {
     if let id = orphans.first { return .clear(id) }
     if let id = suspects.first { return .weigh(id) }
@@ -260,7 +262,7 @@ extension QueryRunner.State {
     }
     if catalogue.index(definition) == nil, catalogue.indexes.count >= configuration.indexesMax {
       if let least = catalogue.leastUsed { return .remove(least) }
-      // There is no room for any index.
+      // The limit leaves no room for any index.
       wishes.removeAll()
       return nil
     }

@@ -2,14 +2,14 @@ import DocumentModel
 import StorageEngine
 import Synchronization
 
-/// An index that queries ask for.
+/// An index requested by queries.
 struct IndexWish: Sendable, Hashable {
   var definition: IndexDefinition
-  /// The candidates read without a match for lack of it; nil when it is worth any cost.
+  /// The candidates read without a match for lack of the index; nil to build it at any cost.
   var wasted: Int?
 }
 
-/// What the lack of one index has cost so far.
+/// The cost so far of lacking one index.
 struct WastedCandidates: Sendable, Hashable {
   private(set) var sum = 0
   /// The sum at which the index is considered next.
@@ -17,9 +17,10 @@ struct WastedCandidates: Sendable, Hashable {
 
   init(considered: Int) { self.considered = considered }
 
-  /// Adds candidates; true when the index is to be considered.
+  /// Adds candidates; returns true if the index should be considered now.
   ///
-  /// The collection is counted for it, so the sum grows by a quarter before the next time.
+  /// Considering an index counts its collection, so the sum must grow by a quarter before the next
+  /// time.
   mutating func add(_ candidates: Int) -> Bool {
     sum += candidates
     guard sum > considered else { return false }
@@ -29,16 +30,17 @@ struct WastedCandidates: Sendable, Hashable {
 }
 
 extension QueryRunner {
-  /// Remembers which indexes a query used, and what the lack of others cost it.
+  /// Records the indexes that a query used and the cost of the indexes it lacked.
   ///
-  /// A query whose result was too large to sort needs its index at any cost. Otherwise an index is
-  /// asked for when its lack has cost enough, in all queries of the shape, to consider it.
+  /// A query whose result was too large to sort requests its index at any cost. Otherwise an index
+  /// is requested once its lack has cost enough, over all queries of the same shape, to consider
+  /// it.
   func note(_ run: QueryRun, _ planner: QueryPlanner, hasFailed: Bool) {
     let statistics = run.statistics
     let inVain = Self.inVain(statistics)
     let isFree =
       configuration.indexCost == 0 && statistics.scanned > configuration.scanCandidatesMax
-    // Only the end shows what a query cost in all, and most of it must have been without a match.
+    // The total cost is known only at the end, and most of it must have produced no match.
     let isWasteful =
       run.isEnded && inVain >= Self.wasteMin && inVain > statistics.skipped + statistics.returned
     let asksAtOnce = hasFailed || isFree
@@ -61,22 +63,23 @@ extension QueryRunner {
     if wakes { wake.yield() }
   }
 
-  /// The candidates that an index would have spared a query.
+  /// Returns the number of candidates that an index would have saved a query.
   private static func inVain(_ statistics: QueryStatistics) -> Int {
     let entries = statistics.passedEntries
     return statistics.scanned - entries + entries / CandidateBudget.keysPerCandidate
       - statistics.skipped - statistics.returned
   }
 
-  /// Candidates without a match that are too few to matter.
+  /// The number of candidates without a match below which they are ignored.
   private static let wasteMin = 50
 
-  /// Decides whether what the lack of an index has cost is worth the index.
+  /// Decides whether the cost of lacking an index justifies building it.
   ///
-  /// Counts the documents of its collections, up to the number that would make it too dear.
+  /// Counts the documents of its collections, up to the number that would make the index too
+  /// expensive.
   func appraise(_ wish: IndexWish, _ storage: any OrderedStorage) async throws {
     guard let known = wish.wasted else { return }
-    // Further queries may have run since it was asked for.
+    // More queries may have run since it was requested.
     let wasted = state.withLock { max(known, $0.wasted[wish.definition]?.sum ?? 0) }
     let documentsMax = wasted / max(1, configuration.indexCost)
     let isWorthIt =
@@ -91,7 +94,7 @@ extension QueryRunner {
     }
   }
 
-  /// The documents of an index's collections, counted up to a bound.
+  /// Counts the documents of an index's collections up to a limit.
   private func count(
     _ definition: IndexDefinition,
     upTo countMax: Int,
@@ -131,15 +134,17 @@ extension QueryRunner {
     return counted
   }
 
-  /// Keys counted in one read of the store, which takes some milliseconds.
+  /// The maximum number of keys counted in one read of the store, which takes some milliseconds.
   private static let countedKeysMax = 20_000
 }
 
 extension QueryRunner.State {
-  /// The shapes of queries whose waste is known at a time.
+  /// The maximum number of query shapes whose wasted candidates are recorded.
   private static let wastedMax = 256
 
-  /// The wish for an index, unless it is asked for already or not to be considered yet.
+  /// Returns the request for an index.
+  ///
+  /// Returns nil if it has been requested already or is not to be considered yet.
   fileprivate mutating func wish(
     _ definition: IndexDefinition,
     atAnyCost: Bool,

@@ -1,15 +1,15 @@
 import DocumentModel
 
-/// A filter made ready for evaluation: the fifteen operators become four tests.
+/// A filter prepared for evaluation: the fifteen operators are reduced to four tests.
 ///
-/// `==` becomes `oneOf` with one value, `IS_NOT_NULL` becomes `noneOf` with no value. A test that
-/// can never hold, such as `< null`, becomes `oneOf` with no value.
+/// `==` becomes `oneOf` with one value; `IS_NOT_NULL` becomes `noneOf` without values. A test that
+/// can never hold, such as `< null`, becomes `oneOf` without values.
 indirect enum Condition: Sendable, Hashable {
   case and([Condition])
   case or([Condition])
   case field(FieldPath, Test)
 
-  /// What is asked of one field that exists.
+  /// A test of one existing field.
   enum Test: Sendable, Hashable {
     case oneOf([FirestoreValue])
     /// The field is not null and equals none of the values.
@@ -20,12 +20,12 @@ indirect enum Condition: Sendable, Hashable {
     case containsAny([FirestoreValue])
   }
 
-  /// The four inequalities that stay inside the operand's type.
+  /// The four inequalities, which compare only within the operand's type.
   enum RangeOperator: Sendable, Hashable {
     case lessThan, lessThanOrEqual, greaterThan, greaterThanOrEqual
   }
 
-  /// The condition for a filter that validation has accepted.
+  /// Creates the condition of a filter that has passed validation.
   init(_ filter: Query.Filter) {
     switch filter {
     case .and(let filters): self = .and(filters.map(Condition.init))
@@ -36,7 +36,7 @@ indirect enum Condition: Sendable, Hashable {
     }
   }
 
-  /// Whether a document fulfils the condition.
+  /// Returns true if a document satisfies the condition.
   func holds(for document: FirestoreDocument) -> Bool {
     switch self {
     case .and(let conditions): conditions.allSatisfy { $0.holds(for: document) }
@@ -57,8 +57,8 @@ indirect enum Condition: Sendable, Hashable {
 
   private static func test(_ comparison: Query.FieldOperator, _ operand: FirestoreValue) -> Test {
     switch comparison {
-    // Nothing equals null or NaN but by the operators of their own; everything differs from NaN,
-    // and nothing is known to differ from null.
+    // Null and NaN are matched only by their own operators. Every value differs from NaN, and no
+    // value differs from null.
     case .equal: .oneOf([operand].filter { !$0.isNullOrNaN })
     case .notEqual: noneOf([operand])
     case .lessThan: range(.lessThan, operand)
@@ -72,7 +72,9 @@ indirect enum Condition: Sendable, Hashable {
     }
   }
 
-  /// A null among the excluded values excludes everything, as in SQL; a NaN excludes nothing.
+  /// Returns the test for excluded values.
+  ///
+  /// A null among them excludes everything, as in SQL; a NaN excludes nothing.
   private static func noneOf(_ values: [FirestoreValue]) -> Test {
     values.contains(.null) ? .oneOf([]) : .noneOf(values.filter { !$0.isNullOrNaN })
   }
@@ -87,7 +89,7 @@ indirect enum Condition: Sendable, Hashable {
 }
 
 extension Condition.Test {
-  /// Whether an existing value passes.
+  /// Returns true if an existing value passes.
   func holds(for value: FirestoreValue) -> Bool {
     switch self {
     case .oneOf(let values):
@@ -124,7 +126,7 @@ extension Condition.Test {
 }
 
 extension FirestoreValue {
-  /// Whether the value is null or NaN, which order below all others of use in a comparison.
+  /// True for null and NaN, which comparison operators treat specially.
   var isNullOrNaN: Bool {
     switch self {
     case .null: true
@@ -135,7 +137,7 @@ extension FirestoreValue {
 }
 
 extension FirestoreDocument {
-  /// The value that a filter or an order sees at a path; `__name__` is the document's reference.
+  /// Returns the value that filters and orders use for a path; for `__name__`, the reference.
   func value(at path: FieldPath) -> FirestoreValue? {
     path.isDocumentID ? .reference(name) : fields[path]
   }

@@ -2,7 +2,7 @@ import DocumentModel
 
 /// One disjunct of a filter's disjunctive normal form: tests that must all hold.
 struct Conjunction: Sendable, Hashable {
-  /// The tests, each with at most one value where a test takes several.
+  /// The tests; `oneOf` and `containsAny` have at most one value each.
   var terms: [Term] = []
 
   /// One test of one field.
@@ -11,9 +11,9 @@ struct Conjunction: Sendable, Hashable {
     var test: Condition.Test
   }
 
-  /// The disjuncts of a condition, whose number validation has bounded.
+  /// Returns the disjuncts of a condition; validation has limited their number.
   ///
-  /// No condition gives one empty disjunct; a condition that never holds gives none.
+  /// A missing condition has one empty disjunct; a condition that never holds has none.
   static func disjuncts(of condition: Condition?) -> [Conjunction] {
     guard let condition else { return [Conjunction()] }
     switch condition {
@@ -35,12 +35,12 @@ struct Conjunction: Sendable, Hashable {
     }
   }
 
-  /// Whether a document passes every test.
+  /// Returns true if a document passes every test.
   func holds(for document: FirestoreDocument) -> Bool {
     terms.allSatisfy { document.value(at: $0.path).map($0.test.holds) ?? false }
   }
 
-  /// The value that a field must equal, if the conjunction says so.
+  /// Returns the value that a field must equal, if there is one.
   func equalValue(of path: FieldPath) -> FirestoreValue? {
     for term in terms where term.path == path {
       if case .oneOf(let values) = term.test { return values.first }
@@ -48,7 +48,7 @@ struct Conjunction: Sendable, Hashable {
     return nil
   }
 
-  /// The element that a field must contain, if the conjunction says so.
+  /// Returns the element that a field must contain, if there is one.
   func containedValue(of path: FieldPath) -> FirestoreValue? {
     for term in terms where term.path == path {
       if case .containsAny(let values) = term.test { return values.first }
@@ -56,7 +56,7 @@ struct Conjunction: Sendable, Hashable {
     return nil
   }
 
-  /// The fields bound to one value, in order and without the document's name.
+  /// The fields bound to one value, in order, without the document's name.
   var equalPaths: [FieldPath] {
     Set(
       terms.compactMap { term in

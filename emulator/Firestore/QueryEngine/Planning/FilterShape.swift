@@ -3,7 +3,7 @@ package import DocumentModel
 /// The comparisons of a filter without its structure.
 struct FilterLeaves {
   private(set) var all: [Leaf] = []
-  /// Whether an OR of more than one filter occurs.
+  /// True if the filter contains an OR of more than one filter.
   private(set) var hasOr = false
 
   /// One comparison; `comparison` is nil for a unary operator.
@@ -12,12 +12,12 @@ struct FilterLeaves {
     var comparison: Query.FieldOperator?
     var unary: Query.UnaryOperator?
 
-    /// Whether the operator says what a value is not.
+    /// True if the operator excludes values.
     var isNegative: Bool {
       comparison == .notEqual || comparison == .notIn || unary == .isNotNull || unary == .isNotNaN
     }
 
-    /// Whether the operator makes its field an implied order.
+    /// True if the operator implies an order by its field.
     var isInequality: Bool {
       switch comparison {
       case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual: true
@@ -26,7 +26,7 @@ struct FilterLeaves {
     }
   }
 
-  /// The leaves of a filter, in the client's order.
+  /// Collects the leaves of a filter, in the client's order.
   init(_ filter: Query.Filter?) {
     if let filter { collect(filter) }
   }
@@ -52,20 +52,19 @@ struct FilterLeaves {
 }
 
 extension Query {
-  /// The fields with an inequality, which implies that results are ordered by them.
+  /// The fields with an inequality; results are implicitly ordered by them.
   package var inequalityPaths: [FieldPath] { FilterLeaves(filter).inequalityPaths }
 }
 
 /// The size of a filter's disjunctive normal form, computed without building it.
 struct NormalForm {
-  /// How many disjuncts there are; `in` and `array-contains-any` count as ORs of their values.
+  /// The number of disjuncts; `in` and `array-contains-any` count as ORs of their values.
   private(set) var disjuncts = 1
-  /// The most array memberships in one disjunct.
+  /// The maximum number of array memberships in one disjunct.
   private(set) var arrayTermsMax = 0
-  /// The filters, before they are multiplied out.
+  /// The number of filters before they are multiplied out.
   private(set) var terms = 0
 
-  /// Measures a filter.
   init(_ filter: Query.Filter) {
     switch filter {
     case .and(let filters):

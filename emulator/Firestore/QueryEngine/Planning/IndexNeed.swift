@@ -1,25 +1,26 @@
 import DocumentModel
 
-/// What production needs of indexes to serve one disjunct of a query.
+/// The indexes that production needs to serve one disjunct of a query.
 ///
-/// An index serves it alone if it begins with the fields that are bound to values, in any order, and
-/// goes on with the query's order or its reverse. Several serve it together if each begins with some
-/// of the bound fields, and all with the same order have all of them. The source is "Index types" and
-/// "Take advantage of index merging" in Firestore's documentation.
+/// An index serves it alone if it begins with the fields bound to values, in any order, and
+/// continues with the query's order or its reverse. Several indexes serve it together if each
+/// begins with some of the bound fields, all have the same order, and together they have all bound
+/// fields. The source is "Index types" and "Take advantage of index merging" in Firestore's
+/// documentation.
 package struct IndexNeed: Sendable, Hashable {
   let collectionID: String
   let scope: IndexDefinition.Scope
-  /// The fields that are bound to one value.
+  /// The fields bound to one value.
   let equal: [FieldPath]
   /// The arrays that must contain a value.
   let contained: [FieldPath]
-  /// The orders of the other fields, at last those that are summed.
+  /// The orders of the other fields, ending with aggregated fields.
   let orders: [Query.Order]
   let nameDescending: Bool
-  /// The field of a search, and its vectors' dimension.
+  /// The vector field of a search with its dimension.
   let vector: CompositeIndex.Field?
 
-  /// The needs of a query's disjuncts; none for a query of all collections.
+  /// Returns the needs of a query's disjuncts; none for a query of all collections.
   package static func all(of query: PreparedQuery) -> [IndexNeed] {
     guard let collectionID = query.query.collectionID else { return [] }
     var needs: [IndexNeed] = []
@@ -47,21 +48,22 @@ package struct IndexNeed: Sendable, Hashable {
     }
   }
 
-  /// The indexes that production reads, with none but those that it keeps by itself.
+  /// The indexes that production reads to serve this need.
   ///
-  /// Without the composite index that this needs, it is that one.
+  /// These are the automatic single-field indexes of the bound fields, if they suffice. Otherwise
+  /// it is the index that serves the need alone.
   package var used: [CompositeIndex] {
     if !isComposite, !bound.isEmpty { return bound.map { index([$0], []) } }
     return [composite]
   }
 
-  /// The index that serves this alone.
+  /// The index that serves this need alone.
   package var composite: CompositeIndex {
     guard let vector else { return index(bound, orders) }
     return CompositeIndex(collectionID: collectionID, scope: scope, fields: bound + [vector])
   }
 
-  /// Whether production has no index for this unless it is told to make one.
+  /// True if production has no index for this need unless one is declared.
   package var isComposite: Bool {
     if vector != nil { return true }
     if equal.isEmpty && contained.isEmpty && orders.isEmpty { return nameDescending }
@@ -70,7 +72,7 @@ package struct IndexNeed: Sendable, Hashable {
     return orders.count > 1 || !bound.isEmpty || last.descending != nameDescending
   }
 
-  /// The fields that are bound to values.
+  /// The fields bound to values.
   var bound: [CompositeIndex.Field] {
     equal.map { .init($0, .ascending) } + contained.map { .init($0, .contains) }
   }

@@ -1,7 +1,7 @@
 import DocumentModel
 import StorageEngine
 
-/// Decides whether an index serves a disjunct of a query, and which part of it.
+/// A builder that finds the part of an index that serves a disjunct of a query.
 struct IndexRangeBuilder {
   let query: PreparedQuery
   let disjunct: Conjunction
@@ -9,7 +9,7 @@ struct IndexRangeBuilder {
 
   private var definition: IndexDefinition { index.definition }
 
-  /// The range to read, or nil when the index lacks documents or narrows nothing.
+  /// Returns the range to read; nil if the index lacks documents or does not narrow the search.
   func build() -> IndexRange? {
     guard let bound = boundPrefix() else { return nil }
     let rest = Array(definition.fields[bound.count...])
@@ -48,7 +48,7 @@ struct IndexRangeBuilder {
     var isCut: Bool
   }
 
-  /// The leading fields, each bound to one value; nil when an array field is not bound.
+  /// Returns the leading fields bound to one value each; nil if an array field is not bound.
   private func boundPrefix() -> Bound? {
     var bytes: [UInt8]
     if definition.scope == .collection {
@@ -83,14 +83,16 @@ struct IndexRangeBuilder {
     return Bound(count: definition.fields.count, bytes: bytes, terms: terms, isCut: isCut)
   }
 
-  /// Whether the index must be read backwards for the query's order; nil if it cannot give it.
+  /// Returns true if the query's order requires reading the index backwards, false if forwards.
+  ///
+  /// Returns nil if the index cannot provide the order.
   private func reversal(of rest: [IndexDefinition.Field]) -> Bool? {
     var orders = query.orders.filter { disjunct.equalValue(of: $0.path) == nil }
     let nameDescending: Bool
     if orders.last?.path.isDocumentID == true, let last = orders.popLast() {
       nameDescending = last.descending
     } else {
-      // At most one name is left, so either direction gives its order.
+      // At most one name is left, so either direction provides its order.
       nameDescending = definition.nameDescending
     }
     guard orders.map(\.path) == rest.map(\.path) else { return nil }
@@ -117,7 +119,7 @@ struct IndexRangeBuilder {
       let bracket = Edge(bytes: prefix + [descending ? ~tag : tag])
       let (low, high) = Self.comparable(to: operand, in: bracket, prefix, descending: descending)
       let value = Edge(bytes: prefix + component.bytes)
-      // Entries that tie with a cut operand may lie on either side of it.
+      // Entries that tie with a truncated operand may be on either side of it.
       let inclusive = component.isCut || comparison.includesOperand
       if comparison.isLowerBound != descending {
         range.startAtLeast(inclusive ? value.before : value.after ?? value.before)
@@ -130,7 +132,9 @@ struct IndexRangeBuilder {
     return used
   }
 
-  /// The ends of a bracket, without NaN, which is the least number and yet less than none.
+  /// Returns the ends of the operand's type range, excluding NaN.
+  ///
+  /// NaN sorts before all other numbers, but no inequality holds for it.
   private static func comparable(
     to operand: FirestoreValue,
     in bracket: Edge,
@@ -146,7 +150,7 @@ struct IndexRangeBuilder {
       ? (bracket.before, edge.before) : (edge.after ?? bracket.before, bracket.after)
   }
 
-  /// Narrows an index whose fields are all bound to the names asked for.
+  /// Narrows an index whose fields are all bound to the names in the filter.
   private func narrowByName(
     _ range: inout KeyRange,
     _ prefix: [UInt8]
@@ -187,9 +191,9 @@ struct IndexRangeBuilder {
     return used
   }
 
-  /// Narrows an index in the query's order to what lies between the cursors.
+  /// Narrows an index in the query's order to the part between the cursors.
   ///
-  /// Where a cursor cannot be followed exactly, the bound stays wider; `matches` decides.
+  /// If a cursor cannot be applied exactly, the bound stays wider; `matches` decides.
   private func narrowByCursors(
     _ range: inout KeyRange,
     _ prefix: [UInt8],
@@ -236,7 +240,7 @@ struct IndexRangeBuilder {
     return (Edge(bytes: bytes), true)
   }
 
-  /// A name as the index holds it; nil for a name that lies outside the index.
+  /// Returns a name as the index stores it; nil for a name outside the index.
   private func nameBytes(_ value: FirestoreValue) -> [UInt8]? {
     guard case .reference(let name) = value, name.database == query.query.database,
       name.path.isDocument
@@ -249,7 +253,7 @@ struct IndexRangeBuilder {
     definition.nameDescending ? bytes.map { ~$0 } : bytes
   }
 
-  /// The places before and after all keys that start with some bytes.
+  /// The positions before and after all keys that start with some bytes.
   private struct Edge {
     var bytes: [UInt8]
     var before: [UInt8] { bytes }

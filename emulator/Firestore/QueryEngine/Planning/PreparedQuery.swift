@@ -1,30 +1,30 @@
 package import DocumentModel
 
-/// A checked query with everything implied made explicit; made by `QueryRunner.prepare`.
+/// A validated query with everything implied made explicit; created by `QueryRunner.prepare`.
 ///
-/// It decides about single documents without a store, so that listeners and query locks can ask it
-/// about each change.
+/// It evaluates single documents without a store, so that listeners and query locks can apply it to
+/// each change.
 package struct PreparedQuery: Sendable {
   /// The query as the client sent it.
   package let query: Query
-  /// The final orders: the client's, then those implied, then `__name__`.
+  /// The final orders: the client's, then the implied ones, then `__name__`.
   package let orders: [Query.Order]
 
   let condition: Condition?
   let disjuncts: [Conjunction]
-  /// How much of a stored document is decoded to decide about it.
+  /// The part of a stored document that is decoded to evaluate it.
   let decoding: Decoding
 
-  /// Whether what is decoded of a document is what the result shows.
+  /// True if the decoded part of a document is exactly its result.
   let decodesResult: Bool
 
-  /// How much of a stored document is decoded.
+  /// The part of a stored document that is decoded.
   enum Decoding: Sendable {
-    /// All of it at once.
+    /// The whole document at once.
     case whole
     /// The given fields, which also suffice for the result.
     case only(FieldSelection)
-    /// The given fields, and all of them if the document becomes a result.
+    /// The given fields, and all fields if the document becomes a result.
     case first(FieldSelection)
   }
 
@@ -36,40 +36,40 @@ package struct PreparedQuery: Sendable {
     let tested = orders.map(\.path) + FilterLeaves(query.filter).all.map(\.path)
     if let projection = query.projection, !projection.isEmpty {
       decoding = .only(FieldSelection(projection + tested))
-      // Of a map, the members that are selected may all be missing; then it is not in the result.
+      // The selected members of a map may all be missing; then the map is not in the result.
       decodesResult =
         projection.allSatisfy { $0.segments.count == 1 }
         && tested.allSatisfy { $0.isDocumentID || projection.contains($0) }
     } else {
       let selection = FieldSelection(tested)
-      // Without tested fields nearly every candidate is a result.
+      // Without tested fields, nearly every candidate becomes a result.
       decoding = selection.isEmpty ? .whole : .first(selection)
       decodesResult = true
     }
   }
 
-  /// What a document takes in memory, whose stored form has so many bytes.
+  /// Returns the memory a document takes, given the size of its stored form.
   func sizeHeld(of document: FirestoreDocument, stored bytes: Int) -> Int {
     guard case .only(let selection) = decoding, selection.isEmpty else { return bytes }
     return document.name.path.segments.reduce(64) { $0 + $1.utf8.count + 16 }
   }
 
-  /// Whether every document of the query's one collection is among the results, in order of names.
+  /// True if every document of the query's only collection is a result, in the order of names.
   var takesAll: Bool {
     collection != nil && nameOrderDescending != nil && condition == nil && query.start == nil
       && query.end == nil
   }
 
-  /// Whether a document is among the results before offset and limit.
+  /// Returns true if a document is among the results before offset and limit.
   ///
-  /// It is in scope, has every ordered field, passes the filter and lies between the cursors.
+  /// It must be in scope, have every ordered field, pass the filter and be between the cursors.
   package func matches(_ document: FirestoreDocument) -> Bool {
     matches(document, only: nil)
   }
 
-  /// Whether a document is among the results, because of `disjunct` when there is one.
+  /// Returns true if a document is among the results, for `disjunct` if there is one.
   ///
-  /// `isCovered` says that the name is known to be in the query's collections.
+  /// `isCovered` is true if the name is known to be in the query's collections.
   func matches(
     _ document: FirestoreDocument,
     only disjunct: Conjunction?,
@@ -81,12 +81,12 @@ package struct PreparedQuery: Sendable {
       && isWithinCursors(document)
   }
 
-  /// The order of two documents that match; equal only for one and the same name.
+  /// Returns the order of two matching documents; equal only for the same name.
   package func compare(_ left: FirestoreDocument, _ right: FirestoreDocument) -> Ordering {
     for order in orders {
       let result: Ordering
       if order.path.isDocumentID {
-        // As `ValueOrder` compares references, without making them.
+        // Compares like `ValueOrder` on references, without creating references.
         result = left.name < right.name ? .less : right.name < left.name ? .greater : .equal
       } else if let a = left.fields[order.path], let b = right.fields[order.path] {
         result = ValueOrder.compare(a, b)
@@ -98,7 +98,7 @@ package struct PreparedQuery: Sendable {
     return .equal
   }
 
-  /// The document with the selected fields only, inside the maps that enclose them.
+  /// Returns the document with only the selected fields, inside their enclosing maps.
   package func project(_ document: FirestoreDocument) -> FirestoreDocument {
     guard let projection = query.projection, !projection.isEmpty else { return document }
     var projected = document
@@ -109,7 +109,7 @@ package struct PreparedQuery: Sendable {
     return projected
   }
 
-  /// Whether a document of this name, existing or not, is in the query's collections.
+  /// Returns true if a name is in the query's collections, whether the document exists or not.
   package func covers(_ name: DocumentName) -> Bool {
     guard name.database == query.database else { return false }
     let segments = name.path.segments
@@ -122,9 +122,9 @@ package struct PreparedQuery: Sendable {
     return name.collectionID.utf8.elementsEqual(collectionID.utf8)
   }
 
-  /// A range of `DocumentKeys` keys that contains all results, and perhaps other documents.
+  /// A range of `DocumentKeys` keys that contains all results, and possibly other documents.
   ///
-  /// A document outside the range never matches; inside it, ask `matches`.
+  /// A document outside the range never matches; inside it, `matches` decides.
   package var keyRange: KeyRange {
     if let collection {
       KeyRange(prefix: DocumentKeys.collectionPrefix(query.database, collection))
@@ -133,15 +133,16 @@ package struct PreparedQuery: Sendable {
     }
   }
 
-  /// The one collection that the query reads, or nil when it reads several.
+  /// The only collection that the query reads; nil if it reads several.
   package var collection: ResourcePath? {
     guard !query.allDescendants, let collectionID = query.collectionID else { return nil }
     return query.parent.appending(collectionID)
   }
 
-  /// A field that has one of a few values in every document that matches, as keys of those values.
+  /// A field that has one of a few values in every matching document, and the keys of those values.
   ///
-  /// Nil when the filter does not say so. `equalityKey` gives a document's own key.
+  /// Nil if the filter implies no field of this kind. `equalityKey` returns the key of a document's
+  /// own value.
   package var equality: (path: FieldPath, keys: Set<[UInt8]>)? {
     guard let first = disjuncts.first else { return nil }
     for path in first.equalPaths {
@@ -152,12 +153,14 @@ package struct PreparedQuery: Sendable {
     return nil
   }
 
-  /// The key of a value, the same for all values that are equal to it, and perhaps for others.
+  /// Returns the key of a value.
+  ///
+  /// Equal values have the same key; different values may share one.
   package static func equalityKey(_ value: FirestoreValue) -> [UInt8] {
     IndexEntry.Component(value, descending: false).bytes
   }
 
-  /// The rest of this query after `document`, the last that was passed over or returned.
+  /// Returns the rest of this query after `document`, the last one that was skipped or returned.
   package func continuing(
     after document: FirestoreDocument,
     skipped: Int,
@@ -174,12 +177,12 @@ package struct PreparedQuery: Sendable {
     return PreparedQuery(query: rest, orders: orders)
   }
 
-  /// The orders of the fields that a disjunct does not bind to one value, without the name's.
+  /// Returns the orders of the fields that a disjunct does not bind to one value, without the name.
   func orders(beyond disjunct: Conjunction) -> [Query.Order] {
     orders.filter { !$0.path.isDocumentID && disjunct.equalValue(of: $0.path) == nil }
   }
 
-  /// Whether results come in descending order of names; nil when names are not the only order.
+  /// True if results are in descending order of names; nil if names are not the only order.
   var nameOrderDescending: Bool? {
     orders.count == 1 ? orders.first?.descending : nil
   }

@@ -1,14 +1,13 @@
 import DocumentModel
 import StorageEngine
 
-/// How a query finds its documents.
+/// The way a query finds its documents.
 enum QueryPlan: Sendable {
-  /// Walks documents.
+  /// Scans documents.
   case scan
-  /// Reads index entries: one range for each disjunct.
+  /// Reads index entries, one range for each disjunct.
   ///
-  /// When all ranges are in the query's order, they are merged; otherwise their documents are
-  /// sorted.
+  /// If all ranges are in the query's order, they are merged; otherwise their documents are sorted.
   case indexes([IndexRange])
 
   var indexIDs: Set<UInt64> {
@@ -26,39 +25,43 @@ enum QueryPlan: Sendable {
   }
 }
 
-/// The part of an index that holds all documents of one disjunct.
+/// The part of an index that contains all documents of one disjunct.
 struct IndexRange: Sendable {
   var index: Index
   var disjunct: Conjunction
   var range: KeyRange
-  /// Whether the query reads the index backwards.
+  /// True if the query reads the index backwards.
   var reversed: Bool
-  /// Whether reading the range gives the query's order.
+  /// True if reading the range yields the query's order.
   var isOrdered: Bool
-  /// The tests that went into the range and into those that it is joined with.
+  /// The tests applied by the range and by the ranges it is joined with.
   var terms: Set<Conjunction.Term>
-  /// What all keys of the range start with: the index, and the components bound to single values.
+  /// The prefix of all keys of the range: the index and the components bound to single values.
   var bound: [UInt8]
-  /// Whether a bound value is cut, so that entries of other values are in the range.
+  /// True if a bound value is truncated, so that the range includes entries of other values.
   var isBoundCut: Bool
   /// The index's fields after the bound ones.
   var rest: [IndexDefinition.Field]
-  /// Further ranges, in the same order, that a document must be in as well.
+  /// Further ranges, in the same order, that must also contain the document.
   var joined: [IndexRange] = []
 
-  /// Whether every test of the disjunct went into the range, so that nearly all entries match.
+  /// True if the range applies every test of the disjunct, so that nearly all entries match.
   var isExact: Bool {
     terms.count == Set(disjunct.terms).count && !joined.contains(where: \.isBoundCut)
   }
 
-  /// Where the components bound to single values end; a cut component after it makes entries tie.
+  /// The end of the components bound to single values.
+  ///
+  /// Entries tie if a later component is truncated.
   var boundEnd: Int { bound.count }
 
-  /// This range and those that it is joined with.
+  /// This range and the ranges it is joined with.
   var all: [IndexRange] { [self] + joined }
 
-  /// Whether what follows the bound components is the same in both ranges' entries of a document,
-  /// in the same order, so that the ranges can be joined.
+  /// Returns true if two ranges can be joined.
+  ///
+  /// A document's entries in both must then have the same components, in the same order, after the
+  /// bound components.
   func agrees(with other: IndexRange) -> Bool {
     rest == other.rest && reversed == other.reversed && isOrdered == other.isOrdered
       && index.definition.scope == other.index.definition.scope

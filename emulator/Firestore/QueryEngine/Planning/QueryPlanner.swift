@@ -1,15 +1,15 @@
 import DocumentModel
 import StorageEngine
 
-/// Chooses how to run a query, and says which indexes would have served it better.
+/// A planner that chooses how to run a query and suggests indexes that would serve it better.
 struct QueryPlanner {
   let query: PreparedQuery
   let snapshot: any StorageSnapshot
   let configuration: QueryRunner.Configuration
 
-  /// The plan with the indexes that are ready in the snapshot.
+  /// Returns the plan with the indexes that are ready in the snapshot.
   ///
-  /// Of several usable indexes it takes the one with the fewest entries, counted up to the number
+  /// Of several usable indexes it chooses the one with the fewest entries, counted up to the number
   /// of candidates that a scan may read.
   func plan(_ catalogue: IndexCatalogue) throws -> QueryPlan {
     guard let collectionID = query.query.collectionID, !needsNoIndex else { return .scan }
@@ -27,7 +27,7 @@ struct QueryPlanner {
     return .indexes(ranges)
   }
 
-  /// The indexes to build, seen after the plan was run.
+  /// Returns the indexes to build, judged after the plan has run.
   func wishes(after plan: QueryPlan) -> [IndexDefinition] {
     guard !needsNoIndex, query.query.collectionID != nil else { return [] }
     let definitions =
@@ -45,7 +45,7 @@ struct QueryPlanner {
     query.query.allDescendants ? .group : .collection
   }
 
-  /// Whether the documents' own keys serve the query as well as any index.
+  /// True if the documents' own keys serve the query as well as any index.
   private var needsNoIndex: Bool {
     if query.disjuncts.allSatisfy({ $0.equalValue(of: .documentID) != nil }) { return true }
     return query.collection != nil && query.nameOrderDescending != nil
@@ -56,8 +56,9 @@ struct QueryPlanner {
 
   private func cheapest(_ candidates: [IndexRange]) throws -> IndexRange? {
     guard candidates.count > 1 else { return candidates.first }
-    // All ranges are counted up to a bound that grows until one of them costs less, because it ends
-    // or the limit is reached, so that the cheapest range determines the effort.
+    // The ranges are counted up to a limit that grows until one range costs less than the limit,
+    // because it ends or the query's limit is reached. The cheapest range therefore determines the
+    // effort.
     var countMax = 16
     while true {
       let counts = try candidates.map { try count($0, upTo: countMax) }
@@ -73,9 +74,9 @@ struct QueryPlanner {
     }
   }
 
-  /// Joins a range with others that say more of the documents.
+  /// Joins a range with others that narrow down the documents further.
   ///
-  /// Reading further entries costs less than reading the documents that they rule out.
+  /// Reading more entries costs less than reading the documents that they rule out.
   private func join(_ range: IndexRange, with others: [IndexRange]) -> IndexRange {
     var result = range
     for other in others where !result.isExact && result.agrees(with: other) {
@@ -87,7 +88,7 @@ struct QueryPlanner {
     return result
   }
 
-  /// The cost of a range: the entries to read, then, between equals, the need to sort.
+  /// Returns the cost of a range: the entries to read and, as a tiebreaker, the need to sort.
   private func cost(_ range: IndexRange, _ count: Int, _ countMax: Int) -> (Int, Int) {
     let isOrdered = range.isOrdered && query.disjuncts.count == 1
     guard isOrdered, range.isExact, let limit = query.query.limit else {
@@ -112,12 +113,12 @@ struct QueryPlanner {
     return count
   }
 
-  // MARK: Wishes
+  // MARK: Suggested indexes
 
-  /// The indexes for a disjunct that has none.
+  /// Returns the indexes for a disjunct that has none.
   ///
-  /// They are single-field indexes when the order is by name and several can be merged, else the
-  /// one made for the query.
+  /// If the order is by name and several can be merged, these are single-field indexes; otherwise
+  /// the index made for the query.
   private func firstIndexes(_ disjunct: Conjunction) -> [IndexDefinition] {
     let singles =
       disjunct.equalPaths.map { IndexDefinition.Field($0, .ascending) }
@@ -128,10 +129,10 @@ struct QueryPlanner {
     return singles.map { definition([$0], nameDescending: false) }
   }
 
-  /// The index whose range is exactly the disjunct's results in the query's order.
+  /// Returns the index whose range is exactly the disjunct's results in the query's order.
   private func idealIndex(_ disjunct: Conjunction) -> IndexDefinition? {
     let suffix = query.orders(beyond: disjunct)
-    // An index serves an order and its reverse; the first field decides which of them is built.
+    // An index serves an order and its reverse; the first field determines which one is built.
     let flips = suffix.first?.descending ?? false
     let nameDescending =
       suffix.isEmpty ? false : (query.orders.last?.descending ?? false) != flips

@@ -1,28 +1,30 @@
 import DocumentModel
 import RuntimeSupport
 
-/// The checks that production makes before it runs a query, with production's texts.
+/// The checks that production makes before it runs a query, with production's messages.
 ///
-/// Texts say `__key__` where the documentation says `__name__`; so does production. The limits are
-/// those of "Query limitations" in Firestore's documentation.
+/// Messages use `__key__` for what the documentation calls `__name__`, as in production. The limits
+/// are those of "Query limitations" in Firestore's documentation.
 struct QueryValidation {
   let query: Query
 
-  /// Values of one `in` or `array-contains-any`, and disjuncts of the whole filter.
+  /// The maximum number of values of one `in` or `array-contains-any`, and of a filter's disjuncts.
   static let disjunctionsMax = 30
-  /// Values of one `not-in`.
+  /// The maximum number of values of one `not-in`.
   static let notInValuesMax = 10
-  /// Fields with an inequality.
+  /// The maximum number of fields with an inequality.
   static let inequalityFieldsMax = 10
-  /// Filters of the normal form, orders and parent together.
+  /// The maximum number of filters of the normal form, orders and parent together.
   static let componentsMax = 100
-  /// Bytes of a field path and of an id.
+  /// The maximum size of a field path or of an ID.
   static let pathBytesMax = 1500
-  /// Bytes of a value that indexes hold.
+  /// The maximum size of an indexed value.
   static let indexedBytesMax = 1500
-  /// Documents that a search finds.
+  /// The maximum number of documents that a nearest-neighbor search returns.
   static let nearestMax = 1000
-  /// Filters inside filters; far more than the wire format nests, and bounded recursion.
+  /// The maximum nesting depth of filters.
+  ///
+  /// It is far deeper than the wire format allows, and bounds the recursion.
   static let filterDepthMax = 100
 
   /// Checks the query and returns its final orders.
@@ -30,7 +32,7 @@ struct QueryValidation {
     try checkScope()
     guard (query.limit ?? 0) >= 0 else { throw .invalidArgument("limit is negative") }
     guard query.offset >= 0 else { throw .invalidArgument("offset is negative") }
-    // This check comes first, because it bounds the depth of all that follow.
+    // This check comes first because it bounds the depth of all later ones.
     if let filter = query.filter { try check(filter, depth: 1) }
     let leaves = FilterLeaves(query.filter)
     if let filter = query.filter {
@@ -158,7 +160,7 @@ struct QueryValidation {
     }
   }
 
-  /// The single values with which an operator compares.
+  /// Returns the single values that an operator compares with.
   private func operands(
     _ operand: FirestoreValue,
     of comparison: Query.FieldOperator
@@ -167,7 +169,7 @@ struct QueryValidation {
     return [operand]
   }
 
-  /// Whether production's indexes hold all of a value.
+  /// Returns true if production's indexes hold the complete value.
   private static func isIndexed(_ value: FirestoreValue) -> Bool {
     indexedSize(value) <= indexedBytesMax
   }
@@ -348,7 +350,7 @@ struct QueryValidation {
 }
 
 extension Query.FieldOperator {
-  /// How many values the operator takes; nil for one that takes any single value.
+  /// The maximum number of values; nil if the operator takes a single value.
   fileprivate var valuesMax: Int? {
     switch self {
     case .in, .arrayContainsAny: QueryValidation.disjunctionsMax
@@ -357,7 +359,7 @@ extension Query.FieldOperator {
     }
   }
 
-  /// The operator's name in texts.
+  /// The operator's name in messages.
   fileprivate var protoName: String {
     switch self {
     case .lessThan: "LESS_THAN"

@@ -3,9 +3,9 @@ import StorageEngine
 
 /// The ranges of document keys that a scan must read.
 ///
-/// They are the query's own, narrowed to the names that its filter and cursors allow.
+/// They are the query's key range, narrowed to the names that its filter and cursors allow.
 enum ScanRanges {
-  /// Disjoint ranges in order.
+  /// Returns disjoint ranges in order.
   static func ranges(of query: PreparedQuery) -> [KeyRange] {
     let whole = query.keyRange
     var ranges: [KeyRange] = []
@@ -28,7 +28,7 @@ enum ScanRanges {
   ) {
     switch test {
     case .oneOf(let values):
-      // One document's key is known in every scope.
+      // A single document's key is known in every scope.
       guard case .reference(let name) = values.first, name.database == query.query.database,
         name.path.isDocument
       else { return }
@@ -60,10 +60,10 @@ enum ScanRanges {
     }
   }
 
-  /// Narrows a range over several collections to the part of the tree in which names may lie.
+  /// Narrows a range over several collections to the part of the tree that can contain the names.
   ///
-  /// There keys are not in the order of names, but what lies below neighbouring collections of one
-  /// parent is.
+  /// Across collections, keys are not in the order of names. The subtrees of neighboring
+  /// collections of one parent are.
   private static func narrowAcrossCollections(
     _ range: inout KeyRange,
     _ disjunct: Conjunction,
@@ -85,7 +85,7 @@ enum ScanRanges {
     let lower = bounds.lower?.segments(in: database)
     let upper = bounds.upper?.segments(in: database)
     let parent = query.query.parent.segments
-    // All names begin with the parent's path; from there on with what both bounds share.
+    // All names begin with the parent's path, followed by what both bounds share.
     var shared = parent
     if let lower, let upper {
       let common = zip(lower, upper).prefix { ResourcePath([$0]) == ResourcePath([$1]) }.map(\.0)
@@ -96,7 +96,8 @@ enum ScanRanges {
       range.startAtLeast(below)
       return range.endAtMost(keyAfter(prefix: below))
     }
-    // A document that both bounds begin with may be among the names itself, and lies elsewhere.
+    // A document whose path both bounds begin with may be a result itself, and its key is
+    // elsewhere.
     guard shared.count == parent.count else {
       let below = prefix(shared.dropLast())
       range.startAtLeast(below)
@@ -114,7 +115,7 @@ enum ScanRanges {
     }
   }
 
-  /// The tightest names that a query gives on both sides.
+  /// The tightest lower and upper names that a query implies.
   private struct NameBounds {
     var lower: DocumentName?
     var upper: DocumentName?
@@ -129,7 +130,10 @@ enum ScanRanges {
     }
   }
 
-  /// The key of a name; nil outside one collection, where keys are not in the order of names.
+  /// Returns the key of a name.
+  ///
+  /// Returns nil for a query of several collections, where keys are not in the order of names, and
+  /// for a name outside the collection.
   private static func key(_ name: DocumentName, _ query: PreparedQuery) -> [UInt8]? {
     guard let collection = query.collection, name.database == query.query.database,
       name.collection == collection, !name.path.segments.isEmpty
@@ -155,7 +159,7 @@ enum ScanRanges {
 }
 
 extension DocumentName {
-  /// The path's segments when the name is of a database.
+  /// Returns the path's segments if the name is in a database.
   fileprivate func segments(in database: DatabaseName) -> [String]? {
     self.database == database ? path.segments : nil
   }
