@@ -179,7 +179,7 @@ package final class DeliveryService: Service {
     expander.isEnabled = isEnabled
   }
 
-  /// The number of events since the start that triggers matched but that were skipped.
+  /// The number of events since the start that functions wanted but that were skipped.
   package var eventsPassedOver: Int { expander.passedOver }
 
   /// Counts an event that another service has skipped while event delivery is disabled.

@@ -41,7 +41,9 @@ extension DispatchState {
     return effects.sorted
   }
 
-  /// Returns the undeployed state of a function; nil if the function is deployed.
+  /// Returns the undeployed state of a function.
+  ///
+  /// Returns nil if the function is deployed, or before the first deployment.
   func undeployed(_ function: String) -> FunctionBacklog.Undeployed? {
     guard let deployment, !isDeployed(function) else { return nil }
     return undeployed(function, keptFor: deployment.keptFor, now: deployment.time)
