@@ -579,7 +579,7 @@ extension FunctionBacklog {
     return isNews
   }
 
-  /// Returns a delivery whose attempt does not count to its queue.
+  /// Moves a delivery whose attempt does not count back to its queue.
   mutating func release(_ place: EventPlace, asSuspect: Bool) {
     guard entries[place]?.phase == .running else { return }
     stopRunning(place)
@@ -676,7 +676,7 @@ extension FunctionBacklog {
     lookAgain(from: end.old.isPostponed ? end.old.dueTime : nil)
   }
 
-  /// Removes a delivery whose rows are written from the window.
+  /// Removes from the window a delivery whose rows are written.
   ///
   /// `isPending` is true if the rows still say that the delivery is pending.
   private mutating func leave(_ place: EventPlace, isPending: Bool = false) {

@@ -5,7 +5,7 @@ import Logging
 import StorageEngine
 import Synchronization
 
-/// The conversion of events in the log into deliveries, once each.
+/// The part that converts events in the log into deliveries, once each.
 ///
 /// The rows of new deliveries and the advanced cursor are written in one batch. The cursor always
 /// advances: many pending deliveries of one function delay neither the other functions nor the log.

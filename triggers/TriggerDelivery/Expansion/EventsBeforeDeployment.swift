@@ -1,7 +1,7 @@
 import EventLog
 import Synchronization
 
-/// The number of events that wait for the first deployment.
+/// A counter of the events that wait for the first deployment.
 ///
 /// No other part reads these events before the deployment.
 final class EventsBeforeDeployment: Sendable {
