@@ -63,7 +63,7 @@ struct VectorMetadata: Codable, Sendable, Hashable {
     var isProtected: Bool
     /// The name of the vector field.
     ///
-    /// Version 1 has none of the following members.
+    /// Version 1 has neither this member nor the following ones.
     var field: String?
     var cloud: String?
     var region: String?

@@ -9,9 +9,9 @@ package import VectorIndex
 
 /// Pinecone's REST API for a `VectorCatalogue`, with both planes on one port.
 ///
-/// The control plane is at `/indexes`. The data plane of an index is at `/ix/{name}`, which is the
-/// `host` in the control plane's responses. Any API key is accepted. A query sees every write that
-/// was acknowledged before it.
+/// The control plane is at `/indexes`. The data plane of an index is below `/ix/{name}`, which is
+/// the `host` in the control plane's responses. Any API key is accepted. A query sees every write
+/// that was acknowledged before it.
 package struct VectorDoor: Sendable {
   let catalogue: VectorCatalogue
   private let logger: Logger
